@@ -9,24 +9,11 @@
 //! not in the catalog and may do everything that its organisation may. What is needed is noted by the binder as
 //! relations and calls are found (`plan::needs`). Inside of a view nothing is noted.
 
-use crate::Execution;
+use crate::context::Authority;
+use crate::execution::Execution;
 use plan::needs::Needs;
 use plan::sequence::is_sequence_function;
-use std::sync::Arc;
 use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
-
-/// In whose name something runs, where that may not do everything.
-#[derive(Clone, Debug)]
-pub struct Authority {
-    role: Arc<str>,
-}
-
-impl Authority {
-    /// Of this principal; `None` for an administrator.
-    pub fn of(principal: &Principal) -> Option<Authority> {
-        (!principal.is_administrator()).then(|| Authority { role: principal.role.as_str().into() })
-    }
-}
 
 /// `42501` for somebody who is no administrator and changes the schema.
 pub fn refuse_schema_change(principal: &Principal) -> Result<(), SqlError> {
@@ -41,7 +28,7 @@ pub fn refuse_schema_change(principal: &Principal) -> Result<(), SqlError> {
 impl<'a> Execution<'a> {
     /// In the name of this principal.
     pub fn acting_as(mut self, principal: &Principal) -> Execution<'a> {
-        self.authority = Authority::of(principal);
+        self.on.authority = Authority::of(principal);
         self
     }
 
@@ -50,7 +37,7 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// `42501` names the first thing.
     pub fn authorise(&self, needs: &Needs) -> Result<(), SqlError> {
-        let Some(authority) = &self.authority else { return Ok(()) };
+        let Some(authority) = &self.on.authority else { return Ok(()) };
         for (object, privileges) in &needs.relations {
             self.require(authority, object, *privileges)?;
         }
@@ -65,7 +52,7 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// `42501`
     pub fn authorise_insert(&self, table: &str) -> Result<(), SqlError> {
-        let Some(authority) = &self.authority else { return Ok(()) };
+        let Some(authority) = &self.on.authority else { return Ok(()) };
         self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)
     }
 
@@ -74,7 +61,7 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// `42501`
     pub fn authorise_setting(&self, sequence: &str) -> Result<(), SqlError> {
-        let Some(authority) = &self.authority else { return Ok(()) };
+        let Some(authority) = &self.on.authority else { return Ok(()) };
         self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::UPDATE)
     }
 
@@ -83,12 +70,12 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// `42501`
     pub fn authorise_call(&self, routine: &str) -> Result<(), SqlError> {
-        let Some(authority) = &self.authority else { return Ok(()) };
+        let Some(authority) = &self.on.authority else { return Ok(()) };
         self.require(authority, &Securable::Routine(routine.to_string()), Privileges::EXECUTE)
     }
 
     fn require(&self, authority: &Authority, object: &Securable, wanted: Privileges) -> Result<(), SqlError> {
-        let catalog = self.programs.catalog();
+        let catalog = self.on.programs.catalog();
         if let Securable::Relation(name) | Securable::Routine(name) = object {
             // What the role may not look for, it does not come to.
             let schema = Securable::Schema(schema_of(name).to_string());
@@ -137,6 +124,6 @@ impl<'a> Execution<'a> {
     }
 
     fn catalog_has(&self, role: &str) -> bool {
-        self.programs.catalog().roles.by_name.contains_key(role)
+        self.on.programs.catalog().roles.by_name.contains_key(role)
     }
 }

@@ -1,9 +1,9 @@
 //! INSERT, UPDATE and DELETE.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::select::Given;
-use crate::trigger::Event;
+use crate::remaining::Event;
+use crate::subqueries::Given;
 use plan::command::insert_command;
 use plan::expression::long_bytes;
 use plan::invariant::broken;
@@ -99,6 +99,33 @@ impl Execution<'_> {
         self.settle()
     }
 
+    /// The row that has what a new one is to have alone, and its key.
+    fn conflicting(
+        &mut self,
+        table: &Arc<TablePlan>,
+        on_conflict: &OnConflict,
+        row: &Row,
+    ) -> Result<Option<(Key, Row)>, SqlError> {
+        let looks = match &on_conflict.action {
+            ConflictAction::Nothing => ColumnSet::EXISTS,
+            ConflictAction::Update { uses, .. } => *uses,
+        };
+        for arbiter in &on_conflict.arbiters {
+            let key = match arbiter {
+                Arbiter::Key => {
+                    Some(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?)
+                }
+                Arbiter::Unique(index) => self.taken_by(table, index, row)?,
+            };
+            let Some(key) = key else { continue };
+            self.register_read(table.id, &key, looks);
+            if let Some(existing) = self.current(table.id, &key)? {
+                return Ok(Some((key, existing)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Inserts a row, or does what ON CONFLICT says if its key exists. Gives the row that was inserted or changed.
     fn insert_or(
         &mut self,
@@ -112,26 +139,7 @@ impl Execution<'_> {
         self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         table.check_row(&row)?;
-        let looks = match &on_conflict.action {
-            ConflictAction::Nothing => ColumnSet::EXISTS,
-            ConflictAction::Update { uses, .. } => *uses,
-        };
-        let mut found = None;
-        for arbiter in &on_conflict.arbiters {
-            let key = match arbiter {
-                Arbiter::Key => {
-                    Some(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?)
-                }
-                Arbiter::Unique(index) => self.taken_by(table, index, &row)?,
-            };
-            let Some(key) = key else { continue };
-            self.register_read(table.id, &key, looks);
-            if let Some(existing) = self.current(table.id, &key)? {
-                found = Some((key, existing));
-                break;
-            }
-        }
-        let Some((key, existing)) = found else {
+        let Some((key, existing)) = self.conflicting(table, on_conflict, &row)? else {
             touched.insert(self.insert_checked(table, row.clone())?);
             return Ok(Some(row));
         };
@@ -213,10 +221,10 @@ impl Execution<'_> {
     /// A hidden key that no other row has and that keeps the order of insertion.
     pub fn draw_key(&mut self) -> Result<Key, SqlError> {
         let mut bytes = [0; HIDDEN_KEY_BYTES];
-        bytes[..8].copy_from_slice(&self.context.height.to_be_bytes());
-        bytes[8..12].copy_from_slice(&self.context.index.to_be_bytes());
-        bytes[12..].copy_from_slice(&self.draws.to_be_bytes());
-        self.draws = self.draws.checked_add(1).ok_or_else(|| {
+        bytes[..8].copy_from_slice(&self.on.context.height.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.on.context.index.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.written.draws.to_be_bytes());
+        self.written.draws = self.written.draws.checked_add(1).ok_or_else(|| {
             SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a transaction inserts at most 2^32 rows")
         })?;
         Ok(Key::from_bytes(&bytes))
@@ -316,7 +324,7 @@ impl Execution<'_> {
         if self.is_left_out(table.id, &command.row.key, "updated")? {
             return Ok(());
         }
-        if update.returning.is_none() && self.remaining.parts.is_none() {
+        if update.returning.is_none() && self.running.remaining.parts.is_none() {
             output.affected += u64::from(self.apply_update(&update.plan, command)?);
             return Ok(());
         }

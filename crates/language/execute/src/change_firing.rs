@@ -1,25 +1,26 @@
 //! UPDATE and DELETE of tables with triggers, and UPDATE of primary keys: all rows are found first, then BEFORE STATEMENT
 //! fires, then row by row.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::trigger::Event;
+use crate::remaining::Event;
 use plan::command::PlannedUpdate;
 use plan::statement::{Access, BoundDelete, BoundUpdate, StatementOutput, resolve_key};
 use state::{Command, RowChange};
 use types::{SqlError, Value};
 
 impl Execution<'_> {
-    /// An UPDATE of a table with triggers, or of the primary key.
-    pub(super) fn update_firing(
+    /// The rows that an UPDATE finds: what becomes of each, how often it had been changed, and the row of the query that
+    /// found it.
+    fn planned_updates(
         &mut self,
         update: &BoundUpdate,
         frame: &[Value],
-    ) -> Result<StatementOutput, SqlError> {
+    ) -> Result<Vec<(PlannedUpdate, u32, Vec<Value>)>, SqlError> {
         let plan = &update.plan;
         let table = &plan.table;
         let environment = self.environment(&[], frame);
-        let mut found: Vec<(PlannedUpdate, u32, Vec<Value>)> = Vec::new();
+        let mut found = Vec::new();
         match &update.access {
             Access::Key(parts) => {
                 if let Some(key) = resolve_key(parts, &environment)? {
@@ -55,6 +56,18 @@ impl Execution<'_> {
                 }
             }
         }
+        Ok(found)
+    }
+
+    /// An UPDATE of a table with triggers, or of the primary key.
+    pub(super) fn update_firing(
+        &mut self,
+        update: &BoundUpdate,
+        frame: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
+        let plan = &update.plan;
+        let table = &plan.table;
+        let found = self.planned_updates(update, frame)?;
         let mut output = StatementOutput::default();
         let mut waiting = Vec::new();
         self.begin_commands();

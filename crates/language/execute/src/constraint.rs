@@ -1,8 +1,8 @@
 //! Changes of rows in tables with UNIQUE or FOREIGN KEY constraints.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::trigger::{Event, Firing};
+use crate::remaining::{Event, Unsettled};
 use plan::command::{DeletePlan, UpdatePlan};
 use plan::constraint::{ForeignKeyPlan, free_key, take_key};
 use plan::expression::{Environment, is_same};
@@ -12,16 +12,6 @@ use state::{Command, KeyRange};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{ColumnSet, Index, Key, ReferentialAction, Row, SqlError, TableId, Value};
-
-/// What remains to be done about references when a statement ends.
-pub(super) enum Unsettled {
-    /// The row with this key of its own references this one.
-    References(Arc<ForeignKeyPlan>, Key, Vec<Value>),
-    /// An AFTER trigger is to fire.
-    Fires(Box<Firing>),
-    /// A key that may be referenced has gone (`None`), or its row has another one now.
-    Gone(Arc<ForeignKeyPlan>, Vec<Value>, Option<Vec<Value>>),
-}
 
 impl Execution<'_> {
     /// Applies the command of an UPDATE, with what constraints ask. Gives whether it matched.
@@ -72,21 +62,21 @@ impl Execution<'_> {
         after: Option<&Row>,
     ) -> Result<(), SqlError> {
         self.change_unique_entries(table, before, after)?;
-        let foreign_keys = self.programs.tables().foreign_keys();
+        let foreign_keys = self.on.programs.tables().foreign_keys();
         for foreign_key in foreign_keys.of_parent(table.id) {
             let Some(old) = before.and_then(|row| values_of(row, &foreign_key.referenced)) else { continue };
             let new = after.map(|row| row_values(row, &foreign_key.referenced));
             // Equal is not enough: rows that reference 1.0 follow to 1.00.
             let same = |new: &Vec<Value>| old.iter().zip(new).all(|(old, new)| is_same(old, new));
             if !new.as_ref().is_some_and(same) {
-                self.remaining.unsettled.push_back(Unsettled::Gone(foreign_key.clone(), old, new));
+                self.running.remaining.unsettled.push_back(Unsettled::Gone(foreign_key.clone(), old, new));
             }
         }
         for foreign_key in foreign_keys.of_child(table.id) {
             let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
             if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
                 let references = Unsettled::References(foreign_key.clone(), key.clone(), values);
-                self.remaining.unsettled.push_back(references);
+                self.running.remaining.unsettled.push_back(references);
             }
         }
         Ok(())
@@ -116,7 +106,7 @@ impl Execution<'_> {
 
     /// A row has another primary key now: what was noted of it is to be looked at there.
     pub(super) fn move_noted(&mut self, table: TableId, old_key: &Key, new_key: &Key) {
-        for noted in &mut self.remaining.unsettled {
+        for noted in &mut self.running.remaining.unsettled {
             if let Unsettled::References(foreign_key, key, _) = noted
                 && foreign_key.child.id == table
                 && key == old_key
@@ -132,11 +122,11 @@ impl Execution<'_> {
     /// # Errors
     /// `23503`; what cascaded changes and triggers end with.
     pub fn settle(&mut self) -> Result<(), SqlError> {
-        if self.remaining.parts.is_some() {
+        if self.running.remaining.parts.is_some() {
             // There is one end for all of them.
             return Ok(());
         }
-        while let Some(next) = self.remaining.unsettled.pop_front() {
+        while let Some(next) = self.running.remaining.unsettled.pop_front() {
             self.charge(1)?;
             match next {
                 Unsettled::References(foreign_key, key, values) => {
@@ -148,7 +138,7 @@ impl Execution<'_> {
                 Unsettled::Fires(firing) => self.fire_noted(&firing)?,
             }
         }
-        self.remaining.clear();
+        self.running.remaining.clear();
         Ok(())
     }
 
@@ -196,7 +186,7 @@ impl Execution<'_> {
         let keys = self.referencing(foreign_key, old)?;
         let assign = &foreign_key.assign;
         let mut waiting = Vec::new();
-        let environment = Environment::new(&[], &values, self.now);
+        let environment = Environment::new(&[], &values, self.on.now);
         let known = assign.known_values(&environment);
         self.begin_statement(&foreign_key.child, Event::Update(assign))?;
         for key in keys {
@@ -227,7 +217,7 @@ impl Execution<'_> {
 
     /// Whether the key is there that these values reference.
     fn has_key(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<bool, SqlError> {
-        let key = resolve_key(&foreign_key.key, &Environment::new(&[], values, self.now))?;
+        let key = resolve_key(&foreign_key.key, &Environment::new(&[], values, self.on.now))?;
         let Some(key) = key else { return Ok(false) };
         self.register_read(foreign_key.keys, &key, ColumnSet::EXISTS);
         Ok(self.current(foreign_key.keys, &key)?.is_some())
@@ -259,8 +249,8 @@ impl Execution<'_> {
             return Ok(None);
         }
         let has = |row: &Row| index.unique_entry(row).is_ok_and(|found| found.as_ref() == Some(&entry));
-        for position in self.own.in_range(table.id, &KeyRange::ALL) {
-            let own = self.own.get(position);
+        for position in self.written.own.in_range(table.id, &KeyRange::ALL) {
+            let own = self.written.own.get(position);
             if own.value.as_ref().is_some_and(has) {
                 return Ok(Some(own.row.key.clone()));
             }
@@ -268,11 +258,12 @@ impl Execution<'_> {
         let values = index.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]);
         let entries = KeyRange::prefix(Key::index_prefix(values).cut_to_index());
         let mut found = Ok(None);
-        let scanned = self.snapshot.scan(index.entries(), &entries, false, &mut |entry, _| {
-            let key = entry.primary_of_entry().filter(|key| self.own.position(table.id, key).is_none());
+        let scanned = self.on.snapshot.scan(index.entries(), &entries, false, &mut |entry, _| {
+            let key =
+                entry.primary_of_entry().filter(|key| self.written.own.position(table.id, key).is_none());
             let Some(key) = key else { return ControlFlow::Continue(()) };
             found = self
-                .read(self.snapshot.get(table.id, &key))
+                .read(self.on.snapshot.get(table.id, &key))
                 .map(|row| row.as_ref().is_some_and(has).then_some(key));
             if matches!(found, Ok(None)) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

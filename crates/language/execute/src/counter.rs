@@ -3,7 +3,7 @@
 //! The row of a counter is data like any other: a draw is part of its transaction, is undone with it, and whoever draws in the
 //! same batch is in conflict with it.
 
-use crate::Execution;
+use crate::execution::Execution;
 use plan::sequence::counter_key;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Execution<'_> {
 
     /// RESTART IDENTITY: what belongs to this table counts from its start again.
     pub(super) fn restart_counters(&mut self, table: TableId) -> Result<(), SqlError> {
-        let programs = self.programs;
+        let programs = self.on.programs;
         for sequence in programs.catalog().sequences.values() {
             if let Some(counter) = &sequence.counter
                 && sequence.owner.as_ref().is_some_and(|owner| owner.table == table)
@@ -89,15 +89,15 @@ impl Execution<'_> {
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        let seen = self.own.clone();
+        let seen = self.written.own.clone();
         self.see_newer();
-        let matched = std::mem::take(&mut self.last_matched);
-        let remaining = std::mem::take(&mut self.remaining);
+        let matched = std::mem::take(&mut self.outcome.last_matched);
+        let remaining = std::mem::take(&mut self.running.remaining);
         let result = run(self);
-        (self.last_matched, self.remaining) = (matched, remaining);
+        (self.outcome.last_matched, self.running.remaining) = (matched, remaining);
         self.see_newer();
-        if !Arc::ptr_eq(&seen, &self.own) {
-            self.newer = Some(std::mem::replace(&mut self.own, seen));
+        if !Arc::ptr_eq(&seen, &self.written.own) {
+            self.written.newer = Some(std::mem::replace(&mut self.written.own, seen));
         }
         result
     }

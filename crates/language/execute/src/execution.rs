@@ -3,13 +3,13 @@
 //! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
 //! ([`plan::expression::Memory`]).
 
-use crate::Cursors;
-use crate::authority::Authority;
+use crate::context::{Authority, Context, Oracles, timestamp};
+use crate::cursor::Cursors;
+use crate::drawn::Drawn;
 use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
-use crate::select::{Given, KnownSubqueries};
-use crate::sequence::Drawn;
-use crate::trigger::Remaining;
+use crate::remaining::Remaining;
+use crate::subqueries::{Given, KnownSubqueries};
 use plan::expression::{Environment, Expression, KeptMemory, Memory, measured};
 use plan::polymorphic::Actual;
 use plan::routines::output_column;
@@ -19,164 +19,139 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use types::{
-    EndorsedEffects, Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId,
-    TransactionId, Value,
-};
+use types::{Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId, Value};
 
-/// Milliseconds from 1970-01-01 to 2000-01-01.
-const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;
 /// Queries that may stand inside of one another: each takes a part of the stack.
 const QUERIES_DEEP_MAX: usize = 32;
 
-/// Where and when a transaction runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Context {
-    /// Height of its block.
-    pub height: u64,
-    /// The block's time, milliseconds since 1970-01-01 00:00 UTC: `now()`.
-    pub timestamp_ms: u64,
-    /// Position of the transaction in its block.
-    pub index: u32,
-    /// What identifies the transaction.
-    pub transaction: TransactionId,
-    /// Logical steps that it may take.
-    pub step_limit: u64,
-}
-
-impl Context {
-    /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
-    pub fn now(&self) -> i64 {
-        timestamp(self.timestamp_ms)
-    }
-}
-
-/// Milliseconds since 1970 as microseconds since 2000.
-pub fn timestamp(milliseconds: u64) -> i64 {
-    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX / 2000);
-    milliseconds.saturating_sub(EPOCH_DIFFERENCE_MS).saturating_mul(1000)
-}
-
-/// Values from outside that a contract may ask for by name: `entente.oracle('eur_usd')`.
-pub trait Oracles: Send + Sync {
-    /// What the oracle says.
-    ///
-    /// # Errors
-    /// There is none of this name, or it does not answer.
-    fn value(&self, name: &str) -> Result<String, SqlError>;
-}
-
-/// What oracles said when a transaction was endorsed: who executes it again asks nobody.
-impl Oracles for EndorsedEffects {
-    fn value(&self, name: &str) -> Result<String, SqlError> {
-        let said = self.oracles.iter().find(|said| said.name == name);
-        said.map(|said| said.value.clone()).ok_or_else(|| {
-            let message = format!("the oracle \"{name}\" was not asked when the transaction was endorsed");
-            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-        })
-    }
-}
-
-/// One execution of one transaction.
-pub struct Execution<'a> {
+/// What an execution runs on, when, and in whose name.
+pub(crate) struct RunsOn<'a> {
     pub(crate) oracles: Option<&'a dyn Oracles>,
     /// It runs for one session, in no block.
     pub(crate) local: bool,
     pub(crate) programs: &'a dyn Programs,
     pub(crate) snapshot: &'a dyn Snapshot,
-    /// Why the snapshot could not be read, once that has happened: what the execution comes to does not count then.
-    pub(crate) unread: FirstFailure,
     pub(crate) context: Context,
     pub(crate) now: i64,
     pub(crate) session_place: Option<(u64, u16)>,
+    /// Whether reads are registered: not for queries outside of transactions.
+    pub(crate) registers: bool,
+    /// Set when nobody wants the result any more; never where a transaction of a block runs.
+    pub(crate) interrupt: Option<Arc<AtomicBool>>,
+    /// What the role may do; `None`: everything.
+    pub(crate) authority: Option<Authority>,
+}
+
+/// What it leaves behind: reads and commands, from which its effects are made.
+#[derive(Default)]
+pub(crate) struct Outcome {
     pub(crate) reads: Vec<Read>,
     pub(crate) scans: Vec<Scan>,
     pub(crate) commands: Vec<Command>,
+    /// Positions of the commands of the last data-changing statement, and whether each matched.
+    pub(crate) last_matched: Vec<(usize, bool)>,
+    /// Why the snapshot could not be read, once that has happened: what the execution comes to does not count then.
+    pub(crate) unread: FirstFailure,
+}
+
+/// The rows that it has written, as its statements see them, and what blocks with handlers may return to.
+#[derive(Default)]
+pub(crate) struct Written {
     /// Rows that the transaction has written, as the statement that is running sees them.
     pub(crate) own: Arc<OwnRows>,
     /// The same with what functions have written that the statement calls: it does not see that itself.
     pub(crate) newer: Option<Arc<OwnRows>>,
-    /// Whether reads are registered: not for queries outside of transactions.
-    pub(crate) registers: bool,
-    /// Positions of the commands of the last data-changing statement, and whether each matched.
-    pub(crate) last_matched: Vec<(usize, bool)>,
-    pub(crate) steps: u64,
-    pub(crate) memory: Rc<Memory>,
+    /// Blocks with handlers that are running.
+    pub(crate) protected: usize,
     /// For each block with handlers that is running, the bytes of the own rows that it may have to return to.
     pub(crate) remembered: Vec<u64>,
-    /// Set when nobody wants the result any more; never where a transaction of a block runs.
-    pub(crate) interrupt: Option<Arc<AtomicBool>>,
+    /// Hidden keys given out.
+    pub(crate) draws: u32,
+}
+
+/// What it has used of time, memory and depth.
+pub(crate) struct Meter {
+    pub(crate) steps: u64,
+    pub(crate) memory: Rc<Memory>,
+    /// Routines that are running inside of one another.
     pub(crate) depth: usize,
-    /// What the role may do; `None`: everything.
-    pub(crate) authority: Option<Authority>,
     /// Queries that are running inside of one another.
     pub(crate) queries: usize,
+}
+
+/// What the statement that is running has come to.
+#[derive(Default)]
+pub(crate) struct Running {
+    /// What it has left to do.
+    pub(crate) remaining: Remaining,
     pub(crate) subqueries: KnownSubqueries,
     /// By number, the rows that recursive queries have found last; the innermost last.
     pub(crate) working: Vec<(usize, Rc<Vec<Vec<Value>>>)>,
-    /// Blocks with handlers that are running.
-    pub(crate) protected: usize,
-    /// Hidden keys given out.
-    pub(crate) draws: u32,
-    /// Values drawn from sequences.
-    pub drawn: Drawn,
-    /// What the running statement has left to do.
-    pub(crate) remaining: Remaining,
-    /// Open cursors.
-    pub cursors: Cursors,
+}
+
+/// What its routines tell the client: where they are, and what they say.
+#[derive(Default)]
+pub(crate) struct Told {
     /// Routines that are being called, the innermost last, each with the address that its caller had come to.
     pub(crate) calls: Vec<(Arc<Described>, u32)>,
-    /// The address that the innermost one has come to.
-    pub address: u32,
     /// What the statement that is running has said.
     pub(crate) notices: Vec<Notice>,
     /// Messages of the whole transaction, and their bytes.
     pub(crate) said: (usize, usize),
 }
 
+/// One execution of one transaction.
+pub struct Execution<'a> {
+    pub(crate) on: RunsOn<'a>,
+    pub(crate) outcome: Outcome,
+    pub(crate) written: Written,
+    pub(crate) meter: Meter,
+    pub(crate) running: Running,
+    pub(crate) told: Told,
+    /// Values drawn from sequences.
+    pub drawn: Drawn,
+    /// Open cursors.
+    pub cursors: Cursors,
+    /// The address that the innermost routine has come to.
+    pub address: u32,
+}
+
 impl<'a> Execution<'a> {
     /// Nothing has run yet.
     pub fn new(programs: &'a dyn Programs, snapshot: &'a dyn Snapshot, context: Context) -> Execution<'a> {
-        Execution {
+        let on = RunsOn {
             oracles: None,
             local: false,
             programs,
             snapshot,
-            unread: FirstFailure::default(),
             context,
             now: context.now(),
             session_place: None,
-            reads: Vec::with_capacity(4),
-            scans: Vec::new(),
-            commands: Vec::with_capacity(2),
-            own: Arc::default(),
-            newer: None,
             registers: true,
-            last_matched: Vec::new(),
-            steps: 0,
-            memory: Rc::new(Memory::new(context.step_limit, KeptMemory::default())),
-            remembered: Vec::new(),
             interrupt: None,
-            depth: 0,
             authority: None,
-            queries: 0,
-            subqueries: KnownSubqueries::default(),
-            working: Vec::new(),
-            protected: 0,
-            draws: 0,
+        };
+        let memory = Rc::new(Memory::new(context.step_limit, KeptMemory::default()));
+        Execution {
+            on,
+            outcome: Outcome {
+                reads: Vec::with_capacity(4),
+                commands: Vec::with_capacity(2),
+                ..Outcome::default()
+            },
+            written: Written::default(),
+            meter: Meter { steps: 0, memory, depth: 0, queries: 0 },
+            running: Running::default(),
+            told: Told::default(),
             drawn: Drawn::default(),
-            remaining: Remaining::default(),
             cursors: Cursors::default(),
-            calls: Vec::new(),
             address: 0,
-            notices: Vec::new(),
-            said: (0, 0),
         }
     }
 
     /// With these oracles.
     pub fn asking(mut self, oracles: Option<&'a dyn Oracles>) -> Execution<'a> {
-        self.oracles = oracles;
+        self.on.oracles = oracles;
         self
     }
 
@@ -186,7 +161,7 @@ impl<'a> Execution<'a> {
             let message = "the name of an oracle is NULL";
             return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
         };
-        let oracles = self.oracles.ok_or_else(|| {
+        let oracles = self.on.oracles.ok_or_else(|| {
             SqlError::unsupported("entente.oracle() on a ledger that executes after ordering")
                 .hint("Pass the value as an argument, or choose execution = \"execute-order-validate\" in the charter.")
         })?;
@@ -195,66 +170,66 @@ impl<'a> Execution<'a> {
 
     /// For one session, in no block.
     pub fn locally(mut self) -> Execution<'a> {
-        self.local = true;
+        self.on.local = true;
         self
     }
 
     /// Whether it runs for one session, in no block.
     pub fn is_local(&self) -> bool {
-        self.local
+        self.on.local
     }
 
     /// Where and when it runs.
     pub fn context(&self) -> Context {
-        self.context
+        self.on.context
     }
 
     /// Whether it is executed before it is ordered.
     pub fn asks_oracles(&self) -> bool {
-        self.oracles.is_some()
+        self.on.oracles.is_some()
     }
 
     /// It is a transaction block: `now()` outside of routines is this time, in milliseconds since 1970-01-01 00:00 UTC, and
     /// values of sequences are made of it and of the organisation whose client signs the block.
     pub fn be_session(&mut self, now_ms: u64, organisation: u16) {
-        self.now = timestamp(now_ms);
-        self.session_place = Some((now_ms, organisation));
+        self.on.now = timestamp(now_ms);
+        self.on.session_place = Some((now_ms, organisation));
     }
 
     /// What stands for the place of a transaction block: its time and its organisation.
     pub fn session_place(&self) -> Option<(u64, u16)> {
-        self.session_place
+        self.on.session_place
     }
 
     /// What it may call.
     pub fn programs(&self) -> &'a dyn Programs {
-        self.programs
+        self.on.programs
     }
 
     /// `now()`
     pub fn now(&self) -> i64 {
-        self.now
+        self.on.now
     }
 
     /// How many rows the transaction has touched by commands.
     pub fn own_rows(&self) -> usize {
-        self.own.len()
+        self.written.own.len()
     }
 
     /// What it runs on.
     pub fn snapshot(&self) -> &'a dyn Snapshot {
-        self.snapshot
+        self.on.snapshot
     }
 
     /// For queries whose reads nobody asks for.
     pub fn without_registration(mut self) -> Execution<'a> {
-        self.registers = false;
+        self.on.registers = false;
         self
     }
 
     /// For a client that may lose interest: it ends soon after `interrupt` is set.
     pub fn interrupted_by(mut self, interrupt: &Arc<AtomicBool>) -> Execution<'a> {
-        self.interrupt = Some(Arc::clone(interrupt));
+        self.on.interrupt = Some(Arc::clone(interrupt));
         self
     }
 
@@ -264,8 +239,8 @@ impl<'a> Execution<'a> {
     /// `57014` where there are none left, and where nobody wants the result any more.
     #[inline]
     pub fn charge(&mut self, steps: u64) -> Result<(), SqlError> {
-        self.steps = self.steps.saturating_add(steps);
-        if self.steps > self.context.step_limit {
+        self.meter.steps = self.meter.steps.saturating_add(steps);
+        if self.meter.steps > self.on.context.step_limit {
             return Err(self.out_of_steps());
         }
         if self.is_interrupted() { Err(interrupted()) } else { Ok(()) }
@@ -287,19 +262,19 @@ impl<'a> Execution<'a> {
 
     /// Steps that are left.
     pub fn steps_left(&self) -> u64 {
-        self.context.step_limit.saturating_sub(self.steps)
+        self.on.context.step_limit.saturating_sub(self.meter.steps)
     }
 
     /// Whether nobody wants the result any more.
     #[inline]
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed))
+        self.on.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Relaxed))
     }
 
     #[cold]
     fn out_of_steps(&mut self) -> SqlError {
-        let limit = self.context.step_limit;
-        self.steps = limit;
+        let limit = self.on.context.step_limit;
+        self.meter.steps = limit;
         SqlError::new(
             SqlState::QUERY_CANCELED,
             format!("the transaction needs more than {limit} steps, the limit that the ledger sets"),
@@ -312,17 +287,17 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// `54001` where that is too deep.
     pub(crate) fn enter_query(&mut self) -> Result<(), SqlError> {
-        if self.queries >= QUERIES_DEEP_MAX {
+        if self.meter.queries >= QUERIES_DEEP_MAX {
             let message = format!("queries are nested more than {QUERIES_DEEP_MAX} deep (QUERIES_DEEP_MAX)");
             return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
         }
-        self.queries += 1;
+        self.meter.queries += 1;
         Ok(())
     }
 
     /// It has ended.
     pub(crate) fn leave_query(&mut self) {
-        self.queries -= 1;
+        self.meter.queries -= 1;
     }
 
     /// The value of an expression without columns. `frame` holds the variables by slot.
@@ -405,13 +380,13 @@ impl<'a> Execution<'a> {
     /// Somebody looks at how many rows the last data-changing statement matched (FOUND, ROW_COUNT, the command tag):
     /// its commands are guarded from now on.
     pub fn look_at_matched(&mut self) {
-        for (position, matched) in &self.last_matched {
-            self.commands[*position].guard = Some(*matched);
+        for (position, matched) in &self.outcome.last_matched {
+            self.outcome.commands[*position].guard = Some(*matched);
         }
     }
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
-        let definition = self.programs.catalog().procedures.get(&call.procedure);
+        let definition = self.on.programs.catalog().procedures.get(&call.procedure);
         let procedure = definition
             .filter(|procedure| procedure.function.is_none() && call.fits(&procedure.parameters))
             .ok_or_else(|| call.no_procedure())?;
@@ -421,7 +396,7 @@ impl<'a> Execution<'a> {
             if parameter.mode.is_input() {
                 // Parameters have no length, precision or scale, as in PostgreSQL.
                 let value = self.evaluate(argument, frame)?;
-                let types = self.programs.tables().routines().types();
+                let types = self.on.programs.tables().routines().types();
                 arguments.push(types.cast(value, parameter.data_type.family())?);
             }
         }
@@ -440,16 +415,19 @@ impl<'a> Execution<'a> {
     pub fn finish(mut self, result: Result<Vec<StatementResult>, SqlError>) -> Result<Effects, StoreError> {
         if result.is_err() {
             // What commands had used was observed: it is why the program came to this error.
-            let used =
-                self.commands.drain(..).map(|command| Read { row: command.row, columns: command.uses });
-            self.reads.extend(used);
+            let used = self
+                .outcome
+                .commands
+                .drain(..)
+                .map(|command| Read { row: command.row, columns: command.uses });
+            self.outcome.reads.extend(used);
         }
-        self.unread.check(Effects {
-            reads: self.reads,
-            scans: self.scans,
-            commands: self.commands,
+        self.outcome.unread.check(Effects {
+            reads: self.outcome.reads,
+            scans: self.outcome.scans,
+            commands: self.outcome.commands,
             result,
-            steps: self.steps,
+            steps: self.meter.steps,
             catalog: None,
         })
     }
@@ -465,18 +443,18 @@ impl<'a> Execution<'a> {
 
     #[cold]
     fn cannot_read(&self, failure: StoreError) -> SqlError {
-        self.unread.note(failure.clone());
+        self.outcome.unread.note(failure.clone());
         failure.into()
     }
 
     /// Whether the snapshot could not be read.
     pub fn has_unread(&self) -> bool {
-        self.unread.get().is_some()
+        self.outcome.unread.get().is_some()
     }
 
     /// What expressions over a row and variables are evaluated in, outside of queries.
     pub fn environment<'b>(&self, row: &'b [Value], frame: &'b [Value]) -> Environment<'b> {
-        Environment::new(row, frame, self.now)
+        Environment::new(row, frame, self.on.now)
     }
 
     /// The row as it stands for this transaction, without registering anything.
@@ -484,16 +462,16 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// It cannot be read.
     pub fn current(&self, table: TableId, key: &Key) -> Result<Option<Row>, SqlError> {
-        match self.own.position(table, key) {
-            Some(position) => Ok(self.own.get(position).value.clone()),
-            None => self.read(self.snapshot.get(table, key)),
+        match self.written.own.position(table, key) {
+            Some(position) => Ok(self.written.own.get(position).value.clone()),
+            None => self.read(self.on.snapshot.get(table, key)),
         }
     }
 
     /// A statement has ended: the next one sees what its functions have written.
     pub fn see_newer(&mut self) {
-        if let Some(newer) = self.newer.take() {
-            self.own = newer;
+        if let Some(newer) = self.written.newer.take() {
+            self.written.own = newer;
         }
     }
 }

@@ -28,7 +28,8 @@
 //! refuse. What ends with an error before it touches anything has an empty footprint and ends with that error when it
 //! runs.
 
-use crate::{Context, Programs, timestamp};
+use crate::context::{Context, timestamp};
+use crate::programs::Programs;
 use plan::command::UpdatePlan;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::polymorphic::Actual;

@@ -1,7 +1,8 @@
 //! Functions that statements and expressions call.
 
-use crate::select::Given;
-use crate::{CallResult, Described, Execution};
+use crate::execution::Execution;
+use crate::programs::{CallResult, Described};
+use crate::subqueries::Given;
 use plan::expression::{RoutineCall, unmeasured};
 use plan::needs::Needs;
 use plan::polymorphic::{Actual, Callee};
@@ -26,23 +27,23 @@ impl Execution<'_> {
         actual: Actual,
         arguments: Vec<Value>,
     ) -> Result<CallResult, SqlError> {
-        let definition = self.programs.catalog().procedures.get(name);
+        let definition = self.on.programs.catalog().procedures.get(name);
         if actual != Actual::default() {
             // Nobody can tell when a node compiles it again.
             let length = definition.map_or(0, |definition| definition.body.len());
             self.charge(length as u64 / BODY_BYTES_PER_STEP)?;
         }
         let definer = definition.is_some_and(|definition| definition.security_definer);
-        let programs = self.programs;
+        let programs = self.on.programs;
         self.as_definer(definer, |execution| programs.call(execution, name, actual, arguments))
     }
 
     /// Runs something with all rights, if its definer's hold.
     pub(super) fn as_definer<R>(&mut self, definer: bool, run: impl FnOnce(&mut Self) -> R) -> R {
-        let authority = if definer { self.authority.take() } else { None };
+        let authority = if definer { self.on.authority.take() } else { None };
         let result = run(self);
         if definer {
-            self.authority = authority;
+            self.on.authority = authority;
         }
         result
     }
@@ -58,7 +59,7 @@ impl Execution<'_> {
         described: &Arc<Described>,
         body: impl FnOnce(&mut Self) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        if self.depth >= limits::NESTING_MAX {
+        if self.meter.depth >= limits::NESTING_MAX {
             let message = format!(
                 "calls are nested more than {} deep (NESTING_MAX) in procedure \"{name}\"",
                 limits::NESTING_MAX
@@ -67,25 +68,25 @@ impl Execution<'_> {
         }
         self.charge(1)?;
         self.authorise(needs)?;
-        self.depth += 1;
+        self.meter.depth += 1;
         // A routine sees the block's time, whatever time a session says it is in its own statements.
-        let now = std::mem::replace(&mut self.now, self.context.now());
-        self.calls.push((described.clone(), self.address));
+        let now = std::mem::replace(&mut self.on.now, self.on.context.now());
+        self.told.calls.push((described.clone(), self.address));
         // What its statements do is measured there.
         let result = unmeasured(|| body(self));
-        if let Some((_, address)) = self.calls.pop() {
+        if let Some((_, address)) = self.told.calls.pop() {
             self.address = address;
         }
-        self.now = now;
-        self.depth -= 1;
+        self.on.now = now;
+        self.meter.depth -= 1;
         result
     }
 
     /// The routines that are being called and where they have come to, the innermost first: PG_CONTEXT.
     pub fn call_context(&self) -> String {
         let mut address = self.address;
-        let mut places = Vec::with_capacity(self.calls.len());
-        for (described, caller) in self.calls.iter().rev() {
+        let mut places = Vec::with_capacity(self.told.calls.len());
+        for (described, caller) in self.told.calls.iter().rev() {
             places.push(described.place(address));
             address = *caller;
         }
@@ -110,7 +111,7 @@ impl Execution<'_> {
         self.beside_statement(|execution| execution.call(name, callee.actual, arguments))
     }
 
-    /// Runs a text of SQL that a routine has made: [`crate::Programs::run_text`].
+    /// Runs a text of SQL that a routine has made: [`crate::programs::Programs::run_text`].
     ///
     /// # Errors
     /// What is wrong in it; `0A000` for what a procedure cannot run.
@@ -122,7 +123,7 @@ impl Execution<'_> {
         types: &[DataType],
     ) -> Result<StatementOutput, SqlError> {
         self.charge(sql.len() as u64)?;
-        self.programs.run_text(self, search_path, sql, (values, types))
+        self.on.programs.run_text(self, search_path, sql, (values, types))
     }
 
     /// Refuses what is known only now that it runs, where the role may not do it, or where others would have had to endorse it.
@@ -130,7 +131,7 @@ impl Execution<'_> {
     /// # Errors
     /// `42501`; `0A000` for a call of what has an endorsement policy.
     pub fn authorise_text(&self, needs: &Needs, what: &str) -> Result<(), SqlError> {
-        if let Some(procedure) = self.programs.with_a_policy(&needs.involved)? {
+        if let Some(procedure) = self.on.programs.with_a_policy(&needs.involved)? {
             let what = format_args!("{what} of \"{procedure}\", which has an endorsement policy,");
             return Err(
                 SqlError::unsupported(what).hint("Call it without EXECUTE: who must endorse is known then.")
@@ -144,7 +145,7 @@ impl Execution<'_> {
         let report = &notice.report;
         let texts = [Some(&report.message), report.detail.as_ref(), report.hint.as_ref()];
         let bytes: usize = texts.into_iter().flatten().map(String::len).sum();
-        let (count, total) = self.said;
+        let (count, total) = self.told.said;
         if count > limits::NOTICES_MAX {
             return;
         }
@@ -155,17 +156,17 @@ impl Execution<'_> {
                 limits::NOTICES_BYTES_MAX
             );
             let severity = Severity::Warning;
-            self.notices.push(Notice { severity, report: SqlError::new(severity.state(), message) });
-            self.said.0 = limits::NOTICES_MAX + 1;
+            self.told.notices.push(Notice { severity, report: SqlError::new(severity.state(), message) });
+            self.told.said.0 = limits::NOTICES_MAX + 1;
             return;
         }
-        self.said = (count + 1, total + bytes);
-        self.notices.push(notice);
+        self.told.said = (count + 1, total + bytes);
+        self.told.notices.push(notice);
     }
 
     /// What has been said since this was asked last.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
+        std::mem::take(&mut self.told.notices)
     }
 
     /// The rows of a function in FROM.
@@ -177,7 +178,7 @@ impl Execution<'_> {
         let arguments = self.with_subqueries(&[], given, |environment| call.arguments_in(environment))?;
         let Some(arguments) = arguments else {
             // One row of NULLs, where it gives one.
-            return Ok(self.programs.tables().routines().row_of_nulls(call));
+            return Ok(self.on.programs.tables().routines().row_of_nulls(call));
         };
         let CallResult { values, rows } = self.call_function(&call.callee, arguments)?;
         let rows = rows.unwrap_or_else(|| vec![values]);

@@ -1,6 +1,7 @@
 //! The memory of an execution: whose share it is, and rows that stay.
 
-use crate::{CursorRows, Execution};
+use crate::cursor::CursorRows;
+use crate::execution::Execution;
 use plan::expression::{KeptMemory, Memory, rows_space};
 use std::rc::Rc;
 use types::{MemoryShare, SqlError, Value};
@@ -8,7 +9,7 @@ use types::{MemoryShare, SqlError, Value};
 impl<'a> Execution<'a> {
     /// With a share of the memory that all queries of a node have together.
     pub fn sharing(mut self, share: MemoryShare) -> Execution<'a> {
-        self.memory = Rc::new(Memory::new(self.context.step_limit, KeptMemory::of(share)));
+        self.meter.memory = Rc::new(Memory::new(self.on.context.step_limit, KeptMemory::of(share)));
         self
     }
 
@@ -17,7 +18,7 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// `54000` where they are too many, `53200` where the node has too little memory for them.
     pub fn keep_rows(&self, rows: &[Vec<Value>]) -> Result<(), SqlError> {
-        self.memory.keep(rows_space(rows))
+        self.meter.memory.keep(rows_space(rows))
     }
 
     /// Rows of a result are held until the transaction ends; until the end of the statement where a session's client gets
@@ -26,32 +27,32 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// As [`Execution::keep_rows`].
     pub fn hold_result(&self, rows: &[Vec<Value>]) -> Result<(), SqlError> {
-        self.memory.hold(rows_space(rows))
+        self.meter.memory.hold(rows_space(rows))
     }
 
     /// Rows that were kept are gone; `space`: what [`rows_space`] says of them.
     pub fn give_back(&self, space: u64) {
-        self.memory.give_back(space);
+        self.meter.memory.give_back(space);
     }
 
     /// Opens a cursor, whose rows are kept as long as it is open.
     ///
     /// # Errors
-    /// As [`crate::Cursors::open`].
+    /// As [`crate::cursor::Cursors::open`].
     pub fn open_cursor(&mut self, name: Option<&str>, content: CursorRows) -> Result<String, SqlError> {
-        self.cursors.open(name, content, &self.memory)
+        self.cursors.open(name, content, &self.meter.memory)
     }
 
     /// Closes a cursor.
     ///
     /// # Errors
-    /// As [`crate::Cursors::close`].
+    /// As [`crate::cursor::Cursors::close`].
     pub fn close_cursor(&mut self, name: &str) -> Result<(), SqlError> {
-        self.cursors.close(name, &self.memory)
+        self.cursors.close(name, &self.meter.memory)
     }
 
     /// The loop over a cursor has ended.
     pub fn forget_cursor(&mut self, name: &str) {
-        self.cursors.forget(name, &self.memory);
+        self.cursors.forget(name, &self.meter.memory);
     }
 }

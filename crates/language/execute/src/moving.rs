@@ -5,8 +5,8 @@
 //! wait where a FOREIGN KEY takes referencing rows along: these could not be told apart from those of the row that has
 //! the key.
 
-use crate::Execution;
-use crate::trigger::Event;
+use crate::execution::Execution;
+use crate::remaining::Event;
 use plan::command::{DeletePlan, UpdatePlan, insert_command};
 use plan::expression::is_same;
 use plan::table::TablePlan;
@@ -68,7 +68,7 @@ impl Execution<'_> {
         let follows = |action: ReferentialAction| {
             !matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict)
         };
-        let referencing = self.programs.tables().foreign_keys().of_parent(table.id);
+        let referencing = self.on.programs.tables().foreign_keys().of_parent(table.id);
         !referencing.iter().any(|foreign_key| follows(foreign_key.on_update))
     }
 

@@ -1,9 +1,9 @@
 //! Reading a table as it was after an earlier block, and what became of a row.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::relation::Rows;
 use crate::scan::VisitKeyed;
-use crate::select::Given;
+use crate::subqueries::Given;
 use plan::expression::Expression;
 use plan::invariant::broken;
 use plan::statement::{Access, Scanned, encode_lookup, resolve_key};
@@ -51,7 +51,8 @@ impl Execution<'_> {
                     }
                     None => None,
                 };
-                let (mut examined, most) = (0_u64, self.context.step_limit.saturating_sub(self.steps));
+                let (mut examined, most) =
+                    (0_u64, self.on.context.step_limit.saturating_sub(self.meter.steps));
                 let mut outcome = Ok(());
                 let read = snapshot.scan(scanned.table.id, &range, reverse, &mut |key, row| {
                     examined += 1;
@@ -91,7 +92,7 @@ impl Execution<'_> {
             };
             return Err(invalid(message));
         };
-        self.snapshot.at_height(asked).map_err(|error| match error {
+        self.on.snapshot.at_height(asked).map_err(|error| match error {
             PastError::Nowhere | PastError::Nothing | PastError::Unreadable => in_transaction("AS OF HEIGHT"),
             PastError::NotYet { oldest, newest } => invalid(format!(
                 "height {asked} has not been applied yet: this node keeps heights {oldest} to {newest}"
@@ -113,7 +114,7 @@ impl Execution<'_> {
             return Ok(Vec::new());
         }
         let Some(key) = encode_lookup(given)? else { return Ok(Vec::new()) };
-        let changes = self.snapshot.row_history(table.id, &key).map_err(|error| match error {
+        let changes = self.on.snapshot.row_history(table.id, &key).map_err(|error| match error {
             PastError::Nothing => {
                 let error = SqlError::new(NOT_IN_PREREQUISITE_STATE, "this node keeps no history of rows");
                 error.hint("row_history_megabytes in node.toml says how much of it is kept.")

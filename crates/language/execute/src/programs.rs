@@ -1,6 +1,6 @@
 //! What an execution calls and does not know how to run: compiled routines, and texts of SQL that are made while it runs.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::footprint::Analysis;
 use plan::polymorphic::{Actual, Callee};
 use plan::statement::StatementOutput;

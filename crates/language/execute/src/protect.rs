@@ -9,7 +9,7 @@
 //!
 //! `cargo test -p sql --test handlers` replays random procedures on states that agree in what was read.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::own::{OwnRows, READ_BYTES, key_space};
 use state::{Command, Read, RowId};
 use std::sync::Arc;
@@ -30,43 +30,43 @@ pub struct Savepoint {
 impl Execution<'_> {
     /// A block begins whose errors are handled.
     pub fn protect(&mut self) -> Savepoint {
-        let protected = self.protected;
-        self.protected += 1;
+        let protected = self.written.protected;
+        self.written.protected += 1;
         Savepoint {
-            commands: self.commands.len(),
-            own: self.own.clone(),
+            commands: self.outcome.commands.len(),
+            own: self.written.own.clone(),
             protected,
-            depth: self.depth,
-            queries: self.queries,
-            working: self.working.len(),
+            depth: self.meter.depth,
+            queries: self.meter.queries,
+            working: self.running.working.len(),
             cursors: self.cursors.opened(),
-            held: self.memory.held(),
+            held: self.meter.memory.held(),
         }
     }
 
     /// It has ended without an error.
     pub fn unprotect(&mut self) {
-        self.protected -= 1;
+        self.written.protected -= 1;
         self.forget_remembered();
     }
 
     /// It has ended with an error that a handler takes: its commands have not been.
     pub fn undo(&mut self, savepoint: Savepoint) {
         let Savepoint { commands, own, protected, depth, queries, working, cursors, held } = savepoint;
-        self.protected = protected;
+        self.written.protected = protected;
         self.forget_remembered();
-        self.memory.release_to(held);
-        for command in self.commands.split_off(commands) {
+        self.meter.memory.release_to(held);
+        for command in self.outcome.commands.split_off(commands) {
             self.read_for_good(command.row, command.uses);
         }
-        self.own = own;
-        self.newer = None;
-        self.last_matched.clear();
-        self.remaining.clear();
+        self.written.own = own;
+        self.written.newer = None;
+        self.outcome.last_matched.clear();
+        self.running.remaining.clear();
         self.forget_subqueries();
-        (self.depth, self.queries) = (depth, queries);
-        self.working.truncate(working);
-        self.cursors.close_since(cursors, &self.memory);
+        (self.meter.depth, self.meter.queries) = (depth, queries);
+        self.running.working.truncate(working);
+        self.cursors.close_since(cursors, &self.meter.memory);
     }
 
     /// Own rows are about to change. Where the innermost block with handlers may have to return to them, there are two
@@ -75,36 +75,37 @@ impl Execution<'_> {
     /// # Errors
     /// `54000` where there are too many.
     pub(super) fn remember_own(&mut self) -> Result<(), SqlError> {
-        if self.protected == 0 || Arc::strong_count(&self.own) == 1 {
+        if self.written.protected == 0 || Arc::strong_count(&self.written.own) == 1 {
             return Ok(());
         }
-        self.remembered.resize(self.protected, 0);
-        let (known, bytes) = (self.remembered[self.protected - 1], self.own.copy_bytes());
+        self.written.remembered.resize(self.written.protected, 0);
+        let (known, bytes) =
+            (self.written.remembered[self.written.protected - 1], self.written.own.copy_bytes());
         if bytes > known {
-            self.memory.keep(bytes - known)?;
-            self.remembered[self.protected - 1] = bytes;
+            self.meter.memory.keep(bytes - known)?;
+            self.written.remembered[self.written.protected - 1] = bytes;
         }
         Ok(())
     }
 
     fn forget_remembered(&mut self) {
-        let rest = self.protected.min(self.remembered.len());
-        self.memory.give_back(self.remembered.drain(rest..).sum());
+        let rest = self.written.protected.min(self.written.remembered.len());
+        self.meter.memory.give_back(self.written.remembered.drain(rest..).sum());
     }
 
     /// What a command used counts, whatever becomes of the command. So does what commands before it used that made the
     /// row what it saw: they may stay, and act at their place on another row.
     pub fn read_for_good(&mut self, row: RowId, uses: ColumnSet) {
-        let own = self.newer.as_ref().unwrap_or(&self.own);
+        let own = self.written.newer.as_ref().unwrap_or(&self.written.own);
         let before = own.position(row.table, &row.key).map_or(ColumnSet::EMPTY, |at| own.get(at).uses);
         // As for every read.
-        let _ = self.memory.keep(READ_BYTES + key_space(&row.key));
-        self.reads.push(Read { row, columns: uses | before });
+        let _ = self.meter.memory.keep(READ_BYTES + key_space(&row.key));
+        self.outcome.reads.push(Read { row, columns: uses | before });
     }
 
     /// A command of a block with handlers is about to be recorded: what decides whether it fails is read.
     pub(super) fn read_what_may_fail(&mut self, command: &Command) {
-        if self.protected > 0 && command.can_fail {
+        if self.written.protected > 0 && command.can_fail {
             self.register_read(command.row.table, &command.row.key, command.uses);
         }
     }

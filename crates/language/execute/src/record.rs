@@ -1,7 +1,7 @@
 //! What an execution leaves behind: reads and commands.
 
-use crate::Execution;
 use crate::change::check_row_bytes;
+use crate::execution::Execution;
 use crate::own::{COMMAND_BYTES, OwnRow, READ_BYTES, key_space, without};
 use plan::expression::{long_bytes, measured, row_space};
 use state::{Command, CommandKind, Read, RowChange, RowId};
@@ -11,7 +11,7 @@ use types::{ColumnSet, Key, Row, SqlError, TableId};
 impl Execution<'_> {
     /// Records a command on a row that nothing else of the transaction looks at.
     pub fn place_row(&mut self, command: Command) {
-        self.commands.push(command);
+        self.outcome.commands.push(command);
     }
 
     /// A row stays that a command will place; `made`: the bytes of its values that nothing else holds.
@@ -19,33 +19,33 @@ impl Execution<'_> {
     /// # Errors
     /// `54000` where there are too many.
     pub fn keep_row(&self, key: &Key, row: &Row, made: u64) -> Result<(), SqlError> {
-        self.memory.keep(COMMAND_BYTES + 2 * key_space(key) + row_space(row.len()) + made)
+        self.meter.memory.keep(COMMAND_BYTES + 2 * key_space(key) + row_space(row.len()) + made)
     }
 
     /// Registers that these columns of a row were looked at.
     pub(super) fn register_read(&mut self, table: TableId, key: &Key, columns: ColumnSet) {
-        if !self.registers {
+        if !self.on.registers {
             return;
         }
-        let columns = match self.own.position(table, key) {
+        let columns = match self.written.own.position(table, key) {
             Some(position) => {
-                let own = self.own.get(position);
+                let own = self.written.own.get(position);
                 without(columns, own.written) | own.uses
             }
             None => columns,
         };
         let row = RowId { table, key: key.clone() };
-        self.reads.push(Read { row, columns: columns | ColumnSet::EXISTS });
+        self.outcome.reads.push(Read { row, columns: columns | ColumnSet::EXISTS });
         // What is too much says so where the next thing is counted, which can fail.
-        let _ = self.memory.keep(READ_BYTES + key_space(key));
+        let _ = self.meter.memory.keep(READ_BYTES + key_space(key));
     }
 
     /// A new data-changing statement begins.
     pub fn begin_change(&mut self) {
-        if self.remaining.parts.is_none() {
+        if self.running.remaining.parts.is_none() {
             self.see_newer();
         }
-        self.last_matched.clear();
+        self.outcome.last_matched.clear();
     }
 
     /// It has found its rows: what it does with them stands on what functions, and other parts of the same statement, have
@@ -57,16 +57,16 @@ impl Execution<'_> {
     /// Applies a command to the row as it stands and records it. Gives whether it matched.
     pub(super) fn apply(&mut self, command: Command) -> Result<bool, SqlError> {
         let fetched;
-        let current = match self.own.position(command.row.table, &command.row.key) {
-            Some(position) => self.own.get(position).value.as_ref(),
+        let current = match self.written.own.position(command.row.table, &command.row.key) {
+            Some(position) => self.written.own.get(position).value.as_ref(),
             None => {
-                fetched = self.read(self.snapshot.get(command.row.table, &command.row.key))?;
+                fetched = self.read(self.on.snapshot.get(command.row.table, &command.row.key))?;
                 fetched.as_ref()
             }
         };
         // The size of a row is judged here only: at a command's place other transactions may have made it larger, and
         // judging it there would make every text column of the row one that the command uses.
-        let left = self.context.step_limit.saturating_sub(self.steps);
+        let left = self.on.context.step_limit.saturating_sub(self.meter.steps);
         let (change, steps) = measured(left, || command.function.apply(current).and_then(sized));
         if let Err(error) = self.charge(steps) {
             // How much work it is depends on the row.
@@ -97,7 +97,7 @@ impl Execution<'_> {
             }
         };
         self.read_what_may_fail(&command);
-        let space = self.memory.keep(command_space(&command, &change));
+        let space = self.meter.memory.keep(command_space(&command, &change));
         if let Err(error) = space.and_then(|()| self.remember_own()) {
             // How much it takes depends on the row.
             self.read_for_good(command.row, ColumnSet::ALL);
@@ -105,7 +105,7 @@ impl Execution<'_> {
         }
         let matched = change != RowChange::Unmatched;
         let written = if matched { writes } else { ColumnSet::EMPTY };
-        let position = self.own.position(command.row.table, &command.row.key);
+        let position = self.written.own.position(command.row.table, &command.row.key);
         let value = match change {
             RowChange::Unmatched => self.current(command.row.table, &command.row.key)?,
             RowChange::Put(row) => Some(row),
@@ -113,14 +113,14 @@ impl Execution<'_> {
         };
         match position {
             Some(position) => {
-                let own = Arc::make_mut(&mut self.own).get_mut(position);
+                let own = Arc::make_mut(&mut self.written.own).get_mut(position);
                 own.value = value;
                 own.uses |= command.uses;
                 own.written |= written;
                 own.changes += u32::from(matched);
             }
             None => {
-                Arc::make_mut(&mut self.own).push(OwnRow {
+                Arc::make_mut(&mut self.written.own).push(OwnRow {
                     row: command.row.clone(),
                     value,
                     uses: command.uses,
@@ -129,8 +129,8 @@ impl Execution<'_> {
                 });
             }
         }
-        self.last_matched.push((self.commands.len(), matched));
-        self.commands.push(command);
+        self.outcome.last_matched.push((self.outcome.commands.len(), matched));
+        self.outcome.commands.push(command);
         Ok(matched)
     }
 }

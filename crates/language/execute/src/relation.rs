@@ -3,9 +3,9 @@
 //! A join reads its left side, then its right side: once, or, where that looks at the left one, for every row of it. Rows
 //! come in the order of the left side, then of the right one; those of the right side that match nothing come last.
 
-use crate::Execution;
-use crate::select::Given;
+use crate::execution::Execution;
 use crate::sorting::Sortable;
+use crate::subqueries::Given;
 use plan::expression::{Expression, rows_space};
 use plan::invariant::broken;
 use plan::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
@@ -38,13 +38,13 @@ impl Execution<'_> {
             Relation::Values(rows) => {
                 let rows =
                     rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<Rows, _>>()?;
-                self.memory.hold(rows_space(&rows))?;
+                self.meter.memory.hold(rows_space(&rows))?;
                 rows
             }
             Relation::Function { function, arguments } => self.function_rows(function, arguments, given)?,
             Relation::Call(call) => {
                 let rows = self.called_rows(call, given)?;
-                self.memory.hold(rows_space(&rows))?;
+                self.meter.memory.hold(rows_space(&rows))?;
                 rows
             }
             Relation::Set { operation, all, sides } => {
@@ -55,16 +55,16 @@ impl Execution<'_> {
                 let (left, right) = right?;
                 self.charge((left.len() + right.len()) as u64)?;
                 // What tells equal rows are copies.
-                self.memory.hold(rows_space(&left).saturating_add(rows_space(&right)))?;
+                self.meter.memory.hold(rows_space(&left).saturating_add(rows_space(&right)))?;
                 combine(*operation, *all, left, right)
             }
             Relation::Recursive { number, all, sides } => self.recursive(*number, *all, sides, given)?,
             Relation::Working(number) => {
-                let known = self.working.iter().rev().find(|(known, _)| known == number);
+                let known = self.running.working.iter().rev().find(|(known, _)| known == number);
                 let (_, rows) = known.ok_or_else(|| broken("the rows of a query that is not running"))?;
                 let rows = Rc::clone(rows);
                 self.charge(rows.len() as u64)?;
-                self.memory.hold(rows_space(&rows))?;
+                self.meter.memory.hold(rows_space(&rows))?;
                 rows.as_ref().clone()
             }
             Relation::Join(join) => self.joined(join, given)?,
@@ -87,18 +87,18 @@ impl Execution<'_> {
         self.enter_query()?;
         let mut found = self.select_given(first, given, None)?;
         new_ones(&mut found);
-        self.memory.hold(rows_space(&found))?;
+        self.meter.memory.hold(rows_space(&found))?;
         let mut rows = found.clone();
         while !found.is_empty() {
             // What subqueries gave on other rows counts no more.
             self.forget_subqueries();
-            self.working.push((number, Rc::new(found)));
+            self.running.working.push((number, Rc::new(found)));
             let next = self.select_given(then, given, None);
-            self.working.pop();
+            self.running.working.pop();
             found = next?;
             new_ones(&mut found);
             self.charge(found.len() as u64)?;
-            self.memory.hold(rows_space(&found))?;
+            self.meter.memory.hold(rows_space(&found))?;
             rows.extend(found.iter().cloned());
         }
         self.forget_subqueries();
@@ -160,18 +160,18 @@ impl Execution<'_> {
                 let row = [left.as_slice(), &right_rows[candidate]].concat();
                 if self.holds(join.condition.as_ref(), &row, given)? {
                     matched[candidate] = true;
-                    self.memory.hold_row(width)?;
+                    self.meter.memory.hold_row(width)?;
                     rows.push(row);
                 }
             }
             if rows.len() == before && matches!(join.kind, JoinKind::Left | JoinKind::Full) {
-                self.memory.hold_row(width)?;
+                self.meter.memory.hold_row(width)?;
                 rows.push(with_nulls(left, join.right_width));
             }
         }
         if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
             for (right, _) in right_rows.iter().zip(&matched).filter(|(_, matched)| !**matched) {
-                self.memory.hold_row(width)?;
+                self.meter.memory.hold_row(width)?;
                 let mut row = vec![Value::Null; join.left_width];
                 row.extend(right.iter().cloned());
                 rows.push(row);
@@ -189,7 +189,7 @@ impl Execution<'_> {
         let mut rows = Vec::new();
         for left in &left_rows {
             let prefix = [given.left, left].concat();
-            let held = self.memory.held();
+            let held = self.meter.memory.held();
             let right_rows = self.relation_rows(&join.right, Given { left: &prefix, ..given })?;
             let before = rows.len();
             for right in right_rows {
@@ -202,8 +202,8 @@ impl Execution<'_> {
                 rows.push(with_nulls(left, join.right_width));
             }
             // The rows of the right side are gone, and those that match have come.
-            self.memory.release_to(held);
-            self.memory.hold(rows_space(&rows[before..]))?;
+            self.meter.memory.release_to(held);
+            self.meter.memory.hold(rows_space(&rows[before..]))?;
         }
         Ok(rows)
     }
@@ -232,7 +232,7 @@ impl Execution<'_> {
             // The right keys look at the right row; what is to its left they take from the same prefix as a condition.
             let keys = self.keys(join.equal.iter().map(|(_, right)| right), row, given)?;
             if let Some(keys) = keys {
-                self.memory.hold_row(keys.0.len())?;
+                self.meter.memory.hold_row(keys.0.len())?;
                 index.entry(keys).or_default().push(position);
             }
         }

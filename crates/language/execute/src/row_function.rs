@@ -1,8 +1,8 @@
 //! The rows of functions in FROM.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::relation::Rows;
-use crate::select::Given;
+use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
 use plan::invariant::broken;
 use plan::statement::{RowFunction, RowKind, goes_up};
@@ -30,7 +30,7 @@ impl Execution<'_> {
             RowKind::Elements(widths) => self.elements(&arguments, widths)?,
             RowKind::History(table) => {
                 let rows = self.row_history(table, &arguments)?;
-                self.memory.hold(rows_space(&rows))?;
+                self.meter.memory.hold(rows_space(&rows))?;
                 rows
             }
         };
@@ -78,7 +78,7 @@ impl Execution<'_> {
                 Err(error) if error.state == SqlState::NUMERIC_VALUE_OUT_OF_RANGE => None,
                 Err(error) => return Err(error),
             };
-            self.memory.hold_row(1)?;
+            self.meter.memory.hold_row(1)?;
             rows.push(vec![value]);
         }
         Ok(rows)
@@ -97,7 +97,7 @@ impl Execution<'_> {
         let length = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
         self.charge(length as u64)?;
         let width: usize = widths.iter().map(|width| width.unwrap_or(1)).sum();
-        self.memory.hold(row_space(width).saturating_mul(length as u64))?;
+        self.meter.memory.hold(row_space(width).saturating_mul(length as u64))?;
         let row = |index: usize| {
             let mut row: Vec<Value> = Vec::with_capacity(arrays.len());
             for (array, width) in arrays.iter().zip(widths) {

@@ -1,8 +1,8 @@
 //! Finding the rows of a table: by key, over an interval of the key or of an index; and what that registers.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::own::{SCAN_BYTES, key_space};
-use crate::select::Given;
+use crate::subqueries::Given;
 use plan::invariant::broken;
 use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
@@ -74,7 +74,7 @@ impl Execution<'_> {
         given: Given<'_>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         let mut rows = Vec::new();
-        let memory = self.memory.clone();
+        let memory = self.meter.memory.clone();
         self.visit_table(scanned, given, false, &mut |key, row| {
             let mut row = row.to_vec();
             memory.hold_row(row.len() + 1)?;
@@ -188,19 +188,19 @@ impl Execution<'_> {
     /// Visits the rows of a place that the filter is true for, own writes included, and registers the scan.
     fn search(&mut self, search: Search<'_>, visit: &mut VisitKeyed<'_>) -> Result<(), SqlError> {
         let (Place::Keys(range) | Place::Entries { within: range, .. }) = &search.place;
-        let own = match self.own.is_empty() {
+        let own = match self.written.own.is_empty() {
             true => Vec::new(),
-            false => self.own.in_range(search.table.id, range),
+            false => self.written.own.in_range(search.table.id, range),
         };
         let walk = Walk {
             search: &search,
             visit,
             result: Vec::new(),
             last: None,
-            registers: self.registers,
+            registers: self.on.registers,
             examined: 0,
-            examined_max: self.context.step_limit.saturating_sub(self.steps),
-            interrupt: self.interrupt.clone(),
+            examined_max: self.on.context.step_limit.saturating_sub(self.meter.steps),
+            interrupt: self.on.interrupt.clone(),
             outcome: Ok(ControlFlow::Continue(())),
         };
         let searched = match &search.place {
@@ -222,7 +222,7 @@ impl Execution<'_> {
         let (table, reverse) = (walk.search.table.id, walk.search.reverse);
         if own.is_empty() {
             let scanned =
-                self.snapshot.scan(table, range, reverse, &mut |key, row| walk.snapshot_row(key, row));
+                self.on.snapshot.scan(table, range, reverse, &mut |key, row| walk.snapshot_row(key, row));
             let _ = walk.note(self.read(scanned));
         } else {
             self.walk_with_own(range, own, &mut walk);
@@ -240,9 +240,10 @@ impl Execution<'_> {
         mut walk: Walk<'_, '_>,
     ) -> Searched {
         let table = walk.search.table.id;
-        let mut keys: Vec<Key> = own.iter().map(|position| self.own.get(*position).row.key.clone()).collect();
+        let mut keys: Vec<Key> =
+            own.iter().map(|position| self.written.own.get(*position).row.key.clone()).collect();
         let mut left = walk.examined_max.saturating_add(1);
-        let scanned = self.snapshot.scan(index.entries(), entries, false, &mut |entry, _| {
+        let scanned = self.on.snapshot.scan(index.entries(), entries, false, &mut |entry, _| {
             keys.extend(entry.primary_of_entry());
             left -= 1;
             if left == 0 || self.is_interrupted() {
@@ -257,16 +258,16 @@ impl Execution<'_> {
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
-            let before = match self.read(self.snapshot.get(table, &key)) {
+            let before = match self.read(self.on.snapshot.get(table, &key)) {
                 Ok(before) => before,
                 Err(error) => {
                     let _ = walk.note(Err(error));
                     break;
                 }
             };
-            let flow = match (self.own.position(table, &key), &before) {
+            let flow = match (self.written.own.position(table, &key), &before) {
                 (Some(position), before) => {
-                    walk.own_row(&key, self.own.get(position).value.as_ref(), before.as_ref())
+                    walk.own_row(&key, self.written.own.get(position).value.as_ref(), before.as_ref())
                 }
                 (None, Some(row)) => walk.snapshot_row(&key, row),
                 (None, None) => ControlFlow::Continue(()),
@@ -288,7 +289,7 @@ impl Execution<'_> {
     ) -> Searched {
         let (table, reverse) = (walk.search.table.id, walk.search.reverse);
         let own_entry = |position: &usize| {
-            let own = self.own.get(*position);
+            let own = self.written.own.get(*position);
             Some((index.entry(&own.row.key, own.value.as_ref()?), *position))
         };
         let mut own: Vec<(Key, usize)> =
@@ -299,21 +300,21 @@ impl Execution<'_> {
             own.reverse();
         }
         let mut last = None;
-        let scanned = self.snapshot.scan(index.entries(), entries, reverse, &mut |entry, _| {
+        let scanned = self.on.snapshot.scan(index.entries(), entries, reverse, &mut |entry, _| {
             let comes = |own: &Key| if reverse { own > entry } else { own < entry };
             while let Some((own_entry, position)) = own.pop_if(|(own, _)| comes(own)) {
                 last = Some(own_entry);
-                let own = self.own.get(position);
+                let own = self.written.own.get(position);
                 walk.own_row(&own.row.key, own.value.as_ref(), None)?;
             }
             last = Some(entry.clone());
             let Some(key) = entry.primary_of_entry() else { return ControlFlow::Continue(()) };
-            let row = match self.read(self.snapshot.get(table, &key)) {
+            let row = match self.read(self.on.snapshot.get(table, &key)) {
                 Ok(Some(row)) => row,
                 Ok(None) => return ControlFlow::Continue(()),
                 Err(error) => return walk.note(Err(error)),
             };
-            match self.own.position(table, &key) {
+            match self.written.own.position(table, &key) {
                 // How it stands now comes at its own place.
                 Some(_) => walk.own_row(&key, None, Some(&row)),
                 None => walk.snapshot_row(&key, &row),
@@ -325,7 +326,7 @@ impl Execution<'_> {
                 break;
             }
             last = Some(entry);
-            let own = self.own.get(position);
+            let own = self.written.own.get(position);
             if walk.own_row(&own.row.key, own.value.as_ref(), None).is_break() {
                 break;
             }
@@ -342,9 +343,9 @@ impl Execution<'_> {
             own.reverse();
         }
         let table = walk.search.table.id;
-        let scanned = self.snapshot.scan(table, range, reverse, &mut |key, row| {
+        let scanned = self.on.snapshot.scan(table, range, reverse, &mut |key, row| {
             while let Some(position) = own.last() {
-                let next = self.own.get(*position);
+                let next = self.written.own.get(*position);
                 let order = if reverse { key.cmp(&next.row.key) } else { next.row.key.cmp(key) };
                 if order == Ordering::Greater {
                     break;
@@ -363,7 +364,7 @@ impl Execution<'_> {
             if !matches!(walk.outcome, Ok(ControlFlow::Continue(()))) {
                 return;
             }
-            let next = self.own.get(position);
+            let next = self.written.own.get(position);
             if walk.own_row(&next.row.key, next.value.as_ref(), None).is_break() {
                 return;
             }
@@ -377,7 +378,7 @@ impl Execution<'_> {
         stopped_at: Option<Key>,
         own: &[usize],
     ) -> Result<(), SqlError> {
-        if !self.registers {
+        if !self.on.registers {
             return Ok(());
         }
         let stop = |range: &mut KeyRange| match stopped_at {
@@ -399,12 +400,12 @@ impl Execution<'_> {
         result.sort_unstable();
         let bytes = SCAN_BYTES + result.iter().map(key_space).sum::<u64>();
         for position in own {
-            let key = self.own.get(*position).row.key.clone();
+            let key = self.written.own.get(*position).row.key.clone();
             if range.contains(&key) {
                 self.register_read(search.table.id, &key, search.columns);
             }
         }
-        self.scans.push(Scan {
+        self.outcome.scans.push(Scan {
             table: search.table.id,
             range,
             columns: search.columns | ColumnSet::EXISTS,
@@ -412,7 +413,7 @@ impl Execution<'_> {
             predicate,
             result,
         });
-        self.memory.keep(bytes)
+        self.meter.memory.keep(bytes)
     }
 }
 

@@ -1,8 +1,9 @@
 //! SELECT: grouping and sorting of the rows that were found.
 
-use crate::Execution;
+use crate::execution::Execution;
 use crate::grouping::Groups;
 use crate::sorting::{Sortable, compare_key};
+use crate::subqueries::Given;
 use crate::window::window_values;
 use plan::expression::{Environment, Expression, QueryEnvironment, RunSubquery, row_space, rows_space};
 use plan::invariant::broken;
@@ -10,22 +11,11 @@ use plan::polymorphic::Callee;
 use plan::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{SqlError, SqlState, Value, assign, limits};
-
-/// What a query is run with.
-#[derive(Clone, Copy)]
-pub(super) struct Given<'b> {
-    /// Variables.
-    pub frame: &'b [Value],
-    /// What the query around it hands to it.
-    pub arguments: &'b [Value],
-    /// The columns to the left of the relation that is being read.
-    pub left: &'b [Value],
-}
 
 /// Where no expression holds a subquery.
 pub(super) struct NoSubqueries;
@@ -58,16 +48,16 @@ impl Execution<'_> {
         limit: Option<usize>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
         self.forget_subqueries();
-        let held = self.memory.held();
+        let held = self.meter.memory.held();
         let rows = self.select_given(select, Given { frame, arguments: &[], left: &[] }, limit);
-        self.memory.release_to(held);
+        self.meter.memory.release_to(held);
         self.see_newer();
         rows
     }
 
     /// A statement begins: what subqueries of the one before gave may have changed.
     pub(super) fn forget_subqueries(&mut self) {
-        self.subqueries.clear();
+        self.running.subqueries.clear();
     }
 
     /// Runs a SELECT and hands out its rows as they are found, until `take` says that it is enough.
@@ -111,11 +101,11 @@ impl Execution<'_> {
         limit: Option<usize>,
         take: Option<&mut TakeRow<'_>>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
-        let held = self.memory.held();
+        let held = self.meter.memory.held();
         let rows = self.measured(|execution| execution.select_holding(select, given, limit, take));
-        self.memory.release_to(held);
+        self.meter.memory.release_to(held);
         let rows = rows?;
-        self.memory.hold(rows_space(&rows))?;
+        self.meter.memory.hold(rows_space(&rows))?;
         Ok(rows)
     }
 
@@ -149,7 +139,7 @@ impl Execution<'_> {
         if !streams || matches!(select.source, From::Relation(_)) {
             self.gathered(select, given, &mut output)?;
         } else {
-            let memory = self.memory.clone();
+            let memory = self.meter.memory.clone();
             let query = QueryEnvironment {
                 arguments: given.arguments,
                 left: &[],
@@ -157,7 +147,7 @@ impl Execution<'_> {
                 memory: &memory,
             };
             let environment =
-                Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.now) };
+                Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.on.now) };
             match &select.grouping {
                 Some(grouping) => {
                     let mut groups = Groups::new(grouping);
@@ -264,8 +254,8 @@ impl Execution<'_> {
         for window in &select.windows {
             // The row's keys and the value.
             let values = window.partition.len() + window.order.len() + 1;
-            self.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
-            let steps_max = self.context.step_limit.saturating_sub(self.steps);
+            self.meter.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
+            let steps_max = self.on.context.step_limit.saturating_sub(self.meter.steps);
             let (values, steps) = self.with_subqueries(&[], given, |environment| {
                 window_values(window, &kept, environment, steps_max)
             })?;
@@ -293,7 +283,7 @@ impl Execution<'_> {
         given: Given<'_>,
         evaluate: impl FnOnce(&Environment<'_>) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        let (now, memory) = (self.now, self.memory.clone());
+        let (now, memory) = (self.on.now, self.meter.memory.clone());
         self.measured(|execution| {
             let runner = Runner(RefCell::new(execution));
             let query = QueryEnvironment {
@@ -337,56 +327,24 @@ impl RunSubquery for Runner<'_, '_> {
         let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a subquery inside of itself"))?;
         // The same query gives the same rows for the same arguments as long as the statement runs.
         let known_as = (Arc::as_ptr(query) as usize, limit, Sortable(arguments));
-        if let Some(known) = execution.subqueries.get(&known_as) {
+        if let Some(known) = execution.running.subqueries.get(&known_as) {
             return Ok(known.clone());
         }
         execution.enter_query()?;
-        let held = execution.memory.held();
+        let held = execution.meter.memory.held();
         let given = Given { frame, arguments: &known_as.2.0, left: &[] };
         let rows = execution.select_given(query, given, limit);
         execution.leave_query();
         // What is remembered has a bound of its own.
-        execution.memory.release_to(held);
+        execution.meter.memory.release_to(held);
         let rows = Rc::new(rows?);
-        execution.subqueries.remember(known_as, rows.clone());
+        execution.running.subqueries.remember(known_as, rows.clone());
         Ok(rows)
     }
 
     fn call(&self, function: &Callee, arguments: Vec<Value>) -> Result<Vec<Value>, SqlError> {
         let mut execution = self.0.try_borrow_mut().map_err(|_| broken("a function inside of itself"))?;
         Ok(execution.call_function(function, arguments)?.values)
-    }
-}
-
-/// A subquery (where its plan stands in memory), its limit, and what it is handed.
-type SubqueryRun = (usize, Option<usize>, Sortable);
-
-/// Rows of subqueries that have run in a statement.
-#[derive(Default)]
-pub(super) struct KnownSubqueries {
-    rows: BTreeMap<SubqueryRun, Rc<Vec<Vec<Value>>>>,
-    values: usize,
-}
-
-impl KnownSubqueries {
-    /// Values that are remembered.
-    const VALUES_MAX: usize = 1 << 18;
-
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.values = 0;
-    }
-
-    fn get(&self, key: &SubqueryRun) -> Option<&Rc<Vec<Vec<Value>>>> {
-        self.rows.get(key)
-    }
-
-    fn remember(&mut self, key: SubqueryRun, rows: Rc<Vec<Vec<Value>>>) {
-        let values = key.2.0.len() + rows.iter().map(Vec::len).sum::<usize>() + 1;
-        if self.values + values <= KnownSubqueries::VALUES_MAX {
-            self.values += values;
-            self.rows.insert(key, rows);
-        }
     }
 }
 

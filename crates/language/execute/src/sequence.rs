@@ -1,17 +1,9 @@
 //! Drawing values from sequences.
 
-use crate::Execution;
+use crate::execution::Execution;
 use plan::invariant::broken;
 use plan::sequence::{CURRENT_VALUE, SET_VALUE, does_not_count, no_sequence, stored_sequence_name};
 use types::{Sequence, SqlError, SqlState, Value};
-
-/// Values that a transaction has drawn.
-#[derive(Default)]
-pub struct Drawn {
-    count: u32,
-    /// By sequence, the last one; the sequence drawn from last at the end.
-    last: Vec<(String, i64)>,
-}
 
 impl Execution<'_> {
     /// Runs one of these functions.
@@ -29,8 +21,8 @@ impl Execution<'_> {
                     .ok_or_else(|| undrawn("lastval is not yet defined in this session".to_string()));
             }
         };
-        if !self.programs.catalog().sequences.contains_key(&name) {
-            return Err(match self.programs.catalog().columns_of(&name) {
+        if !self.on.programs.catalog().sequences.contains_key(&name) {
+            return Err(match self.on.programs.catalog().columns_of(&name) {
                 Some(_) => SqlError::new(SqlState(*b"42809"), format!("\"{name}\" is not a sequence")),
                 None => no_sequence(&name),
             });
@@ -40,7 +32,7 @@ impl Execution<'_> {
             let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
             return known.map(|known| self.drawn.last[known].1).ok_or_else(|| undrawn(message));
         }
-        let sequence = self.programs.catalog().sequences.get(&name).cloned();
+        let sequence = self.on.programs.catalog().sequences.get(&name).cloned();
         let owner = sequence.as_ref().and_then(|one| one.owner.as_ref());
         if self.is_local() && !owner.is_some_and(|owner| owner.table.is_temporary()) {
             return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
@@ -95,13 +87,5 @@ impl Execution<'_> {
         self.drawn.count += 1;
         self.drawn.note(name, value);
         Ok(value)
-    }
-}
-
-impl Drawn {
-    /// This value has been drawn last, from this sequence.
-    fn note(&mut self, name: String, value: i64) {
-        self.last.retain(|(known, _)| *known != name);
-        self.last.push((name, value));
     }
 }

@@ -1,8 +1,11 @@
 //! Executions that stop between two statements and go on later: a session waits for its client.
 
+use crate::context::Context;
+use crate::cursor::Cursors;
+use crate::drawn::Drawn;
+use crate::execution::{Execution, Written};
 use crate::own::OwnRows;
-use crate::sequence::Drawn;
-use crate::{Context, Cursors, Execution, Programs};
+use crate::programs::Programs;
 use plan::expression::{KeptMemory, Memory};
 use state::{Command, Snapshot};
 use std::rc::Rc;
@@ -70,30 +73,26 @@ impl<'a> Execution<'a> {
         principal: &Principal,
         suspended: Suspended,
     ) -> Execution<'a> {
+        let mut execution =
+            Execution::new(programs, snapshot, context).without_registration().acting_as(principal);
         let Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said } =
             suspended;
-        let memory = Rc::new(Memory::new(context.step_limit, memory));
-        let new = Execution::new(programs, snapshot, context).without_registration().acting_as(principal);
-        Execution { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said, ..new }
+        execution.outcome.commands = commands;
+        execution.written = Written { own, newer: None, protected, remembered, draws };
+        execution.meter.steps = steps;
+        execution.meter.memory = Rc::new(Memory::new(context.step_limit, memory));
+        execution.told.said = said;
+        (execution.drawn, execution.cursors) = (drawn, cursors);
+        execution
     }
 
     /// A statement has ended, well or with an error.
     pub fn suspend(mut self) -> Suspended {
         self.see_newer();
-        let Execution {
-            commands,
-            own,
-            protected,
-            draws,
-            drawn,
-            cursors,
-            steps,
-            memory,
-            remembered,
-            said,
-            ..
-        } = self;
-        let memory = memory.suspended();
+        let Execution { outcome, written, meter, told, drawn, cursors, .. } = self;
+        let Written { own, protected, remembered, draws, .. } = written;
+        let memory = meter.memory.suspended();
+        let (commands, steps, said) = (outcome.commands, meter.steps, told.said);
         Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said }
     }
 }

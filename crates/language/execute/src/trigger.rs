@@ -22,106 +22,27 @@
 //! - Whose consent is needed counts triggers, also those of tables to which a change cascades. The role that changes
 //!   the table needs no `EXECUTE` on their functions, but everything that these do themselves.
 
-use crate::Execution;
-use crate::constraint::Unsettled;
+use crate::execution::Execution;
 use crate::moving::Updated;
-use crate::with::Parts;
+use crate::remaining::{Begun, ChangedRows, Event, Firing, Gathered, Unsettled};
 use plan::command::{DeletePlan, PlannedUpdate, UpdatePlan};
 use plan::expression::{Environment, Expression, is_same, row_space};
 use plan::table::TablePlan;
 use plan::trigger::{NEW_TABLE, OLD_TABLE, TriggerPlan};
 use state::{Command, RowId};
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{ColumnSet, Key, Row, SqlError, SqlState, TableId, TriggerEvent, TriggerTime, Value};
-
-/// What happens to a table or a row.
-#[derive(Clone, Copy)]
-pub(super) enum Event<'p> {
-    /// INSERT
-    Insert,
-    /// UPDATE, which assigns these columns.
-    Update(&'p UpdatePlan),
-    /// DELETE
-    Delete,
-    /// TRUNCATE
-    Truncate,
-}
-
-impl Event<'_> {
-    fn kind(self) -> TriggerEvent {
-        match self {
-            Event::Insert => TriggerEvent::Insert,
-            Event::Update(_) => TriggerEvent::Update,
-            Event::Delete => TriggerEvent::Delete,
-            Event::Truncate => TriggerEvent::Truncate,
-        }
-    }
-}
-
-/// The rows of a statement before and after it, for OLD TABLE and NEW TABLE.
-#[derive(Clone, Default)]
-pub(super) struct ChangedRows {
-    old: Rc<Vec<Vec<Value>>>,
-    new: Rc<Vec<Vec<Value>>>,
-}
-
-/// The changed rows that are still being gathered.
-type Gathered = Rc<RefCell<ChangedRows>>;
-
-/// A table that the running statement changes, itself or by cascading.
-pub(super) struct Begun {
-    table: TableId,
-    event: TriggerEvent,
-    rows: Gathered,
-}
-
-/// What a statement has left to do. Each statement has its own, those that its triggers run included.
-#[derive(Default)]
-pub(super) struct Remaining {
-    /// In order.
-    pub unsettled: VecDeque<Unsettled>,
-    /// The tables with triggers that it changes.
-    begun: Vec<Begun>,
-    /// Where it has WITH queries that change rows: what these know of one another.
-    pub parts: Option<Parts>,
-}
-
-impl Remaining {
-    /// Nothing.
-    pub fn clear(&mut self) {
-        self.unsettled.clear();
-        self.begun.clear();
-        self.parts = None;
-    }
-
-    fn begun(&self, table: TableId, event: TriggerEvent) -> Option<&Gathered> {
-        let begun = self.begun.iter().find(|begun| begun.table == table && begun.event == event)?;
-        Some(&begun.rows)
-    }
-}
-
-/// An AFTER trigger that is to fire.
-pub(super) struct Firing {
-    trigger: Arc<TriggerPlan>,
-    table: TableId,
-    event: TriggerEvent,
-    old: Option<Row>,
-    new: Option<Row>,
-    rows: Option<Gathered>,
-}
 
 impl Execution<'_> {
     /// A statement begins to change a table: BEFORE STATEMENT fires, once however often the statement comes to the table.
     pub(super) fn begin_statement(&mut self, table: &TablePlan, event: Event<'_>) -> Result<(), SqlError> {
         let kind = event.kind();
-        if !table.triggers.at(kind).any || self.remaining.begun(table.id, kind).is_some() {
+        if !table.triggers.at(kind).any || self.running.remaining.begun(table.id, kind).is_some() {
             return Ok(());
         }
-        self.remaining.begun.push(Begun { table: table.id, event: kind, rows: Gathered::default() });
-        let programs = self.programs;
+        self.running.remaining.begun.push(Begun { table: table.id, event: kind, rows: Gathered::default() });
+        let programs = self.on.programs;
         for trigger in programs.triggers_of(table.id) {
             if trigger.definition.fires(TriggerTime::Before, false, kind)
                 && self.is_to_fire(trigger, event, None, None)?
@@ -138,7 +59,7 @@ impl Execution<'_> {
         if !table.triggers.at(kind).any {
             return Ok(());
         }
-        let programs = self.programs;
+        let programs = self.on.programs;
         for trigger in programs.triggers_of(table.id) {
             if !trigger.definition.fires(TriggerTime::After, false, kind)
                 || !self.is_to_fire(trigger, event, None, None)?
@@ -146,7 +67,7 @@ impl Execution<'_> {
                 continue;
             }
             // Cascading may come to the table again: it fires once, behind all rows.
-            self.remaining.unsettled.retain(|waiting| {
+            self.running.remaining.unsettled.retain(|waiting| {
                 !matches!(waiting, Unsettled::Fires(firing) if Arc::ptr_eq(&firing.trigger, trigger)
                     && firing.event == kind && firing.old.is_none() && firing.new.is_none())
             });
@@ -164,10 +85,10 @@ impl Execution<'_> {
         new: Option<&Row>,
     ) {
         let has_tables = trigger.definition.has_transition_tables();
-        let rows = self.remaining.begun(table, event).filter(|_| has_tables).cloned();
+        let rows = self.running.remaining.begun(table, event).filter(|_| has_tables).cloned();
         let (trigger, old, new) = (trigger.clone(), old.cloned(), new.cloned());
         let firing = Firing { trigger, table, event, old, new, rows };
-        self.remaining.unsettled.push_back(Unsettled::Fires(Box::new(firing)));
+        self.running.remaining.unsettled.push_back(Unsettled::Fires(Box::new(firing)));
     }
 
     /// An AFTER trigger fires.
@@ -175,7 +96,7 @@ impl Execution<'_> {
         let Firing { trigger, table, event, old, new, rows } = firing;
         if !trigger.definition.per_row {
             // What comes to the table from now on is another statement.
-            self.remaining.begun.retain(|begun| begun.table != *table || begun.event != *event);
+            self.running.remaining.begun.retain(|begun| begun.table != *table || begun.event != *event);
         }
         let rows = rows.as_ref().map(|rows| rows.borrow().clone());
         self.fire(trigger, *event, old.as_ref(), new.as_ref(), rows)?;
@@ -190,7 +111,7 @@ impl Execution<'_> {
         old: Option<&Row>,
         mut new: Option<Row>,
     ) -> Result<Option<Row>, SqlError> {
-        let (programs, kind) = (self.programs, event.kind());
+        let (programs, kind) = (self.on.programs, event.kind());
         for trigger in programs.triggers_of(table.id) {
             if !trigger.definition.fires(TriggerTime::Before, true, kind)
                 || !self.is_to_fire(trigger, event, old, new.as_ref())?
@@ -213,15 +134,15 @@ impl Execution<'_> {
         old: Option<&Row>,
         new: Option<&Row>,
     ) -> Result<(), SqlError> {
-        let (programs, kind) = (self.programs, event.kind());
+        let (programs, kind) = (self.on.programs, event.kind());
         if table.triggers.at(kind).tables
-            && let Some(rows) = self.remaining.begun(table.id, kind).cloned()
+            && let Some(rows) = self.running.remaining.begun(table.id, kind).cloned()
         {
             let mut rows = rows.borrow_mut();
             let ChangedRows { old: olds, new: news } = &mut *rows;
             for (row, rows) in [(old, olds), (new, news)] {
                 if let Some(row) = row {
-                    self.memory.keep(row_space(row.len()))?;
+                    self.meter.memory.keep(row_space(row.len()))?;
                     Rc::make_mut(rows).push(row.to_vec());
                 }
             }
@@ -261,7 +182,7 @@ impl Execution<'_> {
                 None => both.extend(std::iter::repeat_n(Value::Null, width)),
             }
         }
-        let given = crate::select::Given { frame: &[], arguments: &[], left: &[] };
+        let given = crate::subqueries::Given { frame: &[], arguments: &[], left: &[] };
         let fires = self.with_subqueries(&both, given, |environment| condition.is_true(environment))?;
         self.see_newer();
         Ok(fires)
@@ -276,26 +197,26 @@ impl Execution<'_> {
         new: Option<&Row>,
         rows: Option<ChangedRows>,
     ) -> Result<Option<Row>, SqlError> {
-        let remaining = std::mem::take(&mut self.remaining);
-        let matched = std::mem::take(&mut self.last_matched);
-        let working = self.working.len();
+        let remaining = std::mem::take(&mut self.running.remaining);
+        let matched = std::mem::take(&mut self.outcome.last_matched);
+        let working = self.running.working.len();
         if let Some(ChangedRows { old, new }) = rows {
-            self.working.push((OLD_TABLE, old));
-            self.working.push((NEW_TABLE, new));
+            self.running.working.push((OLD_TABLE, old));
+            self.running.working.push((NEW_TABLE, new));
         }
-        let (programs, inputs) = (self.programs, trigger.inputs(event, old, new));
+        let (programs, inputs) = (self.on.programs, trigger.inputs(event, old, new));
         let definer = trigger.function.security_definer;
         let result = self.as_definer(definer, |execution| programs.fire(execution, trigger, inputs));
-        self.working.truncate(working);
+        self.running.working.truncate(working);
         self.see_newer();
-        (self.last_matched, self.remaining) = (matched, remaining);
+        (self.outcome.last_matched, self.running.remaining) = (matched, remaining);
         let values = result?.values;
         Ok((!values.is_empty()).then(|| Row::from(values)))
     }
 
     /// How often the transaction has changed a row.
     fn changes_of(&self, table: TableId, key: &Key) -> u32 {
-        self.own.position(table, key).map_or(0, |position| self.own.get(position).changes)
+        self.written.own.position(table, key).map_or(0, |position| self.written.own.get(position).changes)
     }
 
     /// Refuses to change a row that triggers of the same statement have changed. `seen`: how often it had been changed when
@@ -390,7 +311,7 @@ impl Execution<'_> {
             }
         }
         let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), assignments));
-        let environment = Environment::new(&[], &values, self.now);
+        let environment = Environment::new(&[], &values, self.on.now);
         let known = plan.known_values(&environment);
         let command = plan.planned(key.clone(), &known, &environment)?.command;
         self.apply_update(&plan, command).map(drop)

@@ -5,24 +5,13 @@
 //! others leave it out. What a part does depends on which rows the others have changed, so all commands are guarded.
 //! References and AFTER triggers come when the last part has ended.
 
-use crate::Execution;
-use crate::own::OwnRows;
+use crate::execution::Execution;
+use crate::remaining::Parts;
 use plan::statement::{BoundWith, StatementOutput};
 use rustc_hash::FxHashSet;
 use state::RowId;
 use std::rc::Rc;
-use std::sync::Arc;
 use types::{Key, SqlError, TableId, Value};
-
-/// What the parts of a statement know of one another.
-pub(super) struct Parts {
-    /// The own rows that were there when the statement began.
-    base: Arc<OwnRows>,
-    /// Rows that parts have changed.
-    changed: FxHashSet<RowId>,
-    /// Those that the running part has changed.
-    changing: Vec<RowId>,
-}
 
 impl Execution<'_> {
     /// Runs a statement with WITH queries that change rows.
@@ -32,12 +21,13 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.see_newer();
-        let base = self.own.clone();
-        self.remaining.parts = Some(Parts { base, changed: FxHashSet::default(), changing: Vec::new() });
-        let known = self.working.len();
+        let base = self.written.own.clone();
+        self.running.remaining.parts =
+            Some(Parts { base, changed: FxHashSet::default(), changing: Vec::new() });
+        let known = self.running.working.len();
         let output = self.run_parts(with, frame);
-        self.working.truncate(known);
-        self.remaining.parts = None;
+        self.running.working.truncate(known);
+        self.running.remaining.parts = None;
         let output = output?;
         self.settle()?;
         Ok(output)
@@ -51,12 +41,12 @@ impl Execution<'_> {
                 None => &with.main,
             };
             self.charge(1)?;
-            if let Some(parts) = &mut self.remaining.parts {
+            if let Some(parts) = &mut self.running.remaining.parts {
                 parts.changed.extend(parts.changing.drain(..));
                 let seen = parts.base.clone();
-                self.newer = Some(std::mem::replace(&mut self.own, seen));
+                self.written.newer = Some(std::mem::replace(&mut self.written.own, seen));
             }
-            self.last_matched.clear();
+            self.outcome.last_matched.clear();
             let found = self.run_measured(part, frame)?;
             self.see_newer();
             self.look_at_matched();
@@ -64,7 +54,7 @@ impl Execution<'_> {
                 None => output = found,
                 Some(position) => {
                     self.keep_rows(&found.rows)?;
-                    self.working.push((with.changes[*position].number, Rc::new(found.rows)));
+                    self.running.working.push((with.changes[*position].number, Rc::new(found.rows)));
                 }
             }
         }
@@ -76,7 +66,7 @@ impl Execution<'_> {
     /// # Errors
     /// `27000` where a function has that another part calls.
     pub(super) fn is_left_out(&self, table: TableId, key: &Key, what: &str) -> Result<bool, SqlError> {
-        let Some(parts) = &self.remaining.parts else { return Ok(false) };
+        let Some(parts) = &self.running.remaining.parts else { return Ok(false) };
         let row = RowId { table, key: key.clone() };
         if parts.changed.contains(&row) {
             return Ok(true);
@@ -88,7 +78,7 @@ impl Execution<'_> {
 
     /// The running statement has changed a row.
     pub(super) fn note_changed(&mut self, table: TableId, key: &Key) {
-        if let Some(parts) = &mut self.remaining.parts {
+        if let Some(parts) = &mut self.running.remaining.parts {
             parts.changing.push(RowId { table, key: key.clone() });
         }
     }

@@ -1,6 +1,6 @@
 //! How values of one type become values of another in PL/pgSQL.
 
-use crate::program::Coercion;
+use crate::target::Coercion;
 use plan::expression::{Expression, Kind};
 use types::{DataType, SqlError, SqlState, assign, can_cast_in_assignment};
 

@@ -1,7 +1,10 @@
 //! EXPLAIN CALL: what a procedure reads, what it changes by commands, and why a read could not be avoided.
 
-use crate::fuse::{FusedStatement, Obstacle, Surroundings, guarded_changes, query_of, reads_rows};
-use crate::program::{Address, CompiledProcedure, Instruction, RaiseMessage, RaisePlan, RowsSource};
+use crate::analysis::Runs;
+use crate::fuse::flow::Surroundings;
+use crate::fuse::obstacle::Obstacle;
+use crate::fuse::{guarded_changes, query_of, reads_rows};
+use crate::program::{Address, CompiledProcedure, FusedStatement, Instruction, RaiseMessage, RaisePlan};
 use plan::expression::{Capture, Expression, Names};
 use plan::statement::{Access, BoundSelect, BoundStatement, From, InsertSource};
 use plan::table::TablePlan;
@@ -55,42 +58,14 @@ struct Explained<'p> {
 impl Explained<'_> {
     fn instruction(&mut self, address: usize, instruction: &Instruction) {
         if reads_rows(instruction) {
-            let query = match instruction {
-                Instruction::RowsStart(start) => match &start.source {
-                    RowsSource::Query(query) => Some(query),
-                    RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => None,
-                },
-                Instruction::OpenCursor(open) => match &open.query.source {
-                    RowsSource::Query(query) => Some(query),
-                    RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => None,
-                },
-                other => query_of(other),
-            };
-            if let Some(query) = query {
+            if let Some(Runs::Query(query)) = instruction.runs() {
                 self.read(address, query);
             }
             return;
         }
         match instruction {
-            Instruction::Change(statement) => self.change(address, statement),
-            Instruction::ChangeInto(change) => self.change(address, &change.statement),
-            Instruction::RowsStart(start) => match &start.source {
-                RowsSource::Change(statement) => self.change(address, statement),
-                RowsSource::Dynamic(_) | RowsSource::Late(_) => {
-                    self.lines.push("Execute: known when it runs".to_string());
-                }
-                RowsSource::Query(_) => {}
-            },
-            Instruction::OpenCursor(open) => match &open.query.source {
-                RowsSource::Change(statement) => self.change(address, statement),
-                RowsSource::Dynamic(_) | RowsSource::Late(_) => {
-                    self.lines.push("Execute: known when it runs".to_string());
-                }
-                RowsSource::Query(_) => {}
-            },
-            Instruction::Execute(_) | Instruction::LateValue(_) | Instruction::LateStatement(_) => {
-                self.lines.push("Execute: known when it runs".to_string())
-            }
+            // What it gives is the caller's.
+            Instruction::ReturnQuery(_) => {}
             Instruction::Call(call) => {
                 if let BoundStatement::Call(call) = &call.statement {
                     let text = format!("Call: {0}, explained by EXPLAIN CALL {0}(…)", call.procedure);
@@ -98,7 +73,13 @@ impl Explained<'_> {
                 }
             }
             Instruction::Fused(fused) => self.fused(address, fused),
-            _ => {}
+            other => match other.runs() {
+                Some(Runs::Statement(statement)) => self.change(address, statement),
+                Some(Runs::Dynamic(_) | Runs::Late(_)) => {
+                    self.lines.push("Execute: known when it runs".to_string());
+                }
+                Some(Runs::Query(_)) | None => {}
+            },
         }
     }
 

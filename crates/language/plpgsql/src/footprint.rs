@@ -4,8 +4,9 @@
 //! walked again if that has become less. A variable becomes unknown once and for all, so the walk ends after at most
 //! (places where ways meet) × (variables + 1) rounds.
 
-use crate::fuse::FusedStatement;
-use crate::program::{Address, Coercion, CompiledProcedure, Instruction, RowsSource, Store};
+use crate::analysis::Runs;
+use crate::program::{Address, CompiledProcedure, FusedStatement, Instruction};
+use crate::target::Coercion;
 use execute::{Analysis, KnownFrame, refused};
 use std::collections::BTreeMap;
 use types::{ColumnSet, SqlError, Value};
@@ -48,19 +49,9 @@ fn walk(
     walk.run()
 }
 
-/// Where an instruction may jump to.
+/// Where an instruction may jump to. Handlers are gone to with what any instruction of their block leaves.
 fn target(instruction: &Instruction) -> Option<Address> {
-    match instruction {
-        Instruction::Jump { to }
-        | Instruction::JumpIf { to, .. }
-        | Instruction::JumpUnless { to, .. }
-        | Instruction::RangeNext { end: to, .. }
-        | Instruction::RowsNext { end: to, .. }
-        | Instruction::CursorNext { end: to, .. }
-        | Instruction::JumpUnlessCaught { to, .. } => Some(*to),
-        Instruction::Fused(fused) => Some(fused.end() as Address),
-        _ => None,
-    }
+    instruction.jump().filter(|_| !matches!(instruction, Instruction::Protect { .. }))
 }
 
 struct Walk<'p, 'w, 'a> {
@@ -85,18 +76,8 @@ impl Walk<'_, '_, '_> {
                 }
                 self.analysis.count_instruction()?;
                 let instruction = &self.procedure.code[at as usize];
-                let goes_on = !matches!(
-                    instruction,
-                    Instruction::Jump { .. }
-                        | Instruction::Return
-                        | Instruction::ReturnValue { .. }
-                        | Instruction::ReturnFirst
-                        | Instruction::NoReturn
-                        | Instruction::Fail(_)
-                        | Instruction::Rethrow
-                        | Instruction::CaseNotFound
-                        | Instruction::Fused(_)
-                );
+                // What is behind a RAISE is walked whatever its level.
+                let goes_on = !instruction.never_goes_on() || matches!(instruction, Instruction::Raise(_));
                 self.step(at, instruction, &mut frame)?;
                 if let Some(to) = target(instruction) {
                     self.later(to, &frame)?;
@@ -153,48 +134,30 @@ impl Walk<'_, '_, '_> {
         for expression in instruction.expressions() {
             self.analysis.expression(expression, frame)?;
         }
+        if let Instruction::OpenCursor(open) = instruction {
+            for (store, value) in &open.arguments {
+                // What a conversion makes of it is not followed.
+                let value = match store.coercion {
+                    Coercion::None => self.analysis.evaluate(value, frame),
+                    _ => None,
+                };
+                frame.set(store.slot, value);
+            }
+        }
+        match instruction.runs() {
+            None => {}
+            Some(Runs::Query(query)) => self.analysis.select(query, frame)?,
+            Some(Runs::Statement(statement)) => self.analysis.statement(statement, frame)?,
+            Some(Runs::Dynamic(_)) => return Err(refused("EXECUTE of a text that is computed")),
+            Some(Runs::Late(_)) => return Err(refused("a record whose columns only running tells")),
+        }
         match instruction {
             Instruction::Assign { slot, value } => {
                 let value = self.analysis.evaluate(value, frame);
                 frame.set(*slot, value);
             }
             Instruction::Clear { slot } => frame.set(*slot, Some(Value::Null)),
-            Instruction::RangeNext { slot, .. } => {
-                frame.set(*slot, None);
-                frame.set(found, None);
-            }
-            Instruction::RowsStart(start) => {
-                self.rows(&start.source, frame)?;
-                if let Some(flag) = start.flag {
-                    frame.set(flag, Some(Value::Boolean(true)));
-                }
-            }
-            Instruction::RowsNext { stores, .. } => {
-                forget(stores, frame);
-                frame.set(found, None);
-            }
             Instruction::SetFound => frame.set(found, Some(Value::Boolean(true))),
-            Instruction::SelectInto(select) => {
-                self.analysis.select(&select.query, frame)?;
-                self.stored(&select.target, frame);
-            }
-            Instruction::Oracle { slot, .. } => frame.set(*slot, None),
-            Instruction::Subquery(plan) => {
-                self.analysis.select(&plan.query, frame)?;
-                frame.set(plan.slot, None);
-            }
-            Instruction::Perform(query) => {
-                self.analysis.select(query, frame)?;
-                frame.set(found, None);
-            }
-            Instruction::Change(statement) => {
-                self.analysis.statement(statement, frame)?;
-                frame.set(found, None);
-            }
-            Instruction::ChangeInto(change) => {
-                self.analysis.statement(&change.statement, frame)?;
-                self.stored(&change.target, frame);
-            }
             Instruction::Fused(fused) => {
                 touch_fused(self.analysis, fused, frame);
                 frame.set(found, None);
@@ -204,7 +167,6 @@ impl Walk<'_, '_, '_> {
                 }
             }
             Instruction::Call(call) => {
-                self.analysis.statement(&call.statement, frame)?;
                 for (position, variable) in call.variables.iter().enumerate() {
                     if let Some(variable) = variable
                         && self.analysis.may_assign(&call.statement, position)
@@ -213,150 +175,47 @@ impl Walk<'_, '_, '_> {
                     }
                 }
             }
-            Instruction::RowCount { stores } | Instruction::Context { stores } => forget(stores, frame),
-            Instruction::ReturnQuery(query) => {
-                self.rows(&query.source, frame)?;
-                frame.set(found, None);
-            }
-            Instruction::LateValue(_) | Instruction::LateStatement(_) | Instruction::LateRow(_) => {
-                return Err(refused("a record whose columns only running tells"));
-            }
-            Instruction::Execute(_) => return Err(refused("EXECUTE of a text that is computed")),
+            Instruction::LateRow(_) => return Err(refused("a record whose columns only running tells")),
             Instruction::Protect { handlers } => {
                 // Handlers find what any instruction of the block has left.
                 let mut left = frame.clone();
                 self.forget_written(at..*handlers, &mut left);
                 self.later(*handlers, &left)?;
             }
-            Instruction::ShowError { state, message } => {
-                frame.set(*state, None);
-                frame.set(*message, None);
-            }
-            Instruction::StackedDiagnostics { items } => {
-                items.iter().for_each(|(_, store)| frame.set(store.slot, None));
-            }
-            Instruction::OpenCursor(open) => {
-                for (store, value) in &open.arguments {
-                    // What a conversion makes of it is not followed.
-                    let value = match store.coercion {
-                        Coercion::None => self.analysis.evaluate(value, frame),
-                        _ => None,
-                    };
-                    frame.set(store.slot, value);
+            Instruction::OpenCursor(open) => frame.set(open.variable.slot, None),
+            other => {
+                other.visit_written(&mut |slot| frame.set(slot, None));
+                if other.counts_rows() || other.takes_turn() {
+                    frame.set(found, None);
                 }
-                self.rows(&open.query.source, frame)?;
-                frame.set(open.variable.slot, None);
+                if let Some(flag) = other.record_flag() {
+                    frame.set(flag, Some(Value::Boolean(true)));
+                }
             }
-            Instruction::FetchCursor(fetch) => {
-                fetch.target.iter().for_each(|fetched| self.stored(&fetched.target, frame));
-                frame.set(found, None);
-            }
-            Instruction::CursorNext { stores, .. } => {
-                forget(stores, frame);
-                frame.set(found, None);
-            }
-            Instruction::CurrentRow(current) => {
-                current.slots.iter().for_each(|slot| frame.set(*slot, None));
-            }
-            Instruction::CloseCursor(_)
-            | Instruction::LeaveCursor { .. }
-            | Instruction::RefuseNull { .. }
-            | Instruction::RequireRecord { .. }
-            | Instruction::Jump { .. }
-            | Instruction::JumpIf { .. }
-            | Instruction::JumpUnless { .. }
-            | Instruction::RangeStart(_)
-            | Instruction::LookAtFound
-            | Instruction::Raise(_)
-            | Instruction::Assert(_)
-            | Instruction::CaseNotFound
-            | Instruction::ReturnValue { .. }
-            | Instruction::ReturnNext { .. }
-            | Instruction::ReturnFirst
-            | Instruction::NoReturn
-            | Instruction::Fail(_)
-            | Instruction::Leave { .. }
-            | Instruction::JumpUnlessCaught { .. }
-            | Instruction::Rethrow
-            | Instruction::Return => {}
         }
         Ok(())
-    }
-
-    /// What the rows of a loop or of RETURN QUERY may touch.
-    fn rows(&mut self, source: &RowsSource, frame: &KnownFrame) -> Result<(), SqlError> {
-        match source {
-            RowsSource::Query(query) => self.analysis.select(query, frame),
-            RowsSource::Change(statement) => self.analysis.statement(statement, frame),
-            RowsSource::Dynamic(_) => Err(refused("EXECUTE of a text that is computed")),
-            RowsSource::Late(_) => Err(refused("a record whose columns only running tells")),
-        }
     }
 
     /// Forgets what instructions may write, and what is computed from it is unknown by then.
     fn forget_written(&self, range: std::ops::Range<Address>, frame: &mut KnownFrame) {
         for instruction in &self.procedure.code[range.start as usize..range.end as usize] {
-            written(instruction, &mut |slot| frame.set(slot, None));
-        }
-        frame.set(self.procedure.found, None);
-    }
-
-    /// A row went into variables.
-    fn stored(&self, target: &crate::program::RowTarget, frame: &mut KnownFrame) {
-        forget(&target.stores, frame);
-        frame.set(self.procedure.found, None);
-        if let Some(flag) = target.flag {
-            frame.set(flag, Some(Value::Boolean(true)));
-        }
-    }
-}
-
-fn forget(stores: &[Store], frame: &mut KnownFrame) {
-    stores.iter().for_each(|store| frame.set(store.slot, None));
-}
-
-/// Visits the variables that an instruction may write.
-fn written(instruction: &Instruction, visit: &mut dyn FnMut(u16)) {
-    let stored = |stores: &[Store], visit: &mut dyn FnMut(u16)| {
-        stores.iter().for_each(|store| visit(store.slot));
-    };
-    match instruction {
-        Instruction::Assign { slot, .. }
-        | Instruction::Clear { slot }
-        | Instruction::RangeNext { slot, .. }
-        | Instruction::Oracle { slot, .. } => visit(*slot),
-        Instruction::RowsStart(start) => start.flag.iter().for_each(|flag| visit(*flag)),
-        Instruction::RowsNext { stores, .. }
-        | Instruction::CursorNext { stores, .. }
-        | Instruction::Context { stores }
-        | Instruction::RowCount { stores } => stored(stores, visit),
-        Instruction::OpenCursor(open) => {
-            visit(open.variable.slot);
-            open.arguments.iter().for_each(|(store, _)| visit(store.slot));
-        }
-        Instruction::FetchCursor(fetch) => {
-            if let Some(fetched) = &fetch.target {
-                stored(&fetched.target.stores, visit);
-                fetched.target.flag.iter().for_each(|flag| visit(*flag));
+            if !is_refused(instruction) {
+                instruction.visit_written(&mut |slot| frame.set(slot, None));
             }
         }
-        Instruction::CurrentRow(current) => current.slots.iter().for_each(|slot| visit(*slot)),
-        Instruction::Subquery(plan) => visit(plan.slot),
-        Instruction::Fused(fused) => fused.assigned_outside().iter().for_each(|(slot, _)| visit(*slot)),
-        Instruction::Call(call) => call.variables.iter().flatten().for_each(|variable| visit(variable.slot)),
-        Instruction::ShowError { state, message } => [*state, *message].into_iter().for_each(visit),
-        Instruction::StackedDiagnostics { items } => items.iter().for_each(|(_, store)| visit(store.slot)),
-        Instruction::SelectInto(select) => {
-            stored(&select.target.stores, visit);
-            select.target.flag.iter().for_each(|flag| visit(*flag));
-        }
-        Instruction::ChangeInto(change) => {
-            stored(&change.target.stores, visit);
-            change.target.flag.iter().for_each(|flag| visit(*flag));
-        }
-        // Those that the analysis refuses, and those that write nothing but FOUND.
-        _ => {}
+        frame.set(self.procedure.found, None);
     }
+}
+
+/// Whether the walk ends where it comes to such an instruction.
+fn is_refused(instruction: &Instruction) -> bool {
+    matches!(
+        instruction,
+        Instruction::Execute(_)
+            | Instruction::LateValue(_)
+            | Instruction::LateStatement(_)
+            | Instruction::LateRow(_)
+    )
 }
 
 /// What statements that are one command on one row may touch.

@@ -6,7 +6,7 @@
 //! it.
 
 use crate::coercion::coerce;
-use crate::compile::Compiler;
+use crate::compile::compiler::Compiler;
 use crate::program::{Instruction, SubqueryPlan};
 use plan::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast as sql;

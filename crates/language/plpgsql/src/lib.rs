@@ -42,6 +42,7 @@
 //! - RAISE of INFO, NOTICE and WARNING goes into the result of its statement, and so into the receipt: at most 100
 //!   messages and 16 KiB. A transaction that ends with an error tells the error only.
 
+mod analysis;
 mod coercion;
 mod compile;
 mod explain;
@@ -49,9 +50,13 @@ mod footprint;
 mod fuse;
 mod hoist;
 mod late;
+mod late_records;
+mod position;
 mod program;
 mod records;
 mod run;
+mod shape;
+mod target;
 mod variables;
 
 pub use compile::trigger::{check_trigger_function, compile_trigger};

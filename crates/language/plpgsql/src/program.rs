@@ -3,16 +3,18 @@
 //! Blocks, branches and loops are jumps, so that running needs no recursion but that of nested calls. Names, types
 //! and conversions have been settled; an instruction only evaluates and stores.
 
-use crate::fuse::{FusedStatement, Obstacle};
+use crate::fuse::obstacle::Obstacle;
 use crate::late::{LateRow, LateRows, LateStatement, LateValue, NamedRecord};
+use crate::target::{RowTarget, Store};
 use execute::Described;
 use plan::expression::Expression;
 use plan::needs::Needs;
 use plan::polymorphic::Callee;
-use plan::statement::{BoundCall, BoundSelect, BoundStatement, VisitSlot};
+use plan::statement::{BoundCall, BoundSelect, BoundStatement, KeyPart};
+use plan::table::TablePlan;
 use std::sync::Arc;
 use syntax::plpgsql::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
-use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
+use types::{ColumnSet, CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
 
 /// A procedure, ready to run.
 #[derive(Debug)]
@@ -57,23 +59,6 @@ impl CompiledProcedure {
     /// The procedures and functions that it calls, or that triggers call which it fires.
     pub fn calls(&self) -> &[Callee] {
         &self.needs.involved
-    }
-
-    /// Whether it may change rows itself, or needs a transaction for another reason.
-    pub fn may_write(&self) -> bool {
-        self.code.iter().any(|instruction| match instruction {
-            Instruction::Change(_)
-            | Instruction::ChangeInto(_)
-            | Instruction::Fused(_)
-            | Instruction::Oracle { .. }
-            | Instruction::LateValue(_)
-            | Instruction::LateStatement(_)
-            | Instruction::Execute(_) => true,
-            Instruction::RowsStart(start) => !matches!(start.source, RowsSource::Query(_)),
-            Instruction::ReturnQuery(query) => !matches!(query.source, RowsSource::Query(_)),
-            Instruction::OpenCursor(open) => !matches!(open.query.source, RowsSource::Query(_)),
-            _ => false,
-        })
     }
 }
 
@@ -282,41 +267,6 @@ pub enum CursorName {
     Literal(Box<str>),
 }
 
-/// How a value becomes one of the variable's type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coercion {
-    /// It is one.
-    None,
-    /// By the cast that an assignment makes.
-    Assign(DataType),
-    /// By writing it as text and reading that: what PL/pgSQL does where there is no cast.
-    ThroughText(DataType),
-}
-
-/// Where a value goes.
-#[derive(Debug)]
-pub struct Store {
-    /// The variable.
-    pub slot: u16,
-    /// How it becomes one of the variable's type.
-    pub coercion: Coercion,
-    /// Name of the variable if it refuses NULL.
-    pub not_null: Option<Box<str>>,
-}
-
-/// Where a row goes: column by column; what the row does not have is NULL.
-#[derive(Debug)]
-pub struct RowTarget {
-    /// By column.
-    pub stores: Box<[Store]>,
-    /// A record's flag that it has a row.
-    pub flag: Option<u16>,
-    /// STRICT
-    pub strict: bool,
-    /// The number of a record whose columns running tells: it takes the row as it is.
-    pub record: Option<u16>,
-}
-
 /// The bounds of an integer loop.
 #[derive(Debug)]
 pub struct RangeStart {
@@ -448,54 +398,96 @@ pub enum RaiseMessage {
     Code,
 }
 
-impl RowsSource {
-    /// Visits the slots that it reads.
-    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        match self {
-            RowsSource::Query(query) => query.visit_slots(visit),
-            RowsSource::Change(statement) => statement.visit_slots(visit),
-            RowsSource::Dynamic(dynamic) => dynamic.visit_slots(visit),
-            RowsSource::Late(late) => late.statement.visit_slots(visit),
-        }
-    }
+/// Statements on one row that are one command.
+#[derive(Debug)]
+pub struct FusedStatement {
+    pub(crate) table: Arc<TablePlan>,
+    pub(crate) key: Box<[KeyPart]>,
+    pub(crate) program: Arc<RowProgram>,
+    /// Columns that the program looks at.
+    pub(crate) uses: ColumnSet,
+    /// Columns that it may write.
+    pub(crate) writes: ColumnSet,
+    /// Columns that it has written where it matches.
+    pub(crate) certainly_written: ColumnSet,
+    pub(crate) can_fail: bool,
+    pub(crate) form: Form,
+    /// Assigned in the program without looking at the row and used after it, in order.
+    pub(crate) assigned_outside: Box<[(u16, Expression)]>,
+    pub(crate) end: Address,
 }
 
-impl Dynamic {
-    /// Visits the slots that it reads.
-    pub fn visit_slots(&self, visit: &mut VisitSlot<'_>) {
-        self.text.visit_slots(visit);
-        self.arguments.iter().for_each(|argument| argument.visit_slots(visit));
-    }
+/// What kind of command it is.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// With the values that depend neither on the row nor on what the program assigns, where it has only one UPDATE.
+    Update(Box<[(u16, Expression)]>),
+    Delete,
 }
 
-impl Instruction {
-    /// Its expressions, those of its statements of SQL left out.
-    pub fn expressions(&self) -> Vec<&Expression> {
-        match self {
-            Instruction::Assign { value, .. } | Instruction::Oracle { name: value, .. } => vec![value],
-            Instruction::JumpIf { condition, .. } | Instruction::JumpUnless { condition, .. } => {
-                vec![condition]
-            }
-            Instruction::RangeStart(start) => {
-                [&start.first, &start.last].into_iter().chain(&start.step).collect()
-            }
-            Instruction::Raise(plan) => {
-                let arguments = match &plan.message {
-                    RaiseMessage::Format { arguments, .. } => arguments.as_ref(),
-                    _ => &[],
-                };
-                arguments.iter().chain(plan.options.iter().map(|(_, option)| option)).collect()
-            }
-            Instruction::Assert(assertion) => [&assertion.0].into_iter().chain(&assertion.1).collect(),
-            Instruction::ReturnValue { values } | Instruction::ReturnNext { values } => {
-                values.iter().collect()
-            }
-            Instruction::OpenCursor(open) => open.arguments.iter().map(|(_, value)| value).collect(),
-            Instruction::FetchCursor(fetch) => match &fetch.count {
-                Count::Expression(count) => vec![count],
-                Count::Constant(_) | Count::All => Vec::new(),
+/// The instructions, with addresses from 0; an address beyond them is the end.
+#[derive(Debug)]
+pub struct RowProgram {
+    pub code: Box<[Instruction]>,
+    pub(crate) slots: usize,
+    pub(crate) found: u16,
+    pub(crate) types: Arc<CompositeTypes>,
+    /// Variables that it reads before it writes them.
+    pub(crate) captured: Box<[u16]>,
+}
+
+impl FusedStatement {
+    /// What names the row.
+    pub fn key(&self) -> &[KeyPart] {
+        &self.key
+    }
+
+    /// The row's table.
+    pub fn table(&self) -> &TablePlan {
+        &self.table
+    }
+
+    /// What runs on the row.
+    pub fn program(&self) -> &RowProgram {
+        &self.program
+    }
+
+    /// Columns that it looks at, and columns that it may write.
+    pub fn columns(&self) -> (ColumnSet, ColumnSet) {
+        (self.uses, self.writes)
+    }
+
+    /// True where an error of one of its changes may show the row, or come from the row's length.
+    pub fn may_show_row(&self) -> bool {
+        self.program.code.iter().any(|instruction| match instruction {
+            Instruction::Change(statement) => match statement.as_ref() {
+                BoundStatement::Update(update) => update.plan.may_show_row(),
+                BoundStatement::Delete(delete) => delete.plan.may_show_row(),
+                _ => false,
             },
-            _ => Vec::new(),
-        }
+            _ => false,
+        })
+    }
+
+    /// Columns that it has written where it matches, whatever it decided.
+    pub fn certainly_written(&self) -> ColumnSet {
+        self.certainly_written
+    }
+
+    /// Assignments to be made once more after it, in order. They succeed: they have been made in it.
+    pub fn assigned_outside(&self) -> &[(u16, Expression)] {
+        &self.assigned_outside
+    }
+
+    /// Address of the next instruction.
+    pub fn end(&self) -> usize {
+        self.end as usize
+    }
+
+    /// Visits the variables that it reads.
+    pub(crate) fn visit_slots(&self, visit: &mut dyn FnMut(u16)) {
+        self.key.iter().for_each(|part| part.value.visit_slots(visit));
+        self.program.captured.iter().for_each(|slot| visit(*slot));
+        self.assigned_outside.iter().for_each(|(_, value)| value.visit_slots(visit));
     }
 }

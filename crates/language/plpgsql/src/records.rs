@@ -5,84 +5,22 @@
 //! behind, the record is mixed, and its fields cannot be named until it is assigned again.
 
 use crate::coercion::coercion;
-use crate::compile::or_at;
 use crate::late::NamedRecord;
-use crate::program::{Coercion, Store};
+use crate::position::or_at;
+use crate::shape::{Branches, LoopRecords, RecordInfo, RecordState, Shape};
+use crate::target::{Coercion, Store};
 use crate::variables::{VariableInfo, Variables, constant, not_assigned, to_slot};
 use plan::expand_rows::expand_rows;
 use plan::expression::Expression;
 use plan::tables::Tables;
 use sqlparser::ast as sql;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use syntax::plpgsql::ast::{Declaration, Target};
 use types::{DataType, SqlError};
 
 /// Name of the hidden field that says whether a record has a row. No identifier can be this.
 const ASSIGNED_FIELD: &str = "\0assigned";
-
-/// The columns of the rows that a record holds.
-#[derive(Debug)]
-pub(super) struct Shape {
-    fields: Vec<(String, DataType)>,
-    slots: Vec<u16>,
-}
-
-/// What is known of a record.
-pub(super) struct RecordInfo {
-    /// Slot of the flag; it also tells which record is meant.
-    pub flag: u16,
-    pub name: String,
-    constant: bool,
-    /// The columns of its rows at this place of the program; `None` where nothing has told them.
-    pub shape: Option<Rc<Shape>>,
-    /// Its rows may have different columns here.
-    pub mixed: bool,
-    /// All that it has had.
-    shapes: Vec<Rc<Shape>>,
-    /// How often its shape has changed going down the program.
-    changes: u32,
-    /// It is declared with these columns: rows of others become rows of them.
-    fixed: bool,
-    /// A row has certainly been assigned at this point of the program.
-    pub assigned: bool,
-}
-
-impl RecordInfo {
-    /// CONSTANT
-    pub fn is_constant(&self) -> bool {
-        self.constant
-    }
-
-    /// Whether this is the slot of one of its fields.
-    pub fn has(&self, slot: usize) -> bool {
-        let slots = self.shape.iter().flat_map(|shape| &shape.slots);
-        slots.into_iter().any(|known| usize::from(*known) == slot)
-    }
-}
-
-/// What is known of a record at a place of the program.
-#[derive(Clone)]
-pub(super) struct RecordState {
-    shape: Option<Rc<Shape>>,
-    mixed: bool,
-    changes: u32,
-    assigned: bool,
-}
-
-/// A loop, and the records that it began with.
-pub(super) struct LoopRecords {
-    before: Vec<RecordState>,
-    /// By index: fields have been used that came from in front of the loop.
-    used: RefCell<BTreeSet<usize>>,
-}
-
-/// Ways that start at one place and meet again.
-pub(super) struct Branches {
-    before: Vec<RecordState>,
-    ends: Vec<Vec<RecordState>>,
-}
 
 impl Variables {
     /// Whether a record is declared with its columns.

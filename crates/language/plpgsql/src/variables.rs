@@ -1,8 +1,8 @@
 //! The variables of a procedure while it is compiled: what they hold, what they refuse, who uses them.
 
-use crate::compile::late::LateRecords;
-use crate::compile::or_at;
-use crate::records::{LoopRecords, RecordInfo};
+use crate::late_records::LateRecords;
+use crate::position::or_at;
+use crate::shape::{LoopRecords, RecordInfo};
 use plan::expression::{FieldOwner, FieldStep, bind_data_type, field_path};
 use plan::routines::Routines;
 use plan::scope::VariableScope;

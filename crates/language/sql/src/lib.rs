@@ -16,11 +16,17 @@
 //! is bound. What registers a read and what becomes a command is section 1 of the protocol rules: crate
 //! `execute`, and `command.rs` of crate `plan`.
 
+mod bind;
+mod consent;
 mod ddl;
 mod endorsed;
 mod governance;
+mod insert;
+mod involvement;
 mod library;
 mod prepare;
+mod programs;
+mod script;
 mod session;
 mod simulate;
 mod temporary;
@@ -32,9 +38,10 @@ pub use governance::{agreed_execution_version, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};
 pub use plan::expression::output_name;
 pub use plpgsql::CompileOptions;
-pub use prepare::{Prepared, Reader, StatementKind, prepare, prepare_query};
+pub use prepare::{Prepared, Reader, prepare, prepare_query};
+pub use script::{StatementKind, is_schema_change};
 pub use session::{Finished, Session};
-pub use simulate::{Invocation, is_schema_change};
+pub use simulate::Invocation;
 pub use syntax::parse::governance::is_governance_function;
 pub use syntax::parse::parse_only_statement;
 pub use temporary::TemporaryTables;

@@ -1,37 +1,24 @@
 //! A catalog with everything compiled.
 
-use crate::prepare::{Prepared, bind_script};
+use crate::script::BoundScript;
 use crate::triggers::Triggers;
-use execute::{Analysis, CallResult, Execution, Programs};
 use plan::overload::{Argument, choose_for_inputs};
 use plan::polymorphic::{Actual, Callee, is_polymorphic};
 use plan::routines::{Routine, no_procedure};
 use plan::sequence::{NEXT_VALUE, SET_VALUE};
-use plan::statement::StatementOutput;
-use plan::table::stored_policy;
 use plan::tables::Tables;
-use plan::trigger::TriggerPlan;
 use plpgsql::{self, CompileOptions, CompiledProcedure};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
-use syntax::parse::is_schema_change;
-use types::{
-    Catalog, DataType, ExecutionVersion, Payload, Policy, Procedure, SearchPath, SessionStep, SqlError,
-    SqlState, TableId, Value,
-};
+use types::{Catalog, DataType, ExecutionVersion, Policy, Procedure, SqlError, TableId, Value};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
 /// Polymorphic functions that it keeps compiled, each for one set of types.
 const INSTANCES_MAX: usize = 1_024;
-/// Bytes of a script that is kept; longer ones are rarely repeated.
-const SCRIPT_BYTES_MAX: usize = 4 * 1024;
-
-/// Procedures that one call may involve where their policies must hold.
-const INVOLVED_MAX: usize = 256;
 
 /// A catalog with everything compiled: tables with their defaults, checks and keys, and procedures.
 ///
@@ -42,12 +29,13 @@ pub struct Library {
     tables: Tables,
     /// What is wrong with a procedure is said when it is called: a table may have been dropped since it was made.
     procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>>,
-    triggers: Triggers,
+    pub(crate) triggers: Triggers,
     /// Polymorphic functions for the types that they have been called with.
     instances: Mutex<Recent<Callee, Result<Arc<CompiledProcedure>, SqlError>>>,
     /// By procedure, as far as somebody has asked.
-    involved: Mutex<FxHashMap<String, Arc<[Involved]>>>,
-    scripts: Mutex<Recent<ScriptKey, Arc<Prepared>>>,
+    pub(crate) involved: Mutex<FxHashMap<String, Arc<[Involved]>>>,
+    /// Scripts that were bound last.
+    pub(crate) scripts: Mutex<Recent<ScriptKey, Arc<BoundScript>>>,
 }
 
 /// What a transaction may run.
@@ -92,97 +80,6 @@ impl Library {
         let instances = Mutex::new(Recent::new(INSTANCES_MAX));
         let scripts = Mutex::new(Recent::new(SCRIPTS_MAX));
         Ok(Library { catalog, options, tables, procedures, triggers, instances, involved, scripts })
-    }
-
-    /// What a transaction may run, directly or not.
-    ///
-    /// # Errors
-    /// More than 256 procedures; what is wrong with a script.
-    pub fn involved(&self, payload: &Payload) -> Result<Involvement, SqlError> {
-        let procedure = match payload {
-            Payload::Call { procedure, arguments } => &self.called_procedure(procedure, arguments)?,
-            Payload::Script { sql, parameters } => {
-                let (called, statements) = self.called_by_script(sql, parameters)?;
-                return Ok(Involvement { procedures: self.find_involved(&called)?, statements });
-            }
-            Payload::Insert { table, .. } => {
-                let procedures = self.find_involved(&self.called_by_insert(table))?;
-                return Ok(Involvement { procedures, statements: true });
-            }
-            Payload::Session { steps, .. } => {
-                let (mut all, mut statements) = (Vec::new(), false);
-                for step in steps {
-                    let (called, more) = match step {
-                        SessionStep::Run { sql, parameters } => self.called_by_script(sql, parameters)?,
-                        SessionStep::Insert { table, .. } => (self.called_by_insert(table), true),
-                        SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {
-                            continue;
-                        }
-                    };
-                    statements |= more;
-                    all.extend(called);
-                    // Many statements call the same.
-                    all.sort_unstable();
-                    all.dedup();
-                }
-                return Ok(Involvement { procedures: self.find_involved(&all)?, statements });
-            }
-        };
-        if let Some(known) = self.involved.lock().unwrap_or_else(PoisonError::into_inner).get(procedure) {
-            return Ok(Involvement { procedures: known.clone(), statements: false });
-        }
-        let found = self.find_involved(&[Callee::named(procedure)])?;
-        if !found.is_empty() {
-            let mut known = self.involved.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(procedure.clone(), found.clone());
-        }
-        Ok(Involvement { procedures: found, statements: false })
-    }
-
-    /// What a script calls, and whether it does anything else.
-    fn called_by_script(&self, sql: &str, parameters: &[Value]) -> Result<(Vec<Callee>, bool), SqlError> {
-        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-        let script = self.script(sql, &types)?;
-        Ok((script.calls().to_vec(), !script.only_calls()))
-    }
-
-    /// What the defaults of a table's columns call, and its triggers.
-    fn called_by_insert(&self, table: &str) -> Vec<Callee> {
-        let mut called = Vec::new();
-        if let Ok(table) = self.tables.get(table) {
-            called.extend(self.tables.fired_by(table));
-        }
-        let columns = self.tables.get(table).map_or(&[][..], |table| &table.columns);
-        for default in columns.iter().filter_map(|column| column.default.as_ref()) {
-            default.visit_calls(&mut |call| called.push(call.callee.clone()));
-        }
-        called
-    }
-
-    fn find_involved(&self, called: &[Callee]) -> Result<Arc<[Involved]>, SqlError> {
-        let mut waiting: Vec<Callee> = called.to_vec();
-        let mut seen: BTreeSet<Callee> = BTreeSet::new();
-        while let Some(next) = waiting.pop() {
-            if !self.catalog.procedures.contains_key(next.name.as_ref()) || !seen.insert(next.clone()) {
-                continue;
-            }
-            if seen.len() > INVOLVED_MAX {
-                let message = format!(
-                    "the transaction may involve more than {INVOLVED_MAX} procedures, whose policies would have to hold"
-                );
-                return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-            }
-            if let Ok(compiled) = self.routine(&next.name, next.actual) {
-                waiting.extend_from_slice(compiled.calls());
-            }
-            self.triggers.visit_calls(&next.name, &mut |called| waiting.push(called.clone()));
-        }
-        let names: BTreeSet<Arc<str>> = seen.into_iter().map(|callee| callee.name).collect();
-        let involve = |name: &Arc<str>| {
-            let text = self.catalog.procedures[name.as_ref()].endorsement.as_deref();
-            Ok(Involved { procedure: name.to_string(), policy: text.map(stored_policy).transpose()? })
-        };
-        names.iter().map(involve).collect()
     }
 
     /// Whether a procedure or function may change rows, itself or by those that it calls.
@@ -307,102 +204,10 @@ impl Library {
         });
         compiled.map(Compiled::Instance)
     }
-
-    /// The script, bound for parameters of these types; from the cache where it is there.
-    ///
-    /// # Errors
-    /// What is wrong in the script.
-    pub(crate) fn script(&self, sql: &str, types: &[DataType]) -> Result<Arc<Prepared>, SqlError> {
-        let key = (Arc::<str>::from(sql), types.to_vec());
-        if let Some(known) = self.scripts.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(known);
-        }
-        let script = Arc::new(bind_script(self, sql, types)?);
-        if sql.len() <= SCRIPT_BYTES_MAX && !is_schema_change(sql) {
-            self.scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, script.clone());
-        }
-        Ok(script)
-    }
 }
 
-impl Programs for Library {
-    fn version(&self) -> ExecutionVersion {
-        self.options.version
-    }
-
-    fn catalog(&self) -> &Arc<Catalog> {
-        &self.catalog
-    }
-
-    fn tables(&self) -> &Tables {
-        &self.tables
-    }
-
-    fn triggers_of(&self, table: TableId) -> &[Arc<TriggerPlan>] {
-        self.triggers.of(table)
-    }
-
-    fn call(
-        &self,
-        execution: &mut Execution<'_>,
-        name: &str,
-        actual: Actual,
-        arguments: Vec<Value>,
-    ) -> Result<CallResult, SqlError> {
-        let routine = self.routine(name, actual)?;
-        plpgsql::call(&routine, name, execution, arguments)
-    }
-
-    fn fire(
-        &self,
-        execution: &mut Execution<'_>,
-        trigger: &TriggerPlan,
-        inputs: Vec<Value>,
-    ) -> Result<CallResult, SqlError> {
-        plpgsql::call(self.triggers.body(trigger)?, &trigger.function.name, execution, inputs)
-    }
-
-    fn run_text(
-        &self,
-        execution: &mut Execution<'_>,
-        search_path: &SearchPath,
-        sql: &str,
-        (values, types): (Vec<Value>, &[DataType]),
-    ) -> Result<StatementOutput, SqlError> {
-        self.script(&search_path.in_front_of(sql), types)?.run_inside(execution, values)
-    }
-
-    fn footprint_of_call(
-        &self,
-        analysis: &mut Analysis<'_>,
-        name: &str,
-        actual: Actual,
-        arguments: Vec<Option<Value>>,
-    ) -> Result<(), SqlError> {
-        match self.routine(name, actual) {
-            Ok(routine) => plpgsql::footprint(&routine, analysis, arguments),
-            Err(_) => Ok(()),
-        }
-    }
-
-    fn footprint_of_trigger(
-        &self,
-        analysis: &mut Analysis<'_>,
-        trigger: &TriggerPlan,
-        inputs: Vec<Option<Value>>,
-    ) -> Result<(), SqlError> {
-        let Ok(body) = self.triggers.body(trigger) else { return Ok(()) };
-        analysis.count_instruction()?;
-        plpgsql::footprint(body, analysis, inputs)
-    }
-
-    fn with_a_policy(&self, called: &[Callee]) -> Result<Option<String>, SqlError> {
-        let involved = self.find_involved(called)?;
-        Ok(involved.iter().find(|involved| involved.policy.is_some()).map(|found| found.procedure.clone()))
-    }
-}
-
-type ScriptKey = (Arc<str>, Vec<DataType>);
+/// A script's text, and the types of its parameters.
+pub(crate) type ScriptKey = (Arc<str>, Vec<DataType>);
 
 /// A compiled procedure or function.
 pub(crate) enum Compiled<'l> {
@@ -424,7 +229,7 @@ impl Deref for Compiled<'_> {
 }
 
 /// What was made last, up to a number; the oldest goes first.
-struct Recent<K, V> {
+pub(crate) struct Recent<K, V> {
     most: usize,
     known: FxHashMap<K, V>,
     order: VecDeque<K>,
@@ -435,11 +240,11 @@ impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
         Recent { most, known: FxHashMap::default(), order: VecDeque::new() }
     }
 
-    fn get(&self, key: &K) -> Option<V> {
+    pub fn get(&self, key: &K) -> Option<V> {
         self.known.get(key).cloned()
     }
 
-    fn insert(&mut self, key: K, value: V) {
+    pub fn insert(&mut self, key: K, value: V) {
         if self.known.insert(key.clone(), value).is_some() {
             return;
         }

@@ -1,34 +1,24 @@
 //! Transactions, ready to run.
 
 use crate::ddl::bind_schema_change;
-use crate::governance;
+use crate::governance::run_governed;
+use crate::insert::insert_rows;
 use crate::library::Library;
-use crate::prepare::{Script, StatementKind, Step};
-use crate::session::{self, Place};
-use execute::{Analysis, KnownFrame, refused};
-use execute::{Context, Execution, Oracles};
+use crate::script::{Script, StatementKind, Step, is_schema_change};
+use crate::session::again::{committed, guard_results, run_again, run_again_alone};
+use crate::session::place::Place;
+use execute::{Analysis, Context, Execution, KnownFrame, Oracles, refused};
 use plan::expression::Expression;
 use plan::polymorphic::Actual;
-use plan::statement::{default_row, no_column};
+use plan::statement::default_row;
 use state::{Effects, Footprint, Simulate, Snapshot, StoreError, Watched};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::{self, ParsedStatement};
 use types::{
-    Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, Payload, Principal, Row, SessionResults,
-    SessionStep, SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
+    Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, Payload, Principal, SessionResults,
+    SessionStep, SqlError, StatementResult, TriggerEvent, Value, results_have_changed,
 };
-
-/// True where the transaction changes the schema: it runs alone.
-pub fn is_schema_change(payload: &Payload) -> bool {
-    match payload {
-        Payload::Script { sql, .. } => parse::is_schema_change(sql),
-        Payload::Session { steps, .. } => steps
-            .iter()
-            .any(|step| matches!(step, SessionStep::Run { sql, .. } if parse::is_schema_change(sql))),
-        Payload::Call { .. } | Payload::Insert { .. } => false,
-    }
-}
 
 /// What is told to an execution in no block: it ends soon after `interrupt` is set, and shares `memory` with others.
 struct Local {
@@ -178,13 +168,12 @@ impl Invocation {
         match self.payload.as_ref() {
             Payload::Script { sql, .. } => {
                 let script = self.script_with_schema_change()?;
-                Some(governance::run_governed(&self.library, &place(None), sql, script))
+                Some(run_governed(&self.library, &place(None), sql, script))
             }
             Payload::Session { steps, now_ms, results } if is_schema_change(&self.payload) => {
                 let is_given = |found: &SessionResults| found.digest() == *results;
-                let mut effects =
-                    session::run_again_alone(&self.library, &place(Some(*now_ms)), steps, &is_given);
-                session::guard_results(&mut effects.commands);
+                let mut effects = run_again_alone(&self.library, &place(Some(*now_ms)), steps, &is_given);
+                guard_results(&mut effects.commands);
                 Some(effects)
             }
             _ => None,
@@ -281,19 +270,15 @@ impl Simulate for Invocation {
                 insert_rows(&mut execution, table, columns, rows.iter().cloned())
             }
             Payload::Session { steps, now_ms, results } => {
-                let given = session::run_again(
-                    &self.library,
-                    &mut execution,
-                    steps,
-                    (*now_ms, self.principal.organisation),
-                );
+                let given =
+                    run_again(&self.library, &mut execution, steps, (*now_ms, self.principal.organisation));
                 let same = given.is_some_and(|given| given.digest() == *results);
-                if same { Ok(session::committed()) } else { Err(results_have_changed()) }
+                if same { Ok(committed()) } else { Err(results_have_changed()) }
             }
         };
         let mut effects = execution.finish(result)?;
         if matches!(self.payload.as_ref(), Payload::Session { .. }) {
-            session::guard_results(&mut effects.commands);
+            guard_results(&mut effects.commands);
         }
         Ok(effects)
     }
@@ -338,62 +323,6 @@ impl Simulate for Invocation {
         }
         Ok(analysis.finish())
     }
-}
-
-/// Inserts rows that a client sends.
-///
-/// # Errors
-/// A column that is not there or named twice; what inserting a row ends with.
-pub(crate) fn insert_rows(
-    execution: &mut Execution<'_>,
-    table: &str,
-    columns: &[String],
-    rows: impl Iterator<Item = Vec<Value>>,
-) -> Result<Vec<StatementResult>, SqlError> {
-    execution.authorise_insert(table)?;
-    let table = execution.programs().tables().get(table)?;
-    let mut targets = Vec::with_capacity(columns.len());
-    for name in columns {
-        let ordinal = table.ordinal(name).ok_or_else(|| no_column(table, name))?;
-        if targets.contains(&ordinal) {
-            let message = format!("column \"{name}\" specified more than once");
-            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
-        }
-        targets.push(ordinal);
-    }
-    // A default that calls a function gives another value for every row.
-    let each: Vec<Expression> = default_row(table);
-    let mut defaults = Vec::with_capacity(table.columns.len());
-    for default in &each {
-        defaults.push(match default.runs_anything() {
-            true => Value::Null,
-            false => execution.evaluate(default, &[])?,
-        });
-    }
-    execution.begin_insert(table)?;
-    let mut inserted = 0_u64;
-    let types = execution.programs().tables().routines().types().clone();
-    for values in rows {
-        if values.len() != targets.len() {
-            let message =
-                format!("a row has {} values, expected {} as columns are named", values.len(), targets.len());
-            return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
-        }
-        let mut row = defaults.clone();
-        for (ordinal, default) in each.iter().enumerate() {
-            if default.runs_anything() && !targets.contains(&ordinal) {
-                row[ordinal] = execution.evaluate(default, &[])?;
-            }
-        }
-        for (ordinal, value) in targets.iter().zip(values) {
-            row[*ordinal] = types.assign(value, table.columns[*ordinal].data_type)?;
-        }
-        inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());
-    }
-    execution.end_insert(table)?;
-    let notices = execution.take_notices();
-    let tag = format!("COPY {inserted}");
-    Ok(vec![StatementResult { tag, notices, ..StatementResult::default() }])
 }
 
 fn types_of(values: &[Value]) -> String {

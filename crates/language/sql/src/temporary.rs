@@ -12,9 +12,13 @@
 //! COMMIT makes the copy the session's. No other node can check what a statement gave that reads temporary tables
 //! *and* the ledger. Therefore a block has such statements, or changes of the ledger, but not both.
 
-use crate::ddl::{Rows, SchemaChange, bind_schema_change, change_catalog};
+use crate::bind::bind_parsed;
+use crate::ddl::change::SchemaChange;
+use crate::ddl::rows::Rows;
+use crate::ddl::{bind_schema_change, change_catalog};
 use crate::library::Library;
-use crate::prepare::{Prepared, Script, StatementKind, bind_parsed};
+use crate::prepare::Prepared;
+use crate::script::{Script, StatementKind};
 use crate::simulate::Invocation;
 use execute::{Context, Execution, row_bytes};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, OnCommit, Statement};
@@ -226,8 +230,8 @@ impl TemporaryTables {
             return Ok(None);
         }
         let combined = self.combined(ledger)?;
-        let prepared = bind_parsed(&combined, script, parameter_types)?;
-        Ok(Some(prepared.on(&combined)))
+        let script = bind_parsed(&combined, script, parameter_types)?;
+        Ok(Some(Prepared::new(&combined, script)))
     }
 
     /// What ends the next run soon after it is set.

@@ -1,6 +1,6 @@
 //! What PostgreSQL reads and sqlparser does not, rewritten token by token where that is small and exact.
 
-use crate::parse::located;
+use crate::parse::errors::located;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
 use types::SqlError;

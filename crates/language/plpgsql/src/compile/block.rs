@@ -12,22 +12,10 @@
 //! end:
 //! ```
 
-use crate::compile::{Compiler, Enclosing};
+use crate::compile::compiler::{Compiler, Enclosing, ErrorRole};
 use crate::program::{Address, Instruction};
 use syntax::plpgsql::ast::{Block, Expression, Name};
 use types::{DataType, SqlError, SqlState};
-
-/// What a block or loop is to errors inside of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ErrorRole {
-    /// They go through it.
-    #[default]
-    None,
-    /// Handlers stand behind it.
-    Protects,
-    /// It is a handler.
-    Handles,
-}
 
 impl Compiler<'_> {
     pub(crate) fn block(&mut self, block: &Block) -> Result<(), SqlError> {

@@ -1,8 +1,8 @@
 //! Compiling IF and CASE.
 
-use crate::compile::Compiler;
+use crate::compile::compiler::Compiler;
 use crate::program::{Address, Instruction};
-use crate::records::Branches;
+use crate::shape::Branches;
 use plan::expression;
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Branch, CaseBranch, Expression, RaiseLevel, Statement, StatementKind};

@@ -4,12 +4,13 @@
 //! needs is looked at where it is opened.
 
 use crate::coercion::coercion;
-use crate::compile::{Compiler, or_at};
+use crate::compile::compiler::{Compiler, DeclaredCursor};
+use crate::position::or_at;
 use crate::program::{
     Count, CurrentRow, CursorName, CursorQuery, CursorVariable, FetchCursor, Instruction, OpenCursor,
-    RowsSource, Store,
+    RowsSource,
 };
-use crate::variables::NamesUsed;
+use crate::target::Store;
 use plan::expression::{self, bind_data_type};
 use plan::statement::{BoundSelect, BoundStatement, Distinctness, bind_statement};
 use sqlparser::ast as sql;
@@ -19,18 +20,6 @@ use syntax::plpgsql::ast::{
     OpenSource, RowSource, Target,
 };
 use types::{DataType, OutputColumn, SqlError, SqlState, Value};
-
-/// A cursor with a query.
-#[derive(Debug)]
-pub(crate) struct DeclaredCursor {
-    /// SCROLL, NO SCROLL, or neither.
-    pub scroll: Option<bool>,
-    /// Name, slot and type of each parameter.
-    parameters: Vec<(String, u16, DataType)>,
-    pub query: Arc<CursorQuery>,
-    /// What must be looked at before the query runs.
-    pub used: NamesUsed,
-}
 
 impl Compiler<'_> {
     /// `name [[NO] SCROLL] CURSOR [(parameters)] FOR query`

@@ -1,7 +1,8 @@
 //! FOREACH: a loop over the elements of an array, as one over the rows of `unnest`; with SLICE one turn for the array
 //! itself, because arrays have one dimension.
 
-use crate::compile::{Compiler, or_at};
+use crate::compile::compiler::Compiler;
+use crate::position::or_at;
 use crate::program::Instruction;
 use sqlparser::ast as sql;
 use std::ops::ControlFlow;

@@ -1,8 +1,9 @@
 //! Compiling expressions, and what must happen before they are evaluated.
 
-use crate::compile::{Compiler, or_at};
+use crate::compile::compiler::Compiler;
 use crate::hoist::needs_hoisting;
 use crate::late::Wanted;
+use crate::position::or_at;
 use crate::program::Instruction;
 use crate::variables::NamesUsed;
 use plan::expression;

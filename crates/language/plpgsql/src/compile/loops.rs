@@ -1,7 +1,6 @@
 //! Compiling loops.
 
-use crate::compile::block::ErrorRole;
-use crate::compile::{Compiler, Enclosing};
+use crate::compile::compiler::{Compiler, Enclosing, ErrorRole};
 use crate::program::{Address, Instruction, OpenCursor, RangeStart, RowsSource, RowsStart};
 use plan::expression;
 use plan::invariant::broken;

@@ -5,6 +5,7 @@
 
 mod block;
 mod branch;
+pub(crate) mod compiler;
 mod cursor;
 mod elements;
 mod expressions;
@@ -12,25 +13,24 @@ pub(crate) mod late;
 mod loops;
 mod place;
 pub(crate) mod result;
+pub(crate) mod result_shape;
 mod rows;
 mod statement;
 pub(crate) mod trigger;
 
-use crate::compile::block::ErrorRole;
-use crate::compile::cursor::DeclaredCursor;
-use crate::compile::late::LateRecords;
-use crate::compile::place::line_ends;
-use crate::compile::result::ResultShape;
-use crate::fuse::{Obstacle, Surroundings, fuse, unfused};
-use crate::program::{Address, CompiledProcedure, Instruction};
-use crate::variables::Variables;
+use crate::compile::compiler::Compiler;
+use crate::compile::result_shape::ResultShape;
+use crate::fuse::flow::Surroundings;
+use crate::fuse::obstacle::Obstacle;
+use crate::fuse::{fuse, unfused};
+use crate::late_records::LateRecords;
+use crate::position::or_at;
+use crate::program::{CompiledProcedure, Instruction};
 use plan::expression;
 use plan::tables::Tables;
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 use syntax::plpgsql::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
-use types::{DataType, ExecutionVersion, Language, OutputColumn, Procedure, SqlError, SqlState, object_name};
+use types::{DataType, ExecutionVersion, Language, Procedure, SqlError, SqlState};
 
 /// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
 ///
@@ -83,112 +83,7 @@ fn compile_with(
     compiler.finish(procedure, inputs, options)
 }
 
-/// Things of which each level of nesting needs one.
-#[derive(Default)]
-pub(super) struct Nesting {
-    pub(super) now: usize,
-    most: usize,
-}
-
-impl Nesting {
-    pub fn enter(&mut self) -> u16 {
-        let index = self.now;
-        self.now += 1;
-        self.most = self.most.max(self.now);
-        // The parser limits nesting to far less.
-        index as u16
-    }
-
-    pub fn leave(&mut self) {
-        self.now -= 1;
-    }
-}
-
-/// A block or loop around the statement that is compiled.
-pub(super) struct Enclosing {
-    pub label: Option<String>,
-    /// Where CONTINUE goes; `None` for a block.
-    pub next_turn: Option<Address>,
-    /// FOR sets FOUND when it is left.
-    pub sets_found: bool,
-    /// Jumps to its end, which is not known yet.
-    pub exits: Vec<Address>,
-    /// Whether it has to do with errors.
-    pub role: ErrorRole,
-    /// It is a loop over a cursor, inside of so many others.
-    pub cursor_level: Option<u16>,
-}
-
-/// The compiler of one procedure.
-pub(super) struct Compiler<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) variables: Variables,
-    pub(super) code: Vec<Instruction>,
-    pub(super) enclosing: Vec<Enclosing>,
-    /// What handlers enclose.
-    pub(super) protected_code: Vec<Range<Address>>,
-    /// What the procedure or function gives back.
-    pub(super) result: ResultShape,
-    pub(super) ranges: Nesting,
-    pub(super) cursors: Nesting,
-    pub(super) cursor_loops: Nesting,
-    /// Cursors with a query, by the slot of their variable.
-    pub(super) declared_cursors: BTreeMap<u16, Arc<DeclaredCursor>>,
-    /// The columns of the query that a variable's cursor was opened for last, going down the body.
-    pub(super) opened_columns: BTreeMap<u16, Arc<[OutputColumn]>>,
-    /// `#print_strict_params`
-    pub(super) print_strict_params: bool,
-    /// Positions of the ends of the body's lines.
-    pub(super) line_ends: Vec<u32>,
-    /// Where instructions come from.
-    pub(super) lines: Vec<(Address, u32, &'static str)>,
-    /// The statements around the one that is compiled: line, and what it is.
-    pub(super) around: Vec<(u32, &'static str)>,
-    pub(super) looks_at_matched: bool,
-    /// Statements around the one that is compiled which may leave it out.
-    pub(super) skippable: usize,
-    /// A RETURN before it may have been taken.
-    pub(super) may_have_returned: bool,
-    /// Slots of the OUT and INOUT parameters.
-    pub(super) outputs: Vec<u16>,
-    /// Variables of composite types that the row of the statement at hand goes into, and the rows.
-    pub(super) packed: Vec<(u16, expression::Expression)>,
-}
-
 impl<'a> Compiler<'a> {
-    pub(super) fn new(
-        tables: &'a Tables,
-        procedure: &Procedure,
-        result: ResultShape,
-        late: LateRecords,
-    ) -> Result<Compiler<'a>, SqlError> {
-        let body = Arc::from(procedure.body.as_str());
-        let name = object_name(&procedure.name);
-        let variables = Variables::new(name, body, tables.routines(), procedure.language, late)?;
-        Ok(Compiler {
-            tables,
-            variables,
-            code: Vec::new(),
-            enclosing: Vec::new(),
-            protected_code: Vec::new(),
-            result,
-            ranges: Nesting::default(),
-            cursors: Nesting::default(),
-            cursor_loops: Nesting::default(),
-            declared_cursors: BTreeMap::new(),
-            opened_columns: BTreeMap::new(),
-            print_strict_params: false,
-            line_ends: line_ends(&procedure.body),
-            lines: Vec::new(),
-            around: Vec::new(),
-            looks_at_matched: false,
-            skippable: 0,
-            may_have_returned: false,
-            outputs: Vec::new(),
-            packed: Vec::new(),
-        })
-    }
-
     /// The whole program.
     pub(super) fn finish(
         self,
@@ -236,46 +131,6 @@ impl<'a> Compiler<'a> {
         self.print_strict_params = body.options.print_strict_params;
         self.variables.decide_conflicts(body.options.conflict);
         self.block(&body.block)
-    }
-
-    /// Appends an instruction and gives its address.
-    pub(super) fn emit(&mut self, instruction: Instruction) -> Address {
-        let address = self.here();
-        self.code.push(instruction);
-        address
-    }
-
-    /// Address of the next instruction.
-    pub(super) fn here(&self) -> Address {
-        // A body is far shorter than 4 GiB: it fits in a transaction.
-        self.code.len() as Address
-    }
-
-    /// The jump at `address` goes to the next instruction.
-    pub(super) fn land(&mut self, address: Address) {
-        let here = self.here();
-        match &mut self.code[address as usize] {
-            Instruction::Jump { to }
-            | Instruction::JumpIf { to, .. }
-            | Instruction::JumpUnless { to, .. }
-            | Instruction::RangeNext { end: to, .. }
-            | Instruction::RowsNext { end: to, .. }
-            | Instruction::CursorNext { end: to, .. }
-            | Instruction::Protect { handlers: to }
-            | Instruction::JumpUnlessCaught { to, .. } => *to = here,
-            _ => debug_assert!(false, "only jumps land"),
-        }
-    }
-
-    pub(super) fn land_all(&mut self, addresses: Vec<Address>) {
-        for address in addresses {
-            self.land(address);
-        }
-    }
-
-    /// True where the statement may run more than once in a call.
-    fn is_repeated(&self) -> bool {
-        self.enclosing.iter().any(|enclosing| enclosing.next_turn.is_some())
     }
 
     /// What PostgreSQL finds wrong when it comes to a statement: SQLSTATE and SQLERRM outside of handlers.
@@ -459,11 +314,6 @@ impl<'a> Compiler<'a> {
         self.emit(Instruction::Assign { slot, value });
         Ok(())
     }
-}
-
-/// The error at this position, unless it has one.
-pub(super) fn or_at(error: SqlError, position: u32) -> SqlError {
-    if error.position.is_some() { error } else { error.at(position) }
 }
 
 /// How procedures are compiled. Every node of a ledger must compile alike: what is fused registers fewer reads, and so

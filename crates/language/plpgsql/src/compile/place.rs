@@ -1,6 +1,6 @@
 //! Where in a body instructions come from: what PG_CONTEXT shows.
 
-use crate::compile::Compiler;
+use crate::compile::compiler::Compiler;
 use execute::Described;
 use types::{Language, Procedure};
 
@@ -38,13 +38,4 @@ impl Compiler<'_> {
             _ => self.lines.push((here, line, what)),
         }
     }
-}
-
-/// Positions of the ends of lines, in characters from 1.
-pub(crate) fn line_ends(body: &str) -> Vec<u32> {
-    (1..)
-        .zip(body.chars())
-        .filter(|(_, character)| *character == '\n')
-        .map(|(position, _)| position)
-        .collect()
 }

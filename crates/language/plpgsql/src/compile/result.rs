@@ -1,142 +1,16 @@
 //! Compiling what a procedure or function gives to its caller: RETURN, RETURN NEXT, RETURN QUERY.
 
-use crate::compile::{Compiler, or_at};
+use crate::compile::compiler::Compiler;
+use crate::compile::result_shape::Returns;
 use crate::late::Wanted;
+use crate::position::or_at;
 use crate::program::{Instruction, ResultForm, ReturnQuery, RowsSource};
 use plan::expression;
 use plan::invariant::broken;
 use plan::statement::{BoundStatement, close_types};
-use plan::tables::Tables;
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, RowSource, Target};
-use types::{DataType, FunctionResult, OutputColumn, Procedure, SqlError, SqlState, Value};
-
-/// What a procedure or function gives back.
-pub(crate) struct ResultShape {
-    returns: Returns,
-    /// It gives any number of rows.
-    is_set: bool,
-    /// Types of the columns of its rows; one for a value.
-    types: Vec<DataType>,
-    /// Types of the fields of a value of a composite type; none for `record`.
-    fields: Option<Vec<DataType>>,
-}
-
-/// How RETURN names it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Returns {
-    Procedure,
-    Void,
-    Value,
-    /// By the OUT and INOUT parameters.
-    Outputs,
-    /// The row that a trigger's table gets, or NULL.
-    TriggeredRow,
-}
-
-impl ResultShape {
-    /// That of this definition.
-    ///
-    /// # Errors
-    /// `42704` where it is of a type that is not there.
-    pub fn of(tables: &Tables, procedure: &Procedure) -> Result<ResultShape, SqlError> {
-        let outputs = || procedure.outputs().map(|parameter| parameter.data_type.family()).collect();
-        let Some(function) = &procedure.function else {
-            let (returns, fields) = (Returns::Procedure, None);
-            return Ok(ResultShape { returns, is_set: false, types: outputs(), fields });
-        };
-        let mut fields = None;
-        let (returns, types) = match &function.result {
-            FunctionResult::Void => (Returns::Void, Vec::new()),
-            FunctionResult::Trigger => {
-                let message = "trigger functions can only be called as triggers";
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
-            }
-            FunctionResult::Value(data_type) => {
-                let types = tables.routines().types();
-                if data_type.is_composite() {
-                    let known = types.of(*data_type).ok_or_else(|| {
-                        let message = format!("{} does not exist", types.name_of(*data_type));
-                        SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-                    })?;
-                    fields = Some(known.fields.iter().map(|field| field.data_type).collect());
-                }
-                (Returns::Value, vec![data_type.family()])
-            }
-            FunctionResult::Record => (Returns::Value, vec![DataType::Record]),
-            FunctionResult::Outputs => (Returns::Outputs, outputs()),
-        };
-        Ok(ResultShape { returns, is_set: function.is_set, types, fields })
-    }
-
-    /// That of a trigger function for a table with columns of these types.
-    pub fn of_trigger(types: Vec<DataType>) -> ResultShape {
-        ResultShape { returns: Returns::TriggeredRow, is_set: false, types, fields: None }
-    }
-
-    /// Whether it is that of a trigger function.
-    pub fn is_triggered_row(&self) -> bool {
-        self.returns == Returns::TriggeredRow
-    }
-
-    /// What is wrong with a row of these columns that a trigger function returns.
-    pub fn refuses_row(&self, types: &[DataType]) -> Option<SqlError> {
-        let mismatch = |detail: String| {
-            let message = "returned row structure does not match the structure of the triggering table";
-            Some(SqlError::new(SqlState::DATATYPE_MISMATCH, message).detail(detail))
-        };
-        for (position, (found, expected)) in types.iter().zip(&self.types).enumerate() {
-            if found.family() != expected.family() {
-                let (found, expected) = (found.family(), expected.family());
-                return mismatch(format!(
-                    "Returned type {found} does not match expected type {expected} in column {}.",
-                    position + 1
-                ));
-            }
-        }
-        if types.len() != self.types.len() {
-            return mismatch(format!(
-                "Number of returned columns ({}) does not match expected column count ({}).",
-                types.len(),
-                self.types.len()
-            ));
-        }
-        None
-    }
-
-    /// How the program gives it.
-    pub fn form(&self) -> ResultForm {
-        match self.returns {
-            _ if self.is_set => ResultForm::Rows,
-            Returns::Procedure | Returns::Outputs => ResultForm::Outputs,
-            Returns::Void => ResultForm::Void,
-            Returns::Value | Returns::TriggeredRow => ResultForm::Value,
-        }
-    }
-
-    /// The composite type of its value.
-    fn row(&self) -> Option<DataType> {
-        match (self.returns, self.types.as_slice()) {
-            (Returns::Value, [only]) if only.is_composite() => Some(*only),
-            _ => None,
-        }
-    }
-
-    /// What RETURN with a value is refused with.
-    fn refuses_value(&self) -> Option<SqlError> {
-        let refused = |what: &str| {
-            let message = format!("RETURN cannot have a parameter in {what}");
-            SqlError::new(SqlState::DATATYPE_MISMATCH, message)
-        };
-        Some(match self.returns {
-            _ if self.is_set => refused("function returning set").hint("Use RETURN NEXT or RETURN QUERY."),
-            Returns::Procedure => refused("a procedure"),
-            Returns::Void => refused("function returning void"),
-            Returns::Outputs => refused("function with OUT parameters"),
-            Returns::Value | Returns::TriggeredRow => return None,
-        })
-    }
-}
+use types::{DataType, OutputColumn, SqlError, SqlState, Value};
 
 impl Compiler<'_> {
     /// The end of the body.

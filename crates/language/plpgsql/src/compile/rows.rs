@@ -1,8 +1,10 @@
 //! Compiling what is done with variables of composite types: their fields assigned, rows stored into them.
 
 use crate::coercion::{coerce, coercion};
-use crate::compile::{Compiler, or_at};
-use crate::program::{Instruction, RowTarget, Store};
+use crate::compile::compiler::Compiler;
+use crate::position::or_at;
+use crate::program::Instruction;
+use crate::target::{RowTarget, Store};
 use plan::expression::{self, Binder, RowForm, RowOperation, Source};
 use syntax::plpgsql::ast::{Expression, Target};
 use types::{DataType, SqlError, SqlState};

@@ -1,12 +1,14 @@
 //! Compiling statements of SQL, CALL, RAISE and ASSERT.
 
 use crate::coercion::coercion;
-use crate::compile::{Compiler, or_at};
+use crate::compile::compiler::Compiler;
 use crate::late::Wanted;
+use crate::position::or_at;
 use crate::program::{
     Call, ChangeInto, Dynamic, Execute, FetchTarget, Instruction, RaiseMessage, RaisePlan, RecordColumns,
-    RowTarget, SelectInto, Store, Variable,
+    SelectInto, Variable,
 };
+use crate::target::{RowTarget, Store};
 use plan::expression::{self, NamedArgument};
 use plan::statement::{BoundCall, BoundStatement, bind_statement};
 use sqlparser::ast as sql;

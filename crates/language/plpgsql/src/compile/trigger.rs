@@ -4,11 +4,11 @@
 //! is the record where it is returned. What else is known of the trigger comes in variables that the caller fills.
 
 use crate::CompileOptions;
-use crate::compile::Compiler;
-use crate::compile::late::LateRecords;
-use crate::compile::result::ResultShape;
+use crate::compile::compiler::Compiler;
+use crate::compile::result_shape::ResultShape;
+use crate::late_records::LateRecords;
 use crate::program::{Address, CompiledProcedure, Instruction};
-use crate::records::RecordState;
+use crate::shape::RecordState;
 use plan::expression;
 use plan::table::TablePlan;
 use plan::tables::Tables;

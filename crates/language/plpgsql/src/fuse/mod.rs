@@ -29,41 +29,23 @@
 //! tells whether anything that depends on the row is used afterwards. For every read that stays, the pass keeps an
 //! `Obstacle`, which `EXPLAIN CALL` shows. Idioms, near misses and tests: `docs/fusion.md`.
 
-mod flow;
-mod obstacle;
+pub(crate) mod flow;
+pub(crate) mod obstacle;
 mod region;
 mod row_program;
 mod run;
 
-use crate::program::{Address, Instruction, RowsSource};
-use flow::{Flow, Variables};
-pub(super) use obstacle::Obstacle;
+use crate::analysis::Runs;
+use crate::program::{Address, Instruction};
+use flow::{Flow, Surroundings, Variables};
+use obstacle::Obstacle;
 pub(super) use region::query_of;
 use region::{Region, find};
-pub use row_program::FusedStatement;
 use row_program::fuse_region;
 pub(super) use run::run_fused;
-use std::ops::Range;
-use std::sync::Arc;
-use types::CompositeTypes;
 
 /// Instructions times words of variables beyond which a procedure is not analysed: memory and time stay small.
 const ANALYSED_MAX: usize = 1 << 17;
-
-/// What there is to know of a procedure besides its code.
-#[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
-    /// Values in the frame.
-    pub slots: usize,
-    /// Slot of FOUND.
-    pub found: u16,
-    /// Slots of the OUT and INOUT parameters.
-    pub outputs: &'a [u16],
-    /// What values of composite types are.
-    pub types: &'a Arc<CompositeTypes>,
-    /// What handlers of errors enclose.
-    pub protected: &'a [Range<Address>],
-}
 
 /// Fuses what can be fused, and says of every read that is left why.
 pub(super) fn fuse(
@@ -127,21 +109,8 @@ pub(super) fn unfused(
 
 /// True where rows of a table are read and the program gets to know them.
 pub(super) fn reads_rows(instruction: &Instruction) -> bool {
-    let query = match instruction {
-        Instruction::SelectInto(select) => &select.query,
-        Instruction::Subquery(plan) => &plan.query,
-        Instruction::Perform(query) => query,
-        Instruction::RowsStart(start) => match &start.source {
-            RowsSource::Query(query) => query,
-            RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => return false,
-        },
-        Instruction::OpenCursor(open) => match &open.query.source {
-            RowsSource::Query(query) => query,
-            RowsSource::Change(_) | RowsSource::Dynamic(_) | RowsSource::Late(_) => return false,
-        },
-        _ => return false,
-    };
-    query.reads_rows()
+    !matches!(instruction, Instruction::ReturnQuery(_))
+        && matches!(instruction.runs(), Some(Runs::Query(query)) if query.reads_rows())
 }
 
 /// By address: whether somebody looks at how many rows the change there matched.

@@ -2,7 +2,8 @@
 
 use crate::fuse::flow::{Flow, SlotSet, jump_target};
 use crate::fuse::obstacle::Obstacle;
-use crate::program::{Coercion, Instruction, SelectInto, Store};
+use crate::program::{Instruction, SelectInto};
+use crate::target::{Coercion, Store};
 use plan::expression::Expression;
 use plan::statement::{Access, BoundSelect, BoundStatement, Distinctness, From, KeyPart};
 use plan::table::TablePlan;
@@ -446,7 +447,7 @@ fn always_passes(code: &[Instruction], range: &std::ops::Range<usize>, change: u
         if let Some(target) = jump_target(instruction) {
             reached[target - range.start] = true;
         }
-        if !crate::fuse::flow::never_goes_on(instruction) {
+        if !instruction.never_goes_on() {
             reached[address + 1 - range.start] = true;
         }
     }

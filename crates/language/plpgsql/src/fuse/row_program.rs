@@ -2,57 +2,18 @@
 
 use crate::fuse::flow::{Variables, live};
 use crate::fuse::region::{Region, can_fail, named_row, query_of};
-use crate::program::{Address, Instruction};
-use crate::run::raise::{assert, raise};
+use crate::program::{Address, Form, FusedStatement, Instruction, RowProgram};
+use crate::run::activation::FRAME_INLINE;
+use crate::run::raise::{assert, case_not_found, raise};
 use crate::run::store::{check_single, refuse_null, store_first};
-use crate::run::{FRAME_INLINE, case_not_found};
 use crate::variables::not_assigned;
 use execute::sized;
 use plan::expression::{Environment, Expression};
-use plan::statement::{BoundSelect, BoundStatement, KeyPart};
-use plan::table::TablePlan;
+use plan::statement::{BoundSelect, BoundStatement};
 use smallvec::SmallVec;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
-use types::{ColumnSet, CompositeTypes, Key, Row, SqlError, SqlState, Value};
-
-/// Statements on one row that are one command.
-#[derive(Debug)]
-pub struct FusedStatement {
-    table: Arc<TablePlan>,
-    key: Box<[KeyPart]>,
-    program: Arc<RowProgram>,
-    /// Columns that the program looks at.
-    uses: ColumnSet,
-    /// Columns that it may write.
-    writes: ColumnSet,
-    /// Columns that it has written where it matches.
-    certainly_written: ColumnSet,
-    can_fail: bool,
-    form: Form,
-    /// Assigned in the program without looking at the row and used after it, in order.
-    assigned_outside: Box<[(u16, Expression)]>,
-    end: Address,
-}
-
-/// What kind of command it is.
-#[derive(Debug)]
-enum Form {
-    /// With the values that depend neither on the row nor on what the program assigns, where it has only one UPDATE.
-    Update(Box<[(u16, Expression)]>),
-    Delete,
-}
-
-/// The instructions, with addresses from 0; an address beyond them is the end.
-#[derive(Debug)]
-pub struct RowProgram {
-    pub code: Box<[Instruction]>,
-    slots: usize,
-    found: u16,
-    types: Arc<CompositeTypes>,
-    /// Variables that it reads before it writes them.
-    captured: Box<[u16]>,
-}
+use types::{ColumnSet, Key, Row, SqlError, SqlState, Value};
 
 /// What running on a row gave.
 pub struct RowRun {
@@ -178,60 +139,6 @@ fn both(left: ColumnSet, right: ColumnSet) -> ColumnSet {
 }
 
 impl FusedStatement {
-    /// What names the row.
-    pub fn key(&self) -> &[KeyPart] {
-        &self.key
-    }
-
-    /// The row's table.
-    pub fn table(&self) -> &TablePlan {
-        &self.table
-    }
-
-    /// What runs on the row.
-    pub fn program(&self) -> &RowProgram {
-        &self.program
-    }
-
-    /// Columns that it looks at, and columns that it may write.
-    pub fn columns(&self) -> (ColumnSet, ColumnSet) {
-        (self.uses, self.writes)
-    }
-
-    /// True where an error of one of its changes may show the row, or come from the row's length.
-    pub fn may_show_row(&self) -> bool {
-        self.program.code.iter().any(|instruction| match instruction {
-            Instruction::Change(statement) => match statement.as_ref() {
-                BoundStatement::Update(update) => update.plan.may_show_row(),
-                BoundStatement::Delete(delete) => delete.plan.may_show_row(),
-                _ => false,
-            },
-            _ => false,
-        })
-    }
-
-    /// Columns that it has written where it matches, whatever it decided.
-    pub fn certainly_written(&self) -> ColumnSet {
-        self.certainly_written
-    }
-
-    /// Assignments to be made once more after it, in order. They succeed: they have been made in it.
-    pub fn assigned_outside(&self) -> &[(u16, Expression)] {
-        &self.assigned_outside
-    }
-
-    /// Address of the next instruction.
-    pub fn end(&self) -> usize {
-        self.end as usize
-    }
-
-    /// Visits the variables that it reads.
-    pub(crate) fn visit_slots(&self, visit: &mut dyn FnMut(u16)) {
-        self.key.iter().for_each(|part| part.value.visit_slots(visit));
-        self.program.captured.iter().for_each(|slot| visit(*slot));
-        self.assigned_outside.iter().for_each(|(_, value)| value.visit_slots(visit));
-    }
-
     /// The program with the variables as they are now.
     pub fn function(&self, environment: &Environment<'_>) -> Arc<FusedFunction> {
         let value = |slot: &u16| environment.frame[usize::from(*slot)].clone();

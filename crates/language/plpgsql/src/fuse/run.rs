@@ -1,6 +1,7 @@
 //! Runs fused statements: several statements on one row as one command.
 
-use crate::fuse::row_program::{FusedStatement, RowRun};
+use crate::fuse::row_program::RowRun;
+use crate::program::FusedStatement;
 use execute::Execution;
 use plan::expression::measured;
 use plan::statement::resolve_key;

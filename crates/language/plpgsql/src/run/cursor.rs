@@ -3,23 +3,16 @@
 use crate::coercion::coercion;
 use crate::program::{
     Count, CurrentRow, CursorName, CursorVariable, FetchCursor, FetchTarget, OpenCursor, RecordColumns,
-    RowsSource, Store,
+    RowsSource,
 };
-use crate::run::Activation;
+use crate::run::activation::{Activation, LoopCursor};
 use crate::run::store::{convert, store, store_row};
+use crate::target::Store;
 use crate::variables::constant;
 use execute::{CursorRows, Execution, Movement};
 use std::sync::Arc;
 use syntax::plpgsql::ast::FetchKind;
 use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState, Value};
-
-/// The cursor that a loop runs over.
-pub(crate) struct LoopCursor {
-    name: String,
-    had_turn: bool,
-    /// The variable that has got the cursor's name by the loop.
-    named: Option<u16>,
-}
 
 impl Activation<'_> {
     /// The name of a cursor.

@@ -4,20 +4,13 @@
 //! values. How it is possible to go on after an error although commands are judged again at their place in the order:
 //! `execute::protect`.
 
-use crate::program::{Address, Store};
-use crate::run::Activation;
+use crate::program::Address;
+use crate::run::activation::{Activation, Protection};
 use crate::run::store::store;
-use execute::{Execution, Savepoint};
+use crate::target::Store;
+use execute::Execution;
 use syntax::plpgsql::ast::{Condition, StackedItem};
 use types::{SqlError, SqlState, Value};
-
-/// A block with handlers that is running.
-pub(crate) struct Protection {
-    handlers: Address,
-    savepoint: Savepoint,
-    /// Errors that were being handled when it began.
-    caught: usize,
-}
 
 impl Activation<'_> {
     /// Runs to the end, through handlers where there are errors.

@@ -3,31 +3,28 @@
 //! One frame of values per call, no names and no recursion but that of nested calls. Every instruction is charged, so
 //! that a contract that loops for ever ends when the meter does.
 
+pub(crate) mod activation;
 mod cursor;
 mod handle;
+mod late;
 pub(crate) mod raise;
 mod statement;
 pub(crate) mod store;
 
-use crate::late::{BoundLate, ToldRow};
 use crate::program::{
-    Address, CompiledProcedure, Instruction, RaisePlan, RangeStart, ResultForm, RowsSource, RowsStart, Store,
+    CompiledProcedure, Instruction, RaisePlan, RangeStart, ResultForm, RowsSource, RowsStart,
 };
-use crate::run::cursor::LoopCursor;
-use crate::run::handle::Protection;
-use crate::run::raise::{assert, raise};
+use crate::run::activation::{Activation, Cursor, Range};
+use crate::run::raise::{assert, case_not_found, raise};
 use crate::run::store::{refuse_null, store, store_row};
+use crate::target::Store;
 use crate::variables::not_assigned;
 use execute::{CallResult, Execution};
 use plan::expression::{Expression, rows_space};
 use plan::statement::StatementOutput;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use types::{DataType, OutputColumn, SqlError, SqlState, Value};
-
-/// Values of a frame that need no allocation.
-pub(super) const FRAME_INLINE: usize = 16;
+use types::{SqlError, SqlState, Value};
 
 /// Calls a procedure or function, which is known by this name, with one value per IN and INOUT parameter, of the parameters' types.
 ///
@@ -80,55 +77,6 @@ fn run_body(
     let loops: u64 = activation.cursors.iter().map(|cursor| cursor.space).sum();
     execution.give_back(loops.saturating_add(rows_space(&activation.rows)));
     Ok(activation.result())
-}
-
-/// The numbers that an integer loop has not had.
-#[derive(Clone, Copy, Default)]
-struct Range {
-    next: i64,
-    last: i64,
-    /// Never 0 in a loop that runs; negative downwards.
-    step: i64,
-    had_turn: bool,
-}
-
-/// The rows that a row loop has not had.
-#[derive(Default)]
-struct Cursor {
-    rows: std::vec::IntoIter<Vec<Value>>,
-    columns: Arc<[OutputColumn]>,
-    had_turn: bool,
-    /// What they all take.
-    space: u64,
-}
-
-/// One call of one procedure.
-pub(super) struct Activation<'p> {
-    pub(super) procedure: &'p CompiledProcedure,
-    pub(super) frame: SmallVec<[Value; FRAME_INLINE]>,
-    ranges: SmallVec<[Range; 2]>,
-    cursors: SmallVec<[Cursor; 1]>,
-    pub(super) row_count: u64,
-    /// FOUND comes from a change whose matches nobody has looked at.
-    pub(super) found_unseen: bool,
-    /// The same of ROW_COUNT.
-    pub(super) row_count_unseen: bool,
-    /// Blocks with handlers that are running, the innermost last.
-    pub(super) protections: Vec<Protection>,
-    /// Errors that are being handled, the innermost last.
-    pub(super) caught: Vec<SqlError>,
-    /// The value of RETURN.
-    returned: Option<Vec<Value>>,
-    /// The rows of RETURN NEXT and RETURN QUERY.
-    pub(super) rows: Vec<Vec<Value>>,
-    /// The cursors that loops run over, the outermost first.
-    pub(super) loop_cursors: Vec<Option<LoopCursor>>,
-    /// The rows of records whose columns running tells, by number.
-    pub(super) told: Vec<Option<ToldRow>>,
-    /// What has been bound for such records, by its address.
-    pub(super) late: BTreeMap<Address, Arc<BoundLate>>,
-    /// The types of values that stay what they are, by slot.
-    pub(super) late_types: BTreeMap<u16, DataType>,
 }
 
 impl Activation<'_> {
@@ -429,25 +377,4 @@ impl Activation<'_> {
         self.set_found(had_turn);
         Ok(false)
     }
-}
-
-impl Range {
-    /// The next number.
-    #[inline]
-    fn take(&mut self) -> Option<i32> {
-        let over = if self.step < 0 { self.next < self.last } else { self.next > self.last };
-        if over {
-            return None;
-        }
-        let number = i32::try_from(self.next).ok()?;
-        self.next += self.step;
-        self.had_turn = true;
-        Some(number)
-    }
-}
-
-/// The error of CASE where nothing fits.
-#[cold]
-pub(super) fn case_not_found() -> SqlError {
-    SqlError::new(SqlState(*b"20000"), "case not found").hint("CASE statement is missing ELSE part.")
 }

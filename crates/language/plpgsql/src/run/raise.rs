@@ -98,3 +98,9 @@ fn state_named(text: &str) -> Result<SqlState, SqlError> {
         SqlError::new(SqlState(*b"42704"), message)
     })
 }
+
+/// The error of CASE where nothing fits.
+#[cold]
+pub(crate) fn case_not_found() -> SqlError {
+    SqlError::new(SqlState(*b"20000"), "case not found").hint("CASE statement is missing ELSE part.")
+}

@@ -2,9 +2,11 @@
 
 use crate::coercion::coercion;
 use crate::compile::result::check_structure;
-use crate::fuse::{FusedStatement, run_fused};
-use crate::program::{Call, ChangeInto, Dynamic, Execute, ReturnQuery, RowsSource, SelectInto, SubqueryPlan};
-use crate::run::Activation;
+use crate::fuse::run_fused;
+use crate::program::{
+    Call, ChangeInto, Dynamic, Execute, FusedStatement, ReturnQuery, RowsSource, SelectInto, SubqueryPlan,
+};
+use crate::run::activation::Activation;
 use crate::run::store::{check_single, convert, refuse_null};
 use crate::variables::constant;
 use execute::Execution;

@@ -1,6 +1,6 @@
 //! Values on their way into variables.
 
-use crate::program::{Coercion, RowTarget, Store};
+use crate::target::{Coercion, RowTarget, Store};
 use types::{CompositeTypes, DataType, SqlError, SqlState, Value, assign};
 
 /// Puts a value into a frame as the variable's type.

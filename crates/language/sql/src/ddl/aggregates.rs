@@ -1,6 +1,5 @@
 //! CREATE and DROP of aggregates.
 
-use crate::ddl::SchemaChange;
 use crate::ddl::views::{depends, drop_dependents};
 use plan::aggregate::{AggregateFunction, OrderedSet};
 use plan::expression::{Binder, Source, bind_data_type};
@@ -47,14 +46,14 @@ fn function_name(name: &ObjectName) -> Result<String, SqlError> {
     }
 }
 
-/// The change that CREATE AGGREGATE is.
+/// What CREATE AGGREGATE makes.
 ///
 /// # Errors
 /// Names and types that cannot be.
 pub(crate) fn bind_create_aggregate(
     types: &CompositeTypes,
     create: &CreateAggregate,
-) -> Result<SchemaChange, SqlError> {
+) -> Result<UserAggregate, SqlError> {
     let name = table_name(&create.name)?;
     if AggregateFunction::named(&name).is_some() || OrderedSet::named(&name).is_some() {
         let error =
@@ -72,7 +71,7 @@ pub(crate) fn bind_create_aggregate(
         return Err(error.hint("Use a type that values have."));
     }
     let state = bind_data_type(types, &create.state)?.family();
-    let aggregate = UserAggregate {
+    Ok(UserAggregate {
         name,
         arguments: create.arguments.iter().map(|one| bind_argument(types, one)).collect::<Result<_, _>>()?,
         transition: function_name(&create.transition)?,
@@ -82,8 +81,7 @@ pub(crate) fn bind_create_aggregate(
         result_takes_arguments: create.result_takes_arguments,
         // Known when it is created, with the functions that there are then.
         data_type: state,
-    };
-    Ok(SchemaChange::CreateAggregate { or_replace: create.or_replace, aggregate })
+    })
 }
 
 /// Adds an aggregate to the catalog.

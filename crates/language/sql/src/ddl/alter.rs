@@ -5,16 +5,18 @@ use crate::ddl::columns::{
 };
 use crate::ddl::comments::rename_comments;
 use crate::ddl::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
+use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::create_foreign_key;
 use crate::ddl::indexes::create_index;
 use crate::ddl::primary_key::add_primary_key;
+use crate::ddl::relations::find_table;
+use crate::ddl::rows::Rows;
 use crate::ddl::schemas::{move_table, schema_name};
-use crate::ddl::tables::{TableDraft, table_endorsement};
+use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::enable_triggers;
-use crate::ddl::{Rows, SchemaChange, find_table};
 use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
-use syntax::names::{name_of, table_name};
+use syntax::names::name_of;
 use types::{Catalog, Commented, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
 
 /// One part of an ALTER TABLE.
@@ -83,7 +85,7 @@ pub(crate) enum TableChange {
 pub(super) fn bind_alter_table(
     types: &CompositeTypes,
     alter: &ast::AlterTable,
-) -> Result<Option<SchemaChange>, SqlError> {
+) -> Result<Option<Vec<TableChange>>, SqlError> {
     if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
         return Ok(None);
     }
@@ -102,8 +104,7 @@ pub(super) fn bind_alter_table(
         let Some(change) = bind_operation(types, operation)? else { return Ok(None) };
         changes.push(change);
     }
-    let name = table_name(&alter.name)?;
-    Ok(Some(SchemaChange::AlterTable { if_exists: alter.if_exists, name, changes }))
+    Ok(Some(changes))
 }
 
 fn bind_operation(

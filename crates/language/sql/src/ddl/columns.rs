@@ -4,12 +4,14 @@ use crate::ddl::composite_types::rename_row_type;
 use crate::ddl::constraints::name_checks;
 use crate::ddl::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use crate::ddl::indexes::{check_unique, create_index, remove_index};
-use crate::ddl::primary_key::{distinct_key, drop_primary_key};
+use crate::ddl::primary_key::{contains_nulls, distinct_key, drop_primary_key};
+use crate::ddl::relations::check_free;
+use crate::ddl::renumber::renumber;
+use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{change_owners, drop_owned};
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::{drop_using_column, using_column};
 use crate::ddl::views::{self, depends, drop_dependents};
-use crate::ddl::{Rows, check_free, take_number};
 use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
 use plan::routines::Routines;
 use plan::scope::VariableScope;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 use syntax::names::name_of;
 use syntax::parse::parse_expression;
 use types::{
-    Catalog, Check, CompositeTypes, DataType, Index, Row, SqlError, SqlState, Table, TableId, Value, limits,
+    Catalog, Check, CompositeTypes, DataType, Index, Row, SqlError, SqlState, Table, Value, limits,
     object_name,
 };
 
@@ -56,42 +58,9 @@ pub(super) fn bind_alter_column(
     }))
 }
 
-/// The number that a table and its indexes get together with rows of another shape. Gives the table with it.
-pub(super) fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, SqlError> {
-    let id = TableId(take_number(catalog)?);
-    let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
-    if let Some(mut indexes) = catalog.indexes.remove(&table.id) {
-        for index in &mut indexes {
-            let number = take_number(catalog)?;
-            numbers.insert(index.number, number);
-            index.number = number;
-        }
-        catalog.indexes.insert(id, indexes);
-    }
-    if let Some(own) = catalog.foreign_keys.remove(&table.id) {
-        catalog.foreign_keys.insert(id, own);
-    }
-    if let Some(triggers) = catalog.triggers.remove(&table.id) {
-        catalog.triggers.insert(id, triggers);
-    }
-    for foreign_key in catalog.foreign_keys.values_mut().flatten() {
-        if foreign_key.parent == table.id {
-            foreign_key.parent = id;
-            foreign_key.index = foreign_key.index.map(|number| numbers[&number]);
-        }
-    }
-    change_owners(catalog, table.id, &|owner| owner.table = id);
-    Ok(Table { id, ..table.clone() })
-}
-
 /// Binds a table as it is in the catalog now.
 fn plan(catalog: &Catalog, table: &Table) -> Result<TablePlan, SqlError> {
     TablePlan::new(table, catalog, &Routines::new(catalog))
-}
-
-pub(super) fn contains_nulls(table: &str, column: &str) -> SqlError {
-    let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
-    SqlError::new(SqlState::NOT_NULL_VIOLATION, message)
 }
 
 /// Ordinal of a column that is altered.

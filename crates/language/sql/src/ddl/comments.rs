@@ -1,8 +1,8 @@
 //! COMMENT ON: comments are kept by the names of what they are about, follow those, and go with them.
 
-use crate::ddl::constraints::constraint_exists;
-use crate::ddl::{find_table, relation_exists};
+use crate::ddl::relations::{constraint_exists, find_table, relation_exists};
 use syntax::parse::comment::{CommentOn, CommentedObject};
+use syntax::parse::role::NamedRoutine;
 use types::{Catalog, Commented, SqlError, SqlState, as_given, limits, object_name};
 
 /// What a comment is about that a statement names, whose names are those of the catalog already.
@@ -44,27 +44,7 @@ fn commented(catalog: &Catalog, object: &CommentedObject) -> Result<Commented, S
                 false => Err(no_column(relation, column)),
             }
         }
-        CommentedObject::Routine(kind, routine) => {
-            let known = catalog.procedures.get(&routine.name);
-            let is_it = match kind.as_str() {
-                "function" => known.is_some_and(|known| known.function.is_some()),
-                "procedure" => known.is_some_and(|known| known.function.is_none()),
-                "aggregate" => catalog.aggregates.contains_key(&routine.name),
-                _ => known.is_some(),
-            };
-            if is_it {
-                return Ok(Commented::Routine(routine.name.clone()));
-            }
-            let message = match &routine.types {
-                None => format!("could not find a {kind} named \"{}\"", as_given(&routine.name)),
-                Some(types) => {
-                    let types: Vec<String> =
-                        types.iter().map(|one| one.to_string().to_ascii_lowercase()).collect();
-                    format!("{kind} {}({}) does not exist", as_given(&routine.name), types.join(", "))
-                }
-            };
-            Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
-        }
+        CommentedObject::Routine(kind, routine) => commented_routine(catalog, kind, routine),
         CommentedObject::Type(name) if catalog.types.contains_key(name) => Ok(Commented::Type(name.clone())),
         CommentedObject::Type(name) => {
             let message = format!("type \"{}\" does not exist", as_given(name));
@@ -92,6 +72,27 @@ fn commented(catalog: &Catalog, object: &CommentedObject) -> Result<Commented, S
             Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
         }
     }
+}
+
+fn commented_routine(catalog: &Catalog, kind: &str, routine: &NamedRoutine) -> Result<Commented, SqlError> {
+    let known = catalog.procedures.get(&routine.name);
+    let is_it = match kind {
+        "function" => known.is_some_and(|known| known.function.is_some()),
+        "procedure" => known.is_some_and(|known| known.function.is_none()),
+        "aggregate" => catalog.aggregates.contains_key(&routine.name),
+        _ => known.is_some(),
+    };
+    if is_it {
+        return Ok(Commented::Routine(routine.name.clone()));
+    }
+    let message = match &routine.types {
+        None => format!("could not find a {kind} named \"{}\"", as_given(&routine.name)),
+        Some(types) => {
+            let types: Vec<String> = types.iter().map(|one| one.to_string().to_ascii_lowercase()).collect();
+            format!("{kind} {}({}) does not exist", as_given(&routine.name), types.join(", "))
+        }
+    };
+    Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
 }
 
 /// COMMENT ON.

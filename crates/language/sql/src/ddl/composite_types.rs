@@ -1,7 +1,7 @@
 //! CREATE TYPE and DROP TYPE of composite types, and what depends on types: also on those of the rows of relations.
 
+use crate::ddl::relations::relation_exists;
 use crate::ddl::views::{depends, drop_dependents};
-use crate::ddl::{SchemaChange, relation_exists};
 use plan::expression::bind_data_type;
 use plan::tables::Tables;
 use sqlparser::ast::{
@@ -30,7 +30,7 @@ pub(super) fn bind_create_type(
     types: &CompositeTypes,
     name: &ObjectName,
     representation: Option<&Representation>,
-) -> Result<SchemaChange, SqlError> {
+) -> Result<TypeDraft, SqlError> {
     let attributes = match representation {
         Some(Representation::Composite { attributes }) => attributes,
         Some(Representation::Enum { .. }) => {
@@ -61,7 +61,7 @@ pub(super) fn bind_create_type(
         let data_type = bind_data_type(types, data_type)?;
         fields.push(OutputColumn { name: field, data_type });
     }
-    Ok(SchemaChange::CreateType(TypeDraft { name, fields }))
+    Ok(TypeDraft { name, fields })
 }
 
 /// Adds a type to the catalog.

@@ -3,7 +3,8 @@
 use crate::ddl::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
 use crate::ddl::indexes::{IndexDraft, bind_unique, remove_index};
 use crate::ddl::primary_key::{KeyDraft, drop_primary_key};
-use crate::ddl::{Rows, generated_name};
+use crate::ddl::relations::{constraint_exists, generated_name};
+use crate::ddl::rows::Rows;
 use plan::expression::Environment;
 use plan::routines::Routines;
 use plan::table::TablePlan;
@@ -41,14 +42,6 @@ pub(super) fn bind_new_constraint(constraint: &TableConstraint) -> Result<NewCon
         TableConstraint::PrimaryKey(key) => NewConstraint::PrimaryKey(KeyDraft::bind(key)?),
         other => return Err(SqlError::unsupported(format_args!("the constraint {other}"))),
     })
-}
-
-/// Whether a constraint of a table has this name.
-pub(super) fn constraint_exists(catalog: &Catalog, table: &Table, name: &str) -> bool {
-    table.checks.iter().any(|check| check.name == name)
-        || (!table.primary_key.is_empty() && table.primary_key_name == name)
-        || catalog.indexes_of(table.id).iter().any(|index| index.constraint && index.name == name)
-        || catalog.foreign_keys_of(table.id).iter().any(|foreign_key| foreign_key.name == name)
 }
 
 /// ALTER TABLE … ADD CHECK, which every row must keep.

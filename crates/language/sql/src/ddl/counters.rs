@@ -8,7 +8,8 @@
 //! the conflict, and endorsers can draw too. RESTART gives the counter another number, because a schema change never
 //! changes rows that stay.
 
-use crate::ddl::{Rows, take_number};
+use crate::ddl::relations::take_number;
+use crate::ddl::rows::Rows;
 use plan::expression::bind_data_type;
 use plan::sequence::counter_key;
 use syntax::parse::sequence::CountingOptions;

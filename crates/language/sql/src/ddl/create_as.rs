@@ -3,8 +3,10 @@
 //! The effects of this schema change have rows of the table that it makes. That works on a ledger that executes
 //! before it orders, too, because every node executes a schema change itself.
 
-use crate::ddl::tables::{TableDraft, create_table, table_endorsement};
-use crate::ddl::{Rows, SchemaChange, relation_exists};
+use crate::ddl::endorsement::table_endorsement;
+use crate::ddl::relations::relation_exists;
+use crate::ddl::rows::Rows;
+use crate::ddl::tables::{TableDraft, create_table};
 use plan::scope::VariableScope;
 use plan::statement::{BoundStatement, bind_query, changes_rows};
 use sqlparser::ast::Query;
@@ -31,7 +33,7 @@ pub(crate) struct TableOfQuery {
 ///
 /// # Errors
 /// Forms that are not supported.
-pub(super) fn bind_create_table_as(create: &CreateTableAs) -> Result<SchemaChange, SqlError> {
+pub(super) fn bind_create_table_as(create: &CreateTableAs) -> Result<TableOfQuery, SqlError> {
     if create.temporary {
         return Err(SqlError::unsupported("CREATE TEMPORARY TABLE"));
     }
@@ -39,7 +41,7 @@ pub(super) fn bind_create_table_as(create: &CreateTableAs) -> Result<SchemaChang
         let message = "ON COMMIT can only be used on temporary tables";
         return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
     }
-    Ok(SchemaChange::CreateTableAs(TableOfQuery {
+    Ok(TableOfQuery {
         if_not_exists: create.if_not_exists,
         name: table_name(&create.name)?,
         search_path: SearchPath::default(),
@@ -50,7 +52,7 @@ pub(super) fn bind_create_table_as(create: &CreateTableAs) -> Result<SchemaChang
         },
         query: create.query.clone(),
         with_data: create.with_data,
-    }))
+    })
 }
 
 /// Makes the table and its rows. Gives the command's tag. `before`: the catalog before the first change of the script.

@@ -1,7 +1,7 @@
 //! FOREIGN KEY constraints: making and dropping them.
 
-use crate::ddl::constraints::constraint_exists;
-use crate::ddl::{Rows, generated_name, take_number};
+use crate::ddl::relations::{constraint_exists, generated_name, take_number};
+use crate::ddl::rows::Rows;
 use plan::constraint::ForeignKeys;
 use plan::expression::Environment;
 use plan::statement::resolve_key;

@@ -1,6 +1,7 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
-use crate::ddl::{Rows, generated_name, relation_exists, take_number};
+use crate::ddl::relations::{generated_name, relation_exists, take_number};
+use crate::ddl::rows::Rows;
 use plan::routines::Routines;
 use plan::table::{TablePlan, describe_key, listed_columns};
 use sqlparser::ast::{self, Expr, IndexColumn, IndexType};

@@ -3,9 +3,10 @@
 //! Rows stand under their keys, so the table gets another number and its rows are written there under the new ones: those
 //! of the columns, or hidden ones in the order of the rows.
 
-use crate::ddl::columns::{contains_nulls, renumber};
 use crate::ddl::foreign_keys::{refuse_key_needed, remove_foreign_keys};
-use crate::ddl::{Rows, generated_name, relation_exists};
+use crate::ddl::relations::{generated_name, relation_exists};
+use crate::ddl::renumber::renumber;
+use crate::ddl::rows::Rows;
 use plan::table::describe_key;
 use sqlparser::ast::{Expr, IndexColumn, PrimaryKeyConstraint};
 use std::collections::BTreeSet;
@@ -134,4 +135,9 @@ pub(super) fn drop_primary_key(
     let new = Arc::new(new);
     catalog.tables.insert(new.name.clone(), new.clone());
     Ok(new)
+}
+
+pub(super) fn contains_nulls(table: &str, column: &str) -> SqlError {
+    let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
+    SqlError::new(SqlState::NOT_NULL_VIOLATION, message)
 }

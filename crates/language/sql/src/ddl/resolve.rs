@@ -1,12 +1,13 @@
 //! From the names that a statement gives to those of the catalog, by the search path that counts for the statement.
 
 use crate::ddl::alter::TableChange;
+use crate::ddl::change::SchemaChange;
 use crate::ddl::columns::ColumnChange;
 use crate::ddl::constraints::NewConstraint;
 use crate::ddl::names::{Qualify, rename_in_expr, rename_in_expression_text};
+use crate::ddl::relations::relation_exists;
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::TriggerChange;
-use crate::ddl::{SchemaChange, relation_exists};
 use plan::expression::bind_routine_type;
 use sqlparser::ast::{ColumnDef, ColumnOption};
 use syntax::parse::comment::CommentedObject;

@@ -1,7 +1,7 @@
 //! Roles and privileges in the catalog. PostgreSQL 15's rules and messages, but for who may change what: the administrators of
 //! the organisations, each its own roles.
 
-use crate::ddl::relation_exists;
+use crate::ddl::relations::relation_exists;
 use syntax::parse::role::{ADMINISTRATOR, Objects, RoleStatement};
 use types::{
     Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given, limits, object_name,
@@ -39,25 +39,7 @@ pub(super) fn change_roles(
 ) -> Result<&'static str, SqlError> {
     match statement {
         RoleStatement::Create { name, login, member_of } => {
-            let reserved =
-                matches!(name.as_str(), "public" | "none" | ADMINISTRATOR) || name.starts_with("pg_");
-            if reserved {
-                let message = format!("role name \"{name}\" is reserved");
-                return Err(SqlError::new(SqlState(*b"42939"), message));
-            }
-            if catalog.roles.by_name.contains_key(name) {
-                let message = format!("role \"{name}\" already exists");
-                return Err(SqlError::new(SqlState(*b"42710"), message));
-            }
-            if catalog.roles.by_name.len() >= limits::ROLES_MAX {
-                let message = format!("a ledger has at most {} roles (ROLES_MAX)", limits::ROLES_MAX);
-                return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-            }
-            for group in member_of {
-                own(&mut catalog.roles, group, organisation)?;
-            }
-            let member_of = member_of.iter().cloned().collect();
-            catalog.roles.by_name.insert(name.clone(), Role { organisation, login: *login, member_of });
+            create_role(catalog, name, *login, member_of, organisation)?;
             Ok("CREATE ROLE")
         }
         RoleStatement::Alter { name, login } => {
@@ -75,21 +57,7 @@ pub(super) fn change_roles(
             Ok("DROP ROLE")
         }
         RoleStatement::Memberships { revoke, groups, members } => {
-            for (group, member) in
-                groups.iter().flat_map(|group| members.iter().map(move |member| (group, member)))
-            {
-                own(&mut catalog.roles, group, organisation)?;
-                if !revoke && catalog.roles.memberships(group).contains(member.as_str()) {
-                    let message = format!("role \"{group}\" is a member of role \"{member}\"");
-                    return Err(SqlError::new(INVALID_GRANT_OPERATION, message));
-                }
-                let role = own(&mut catalog.roles, member, organisation)?;
-                if *revoke {
-                    role.member_of.remove(group);
-                } else {
-                    role.member_of.insert(group.clone());
-                }
-            }
+            change_memberships(catalog, *revoke, groups, members, organisation)?;
             Ok(if *revoke { "REVOKE ROLE" } else { "GRANT ROLE" })
         }
         RoleStatement::Owner { objects, role, tag } => {
@@ -128,6 +96,57 @@ pub(super) fn change_roles(
             Ok(if *revoke { "REVOKE" } else { "GRANT" })
         }
     }
+}
+
+fn create_role(
+    catalog: &mut Catalog,
+    name: &str,
+    login: bool,
+    member_of: &[String],
+    organisation: u16,
+) -> Result<(), SqlError> {
+    let reserved = matches!(name, "public" | "none" | ADMINISTRATOR) || name.starts_with("pg_");
+    if reserved {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(SqlError::new(SqlState(*b"42939"), message));
+    }
+    if catalog.roles.by_name.contains_key(name) {
+        let message = format!("role \"{name}\" already exists");
+        return Err(SqlError::new(SqlState(*b"42710"), message));
+    }
+    if catalog.roles.by_name.len() >= limits::ROLES_MAX {
+        let message = format!("a ledger has at most {} roles (ROLES_MAX)", limits::ROLES_MAX);
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    for group in member_of {
+        own(&mut catalog.roles, group, organisation)?;
+    }
+    let member_of = member_of.iter().cloned().collect();
+    catalog.roles.by_name.insert(name.to_string(), Role { organisation, login, member_of });
+    Ok(())
+}
+
+fn change_memberships(
+    catalog: &mut Catalog,
+    revoke: bool,
+    groups: &[String],
+    members: &[String],
+    organisation: u16,
+) -> Result<(), SqlError> {
+    for (group, member) in groups.iter().flat_map(|group| members.iter().map(move |member| (group, member))) {
+        own(&mut catalog.roles, group, organisation)?;
+        if !revoke && catalog.roles.memberships(group).contains(member.as_str()) {
+            let message = format!("role \"{group}\" is a member of role \"{member}\"");
+            return Err(SqlError::new(INVALID_GRANT_OPERATION, message));
+        }
+        let role = own(&mut catalog.roles, member, organisation)?;
+        if revoke {
+            role.member_of.remove(group);
+        } else {
+            role.member_of.insert(group.clone());
+        }
+    }
+    Ok(())
 }
 
 fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(), SqlError> {

@@ -1,9 +1,9 @@
 //! CREATE and DROP of procedures and functions.
 
 use crate::ddl::aggregates::drop_aggregates_of;
+use crate::ddl::endorsement::bind_policy;
 use crate::ddl::triggers::{check_triggers, drop_calling};
 use crate::ddl::views::drop_dependents;
-use crate::ddl::{SchemaChange, bind_policy};
 use plan::expression::bind_routine_type;
 use plan::polymorphic::{self, Actual, is_polymorphic};
 use plan::routines::Routines;
@@ -35,14 +35,14 @@ pub(crate) struct DropRoutine {
     pub(super) names: Vec<(String, Option<Vec<DataType>>)>,
 }
 
-/// The change that CREATE PROCEDURE or CREATE FUNCTION is.
+/// What CREATE PROCEDURE or CREATE FUNCTION makes.
 ///
 /// # Errors
 /// What is wrong with it but its body; `0A000` names what is not supported.
 pub(crate) fn bind_create_routine(
     types: &CompositeTypes,
     create: &CreateRoutine,
-) -> Result<SchemaChange, SqlError> {
+) -> Result<Procedure, SqlError> {
     let name = table_name(&ast::ObjectName::from(create.name.clone()))?;
     if name.contains('(') {
         return Err(SqlError::unsupported("a parenthesis in the name of a routine"));
@@ -65,7 +65,7 @@ pub(crate) fn bind_create_routine(
     }
     let security_definer = create.security_definer;
     let search_path = create.search_path.as_ref().unwrap_or(types.search_path()).clone();
-    let procedure = Procedure {
+    Ok(Procedure {
         name,
         parameters,
         function,
@@ -75,9 +75,7 @@ pub(crate) fn bind_create_routine(
         security_definer,
         search_path,
         overload: false,
-    };
-    let (or_replace, checks_body) = (create.or_replace, create.checks_body);
-    Ok(SchemaChange::CreateRoutine { or_replace, checks_body, procedure })
+    })
 }
 
 fn bind_parameters(types: &CompositeTypes, create: &CreateRoutine) -> Result<Vec<Parameter>, SqlError> {

@@ -4,11 +4,11 @@ use crate::ddl::aggregates::remove_aggregate;
 use crate::ddl::comments::rename_comments;
 use crate::ddl::composite_types::drop_types;
 use crate::ddl::names::{Follow, rename_in_expression_text, rename_in_query};
+use crate::ddl::relations::relation_exists;
 use crate::ddl::routines::remove_routine;
 use crate::ddl::sequences::drop_sequences;
 use crate::ddl::tables::drop_tables;
 use crate::ddl::views::{check_all, drop_views};
-use crate::ddl::{SchemaChange, relation_exists};
 use plan::scope::VariableScope;
 use plan::statement::bind_query;
 use plan::tables::Tables;
@@ -68,7 +68,7 @@ pub(super) fn schema_name(name: &ObjectName) -> Result<String, SqlError> {
 ///
 /// # Errors
 /// Forms that are not supported.
-pub(super) fn bind_schema_statement(statement: &Statement) -> Result<Option<SchemaChange>, SqlError> {
+pub(super) fn bind_schema_statement(statement: &Statement) -> Result<Option<ChangeOfSchemas>, SqlError> {
     let change = match statement {
         Statement::CreateSchema {
             schema_name: name,
@@ -105,7 +105,7 @@ pub(super) fn bind_schema_statement(statement: &Statement) -> Result<Option<Sche
         }
         _ => return Ok(None),
     };
-    Ok(Some(SchemaChange::Schema(change)))
+    Ok(Some(change))
 }
 
 impl ChangeOfSchemas {
@@ -302,36 +302,8 @@ fn move_objects(catalog: &mut Catalog, moved: &dyn Fn(&str) -> Option<String>) -
     let follow = Follow { places: Vec::new(), moved };
     let before = Tables::new(catalog)?;
     let renamed = |name: &String| moved(name).unwrap_or_else(|| name.clone());
-    let mut tables = BTreeMap::new();
-    for (name, mut table) in std::mem::take(&mut catalog.tables) {
-        let mut new = Table::clone(&table);
-        new.name = renamed(&name);
-        for check in &mut new.checks {
-            rename_in_expression_text(&mut check.condition, &follow)?;
-        }
-        for default in new.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
-            rename_in_expression_text(default, &follow)?;
-        }
-        if new != *table {
-            table = Arc::new(new);
-        }
-        tables.insert(table.name.clone(), table);
-    }
-    catalog.tables = tables;
-    let mut views = BTreeMap::new();
-    for (_, mut view) in std::mem::take(&mut catalog.views) {
-        let new = Arc::make_mut(&mut view);
-        new.name = renamed(&new.name);
-        let mut query = parse_query(&new.query)?;
-        let scope = VariableScope::for_procedure(None).with_routines(before.routines()).noting();
-        bind_query(&before, &scope, &query)?;
-        rename_in_query(&mut query, &Follow { places: scope.noted().places, moved });
-        new.query = query.to_string();
-        new.relations = new.relations.iter().map(renamed).collect();
-        new.functions = new.functions.iter().map(renamed).collect();
-        views.insert(view.name.clone(), view);
-    }
-    catalog.views = views;
+    move_tables(catalog, &follow)?;
+    move_views(catalog, &before, moved)?;
     let mut sequences = BTreeMap::new();
     for (_, mut sequence) in std::mem::take(&mut catalog.sequences) {
         let name = renamed(&sequence.name);
@@ -388,4 +360,48 @@ fn move_objects(catalog: &mut Catalog, moved: &dyn Fn(&str) -> Option<String>) -
     }
     let relations: Vec<String> = catalog.tables.keys().chain(catalog.views.keys()).cloned().collect();
     relations.iter().try_for_each(|relation| check_all(catalog, relation))
+}
+
+fn move_tables(catalog: &mut Catalog, follow: &Follow<'_>) -> Result<(), SqlError> {
+    let mut tables = BTreeMap::new();
+    for (name, mut table) in std::mem::take(&mut catalog.tables) {
+        let mut new = Table::clone(&table);
+        new.name = (follow.moved)(&name).unwrap_or(name);
+        for check in &mut new.checks {
+            rename_in_expression_text(&mut check.condition, follow)?;
+        }
+        for default in new.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
+            rename_in_expression_text(default, follow)?;
+        }
+        if new != *table {
+            table = Arc::new(new);
+        }
+        tables.insert(table.name.clone(), table);
+    }
+    catalog.tables = tables;
+    Ok(())
+}
+
+/// `before`: the tables as the views' texts name them.
+fn move_views(
+    catalog: &mut Catalog,
+    before: &Tables,
+    moved: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), SqlError> {
+    let renamed = |name: &String| moved(name).unwrap_or_else(|| name.clone());
+    let mut views = BTreeMap::new();
+    for (_, mut view) in std::mem::take(&mut catalog.views) {
+        let new = Arc::make_mut(&mut view);
+        new.name = renamed(&new.name);
+        let mut query = parse_query(&new.query)?;
+        let scope = VariableScope::for_procedure(None).with_routines(before.routines()).noting();
+        bind_query(before, &scope, &query)?;
+        rename_in_query(&mut query, &Follow { places: scope.noted().places, moved });
+        new.query = query.to_string();
+        new.relations = new.relations.iter().map(renamed).collect();
+        new.functions = new.functions.iter().map(renamed).collect();
+        views.insert(view.name.clone(), view);
+    }
+    catalog.views = views;
+    Ok(())
 }

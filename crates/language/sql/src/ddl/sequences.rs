@@ -2,8 +2,9 @@
 
 use crate::ddl::counters::{counter, restart, sequence_type};
 use crate::ddl::names::written;
+use crate::ddl::relations::{check_free, generated_name, relation_exists};
+use crate::ddl::rows::Rows;
 use crate::ddl::views::depends;
-use crate::ddl::{Rows, check_free, generated_name, relation_exists};
 use plan::sequence::{does_not_count, no_sequence, stored_sequence_name};
 use sqlparser::ast::{self, Expr};
 use std::ops::ControlFlow;
@@ -74,7 +75,7 @@ fn create_sequence(catalog: &mut Catalog, name: &str, options: &CountingOptions)
 }
 
 fn owner_of(catalog: &Catalog, table: &str, column: &str) -> Result<SequenceOwner, SqlError> {
-    let table = crate::ddl::find_table(catalog, table)?;
+    let table = crate::ddl::relations::find_table(catalog, table)?;
     let ordinal = table.ordinal(column).ok_or_else(|| {
         let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.object_name());
         SqlError::new(SqlState::UNDEFINED_COLUMN, message)
@@ -137,7 +138,7 @@ fn add_identity(
     generated: Generated,
     options: &CountingOptions,
 ) -> Result<(), SqlError> {
-    let mut table = Table::clone(&*crate::ddl::find_table(catalog, table)?);
+    let mut table = Table::clone(&*crate::ddl::relations::find_table(catalog, table)?);
     let owner = owner_of(catalog, &table.name, column)?;
     let found = &table.columns[usize::from(owner.column)];
     let refused = |what: &str| {

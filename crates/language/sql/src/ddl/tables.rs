@@ -1,13 +1,15 @@
 //! CREATE TABLE and DROP TABLE.
 
 use crate::ddl::constraints::name_checks;
+use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
 use crate::ddl::indexes::{IndexDraft, bind_unique, create_index};
+use crate::ddl::relations::{generated_name, relation_exists, take_number};
+use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{ColumnSequence, create_owned, drop_owned};
 use crate::ddl::views::drop_dependents;
-use crate::ddl::{Rows, SchemaChange, bind_policy, generated_name, relation_exists, take_number};
 use plan::expression::bind_data_type;
 use plan::routines::Routines;
 use plan::table::TablePlan;
@@ -23,36 +25,10 @@ use types::{
     object_name,
 };
 
-/// What `endorsement_policy` says among a table's options; an empty text means none.
-pub(super) fn table_endorsement(options: &[ast::SqlOption]) -> Result<Option<String>, SqlError> {
-    let mut endorsement = None;
-    for option in options {
-        let ast::SqlOption::KeyValue { key, value } = option else {
-            return Err(SqlError::unsupported("an option of a table but endorsement_policy"));
-        };
-        match (name_of(key)?.as_str(), value) {
-            ("endorsement_policy", Expr::Value(value)) => {
-                let ast::Value::SingleQuotedString(text) = &value.value else {
-                    return Err(SqlError::unsupported("an endorsement_policy that is no text"));
-                };
-                endorsement = bind_policy(text)?;
-            }
-            // How PostgreSQL stores the rows and plans queries, not what they give.
-            ("fillfactor" | "parallel_workers" | "toast_tuple_target", _) => {}
-            (other, _) if other.starts_with("autovacuum_") => {}
-            (other, _) => {
-                return Err(SqlError::unsupported(format_args!("the option {other} of a table"))
-                    .hint("endorsement_policy = 'policy' says who must endorse what writes to it."));
-            }
-        }
-    }
-    Ok(endorsement)
-}
-
 pub(super) fn bind_create_table(
     types: &CompositeTypes,
     create: &CreateTable,
-) -> Result<SchemaChange, SqlError> {
+) -> Result<TableDraft, SqlError> {
     refuse_table_forms(create)?;
     let name = table_name(&create.name)?;
     if create.columns.len() > limits::COLUMNS_MAX {
@@ -77,7 +53,7 @@ pub(super) fn bind_create_table(
     for ordinal in &draft.table.primary_key {
         draft.table.columns[usize::from(*ordinal)].not_null = true;
     }
-    Ok(SchemaChange::CreateTable { if_not_exists: create.if_not_exists, draft: Box::new(draft) })
+    Ok(draft)
 }
 
 fn refuse_table_forms(create: &CreateTable) -> Result<(), SqlError> {

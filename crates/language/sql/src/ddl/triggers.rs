@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP TRIGGER, and what becomes of triggers when what they need is dropped or altered.
 
-use crate::ddl::find_table;
+use crate::ddl::relations::find_table;
 use crate::ddl::views::depends;
 use plan::expression::Kind;
 use plan::scope::VariableScope;

@@ -7,7 +7,7 @@
 //! or a new name of a column that it uses.
 
 use crate::ddl::names::{Qualify, rename_in_query, written};
-use crate::ddl::{SchemaChange, relation_exists};
+use crate::ddl::relations::relation_exists;
 use plan::scope::VariableScope;
 use plan::statement::{BoundSelect, bind_query, changes_rows};
 use plan::tables::Tables;
@@ -51,7 +51,7 @@ pub(super) fn depends(what: &str, dependent: &str, depends_on: &str) -> SqlError
 ///
 /// # Errors
 /// Forms that are not supported.
-pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<SchemaChange, SqlError> {
+pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<ViewDraft, SqlError> {
     let refused = [
         (create.materialized, "CREATE MATERIALIZED VIEW"),
         (create.temporary, "CREATE TEMPORARY VIEW"),
@@ -74,13 +74,13 @@ pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<SchemaChange,
         return Err(SqlError::unsupported(what));
     }
     let columns = create.columns.iter().map(|column| name_of(&column.name)).collect::<Result<_, _>>()?;
-    Ok(SchemaChange::CreateView(ViewDraft {
+    Ok(ViewDraft {
         or_replace: create.or_replace,
         name: table_name(&create.name)?,
         search_path: SearchPath::default(),
         columns,
         query: create.query.clone(),
-    }))
+    })
 }
 
 /// Adds a view to the catalog, or puts it in the place of one.

@@ -1,8 +1,8 @@
 //! A transaction block at its place in the order: every node runs its steps again.
 
 use crate::library::Library;
+use crate::session::place::Place;
 use crate::session::progress::{Progress, tagged};
-use crate::session::stage::Place;
 use execute::{Execution, Suspended};
 use state::{Command, Effects, RowChange, RowFunction};
 use std::sync::Arc;

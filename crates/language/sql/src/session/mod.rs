@@ -20,18 +20,19 @@
 //! `entente.last_height` and `entente.min_height` are a token for reading one's own writes at another node, which
 //! waits until it has recorded that height.
 
-mod again;
+pub(crate) mod again;
+pub(crate) mod place;
 mod progress;
-mod stage;
+pub(crate) mod stage;
 mod temporary;
 
 use crate::library::Library;
-use crate::prepare::{Prepared, StatementKind, prepare};
+use crate::prepare::{Prepared, prepare};
+use crate::script::StatementKind;
 use crate::temporary::TemporaryTables;
-pub(crate) use again::{committed, guard_results, run_again, run_again_alone};
 use execute::{Context, Suspended};
+use place::Place;
 use progress::Progress;
-pub(crate) use stage::{Place, run_script};
 use state::Snapshot;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -215,6 +216,62 @@ impl Session {
             steps.push(step);
         }
         result
+    }
+
+    /// Runs a step that concerns temporary tables; `None` where it does not.
+    fn run_temporary(&mut self, step: &SessionStep) -> Option<Result<StatementResult, SqlError>> {
+        if self.progress.has_failed() {
+            return None;
+        }
+        let payload = match step {
+            SessionStep::Run { sql, parameters } if self.temporary.tables().are_mentioned_in(sql) => {
+                Payload::Script { sql: sql.clone(), parameters: parameters.clone() }
+            }
+            SessionStep::Insert { table, columns, rows }
+                if self.temporary.tables().are_mentioned_in(table) =>
+            {
+                Payload::Insert {
+                    table: table.clone(),
+                    columns: columns.clone(),
+                    rows: rows.iter().collect(),
+                }
+            }
+            _ => return None,
+        };
+        let (limit, now_ms) = (self.read_step_limit, self.context.timestamp_ms);
+        let stage = self.progress.stage().clone();
+        let seen = stage.seen(self.snapshot.as_ref());
+        let catalog = self.temporary.tables().catalog().clone();
+        self.temporary.tables().be_interrupted_by(&self.interrupt);
+        let ran = self.temporary.tables().run(
+            &self.principal,
+            &stage.library,
+            seen.as_snapshot(),
+            &payload,
+            limit,
+            now_ms,
+        )?;
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(error) => return Some(Err(error)),
+        };
+        if !Arc::ptr_eq(&catalog, self.temporary.tables().catalog()) {
+            self.schema_changes += 1;
+            if self.read_only {
+                let message = "cannot change the schema in a read-only transaction";
+                return Some(Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message)));
+            }
+        }
+        if ran.reads_ledger {
+            if self.has_written() {
+                return Some(Err(temporary::reads_unseen()));
+            }
+            self.temporary.note_read_of_ledger();
+        }
+        if let Err(error) = self.temporary.check_saved() {
+            return Some(Err(error));
+        }
+        Some(Ok(ran.results.into_iter().next_back().unwrap_or_default()))
     }
 
     /// Whether it has changed the ledger's rows or schema, and not undone it.

@@ -1,9 +1,10 @@
 //! The steps of a transaction block, run one after the other.
 
+use crate::insert::insert_rows;
 use crate::library::Library;
-use crate::prepare::{StatementKind, Step};
-use crate::session::stage::{Place, Stage};
-use crate::simulate::insert_rows;
+use crate::script::{StatementKind, Step};
+use crate::session::place::Place;
+use crate::session::stage::Stage;
 use execute::{Execution, Savepoint, Suspended};
 use std::sync::Arc;
 use syntax::parse::is_schema_change;

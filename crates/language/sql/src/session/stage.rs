@@ -9,51 +9,22 @@
 //! that. What the transaction leaves is the commands of all stages, less those on tables that are gone, and the last
 //! catalog.
 
-use crate::ddl::{Rows, SchemaChange, bind_change_behind, bind_schema_change, change_catalog};
-use crate::governance::check_change;
+use crate::bind::bind_parsed;
+use crate::consent::check_change;
+use crate::ddl::change::SchemaChange;
+use crate::ddl::rows::Rows;
+use crate::ddl::{bind_change_behind, bind_schema_change, change_catalog};
 use crate::library::Library;
-use crate::prepare::{Script, StatementKind, bind_parsed};
-use execute::{Context, Execution, Suspended, refuse_schema_change};
+use crate::script::{Script, StatementKind};
+use crate::session::place::Place;
+use execute::{Suspended, refuse_schema_change};
 use state::{Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use types::{Catalog, Principal, SqlError, SqlState, StatementResult, TableId};
+use types::{Catalog, SqlError, SqlState, StatementResult, TableId};
 
 /// Steps that compiling one table or routine of the catalog again counts as.
-const COMPILE_STEPS: u64 = 10;
-
-/// Where a transaction runs whose statements run one by one.
-pub(crate) struct Place<'p> {
-    /// What its first statement sees.
-    pub snapshot: &'p dyn Snapshot,
-    pub context: Context,
-    pub principal: &'p Principal,
-    /// The time of a transaction block, in milliseconds since 1970-01-01 00:00 UTC.
-    pub session_ms: Option<u64>,
-    /// Ends what runs here, where that is for a client alone.
-    pub interrupt: Option<&'p Arc<AtomicBool>>,
-}
-
-impl Place<'_> {
-    /// Goes on where the transaction was suspended.
-    pub fn resume<'a>(
-        &self,
-        library: &'a Library,
-        snapshot: &'a dyn Snapshot,
-        suspended: &mut Suspended,
-    ) -> Execution<'a> {
-        let suspended = std::mem::take(suspended);
-        let mut execution = Execution::resume(library, snapshot, self.context, self.principal, suspended);
-        if let Some(interrupt) = self.interrupt {
-            execution = execution.interrupted_by(interrupt);
-        }
-        if let Some(now_ms) = self.session_ms {
-            execution.be_session(now_ms, self.principal.organisation);
-        }
-        execution
-    }
-}
+pub(crate) const COMPILE_STEPS: u64 = 10;
 
 /// The schema as a transaction has it so far, and the rows as its last schema change has found them.
 #[derive(Clone)]

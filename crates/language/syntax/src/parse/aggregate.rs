@@ -1,7 +1,9 @@
 //! CREATE AGGREGATE and DROP AGGREGATE.
 
+use crate::parse::errors::{expect_end, located, parser_error, unexpected};
+use crate::parse::parts::parse_data_type_tokens;
 use crate::parse::routine::is_name_before_type;
-use crate::parse::{expect_end, located, parse_data_type_tokens, parser_error, tokenize, unexpected};
+use crate::parse::tokens::tokenize;
 use sqlparser::ast::{DataType, Ident, ObjectName};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;

@@ -1,8 +1,9 @@
 //! COMMENT ON, which sqlparser reads without the arguments of functions.
 
 use crate::names::name_of;
-use crate::parse::role::{NamedRoutine, accept, expect_word, name, next_word, relation, routine};
-use crate::parse::{expect_end, located, parser_error, unexpected};
+use crate::parse::errors::{expect_end, located, parser_error, unexpected};
+use crate::parse::role::{NamedRoutine, routine};
+use crate::parse::words::{accept, expect_word, name, next_word, relation};
 use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;

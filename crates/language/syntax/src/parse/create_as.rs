@@ -1,7 +1,7 @@
 //! CREATE TABLE … AS and SELECT … INTO, as one statement: sqlparser reads the first without a list of columns and without
 //! WITH NO DATA, and the second as a query.
 
-use crate::parse::{expect_end, parser_error};
+use crate::parse::errors::{expect_end, parser_error};
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, SqlOption, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{IsOptional, Parser, ParserError};

@@ -1,7 +1,7 @@
 //! `SELECT entente.approve(…)` and its kind: calls that decide on proposals or amend the charter. They change the catalog, so
 //! they are statements of their own and not functions that a query can call.
 
-use crate::parse::{located, unexpected};
+use crate::parse::errors::{located, unexpected};
 use crypto::Signature;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::{CharterChange, Organisation, SqlError, SqlState};

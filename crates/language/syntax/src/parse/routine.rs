@@ -1,8 +1,8 @@
 //! CREATE PROCEDURE and CREATE FUNCTION.
 
 use crate::names::name_of;
+use crate::parse::errors::{expect_end, located, parser_error, unexpected};
 use crate::parse::trigger::EVENT_TRIGGER_HINT;
-use crate::parse::{expect_end, located, parser_error, unexpected};
 use sqlparser::ast::{DataType, Ident};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -100,72 +100,12 @@ pub fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result<Create
     let name = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
     let name = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
     let mut parameters = parse_parameters(parser, sql)?;
-    let (mut language, mut body, mut endorsement) = (None, None, None);
-    let (mut security_definer, mut search_path, mut checks_body) = (None, None, None);
-    loop {
-        let token = parser.peek_token();
-        let Token::Word(word) = &token.token else {
-            match token.token {
-                Token::EOF => break,
-                _ => return Err(unexpected(&token, sql)),
-            }
-        };
-        let option = word.value.to_ascii_lowercase();
-        match (option.as_str(), &mut function) {
-            ("language", _) if language.is_none() => {
-                parser.next_token();
-                language = Some(parse_language(parser, sql)?);
-            }
-            ("as", _) if body.is_none() => {
-                parser.next_token();
-                body = Some(parse_body(parser, sql)?);
-            }
-            ("security" | "external", _) => {
-                skip_words(parser, usize::from(option == "external") + 1);
-                let definer = match word_ahead(parser, 0).as_str() {
-                    "definer" => true,
-                    "invoker" => false,
-                    _ => return Err(unexpected(&parser.peek_token(), sql)),
-                };
-                parser.next_token();
-                set_once(&mut security_definer, definer)?;
-            }
-            ("set", _) if word_ahead(parser, 1) == "search_path" => {
-                skip_words(parser, 2);
-                search_path = Some(parse_names_of_path(parser, sql)?);
-            }
-            ("set", _) if word_ahead(parser, 1) == CHECK_BODIES => {
-                skip_words(parser, 2);
-                set_once(&mut checks_body, parse_switch(parser, sql)?)?;
-            }
-            ("set", _) if endorsement.is_none() => {
-                parser.next_token();
-                endorsement = Some(parse_endorsement(parser, sql)?);
-            }
-            ("returns", Some(function)) if function.returns.is_none() || is_null_input(parser) => {
-                parser.next_token();
-                match is_null_input_behind_returns(parser) {
-                    true => {
-                        skip_words(parser, 4);
-                        set_once(&mut function.is_strict, true)?;
-                    }
-                    false => function.returns = Some(parse_returns(parser, sql, &mut parameters)?),
-                }
-            }
-            (_, Some(function)) => {
-                if !parse_function_option(parser, &option, function)? {
-                    let what = format!("{} in CREATE FUNCTION", option.to_ascii_uppercase());
-                    return Err(located(SqlError::unsupported(what), sql, token.span.start));
-                }
-            }
-            (_, None) => {
-                let what = format!("{} in CREATE PROCEDURE", option.to_ascii_uppercase());
-                return Err(located(SqlError::unsupported(what), sql, token.span.start));
-            }
-        }
+    let mut options = Options::default();
+    while parser.peek_token().token != Token::EOF {
+        parse_option(parser, sql, &mut options, &mut function, &mut parameters)?;
     }
     expect_end(parser, sql)?;
-    let language = match language.as_deref() {
+    let language = match options.language.as_deref() {
         Some("plpgsql") => Language::PlPgSql,
         Some("sql") => Language::Sql,
         Some(other) => {
@@ -173,10 +113,9 @@ pub fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result<Create
         }
         None => return Err(SqlError::new(SqlState(*b"42P13"), "no language specified")),
     };
-    let Some(body) = body else {
+    let Some(body) = options.body else {
         return Err(SqlError::new(SqlState(*b"42P13"), "no function body specified"));
     };
-    let security_definer = security_definer.unwrap_or(false);
     Ok(CreateRoutine {
         or_replace,
         name,
@@ -184,11 +123,88 @@ pub fn parse_create_routine(parser: &mut Parser<'_>, sql: &str) -> Result<Create
         function,
         language,
         body,
-        endorsement,
-        security_definer,
-        search_path,
-        checks_body: checks_body.unwrap_or(true),
+        endorsement: options.endorsement,
+        security_definer: options.security_definer.unwrap_or(false),
+        search_path: options.search_path,
+        checks_body: options.checks_body.unwrap_or(true),
     })
+}
+
+/// What is said behind the parameters, in any order, of procedures and functions.
+#[derive(Default)]
+struct Options {
+    language: Option<String>,
+    body: Option<String>,
+    endorsement: Option<String>,
+    security_definer: Option<bool>,
+    search_path: Option<SearchPath>,
+    checks_body: Option<bool>,
+}
+
+/// Reads the next option; `function` is there in CREATE FUNCTION.
+fn parse_option(
+    parser: &mut Parser<'_>,
+    sql: &str,
+    options: &mut Options,
+    function: &mut Option<ParsedFunction>,
+    parameters: &mut Vec<ParsedParameter>,
+) -> Result<(), SqlError> {
+    let token = parser.peek_token();
+    let Token::Word(word) = &token.token else { return Err(unexpected(&token, sql)) };
+    let option = word.value.to_ascii_lowercase();
+    match (option.as_str(), function) {
+        ("language", _) if options.language.is_none() => {
+            parser.next_token();
+            options.language = Some(parse_language(parser, sql)?);
+        }
+        ("as", _) if options.body.is_none() => {
+            parser.next_token();
+            options.body = Some(parse_body(parser, sql)?);
+        }
+        ("security" | "external", _) => {
+            skip_words(parser, usize::from(option == "external") + 1);
+            let definer = match word_ahead(parser, 0).as_str() {
+                "definer" => true,
+                "invoker" => false,
+                _ => return Err(unexpected(&parser.peek_token(), sql)),
+            };
+            parser.next_token();
+            set_once(&mut options.security_definer, definer)?;
+        }
+        ("set", _) if word_ahead(parser, 1) == "search_path" => {
+            skip_words(parser, 2);
+            options.search_path = Some(parse_names_of_path(parser, sql)?);
+        }
+        ("set", _) if word_ahead(parser, 1) == CHECK_BODIES => {
+            skip_words(parser, 2);
+            set_once(&mut options.checks_body, parse_switch(parser, sql)?)?;
+        }
+        ("set", _) if options.endorsement.is_none() => {
+            parser.next_token();
+            options.endorsement = Some(parse_endorsement(parser, sql)?);
+        }
+        ("returns", Some(function)) if function.returns.is_none() || is_null_input(parser) => {
+            parser.next_token();
+            match is_null_input_behind_returns(parser) {
+                true => {
+                    skip_words(parser, 4);
+                    set_once(&mut function.is_strict, true)?;
+                }
+                false => function.returns = Some(parse_returns(parser, sql, parameters)?),
+            }
+        }
+        (_, Some(function)) => {
+            if !parse_function_option(parser, &option, function)? {
+                let what = format!("{} in CREATE FUNCTION", option.to_ascii_uppercase());
+                return Err(located(SqlError::unsupported(what), sql, token.span.start));
+            }
+        }
+        (_, None) => {
+            let what = format!("{} in CREATE PROCEDURE", option.to_ascii_uppercase());
+            return Err(located(SqlError::unsupported(what), sql, token.span.start));
+        }
+    }
+    Ok(())
 }
 
 /// `{TO | =} schema, …` behind SET search_path; `FROM CURRENT` is what happens anyway.

@@ -1,8 +1,8 @@
 //! CREATE and ALTER SEQUENCE, and ALTER TABLE … ADD GENERATED … AS IDENTITY, whose options sqlparser reads in one order only.
 
 use crate::names::name_of;
-use crate::parse::role::{accept, expect_word, name, next_word, relation};
-use crate::parse::{expect_end, located, parser_error, unexpected};
+use crate::parse::errors::{expect_end, located, parser_error, unexpected};
+use crate::parse::words::{accept, expect_word, name, next_word, relation};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;

@@ -1,6 +1,6 @@
 //! `ALTER TABLE … SET SCHEMA`, which sqlparser does not read.
 
-use crate::parse::role::{accept, expect_word, name, relation};
+use crate::parse::words::{accept, expect_word, name, relation};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -45,6 +45,6 @@ pub fn parse_set_schema(parser: &mut Parser<'_>, sql: &str) -> Result<SetSchema,
     expect_word(parser, "set", sql)?;
     expect_word(parser, "schema", sql)?;
     let schema = name(parser, sql)?;
-    crate::parse::expect_end(parser, sql)?;
+    crate::parse::errors::expect_end(parser, sql)?;
     Ok(SetSchema { if_exists, table, schema })
 }

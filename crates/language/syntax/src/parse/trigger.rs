@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP TRIGGER, of which sqlparser does not read all forms.
 
-use crate::parse::role::{accept, expect_word, list, name, next_word, relation};
-use crate::parse::{expect_end, located, parser_error, unexpected};
+use crate::parse::errors::{expect_end, located, parser_error, unexpected};
+use crate::parse::words::{accept, expect_word, list, name, next_word, relation};
 use sqlparser::ast::Expr;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;

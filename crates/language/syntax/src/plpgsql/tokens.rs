@@ -1,7 +1,8 @@
 //! The tokens of a body, with positions, and the places where the parser of SQL reads on.
 
 use crate::names::position_in;
-use crate::parse::{parse_data_type_tokens, parse_embedded_statement, parse_expression_tokens, tokenize};
+use crate::parse::parts::{parse_data_type_tokens, parse_embedded_statement, parse_expression_tokens};
+use crate::parse::tokens::tokenize;
 use sqlparser::ast as sql;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};

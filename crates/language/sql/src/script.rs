@@ -1,0 +1,213 @@
+//! Scripts: their statements as they are read, what those are once they are bound, and how they run.
+
+use crate::ddl::change::SchemaChange;
+use execute::{Execution, check_result_rows};
+use plan::needs::Needs;
+use plan::polymorphic::Callee;
+use plan::statement::{BoundStatement, StatementOutput};
+use plpgsql::{self, CompiledProcedure};
+use std::sync::Arc;
+use syntax::parse::{self, ParsedStatement, parse_script};
+use types::{
+    CompositeTypes, DataType, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState,
+    StatementResult, Value, split_search_path,
+};
+
+/// The statements of a script.
+pub(crate) struct Script<'s> {
+    /// Where names without a schema are looked for.
+    pub search_path: SearchPath,
+    /// Their text.
+    pub source: &'s str,
+    /// In order.
+    pub statements: Vec<ParsedStatement>,
+}
+
+impl<'s> Script<'s> {
+    /// Reads a script, with what says where its names are looked for.
+    ///
+    /// # Errors
+    /// `42601` with the position behind that.
+    pub fn parse(sql: &'s str) -> Result<Script<'s>, SqlError> {
+        let (search_path, source) = split_search_path(sql)?;
+        Ok(Script { search_path, source, statements: parse_script(source)? })
+    }
+}
+
+/// What a script does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StatementKind {
+    /// It reads only: any node answers it from its newest snapshot.
+    Read,
+    /// It changes rows or calls a procedure: it is a transaction.
+    Write,
+    /// It changes the catalog: a transaction that runs alone.
+    SchemaChange,
+    /// `COPY table (columns) FROM STDIN`, in the text format: becomes transactions that insert.
+    Copy {
+        /// The table.
+        table: String,
+        /// The columns in the order of the data.
+        columns: Vec<OutputColumn>,
+    },
+    /// It has no statement.
+    Empty,
+}
+
+/// A script bound on a library.
+pub(crate) struct BoundScript {
+    /// In order.
+    pub steps: Vec<Step>,
+    /// Types of the parameters.
+    pub parameters: Vec<DataType>,
+    /// Columns of the last statement's rows; empty where it returns none.
+    pub columns: Vec<OutputColumn>,
+    /// What it does.
+    pub kind: StatementKind,
+    /// What its statements need, and which procedures and functions they call.
+    pub needs: Needs,
+    /// What values of composite types are.
+    pub types: Arc<CompositeTypes>,
+}
+
+/// One statement.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few of them, and none is moved once a script is bound")]
+pub(crate) enum Step {
+    /// A query or a change of rows.
+    Statement(BoundStatement),
+    /// DO.
+    Block(Box<CompiledProcedure>),
+    /// DDL.
+    Schema(Box<SchemaChange>),
+    /// COPY, which does not run here.
+    Copy,
+}
+
+impl BoundScript {
+    /// The procedures and functions that its statements call, or that triggers call which they fire.
+    pub fn calls(&self) -> &[Callee] {
+        &self.needs.involved
+    }
+
+    /// Whether it consists of CALLs.
+    pub fn only_calls(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Statement(BoundStatement::Call(_))))
+    }
+
+    /// What the script does.
+    pub fn kind(&self) -> StatementKind {
+        self.kind.clone()
+    }
+
+    /// The parameters' values with the types that the script was bound for.
+    ///
+    /// # Errors
+    /// `08P01` where there are too few or too many; a value that does not fit.
+    pub fn frame(&self, parameters: &[Value]) -> Result<Vec<Value>, SqlError> {
+        if parameters.len() != self.parameters.len() {
+            let message = format!(
+                "bind message supplies {} parameters, but prepared statement requires {}",
+                parameters.len(),
+                self.parameters.len()
+            );
+            return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
+        }
+        let values = parameters.iter().zip(&self.parameters);
+        values.map(|(value, data_type)| self.types.assign(value.clone(), *data_type)).collect()
+    }
+
+    /// Runs the statements in order. The client of a transaction sees every command tag, so row counts are guarded,
+    /// and gets its rows in a receipt, so there are not too many.
+    pub fn run_steps(
+        &self,
+        execution: &mut Execution<'_>,
+        frame: &[Value],
+        in_receipt: bool,
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        self.results_of_steps(execution, frame, in_receipt).map_err(|error| self.types.named_in(error))
+    }
+
+    fn results_of_steps(
+        &self,
+        execution: &mut Execution<'_>,
+        frame: &[Value],
+        in_receipt: bool,
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        execution.authorise(&self.needs)?;
+        let mut results = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let statement = match step {
+                Step::Statement(statement) => statement,
+                Step::Block(block) => {
+                    plpgsql::call(block, "DO", execution, Vec::new())?;
+                    let notices = execution.take_notices();
+                    results.push(StatementResult { tag: "DO".to_string(), notices, ..Default::default() });
+                    continue;
+                }
+                Step::Schema(_) | Step::Copy => {
+                    return Err(SqlError::unsupported("a schema change among other statements"));
+                }
+            };
+            let output = execution.run(statement, frame)?;
+            if matches!(statement, BoundStatement::Update(_) | BoundStatement::Delete(_)) {
+                execution.look_at_matched();
+            }
+            if in_receipt {
+                check_result_rows(output.rows.len())?;
+            }
+            execution.hold_result(&output.rows)?;
+            results.push(StatementResult {
+                tag: statement.tag(output.affected),
+                columns: output.columns.to_vec(),
+                rows: output.rows,
+                notices: execution.take_notices(),
+            });
+        }
+        Ok(results)
+    }
+
+    /// Runs it inside of a routine, and gives what its last statement gave.
+    ///
+    /// # Errors
+    /// What its statements end with; `0A000` for what a procedure cannot run.
+    pub fn run_inside(
+        &self,
+        execution: &mut Execution<'_>,
+        values: Vec<Value>,
+    ) -> Result<StatementOutput, SqlError> {
+        let refused = match self.kind() {
+            StatementKind::Read | StatementKind::Write | StatementKind::Empty => None,
+            StatementKind::SchemaChange => Some("a schema change"),
+            StatementKind::Copy { .. } => Some("COPY"),
+        };
+        if let Some(what) = refused {
+            return Err(SqlError::unsupported(format_args!("{what} in EXECUTE")).hint("Send it on its own."));
+        }
+        execution.authorise_text(&self.needs, "EXECUTE of a call")?;
+        let frame = self.frame(&values)?;
+        let mut output = StatementOutput::default();
+        for step in &self.steps {
+            output = match step {
+                Step::Statement(statement) => execution.run(statement, &frame)?,
+                Step::Block(block) => {
+                    plpgsql::call(block, "DO", execution, Vec::new())?;
+                    StatementOutput::default()
+                }
+                Step::Schema(_) | Step::Copy => StatementOutput::default(),
+            };
+        }
+        Ok(output)
+    }
+}
+
+/// True where the transaction changes the schema: it runs alone.
+pub fn is_schema_change(payload: &Payload) -> bool {
+    match payload {
+        Payload::Script { sql, .. } => parse::is_schema_change(sql),
+        Payload::Session { steps, .. } => steps
+            .iter()
+            .any(|step| matches!(step, SessionStep::Run { sql, .. } if parse::is_schema_change(sql))),
+        Payload::Call { .. } | Payload::Insert { .. } => false,
+    }
+}

@@ -1,0 +1,40 @@
+//! Where a transaction runs whose statements run one by one.
+
+use crate::library::Library;
+use execute::{Context, Execution, Suspended};
+use state::Snapshot;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use types::Principal;
+
+/// Where a transaction runs whose statements run one by one.
+pub(crate) struct Place<'p> {
+    /// What its first statement sees.
+    pub snapshot: &'p dyn Snapshot,
+    pub context: Context,
+    pub principal: &'p Principal,
+    /// The time of a transaction block, in milliseconds since 1970-01-01 00:00 UTC.
+    pub session_ms: Option<u64>,
+    /// Ends what runs here, where that is for a client alone.
+    pub interrupt: Option<&'p Arc<AtomicBool>>,
+}
+
+impl Place<'_> {
+    /// Goes on where the transaction was suspended.
+    pub fn resume<'a>(
+        &self,
+        library: &'a Library,
+        snapshot: &'a dyn Snapshot,
+        suspended: &mut Suspended,
+    ) -> Execution<'a> {
+        let suspended = std::mem::take(suspended);
+        let mut execution = Execution::resume(library, snapshot, self.context, self.principal, suspended);
+        if let Some(interrupt) = self.interrupt {
+            execution = execution.interrupted_by(interrupt);
+        }
+        if let Some(now_ms) = self.session_ms {
+            execution.be_session(now_ms, self.principal.organisation);
+        }
+        execution
+    }
+}

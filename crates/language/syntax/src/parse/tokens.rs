@@ -1,0 +1,141 @@
+//! From text to tokens, within the limits of what a tree of them may be: how long, and how deep.
+
+use crate::parse::dialect::Grammar;
+use crate::parse::errors::{located, syntax_error};
+use crate::rewrite::rewrite;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
+use types::{SqlError, SqlState, limits};
+
+/// How deep sqlparser may nest; one level of parentheses takes up to two of its own.
+const PARSER_DEPTH_MAX: usize = 2 * limits::NESTING_MAX;
+
+/// Bytes of a script: more than a transaction can carry.
+const SCRIPT_BYTES_MAX: usize = limits::TRANSACTION_BYTES_MAX;
+
+pub(super) static DIALECT: Grammar = Grammar(PostgreSqlDialect {});
+
+/// Nesting of expressions: the parser counts parentheses, this also chains of operators.
+pub const OPERATORS_MAX: usize = 256;
+
+/// The tokens of a text, without white space and comments.
+///
+/// # Errors
+/// `42601` with the position; `54000` and `54001` where the text is too long or nested too deeply.
+pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
+    if sql.len() > SCRIPT_BYTES_MAX {
+        let message = format!(
+            "the script has {} bytes, the limit is {SCRIPT_BYTES_MAX} (TRANSACTION_BYTES_MAX)",
+            sql.len()
+        );
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Split it."));
+    }
+    let mut tokens = Vec::new();
+    if let Err(error) = Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens) {
+        return Err(located(syntax_error(&error.message), sql, error.location));
+    }
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    rewrite(&mut tokens, sql)?;
+    check_depth(&tokens, sql)?;
+    Ok(tokens)
+}
+
+pub(super) fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&DIALECT).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens)
+}
+
+/// Whether a token is a word without quotes that sqlparser has no keyword for.
+pub(super) fn is_word(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+}
+
+/// Trees are as deep as chains of operators are long: what is built must also be walked and dropped.
+pub(super) fn check_depth(tokens: &[TokenWithSpan], sql: &str) -> Result<(), SqlError> {
+    // Operators since the last comma, per open parenthesis and CASE; their sum bounds the depth.
+    let mut open = vec![(0usize, false)];
+    let mut total = 0usize;
+    let keyword = |token: &Token| match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    for token in tokens {
+        match (&token.token, keyword(&token.token)) {
+            (Token::LParen | Token::LBracket, _) => open.push((0, false)),
+            (_, Keyword::CASE) => open.push((0, true)),
+            (_, Keyword::END) if open.last().is_some_and(|(_, is_case)| *is_case) => {
+                total -= open.pop().map_or(0, |(count, _)| count);
+            }
+            (Token::RParen | Token::RBracket, _) => {
+                // A CASE that nobody has closed is closed here.
+                while open.len() > 1 {
+                    let (count, is_case) = open.pop().unwrap_or_default();
+                    total -= count;
+                    if !is_case {
+                        break;
+                    }
+                }
+            }
+            (Token::Comma | Token::SemiColon, _) | (_, Keyword::WHEN | Keyword::THEN | Keyword::ELSE) => {
+                if let Some((count, _)) = open.last_mut() {
+                    total -= std::mem::take(count);
+                }
+            }
+            (other, _) if is_operator(other) => {
+                if let Some((count, _)) = open.last_mut() {
+                    *count += 1;
+                    total += 1;
+                }
+            }
+            _ => {}
+        }
+        if total + open.len() > OPERATORS_MAX {
+            return Err(located(too_deep(), sql, token.span.start));
+        }
+    }
+    Ok(())
+}
+
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(Word { keyword, .. }) => matches!(
+            keyword,
+            Keyword::AND
+                | Keyword::OR
+                | Keyword::NOT
+                | Keyword::IS
+                | Keyword::IN
+                | Keyword::LIKE
+                | Keyword::ILIKE
+                | Keyword::BETWEEN
+                | Keyword::CASE
+                | Keyword::COLLATE
+                | Keyword::AT
+                | Keyword::UNION
+                | Keyword::EXCEPT
+                | Keyword::INTERSECT
+                | Keyword::JOIN
+                | Keyword::SELECT
+                | Keyword::INTERVAL
+                | Keyword::ARRAY
+        ),
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::DollarQuotedString(_)
+        | Token::EscapedStringLiteral(_)
+        | Token::Placeholder(_)
+        | Token::Period
+        | Token::RParen
+        | Token::RBracket
+        | Token::EOF => false,
+        Token::LBrace | Token::RBrace => true,
+        _ => true,
+    }
+}
+
+/// The refusal of an expression whose operators are nested too deep.
+pub fn too_deep() -> SqlError {
+    let message = format!("an expression is nested more than {OPERATORS_MAX} operators deep (OPERATORS_MAX)");
+    SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message).hint("Split it, or use a list with IN.")
+}
