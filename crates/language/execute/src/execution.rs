@@ -10,7 +10,7 @@ use crate::programs::{Described, Programs};
 use crate::select::{Given, KnownSubqueries};
 use crate::sequence::Drawn;
 use crate::trigger::Remaining;
-use plan::expression::{Environment, Expression, KeptMemory, Memory, measured};
+use plan::expression::{Environment, Expression, KeptMemory, Memory};
 use plan::polymorphic::Actual;
 use plan::routines::output_column;
 use plan::statement::{BoundCall, BoundStatement, StatementOutput};
@@ -23,6 +23,7 @@ use types::{
     EndorsedEffects, Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId,
     TransactionId, Value,
 };
+use values::work::measured;
 
 /// Milliseconds from 1970-01-01 to 2000-01-01.
 const EPOCH_DIFFERENCE_MS: i64 = 946_684_800_000;

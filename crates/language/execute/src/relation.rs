@@ -7,11 +7,11 @@ use crate::Execution;
 use crate::select::Given;
 use crate::sorting::Sortable;
 use plan::expression::{Expression, rows_space};
-use plan::invariant::broken;
 use plan::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use types::{SqlError, Value};
+use values::broken;
 
 /// Rows of a relation.
 pub(super) type Rows = Vec<Vec<Value>>;

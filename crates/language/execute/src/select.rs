@@ -5,7 +5,6 @@ use crate::grouping::Groups;
 use crate::sorting::{Sortable, compare_key};
 use crate::window::window_values;
 use plan::expression::{Environment, Expression, QueryEnvironment, RunSubquery, row_space, rows_space};
-use plan::invariant::broken;
 use plan::polymorphic::Callee;
 use plan::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;
@@ -15,6 +14,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{SqlError, SqlState, Value, assign, limits};
+use values::broken;
 
 /// What a query is run with.
 #[derive(Clone, Copy)]

@@ -13,13 +13,13 @@ use crate::variables::not_assigned;
 use execute::Execution;
 use plan::expand_rows::expand_rows;
 use plan::expression::row_value;
-use plan::invariant::broken;
 use plan::needs::Needs;
 use plan::scope::ScopeExcerpt;
 use plan::statement::{BoundStatement, StatementOutput, bind_statement};
 use sqlparser::ast as sql;
 use std::sync::Arc;
 use types::{DataType, OutputColumn, SqlError, SqlState, Value, format_value};
+use values::broken;
 
 /// A record of a program.
 #[derive(Debug)]

@@ -1,10 +1,13 @@
 //! Binding of arrays: constructors, subscripts, ANY and ALL, operators.
 
 use crate::expression::refusals::no_operator;
-use crate::expression::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
+use crate::expression::written::comparison_of;
+use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use syntax::names::name_of;
 use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
+use values::Comparison;
+use values::functions::{ArrayFunction, Function};
 
 impl Binder<'_> {
     pub(super) fn array_call(
@@ -128,7 +131,7 @@ impl Binder<'_> {
         right: &Expr,
         any: bool,
     ) -> Result<Expression, SqlError> {
-        let Some(comparison) = Comparison::of(op) else {
+        let Some(comparison) = comparison_of(op) else {
             let error = SqlError::unsupported(format_args!("the operator {op} with ANY or ALL"));
             return Err(self.at(error, left.span()));
         };

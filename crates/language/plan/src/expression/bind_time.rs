@@ -1,9 +1,9 @@
 //! Binding of what SQL has a syntax of its own for among dates and times.
 
-use crate::expression::functions::TimeFunction;
-use crate::expression::{Binder, Expression, Function, Kind};
+use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, DateTimeField, Expr, Spanned};
 use types::{DataType, SqlError, SqlState, Value};
+use values::functions::{Function, TimeFunction};
 
 impl Binder<'_> {
     /// `INTERVAL '1 day'` and `INTERVAL '1' DAY`.

@@ -2,15 +2,15 @@
 
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::expression::build::fold;
-use crate::expression::functions::signature::Signature;
-use crate::expression::functions::{Function, refused, resolve};
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
-use crate::expression::{Binder, Comparison, Expression, Kind, NamedArgument};
+use crate::expression::{Binder, Expression, Kind, NamedArgument};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
 use types::{ArithmeticOperator, DataType, SqlError, SqlState, Value};
+use values::Comparison;
+use values::functions::{Function, Signature, refused, resolve};
 
 impl Binder<'_> {
     pub(super) fn bind_function(&self, function: &ast::Function) -> Result<Expression, SqlError> {
@@ -399,6 +399,14 @@ impl Binder<'_> {
             other => Err(unsupported_expression(other)),
         }
     }
+}
+
+/// Whether the system has a function or an aggregate of this name.
+pub fn is_system_function(name: &str) -> bool {
+    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count]);
+    AggregateFunction::named(name).is_some()
+        || crate::sequence::draws_value(name)
+        || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
 }
 
 /// `pg_typeof(value)`: the name of its type, as text. The value is evaluated all the same.

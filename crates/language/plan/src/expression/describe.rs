@@ -1,7 +1,8 @@
 //! Expressions in words, for EXPLAIN.
 
-use crate::expression::{Expression, Kind, LikeForm};
+use crate::expression::{Expression, Kind};
 use types::{Value, format_value};
+use values::LikeForm;
 
 /// What ordinals and slots are called.
 #[derive(Clone, Copy)]

@@ -1,12 +1,12 @@
 //! Evaluation of bound expressions.
 
 use crate::expression::environment::Environment;
-use crate::expression::pattern::like;
-use crate::expression::quote::format_text;
-use crate::expression::{Expression, Kind, SubqueryForm, work};
-use crate::invariant::broken;
+use crate::expression::{Expression, Kind, SubqueryForm};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use types::{DataType, SqlError, Value, arithmetic, assign, cast, concatenate, format_value, negate};
+use values::functions::Function;
+use values::{broken, format_text, like, work};
 
 impl Expression {
     /// The value.
@@ -67,7 +67,7 @@ impl Expression {
             }
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
             Kind::Function(function, arguments) => {
-                environment.made(function.evaluate(arguments, environment)?)
+                environment.made(function_value(*function, arguments, environment)?)
             }
             Kind::Format(operands) => environment.made(format_call(operands, environment)?),
             Kind::Row(operation, operands) => {
@@ -183,6 +183,22 @@ fn spend_on_cast(value: &Value, data_type: DataType) -> Result<(), SqlError> {
         (Value::Text(_) | Value::Char(_) | Value::Numeric(_), _) => work::of_argument(value),
         _ => 0,
     })
+}
+
+fn function_value(
+    function: Function,
+    arguments: &[Expression],
+    environment: &Environment<'_>,
+) -> Result<Value, SqlError> {
+    let mut values: SmallVec<[Value; 3]> = SmallVec::new();
+    for argument in arguments {
+        let value = argument.evaluate(environment)?;
+        if value.is_null() && function.is_strict() {
+            return Ok(Value::Null);
+        }
+        values.push(value);
+    }
+    function.call(&values)
 }
 
 fn format_call(operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {

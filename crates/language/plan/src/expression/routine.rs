@@ -1,8 +1,7 @@
 //! Calls of the ledger's own functions inside of expressions.
 
 use crate::expression::written::{all_fields_of, variadic_operand};
-use crate::expression::{ArrayFunction, Binder, Environment, Expression, Kind, row_value};
-use crate::invariant::broken;
+use crate::expression::{Binder, Environment, Expression, Kind, row_value};
 use crate::overload::{Argument, choose};
 use crate::polymorphic::{Callee, resolve, variadic_element};
 use crate::routines::{CallForm, Given, Routine, Routines, assign_arguments, is_volatile, takes};
@@ -15,6 +14,8 @@ use types::{
     DataType, ElementType, FunctionResult, OutputColumn, Parameter, ParameterMode, Procedure, SqlError,
     SqlState, Value,
 };
+use values::broken;
+use values::functions::ArrayFunction;
 
 /// A call of a function of the ledger, which runs when its value is asked for.
 #[derive(Clone, Debug, PartialEq)]

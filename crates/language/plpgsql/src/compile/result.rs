@@ -4,12 +4,12 @@ use crate::compile::{Compiler, or_at};
 use crate::late::Wanted;
 use crate::program::{Instruction, ResultForm, ReturnQuery, RowsSource};
 use plan::expression;
-use plan::invariant::broken;
 use plan::statement::{BoundStatement, close_types};
 use plan::tables::Tables;
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, RowSource, Target};
 use types::{DataType, FunctionResult, OutputColumn, Procedure, SqlError, SqlState, Value};
+use values::broken;
 
 /// What a procedure or function gives back.
 pub(crate) struct ResultShape {

@@ -1,6 +1,6 @@
 //! Functions on texts that take more than a line.
 
-use crate::expression::functions::length::check_length;
+use crate::functions::length::check_length;
 use types::{SqlError, SqlState, Value};
 
 /// The first letter of every word large, the others small; words are letters and digits in a row.

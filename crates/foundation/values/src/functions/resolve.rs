@@ -1,18 +1,14 @@
 //! Which function a call means, by its name and the types of its arguments.
 
-use crate::aggregate::AggregateFunction;
-use crate::expression::functions::signature::Signature;
-use crate::expression::functions::{Function, array, bytes, number, regular, time};
+use crate::functions::signature::Signature;
+use crate::functions::{Function, array, bytes, number, regular, time};
 use types::{DataType, SqlError};
 
 /// The function that PostgreSQL calls; `None` where there is none.
 ///
 /// # Errors
 /// `0A000` where the last digits of its values differ between machines.
-pub(in crate::expression) fn resolve(
-    name: &str,
-    arguments: &[DataType],
-) -> Result<Option<Signature>, SqlError> {
+pub fn resolve(name: &str, arguments: &[DataType]) -> Result<Option<Signature>, SqlError> {
     let found = number::resolve(name, arguments)
         .or_else(|| regular::resolve(name, arguments))
         .or_else(|| resolve_other(name, arguments));
@@ -20,14 +16,6 @@ pub(in crate::expression) fn resolve(
         number::refuse_inexact(name, arguments)?;
     }
     Ok(found)
-}
-
-/// Whether the system has a function or an aggregate of this name.
-pub fn is_system_function(name: &str) -> bool {
-    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count]);
-    AggregateFunction::named(name).is_some()
-        || crate::sequence::draws_value(name)
-        || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
 }
 
 /// All but those of numbers.
@@ -120,7 +108,7 @@ fn resolve_other(name: &str, arguments: &[DataType]) -> Option<Signature> {
 }
 
 /// A function whose value differs between nodes or depends on the session, and what to use instead.
-pub(in crate::expression) fn refused(name: &str) -> Option<&'static str> {
+pub fn refused(name: &str) -> Option<&'static str> {
     Some(match name {
         "random" | "setseed" | "random_normal" => "Pass a random number as an argument.",
         "gen_random_uuid" | "uuid_generate_v4" | "uuid_generate_v1" => "Pass the identifier as an argument.",

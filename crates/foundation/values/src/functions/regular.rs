@@ -1,10 +1,10 @@
 //! Functions of regular expressions.
 
-use crate::expression::functions::Function;
-use crate::expression::functions::length::check_length;
-use crate::expression::functions::regular_syntax::{Options, invalid, of_similar, translate};
-use crate::expression::functions::signature::Signature;
-use crate::expression::work;
+use crate::functions::Function;
+use crate::functions::length::check_length;
+use crate::functions::regular_syntax::{Options, invalid, of_similar, translate};
+use crate::functions::signature::Signature;
+use crate::work;
 use regex::{Regex, RegexBuilder};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub enum RegularFunction {
 /// An expression that is ready to be looked for.
 struct Compiled {
     regex: Regex,
-    /// [`crate::expression::functions::regular_syntax::Translated::states`]
+    /// [`crate::functions::regular_syntax::Translated::states`]
     states: u64,
 }
 
@@ -171,8 +171,7 @@ fn first_part(regex: &Compiled, text: &str, found: &Found) -> Value {
 }
 
 fn texts(values: Vec<Value>) -> Result<Value, SqlError> {
-    let element = ElementType::new(DataType::Text(None))
-        .ok_or_else(|| crate::expression::functions::broken("arrays of texts"))?;
+    let element = ElementType::new(DataType::Text(None)).ok_or_else(|| crate::broken("arrays of texts"))?;
     Ok(Value::Array(Arc::new(Array::new(element, values)?)))
 }
 
@@ -188,9 +187,7 @@ fn number(values: &[Value], index: usize, name: &str, least: i32, default: i32) 
         None => Ok(default),
         Some(Value::Integer(number)) if *number >= least => Ok(*number),
         Some(Value::Integer(number)) => Err(invalid_parameter(name, *number)),
-        Some(_) => {
-            Err(crate::expression::functions::broken("a number of a regular expression of another type"))
-        }
+        Some(_) => Err(crate::broken("a number of a regular expression of another type")),
     }
 }
 
@@ -282,7 +279,7 @@ impl RegularFunction {
             }
             F::Replace => {
                 let [Value::Text(replacement), rest @ ..] = rest else {
-                    return Err(crate::expression::functions::broken("a replacement of another type"));
+                    return Err(crate::broken("a replacement of another type"));
                 };
                 let options = flags(rest, 0, "")?;
                 let which = if options.global { 0 } else { 1 };
@@ -291,7 +288,7 @@ impl RegularFunction {
             }
             F::ReplaceNumbered => {
                 let [Value::Text(replacement), rest @ ..] = rest else {
-                    return Err(crate::expression::functions::broken("a replacement of another type"));
+                    return Err(crate::broken("a replacement of another type"));
                 };
                 let options = flags(rest, 2, "")?;
                 let start = byte_of(text, number(rest, 0, "start", 1, 1)?);

@@ -1,7 +1,7 @@
 //! `to_char` of dates, times and intervals.
 
-use crate::expression::functions::length::check_length;
-use crate::expression::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
+use crate::functions::length::check_length;
+use crate::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
 use types::datetime::{
     CalendarTime, MICROSECONDS_PER_SECOND, is_finite_timestamp, iso_week, julian_day, weekday,
 };

@@ -1,8 +1,8 @@
 //! Functions of dates, times and intervals.
 
-use crate::expression::functions::signature::Signature;
-use crate::expression::functions::to_char::to_char;
-use crate::expression::functions::{Function, of_text};
+use crate::functions::signature::Signature;
+use crate::functions::to_char::to_char;
+use crate::functions::{Function, of_text};
 use types::datetime::{
     age, extract, is_finite_date, is_finite_timestamp, justify_days, justify_hours, justify_interval,
     make_date, make_interval, make_time, make_timestamp, timestamp_of_date, timestamp_of_epoch, truncate,

@@ -10,22 +10,20 @@ mod of_text;
 mod regular;
 mod regular_syntax;
 mod resolve;
-pub(super) mod signature;
+mod signature;
 mod template;
 mod text;
 mod time;
 mod to_char;
 
-use crate::expression::functions::length::check_length;
-use crate::expression::{Environment, Expression, quote, work};
-use crate::invariant::broken;
+use crate::functions::length::check_length;
+use crate::{broken, quote, work};
 pub use array::ArrayFunction;
 pub use bytes::BytesFunction;
 pub use number::NumberFunction;
 pub use regular::RegularFunction;
-pub use resolve::is_system_function;
-pub(super) use resolve::{refused, resolve};
-use smallvec::SmallVec;
+pub use resolve::{refused, resolve};
+pub use signature::Signature;
 pub use time::TimeFunction;
 use types::{Numeric, SqlError, SqlState, Value, absolute, format_value};
 
@@ -127,36 +125,27 @@ pub enum Function {
 }
 
 impl Function {
-    /// The function's value.
-    pub(super) fn evaluate(
-        self,
-        arguments: &[Expression],
-        environment: &Environment<'_>,
-    ) -> Result<Value, SqlError> {
-        let mut values: SmallVec<[Value; 3]> = SmallVec::new();
-        for argument in arguments {
-            let value = argument.evaluate(environment)?;
-            if value.is_null() && self.is_strict() {
-                return Ok(Value::Null);
-            }
-            values.push(value);
-        }
-        work::spend(self.units(&values))?;
+    /// The function's value for arguments of the types that it was resolved for.
+    ///
+    /// # Errors
+    /// What the function raises; `57014` where it takes more work than there is left.
+    pub fn call(self, values: &[Value]) -> Result<Value, SqlError> {
+        work::spend(self.units(values))?;
         let grouped = match self {
-            Function::Time(function) => function.of(&values),
-            Function::Bytes(function) => function.of(&values),
-            Function::Array(function) => function.of(&values),
-            Function::Number(function) => function.of(&values),
-            Function::Regular(function) => function.of(&values),
+            Function::Time(function) => function.of(values),
+            Function::Bytes(function) => function.of(values),
+            Function::Array(function) => function.of(values),
+            Function::Number(function) => function.of(values),
+            Function::Regular(function) => function.of(values),
             _ => None,
         };
         if let Some(value) = grouped {
             return value;
         }
-        if let Some(value) = self.of_values(&values)? {
+        if let Some(value) = self.of_values(values)? {
             return Ok(value);
         }
-        match values.as_slice() {
+        match values {
             [Value::Text(text)] => self.of_text(text),
             [Value::Text(text), Value::Integer(number)] => self.of_text_and_number(text, *number),
             [Value::Text(text), Value::Integer(from), Value::Integer(count)] => {
@@ -212,7 +201,7 @@ impl Function {
     }
 
     /// What EXPLAIN calls it.
-    pub(super) fn name(self) -> String {
+    pub fn name(self) -> String {
         let shown = match self {
             Function::Time(function) => format!("{function:?}"),
             Function::Bytes(function) => format!("{function:?}"),
@@ -223,12 +212,29 @@ impl Function {
     }
 
     /// True where the value is NULL if an argument is.
-    pub(super) fn is_strict(self) -> bool {
+    pub fn is_strict(self) -> bool {
         match self {
             Function::Array(function) => function.is_strict(),
             Function::Concatenate | Function::Join | Function::FormatArray => false,
             _ => true,
         }
+    }
+
+    /// False where it gives no error, whatever its arguments are.
+    pub fn can_fail(self) -> bool {
+        !matches!(
+            self,
+            Function::Length
+                | Function::Lower
+                | Function::Upper
+                | Function::Position
+                | Function::Reverse
+                | Function::InitialCapitals
+                | Function::Translate
+                | Function::Ascii
+                | Function::StartsWith
+                | Function::ToHex
+        )
     }
 
     /// Those that are not grouped by the types of their arguments.

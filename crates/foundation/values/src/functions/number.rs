@@ -1,9 +1,9 @@
 //! Operators and functions of numbers.
 
-use crate::expression::functions::Function;
-use crate::expression::functions::number_format::to_char;
-use crate::expression::functions::number_parse::to_number;
-use crate::expression::functions::signature::Signature;
+use crate::functions::Function;
+use crate::functions::number_format::to_char;
+use crate::functions::number_parse::to_number;
+use crate::functions::signature::Signature;
 use types::{DataType, Numeric, SqlError, SqlState, Value};
 
 /// A function of numbers that is NULL where an argument is NULL.

@@ -1,10 +1,10 @@
 //! What a call of a function means.
 
-use crate::expression::functions::Function;
+use crate::functions::Function;
 use types::DataType;
 
 /// What a call of a name with some argument types means.
-pub(in crate::expression) struct Signature {
+pub struct Signature {
     /// The function.
     pub function: Function,
     /// Types that the arguments are cast to.

@@ -1,8 +1,8 @@
 //! Functions of `bytea`.
 
-use crate::expression::functions::Function;
-use crate::expression::functions::length::check_length;
-use crate::expression::functions::signature::Signature;
+use crate::functions::Function;
+use crate::functions::length::check_length;
+use crate::functions::signature::Signature;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use std::sync::Arc;
 use types::{

@@ -1,9 +1,9 @@
 //! Functions of arrays.
 
-use crate::expression::functions::Function;
-use crate::expression::functions::length::check_length;
-use crate::expression::functions::signature::Signature;
-use crate::expression::{Comparison, work};
+use crate::functions::Function;
+use crate::functions::length::check_length;
+use crate::functions::signature::Signature;
+use crate::{Comparison, work};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Array, DataType, ElementType, SqlError, SqlState, Value, format_value};
