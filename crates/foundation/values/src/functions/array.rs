@@ -1,205 +1,328 @@
 //! Functions of arrays.
 
-use crate::functions::Function;
+use crate::functions::entry::Argument::{AnyArray, Array as AnArray, Element, To};
+use crate::functions::entry::Gives::{ArrayOf, As, Is};
+use crate::functions::entry::{Computed, Function, Types, code, free, misplaced};
 use crate::functions::length::check_length;
-use crate::functions::signature::Signature;
 use crate::{Comparison, work};
+use DataType::{Integer, Unknown};
 use std::cmp::Ordering;
+use std::slice::from_ref;
 use std::sync::Arc;
 use types::{Array, DataType, ElementType, SqlError, SqlState, Value, format_value};
 
-/// A function of arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArrayFunction {
-    /// `ARRAY[…]`
-    Construct(ElementType),
-    /// `array[subscript]`
-    Element,
-    /// `array[lower:upper]`; the flags say which of them follow the array.
-    Slice(bool, bool),
-    /// `value op ANY (array)`
-    Any(Comparison),
-    /// `value op ALL (array)`
-    All(Comparison),
-    /// `array_length(array, dimension)` and `array_upper`
-    Length,
-    /// `array_lower(array, dimension)`
-    Lower,
-    /// `cardinality(array)`
-    Cardinality,
-    /// `array_ndims(array)`
-    Dimensions,
-    /// `array_dims(array)`
-    Bounds,
-    /// `array_append(array, element)`
-    Append(ElementType),
-    /// `array_prepend(element, array)`
-    Prepend(ElementType),
-    /// `array_cat(array, array)`
-    Concatenate,
-    /// `array_to_string(array, delimiter [, null])`
-    ToText,
-    /// `string_to_array(text, delimiter [, null])`
-    OfText,
-    /// `array_position(array, element [, from])`
-    Position,
-    /// `array_positions(array, element)`
-    Positions,
-    /// `array_remove(array, element)`
-    Remove,
-    /// `array_replace(array, from, to)`
-    Replace,
-    /// `trim_array(array, count)`
-    Trim,
-    /// `array_fill(value, array of lengths)`
-    Fill(ElementType),
-    /// `array @> array`
-    Contains,
-    /// `array && array`
-    Overlaps,
-    /// The array with an element assigned: `array, subscript, value`
-    Assign(ElementType),
+const TEXT: DataType = DataType::Text(None);
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    // Array, dimension.
+    Function::new(&["array_length", "array_upper"], &[AnyArray, To(Integer)], Is(Integer), code!(
+        [Value::Array(array), Value::Integer(dimension)] => {
+            let length = array.values().len() as i32;
+            Ok(if *dimension == 1 && length > 0 { Value::Integer(length) } else { Value::Null })
+        }
+    ))
+    .costs(free)
+    .shown_as("length"),
+    Function::new(&["array_lower"], &[AnyArray, To(Integer)], Is(Integer), code!(
+        [Value::Array(array), Value::Integer(dimension)] => {
+            let exists = *dimension == 1 && !array.values().is_empty();
+            Ok(if exists { Value::Integer(1) } else { Value::Null })
+        }
+    ))
+    .costs(free)
+    .shown_as("lower"),
+    Function::new(&["cardinality"], &[AnyArray], Is(Integer), code!(
+        [Value::Array(array)] => Ok(Value::Integer(array.values().len() as i32)),
+    ))
+    .costs(free),
+    Function::new(&["array_ndims"], &[AnyArray], Is(Integer), code!(
+        [Value::Array(array)] => Ok(if array.values().is_empty() { Value::Null } else { Value::Integer(1) }),
+    ))
+    .costs(free)
+    .shown_as("dimensions"),
+    Function::new(&["array_dims"], &[AnyArray], Is(TEXT), code!(
+        [Value::Array(array)] => Ok(match array.values().len() {
+            0 => Value::Null,
+            length => Value::text(format!("[1:{length}]")),
+        }),
+    ))
+    .costs(free)
+    .shown_as("bounds"),
+    Function::worked_array(&["array_append"], appended, |values, element| match values {
+        [array, value] => joined(element, array, std::slice::from_ref(value)),
+        _ => Err(misplaced(values)),
+    })
+    .sees_null()
+    .costs(once)
+    .shown_as("append"),
+    Function::worked_array(&["array_prepend"], prepended, |values, element| match values {
+        [value, array] => {
+            let elements = [value.clone()].into_iter().chain(elements_of(array).iter().cloned());
+            made(element, elements.collect())
+        }
+        _ => Err(misplaced(values)),
+    })
+    .sees_null()
+    .costs(once)
+    .shown_as("prepend"),
+    Function::worked(&["array_cat"], concatenated, code!(
+        [Value::Null, other] | [other, Value::Null] => Ok(other.clone()),
+        [left @ Value::Array(array), right] => joined(array.element(), left, elements_of(right)),
+    ))
+    .sees_null()
+    .costs(once)
+    .shown_as("concatenate"),
+    // Array, delimiter, what stands for NULL.
+    Function::new(&["array_to_string"], &[AnArray, To(TEXT), To(TEXT)], Is(TEXT), code!(
+        [Value::Array(array), Value::Text(delimiter), rest @ ..] => to_text(array, delimiter, rest.first()),
+        [Value::Null, ..] | [_, Value::Null, ..] => Ok(Value::Null),
+    ))
+    .optional(1)
+    .sees_null()
+    .costs(elements)
+    .shown_as("totext"),
+    // Text, delimiter, what stands for NULL.
+    Function::new(&["string_to_array"], &[To(TEXT), To(TEXT), To(TEXT)], ArrayOf(TEXT), code!(
+        [Value::Null, ..] => Ok(Value::Null),
+        [Value::Text(text), delimiter, rest @ ..] => of_text(text, delimiter, rest.first()),
+    ))
+    .optional(1)
+    .sees_null()
+    .costs(once)
+    .shown_as("oftext"),
+    // Array, element, where to begin.
+    Function::new(&["array_position"], &[AnArray, Element, To(Integer)], Is(Integer), code!(
+        [Value::Null, ..] => Ok(Value::Null),
+        [Value::Array(array), value, rest @ ..] => position(array, value, rest.first()),
+    ))
+    .optional(1)
+    .sees_null()
+    .costs(elements)
+    .shown_as("position"),
+    Function::new(&["array_positions"], &[AnArray, Element], ArrayOf(Integer), code!(
+        [Value::Null, _] => Ok(Value::Null),
+        [Value::Array(array), value] => positions(array, value),
+    ))
+    .sees_null()
+    .costs(elements)
+    .shown_as("positions"),
+    Function::new(&["array_remove"], &[AnArray, Element], As(0), code!(
+        [Value::Null, ..] => Ok(Value::Null),
+        [Value::Array(array), value] => {
+            let kept = array.values().iter().filter(|known| !is_same(known, value));
+            made(array.element(), kept.cloned().collect())
+        }
+    ))
+    .sees_null()
+    .costs(elements)
+    .shown_as("remove"),
+    Function::new(&["array_replace"], &[AnArray, Element, Element], As(0), code!(
+        [Value::Null, ..] => Ok(Value::Null),
+        [Value::Array(array), from, to] => {
+            let each = |known: &Value| if is_same(known, from) { to.clone() } else { known.clone() };
+            made(array.element(), array.values().iter().map(each).collect())
+        }
+    ))
+    .sees_null()
+    .costs(elements)
+    .shown_as("replace"),
+    Function::new(&["trim_array"], &[AnArray, To(Integer)], As(0), code!(
+        [Value::Array(array), Value::Integer(count)] => trim(array, *count),
+    ))
+    .costs(once)
+    .shown_as("trim"),
+    // A value, and an array of one length.
+    Function::worked_array(&["array_fill"], filled, |values, element| match values {
+        [value, lengths] => fill(element, value, lengths),
+        _ => Err(misplaced(values)),
+    })
+    .sees_null()
+    .costs(once)
+    .shown_as("fill"),
+];
+
+pub(super) static FORMS: &[&[Function]] = &[
+    from_ref(&CONSTRUCT),
+    from_ref(&ELEMENT),
+    &SLICES,
+    &ANY,
+    &ALL,
+    from_ref(&CONTAINS),
+    from_ref(&OVERLAPS),
+    from_ref(&ASSIGN),
+];
+
+/// `ARRAY[…]`
+pub static CONSTRUCT: Function =
+    Function::array_form(&["ARRAY"], |elements, element| made(element, elements.to_vec()))
+        .sees_null()
+        .costs(free)
+        .shown_as("construct");
+
+/// `array[subscript]`
+pub static ELEMENT: Function = Function::form(
+    &["[]"],
+    code!(
+        [Value::Array(array), Value::Integer(subscript)] => Ok(array.get(i64::from(*subscript))),
+    ),
+)
+.costs(free)
+.shown_as("element");
+
+/// By which bounds are given.
+static SLICES: [Function; 4] = [
+    bounded(&["[:]"], |values| sliced(values, false, false)),
+    bounded(&["[:]"], |values| sliced(values, false, true)),
+    bounded(&["[:]"], |values| sliced(values, true, false)),
+    bounded(&["[:]"], |values| sliced(values, true, true)),
+];
+
+/// `array[lower:upper]`, where these bounds follow the array
+pub fn slice(lower: bool, upper: bool) -> &'static Function {
+    &SLICES[2 * usize::from(lower) + usize::from(upper)]
 }
 
-impl ArrayFunction {
-    /// True where the result is NULL if an argument is NULL.
-    pub fn is_strict(self) -> bool {
-        matches!(
-            self,
-            ArrayFunction::Element
-                | ArrayFunction::Slice(..)
-                | ArrayFunction::Length
-                | ArrayFunction::Lower
-                | ArrayFunction::Cardinality
-                | ArrayFunction::Dimensions
-                | ArrayFunction::Bounds
-                | ArrayFunction::Trim
-                | ArrayFunction::Contains
-                | ArrayFunction::Overlaps
-        )
-    }
+/// In the order of the comparisons.
+static ANY: [Function; 6] = [
+    compared(&["ANY"], |values| quantified(values, Comparison::Equal, true)).shown_as("any"),
+    compared(&["ANY"], |values| quantified(values, Comparison::NotEqual, true)).shown_as("any"),
+    compared(&["ANY"], |values| quantified(values, Comparison::Less, true)).shown_as("any"),
+    compared(&["ANY"], |values| quantified(values, Comparison::LessOrEqual, true)).shown_as("any"),
+    compared(&["ANY"], |values| quantified(values, Comparison::Greater, true)).shown_as("any"),
+    compared(&["ANY"], |values| quantified(values, Comparison::GreaterOrEqual, true)).shown_as("any"),
+];
 
-    /// The work that it does for these values.
-    pub(super) fn units(self, values: &[Value]) -> u64 {
-        use ArrayFunction as F;
-        let once = || values.iter().map(work::of_value).sum();
-        match (self, values) {
-            // They look at one element, or at none.
-            (
-                F::Element
-                | F::Length
-                | F::Lower
-                | F::Cardinality
-                | F::Dimensions
-                | F::Bounds
-                | F::Construct(_),
-                _,
-            ) => 0,
-            // Each element of one is compared with those of the other.
-            (F::Contains | F::Overlaps, [Value::Array(left), Value::Array(right)]) => {
-                const UNITS_PER_PAIR: u64 = 6;
-                let length = |array: &Array| array.values().len() as u64;
-                let pairs = length(left).saturating_mul(length(right)).saturating_mul(UNITS_PER_PAIR);
-                let compared =
-                    |of: &Array, with: &Array| elements_units(of.values()).saturating_mul(length(with));
-                pairs.saturating_add(compared(left, right).min(compared(right, left)))
-            }
-            (
-                F::Any(_) | F::All(_) | F::Position | F::Positions | F::Remove | F::Replace | F::ToText,
-                values,
-            ) => {
-                let elements = values.iter().map(|value| elements_units(elements_of(value))).sum::<u64>();
-                elements.saturating_add(once())
-            }
-            _ => once(),
+/// `value op ANY (array)`
+pub fn any_element(comparison: Comparison) -> &'static Function {
+    &ANY[comparison as usize]
+}
+
+/// In the order of the comparisons.
+static ALL: [Function; 6] = [
+    compared(&["ALL"], |values| quantified(values, Comparison::Equal, false)).shown_as("all"),
+    compared(&["ALL"], |values| quantified(values, Comparison::NotEqual, false)).shown_as("all"),
+    compared(&["ALL"], |values| quantified(values, Comparison::Less, false)).shown_as("all"),
+    compared(&["ALL"], |values| quantified(values, Comparison::LessOrEqual, false)).shown_as("all"),
+    compared(&["ALL"], |values| quantified(values, Comparison::Greater, false)).shown_as("all"),
+    compared(&["ALL"], |values| quantified(values, Comparison::GreaterOrEqual, false)).shown_as("all"),
+];
+
+/// `value op ALL (array)`
+pub fn all_elements(comparison: Comparison) -> &'static Function {
+    &ALL[comparison as usize]
+}
+
+/// `array @> array`
+pub static CONTAINS: Function = Function::form(
+    &["@>"],
+    code!(
+        [Value::Array(array), Value::Array(part)] => {
+            let within = |wanted: &Value| array.values().iter().any(|known| is_equal(known, wanted));
+            Ok(Value::Boolean(part.values().iter().all(within)))
         }
-    }
+    ),
+)
+.costs(pairs)
+.shown_as("contains");
 
-    /// The function's value; `None` where it was bound for other types.
-    pub fn of(self, values: &[Value]) -> Option<Result<Value, SqlError>> {
-        use ArrayFunction as F;
-        Some(match (self, values) {
-            (F::Construct(element), elements) => made(element, elements.to_vec()),
-            (F::Element, [Value::Array(array), Value::Integer(subscript)]) => {
-                Ok(array.get(i64::from(*subscript)))
-            }
-            (F::Slice(lower, upper), [Value::Array(array), bounds @ ..]) => {
-                slice(array, lower, upper, bounds)
-            }
-            (F::Any(comparison), [value, array]) => Ok(quantified(value, array, comparison, true)),
-            (F::All(comparison), [value, array]) => Ok(quantified(value, array, comparison, false)),
-            (F::Length, [Value::Array(array), Value::Integer(dimension)]) => {
-                let length = array.values().len() as i32;
-                Ok(if *dimension == 1 && length > 0 { Value::Integer(length) } else { Value::Null })
-            }
-            (F::Lower, [Value::Array(array), Value::Integer(dimension)]) => {
-                let exists = *dimension == 1 && !array.values().is_empty();
-                Ok(if exists { Value::Integer(1) } else { Value::Null })
-            }
-            (F::Cardinality, [Value::Array(array)]) => Ok(Value::Integer(array.values().len() as i32)),
-            (F::Dimensions, [Value::Array(array)]) => {
-                Ok(if array.values().is_empty() { Value::Null } else { Value::Integer(1) })
-            }
-            (F::Bounds, [Value::Array(array)]) => Ok(match array.values().len() {
-                0 => Value::Null,
-                length => Value::text(format!("[1:{length}]")),
-            }),
-            (F::Append(element), [array, value]) => joined(element, array, std::slice::from_ref(value)),
-            (F::Prepend(element), [value, array]) => {
-                let elements = [value.clone()].into_iter().chain(elements_of(array).iter().cloned());
-                made(element, elements.collect())
-            }
-            (F::Concatenate, [Value::Null, other]) | (F::Concatenate, [other, Value::Null]) => {
-                Ok(other.clone())
-            }
-            (F::Concatenate, [left @ Value::Array(array), right]) => {
-                joined(array.element(), left, elements_of(right))
-            }
-            (F::ToText, [Value::Array(array), Value::Text(delimiter), rest @ ..]) => {
-                to_text(array, delimiter, rest.first())
-            }
-            (F::ToText, [Value::Null, ..] | [_, Value::Null, ..]) => Ok(Value::Null),
-            (F::OfText, [Value::Null, ..]) => Ok(Value::Null),
-            (F::OfText, [Value::Text(text), delimiter, rest @ ..]) => of_text(text, delimiter, rest.first()),
-            (F::Position, [Value::Null, ..]) => Ok(Value::Null),
-            (F::Position, [Value::Array(array), value, rest @ ..]) => position(array, value, rest.first()),
-            (F::Positions, [Value::Null, _]) => Ok(Value::Null),
-            (F::Positions, [Value::Array(array), value]) => {
-                let found = (1..).zip(array.values()).filter(|(_, known)| is_same(known, value));
-                let integers = ElementType::new(DataType::Integer)?;
-                made(integers, found.map(|(number, _)| Value::Integer(number)).collect())
-            }
-            (F::Remove | F::Replace, [Value::Null, ..]) => Ok(Value::Null),
-            (F::Remove, [Value::Array(array), value]) => {
-                let kept = array.values().iter().filter(|known| !is_same(known, value));
-                made(array.element(), kept.cloned().collect())
-            }
-            (F::Replace, [Value::Array(array), from, to]) => {
-                let each = |known: &Value| if is_same(known, from) { to.clone() } else { known.clone() };
-                made(array.element(), array.values().iter().map(each).collect())
-            }
-            (F::Trim, [Value::Array(array), Value::Integer(count)]) => {
-                let length = array.values().len();
-                match usize::try_from(*count).ok().filter(|count| *count <= length) {
-                    Some(count) => made(array.element(), array.values()[..length - count].to_vec()),
-                    None => Err(SqlError::new(
-                        SqlState(*b"2202E"),
-                        format!("number of elements to trim must be between 0 and {length}"),
-                    )),
-                }
-            }
-            (F::Fill(element), [value, lengths]) => fill(element, value, lengths),
-            (F::Contains, [Value::Array(array), Value::Array(part)]) => {
-                let within = |wanted: &Value| array.values().iter().any(|known| is_equal(known, wanted));
-                Ok(Value::Boolean(part.values().iter().all(within)))
-            }
-            (F::Overlaps, [Value::Array(left), Value::Array(right)]) => {
-                let within = |wanted: &Value| left.values().iter().any(|known| is_equal(known, wanted));
-                Ok(Value::Boolean(right.values().iter().any(within)))
-            }
-            (F::Assign(element), [array, subscript, value]) => assign(element, array, subscript, value),
-            _ => return None,
-        })
+/// `array && array`
+pub static OVERLAPS: Function = Function::form(
+    &["&&"],
+    code!(
+        [Value::Array(left), Value::Array(right)] => {
+            let within = |wanted: &Value| left.values().iter().any(|known| is_equal(known, wanted));
+            Ok(Value::Boolean(right.values().iter().any(within)))
+        }
+    ),
+)
+.costs(pairs)
+.shown_as("overlaps");
+
+/// The array with an element assigned: `array, subscript, value`
+pub static ASSIGN: Function = Function::array_form(&["[] :="], |values, element| match values {
+    [array, subscript, value] => assign(element, array, subscript, value),
+    _ => Err(misplaced(values)),
+})
+.sees_null()
+.costs(once)
+.shown_as("assign");
+
+const fn bounded(name: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
+    Function::form(name, code).costs(once).shown_as("slice")
+}
+
+const fn compared(name: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
+    Function::form(name, code).sees_null().costs(elements)
+}
+
+/// The array that an array and a value make together: that of the array's elements, or of the value.
+fn with_element(array: DataType, value: DataType) -> Option<(DataType, DataType)> {
+    let array = match array {
+        DataType::Array(_) => array.family(),
+        Unknown if value != Unknown => value.array()?.family(),
+        _ => return None,
+    };
+    Some((array, array.element()?))
+}
+
+fn appended(types: &[DataType]) -> Option<Types> {
+    let [array, value] = types else { return None };
+    let (array, element) = with_element(*array, *value)?;
+    Some((vec![array, element], array))
+}
+
+fn prepended(types: &[DataType]) -> Option<Types> {
+    let [value, array] = types else { return None };
+    let (array, element) = with_element(*array, *value)?;
+    Some((vec![element, array], array))
+}
+
+fn concatenated(types: &[DataType]) -> Option<Types> {
+    let [left, right] = types else { return None };
+    let array = [left, right].into_iter().find(|side| matches!(side, DataType::Array(_)))?.family();
+    Some((vec![array, array], array))
+}
+
+fn filled(types: &[DataType]) -> Option<Types> {
+    let [value, _] = types else { return None };
+    Some((vec![value.family(), Integer.array()?], value.array()?.family()))
+}
+
+/// Goes over all values once.
+fn once(values: &[Value]) -> u64 {
+    values.iter().map(work::of_value).sum()
+}
+
+/// Goes over what the elements hold as well.
+fn elements(values: &[Value]) -> u64 {
+    let held = values.iter().map(|value| elements_units(elements_of(value))).sum::<u64>();
+    held.saturating_add(once(values))
+}
+
+/// Each element of one is compared with those of the other.
+fn pairs(values: &[Value]) -> u64 {
+    const UNITS_PER_PAIR: u64 = 6;
+    let [Value::Array(left), Value::Array(right)] = values else { return once(values) };
+    let length = |array: &Array| array.values().len() as u64;
+    let pairs = length(left).saturating_mul(length(right)).saturating_mul(UNITS_PER_PAIR);
+    let compared = |of: &Array, with: &Array| elements_units(of.values()).saturating_mul(length(with));
+    pairs.saturating_add(compared(left, right).min(compared(right, left)))
+}
+
+fn positions(array: &Array, value: &Value) -> Computed {
+    let found = (1..).zip(array.values()).filter(|(_, known)| is_same(known, value));
+    let integers = ElementType::new(Integer).expect("integers have arrays");
+    made(integers, found.map(|(number, _)| Value::Integer(number)).collect())
+}
+
+fn trim(array: &Array, count: i32) -> Computed {
+    let length = array.values().len();
+    match usize::try_from(count).ok().filter(|count| *count <= length) {
+        Some(count) => made(array.element(), array.values()[..length - count].to_vec()),
+        None => Err(SqlError::new(
+            SqlState(*b"2202E"),
+            format!("number of elements to trim must be between 0 and {length}"),
+        )),
     }
 }
 
@@ -233,7 +356,8 @@ fn is_same(left: &Value, right: &Value) -> bool {
     left.sort_compare(right).is_eq()
 }
 
-fn slice(array: &Array, lower: bool, upper: bool, bounds: &[Value]) -> Result<Value, SqlError> {
+fn sliced(values: &[Value], lower: bool, upper: bool) -> Computed {
+    let [Value::Array(array), bounds @ ..] = values else { return Err(misplaced(values)) };
     let mut bounds = bounds.iter().map(|bound| bound.as_integer().unwrap_or_default());
     let length = array.values().len();
     let first = if lower { bounds.next().unwrap_or(1).max(1) } else { 1 };
@@ -246,17 +370,18 @@ fn slice(array: &Array, lower: bool, upper: bool, bounds: &[Value]) -> Result<Va
 }
 
 /// True (false: `any` is false) as soon as an element says so; NULL where a NULL might have.
-fn quantified(value: &Value, array: &Value, comparison: Comparison, any: bool) -> Value {
-    let Value::Array(array) = array else { return Value::Null };
+fn quantified(values: &[Value], comparison: Comparison, any: bool) -> Computed {
+    let [value, array] = values else { return Err(misplaced(values)) };
+    let Value::Array(array) = array else { return Ok(Value::Null) };
     let mut unknown = false;
     for element in array.values() {
         match value.compare(element) {
-            Some(order) if comparison.holds(order) == any => return Value::Boolean(any),
+            Some(order) if comparison.holds(order) == any => return Ok(Value::Boolean(any)),
             Some(_) => {}
             None => unknown = true,
         }
     }
-    if unknown { Value::Null } else { Value::Boolean(!any) }
+    Ok(if unknown { Value::Null } else { Value::Boolean(!any) })
 }
 
 fn to_text(array: &Array, delimiter: &str, null: Option<&Value>) -> Result<Value, SqlError> {
@@ -341,82 +466,4 @@ fn assign(element: ElementType, array: &Value, subscript: &Value, value: &Value)
         *place = value.clone();
     }
     made(element, values)
-}
-
-/// The function that PostgreSQL calls; `None` where there is none.
-pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
-    use ArrayFunction as F;
-    use DataType::{Integer, Unknown};
-    const TEXT: DataType = DataType::Text(None);
-    let signature = |function, arguments: &[DataType], result: DataType| {
-        Some(Signature { function: Function::Array(function), arguments: arguments.to_vec(), result })
-    };
-    let integers = Integer.array()?;
-    let texts = TEXT.array()?;
-    // The array that an array and a value make together: that of the array's elements, or of the value.
-    let with_element = |array: DataType, value: DataType| match array {
-        DataType::Array(_) => Some(array.family()),
-        Unknown if value != Unknown => value.array().map(DataType::family),
-        _ => None,
-    };
-    match (name, arguments) {
-        ("array_length" | "array_upper", [array @ DataType::Array(_), _]) => {
-            signature(F::Length, &[*array, Integer], Integer)
-        }
-        ("array_lower", [array @ DataType::Array(_), _]) => signature(F::Lower, &[*array, Integer], Integer),
-        ("cardinality", [array @ DataType::Array(_)]) => signature(F::Cardinality, &[*array], Integer),
-        ("array_ndims", [array @ DataType::Array(_)]) => signature(F::Dimensions, &[*array], Integer),
-        ("array_dims", [array @ DataType::Array(_)]) => signature(F::Bounds, &[*array], TEXT),
-        ("array_append", [array, value]) => {
-            let array = with_element(*array, *value)?;
-            let DataType::Array(element) = array else { return None };
-            signature(F::Append(element), &[array, element.data_type()], array)
-        }
-        ("array_prepend", [value, array]) => {
-            let array = with_element(*array, *value)?;
-            let DataType::Array(element) = array else { return None };
-            signature(F::Prepend(element), &[element.data_type(), array], array)
-        }
-        ("array_cat", [left, right]) => {
-            let array = match (left, right) {
-                (DataType::Array(_), _) => left.family(),
-                (_, DataType::Array(_)) => right.family(),
-                _ => return None,
-            };
-            signature(F::Concatenate, &[array, array], array)
-        }
-        ("array_to_string", [array @ DataType::Array(_), _]) => {
-            signature(F::ToText, &[array.family(), TEXT], TEXT)
-        }
-        ("array_to_string", [array @ DataType::Array(_), _, _]) => {
-            signature(F::ToText, &[array.family(), TEXT, TEXT], TEXT)
-        }
-        ("string_to_array", [_, _]) => signature(F::OfText, &[TEXT, TEXT], texts),
-        ("string_to_array", [_, _, _]) => signature(F::OfText, &[TEXT, TEXT, TEXT], texts),
-        ("array_position", [array @ DataType::Array(element), _]) => {
-            signature(F::Position, &[array.family(), element.family().data_type()], Integer)
-        }
-        ("array_position", [array @ DataType::Array(element), _, _]) => {
-            signature(F::Position, &[array.family(), element.family().data_type(), Integer], Integer)
-        }
-        ("array_positions", [array @ DataType::Array(element), _]) => {
-            signature(F::Positions, &[array.family(), element.family().data_type()], integers)
-        }
-        ("array_remove", [array @ DataType::Array(element), _]) => {
-            signature(F::Remove, &[array.family(), element.family().data_type()], array.family())
-        }
-        ("array_replace", [array @ DataType::Array(element), _, _]) => {
-            let element = element.family().data_type();
-            signature(F::Replace, &[array.family(), element, element], array.family())
-        }
-        ("trim_array", [array @ DataType::Array(_), _]) => {
-            signature(F::Trim, &[array.family(), Integer], array.family())
-        }
-        ("array_fill", [value, _]) => {
-            let array = value.array()?.family();
-            let DataType::Array(element) = array else { return None };
-            signature(F::Fill(element), &[value.family(), integers], array)
-        }
-        _ => None,
-    }
 }

@@ -1,208 +1,312 @@
 //! Operators and functions of numbers.
 
-use crate::functions::Function;
+use crate::functions::entry::Argument::{From, OneOf, To};
+use crate::functions::entry::Gives::{As, Is};
+use crate::functions::entry::{Computed, Function, Types, code, misplaced, once, out_of_range};
 use crate::functions::number_format::to_char;
 use crate::functions::number_parse::to_number;
-use crate::functions::signature::Signature;
-use types::{DataType, Numeric, SqlError, SqlState, Value};
+use crate::work;
+use DataType::{BigInt, Double, Integer, Real, SmallInt, Unknown};
+use types::{DataType, Numeric, SqlError, SqlState, Value, absolute};
 
-/// A function of numbers that is NULL where an argument is NULL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberFunction {
-    /// `a & b`
-    And,
-    /// `a | b`
-    Or,
-    /// `a # b`
-    ExclusiveOr,
-    /// `a << count`
-    ShiftLeft,
-    /// `a >> count`
-    ShiftRight,
-    /// `~ a`
-    Not,
-    /// `sqrt(numeric)`
-    SquareRoot,
-    /// `exp(numeric)`
-    Exponential,
-    /// `ln(numeric)`
-    NaturalLogarithm,
-    /// `log(numeric)`, `log10(numeric)`, to base 10
-    DecimalLogarithm,
-    /// `log(base, numeric)`
-    Logarithm,
-    /// `power(numeric, numeric)`, `a ^ b`
-    Power,
-    /// `div(numeric, numeric)`
-    WholeQuotient,
-    /// `factorial(bigint)`
-    Factorial,
-    /// `gcd(numeric, numeric)`
-    GreatestDivisor,
-    /// `lcm(numeric, numeric)`
-    LeastMultiple,
-    /// `scale(numeric)`
-    Scale,
-    /// `min_scale(numeric)`
-    MinimalScale,
-    /// `trim_scale(numeric)`
-    TrimScale,
-    /// `width_bucket(value, low, high, count)`
-    Bucket,
-    /// `to_char(number, template)`
-    ToChar,
-    /// `to_number(text, template)`
-    ToNumber,
-}
+const NUMERIC: DataType = DataType::Numeric(None);
+const TEXT: DataType = DataType::Text(None);
 
-impl NumberFunction {
-    /// The function's value; `None` where it was bound for other types.
-    pub fn of(self, values: &[Value]) -> Option<Result<Value, SqlError>> {
-        Some(match values {
-            [Value::Integer(a)] => Ok(Value::Integer(self.of_bits(i64::from(*a), 0, 32)? as i32)),
-            [Value::BigInt(number)] if self == NumberFunction::Factorial => {
-                Numeric::factorial(*number).map(Value::Numeric)
-            }
-            [Value::BigInt(a)] => Ok(Value::BigInt(self.of_bits(*a, 0, 64)?)),
-            [Value::Integer(a), Value::Integer(b)] => {
-                Ok(Value::Integer(self.of_bits(i64::from(*a), i64::from(*b), 32)? as i32))
-            }
-            [Value::BigInt(a), Value::BigInt(b)] => Ok(Value::BigInt(self.of_bits(*a, *b, 64)?)),
-            [Value::SmallInt(a)] => Ok(Value::SmallInt(self.of_bits(i64::from(*a), 0, 32)? as i16)),
-            [Value::SmallInt(a), Value::SmallInt(b)] => {
-                Ok(Value::SmallInt(self.of_bits(i64::from(*a), i64::from(*b), 32)? as i16))
-            }
-            [Value::SmallInt(a), Value::Integer(b)] => {
-                Ok(Value::SmallInt(self.of_bits(i64::from(*a), i64::from(*b), 32)? as i16))
-            }
-            [Value::BigInt(a), Value::Integer(b)] => {
-                Ok(Value::BigInt(self.of_bits(*a, i64::from(*b), 64)?))
-            }
-            [Value::Numeric(a)] => return self.of_numeric(a),
-            [Value::Numeric(a), Value::Numeric(b)] => self.of_numerics(a, b)?.map(Value::Numeric),
+/// Whole numbers.
+const WHOLE: &[DataType] = &[SmallInt, Integer, BigInt];
+
+/// Numbers, and literals that may be some.
+const NUMBERS: &[DataType] = &[SmallInt, Integer, BigInt, NUMERIC, Real, Double, Unknown];
+
+/// PostgreSQL prefers double precision among the types that an integer can become.
+const DOUBLES: &[DataType] = &[SmallInt, Integer, BigInt, Real, Double, Unknown];
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    Function::new(&["abs", "@"], &[OneOf(&[SmallInt, Integer, BigInt, Real])], As(0), code!(
+        [number] => absolute(number),
+    )),
+    of_numeric(&["abs", "@"], code!([Value::Numeric(number)] => numeric(number.abs()))),
+    of_double(&["abs", "@"], code!([Value::Double(number)] => double(number.abs()))),
+    of_numeric(&["ceil", "ceiling"], code!([Value::Numeric(number)] => number.ceil().map(Value::Numeric))),
+    of_double(&["ceil", "ceiling"], code!([Value::Double(number)] => double(number.ceil()))),
+    of_numeric(&["floor"], code!([Value::Numeric(number)] => number.floor().map(Value::Numeric))),
+    of_double(&["floor"], code!([Value::Double(number)] => double(number.floor()))),
+    of_numeric(&["round"], code!([Value::Numeric(number)] => number.round(0).map(Value::Numeric))),
+    of_double(&["round"], code!([Value::Double(number)] => double(number.round_ties_even()))),
+    Function::new(&["round"], &[To(NUMERIC), To(Integer)], Is(NUMERIC), code!(
+        [Value::Numeric(number), Value::Integer(digits)] => number.round(*digits).map(Value::Numeric),
+    )),
+    of_numeric(&["trunc"], code!([Value::Numeric(number)] => number.trunc(0).map(Value::Numeric))),
+    of_double(&["trunc"], code!([Value::Double(number)] => double(number.trunc()))),
+    Function::new(&["trunc"], &[To(NUMERIC), To(Integer)], Is(NUMERIC), code!(
+        [Value::Numeric(number), Value::Integer(digits)] => number.trunc(*digits).map(Value::Numeric),
+    )),
+    of_numeric(&["sign"], code!([Value::Numeric(number)] => numeric(number.sign()))),
+    of_double(&["sign"], code!([Value::Double(number)] => double(sign(*number)))),
+    exact(&["sqrt"], code!([Value::Numeric(number)] => number.sqrt().map(Value::Numeric))).costs(series),
+    // IEEE 754 rounds it the same everywhere.
+    Function::new(&["sqrt", "|/"], &[To(Double)], Is(Double), code!(
+        [Value::Double(number)] => square_root(*number),
+    ))
+    .shown_as("squareroot"),
+    exact(&["exp"], code!([Value::Numeric(number)] => number.exponential().map(Value::Numeric))).costs(series),
+    exact(&["ln"], code!([Value::Numeric(number)] => number.natural_logarithm().map(Value::Numeric)))
+        .costs(series),
+    exact(&["log", "log10"], code!(
+        [Value::Numeric(number)] => number.logarithm(&Numeric::from(10)).map(Value::Numeric),
+    ))
+    .costs(series),
+    // To the base that comes first. There is no other with two arguments.
+    of_numerics(&["log"], code!(
+        [Value::Numeric(base), Value::Numeric(number)] => number.logarithm(base).map(Value::Numeric),
+    ))
+    .when(is_not_inexact)
+    .costs(series),
+    of_numerics(&["power", "pow", "^"], code!(
+        [Value::Numeric(number), Value::Numeric(power)] => number.power(power).map(Value::Numeric),
+    ))
+    .when(is_exact)
+    .costs(series),
+    of_numerics(&["div"], code!(
+        [Value::Numeric(number), Value::Numeric(divisor)] => number.whole_quotient(divisor).map(Value::Numeric),
+    ))
+    .when(is_not_inexact),
+    Function::new(&["factorial"], &[From(&[SmallInt, Integer, BigInt, Unknown], BigInt)], Is(NUMERIC), code!(
+        [Value::BigInt(number)] => Numeric::factorial(*number).map(Value::Numeric),
+    ))
+    .shown_as(OF_NUMBERS),
+    of_numerics(&["gcd"], code!(
+        [Value::Numeric(a), Value::Numeric(b)] => a.greatest_divisor(b).map(Value::Numeric),
+    ))
+    .when(is_exact)
+    .costs(divisions),
+    Function::new(&["gcd"], &[To(BigInt), To(BigInt)], Is(BigInt), code!(
+        [Value::BigInt(a), Value::BigInt(b)] => bigint(greatest_divisor(*a, *b).into()),
+    ))
+    .when(has_bigint)
+    .shown_as("greatestdivisor"),
+    Function::new(&["gcd"], &[To(Integer), To(Integer)], Is(Integer), code!(
+        [Value::Integer(a), Value::Integer(b)] => {
+            integer(greatest_divisor(i64::from(*a), i64::from(*b)).into())
+        }
+    ))
+    .shown_as("greatestdivisor"),
+    of_numerics(&["lcm"], code!(
+        [Value::Numeric(a), Value::Numeric(b)] => a.least_multiple(b).map(Value::Numeric),
+    ))
+    .when(is_exact)
+    .costs(divisions),
+    Function::new(&["lcm"], &[To(BigInt), To(BigInt)], Is(BigInt), code!(
+        [Value::BigInt(a), Value::BigInt(b)] => bigint(least_multiple(*a, *b)),
+    ))
+    .when(has_bigint)
+    .shown_as("leastmultiple"),
+    Function::new(&["lcm"], &[To(Integer), To(Integer)], Is(Integer), code!(
+        [Value::Integer(a), Value::Integer(b)] => integer(least_multiple(i64::from(*a), i64::from(*b))),
+    ))
+    .shown_as("leastmultiple"),
+    Function::new(&["scale"], &[To(NUMERIC)], Is(Integer), code!(
+        [Value::Numeric(number)] if number.is_special() => Ok(Value::Null),
+        [Value::Numeric(number)] => Ok(Value::Integer(i32::from(number.scale()))),
+    ))
+    .shown_as(OF_NUMBERS),
+    Function::new(&["min_scale"], &[To(NUMERIC)], Is(Integer), code!(
+        [Value::Numeric(number)] if number.is_special() => Ok(Value::Null),
+        [Value::Numeric(number)] => Ok(Value::Integer(i32::from(number.minimal_scale()))),
+    ))
+    .shown_as(OF_NUMBERS),
+    Function::new(&["trim_scale"], &[To(NUMERIC)], Is(NUMERIC), code!(
+        [Value::Numeric(number)] => number.round(i32::from(number.minimal_scale())).map(Value::Numeric),
+    ))
+    .shown_as(OF_NUMBERS),
+    Function::new(
+        &["width_bucket"],
+        &[To(NUMERIC), To(NUMERIC), To(NUMERIC), To(Integer)],
+        Is(Integer),
+        code!(
             [Value::Numeric(value), Value::Numeric(low), Value::Numeric(high), Value::Integer(count)] => {
                 value.bucket(low, high, *count).map(Value::Integer)
             }
+        ),
+    )
+    .when(|types| is_exact(types) && is_exact(&types[..3]))
+    .shown_as(OF_NUMBERS),
+    Function::new(
+        &["width_bucket"],
+        &[From(NUMBERS, Double), From(NUMBERS, Double), From(NUMBERS, Double), To(Integer)],
+        Is(Integer),
+        code!(
             [Value::Double(value), Value::Double(low), Value::Double(high), Value::Integer(count)] => {
                 bucket(*value, *low, *high, *count).map(Value::Integer)
             }
-            [Value::Text(text), Value::Text(template)] if self == NumberFunction::ToNumber => {
-                to_number(text, template)
-            }
-            [number, Value::Text(template)] if self == NumberFunction::ToChar => to_char(number, template),
-            _ => return None,
-        })
-    }
+        ),
+    )
+    .when(|types| !is_exact(types))
+    .shown_as(OF_NUMBERS),
+    Function::new(
+        &["to_char"],
+        &[OneOf(&[SmallInt, Integer, BigInt, NUMERIC, Real, Double]), To(TEXT)],
+        Is(TEXT),
+        code!([number, Value::Text(template)] => to_char(number, template)),
+    )
+    .shown_as(OF_NUMBERS),
+    Function::new(&["to_number"], &[To(TEXT), To(TEXT)], Is(NUMERIC), code!(
+        [Value::Text(text), Value::Text(template)] => to_number(text, template),
+    ))
+    .costs(written)
+    .shown_as(OF_NUMBERS),
+    Function::worked(&["&"], widest, |values| of_bits(values, |a, b| a & b)).shown_as(OF_NUMBERS),
+    Function::worked(&["|"], widest, |values| of_bits(values, |a, b| a | b)).shown_as(OF_NUMBERS),
+    Function::worked(&["#"], widest, |values| of_bits(values, |a, b| a ^ b)).shown_as(OF_NUMBERS),
+    shift(&["<<"], |values| shifted(values, |a, count| a << count)),
+    shift(&[">>"], |values| shifted(values, |a, count| a >> count)),
+    Function::new(&["~"], &[OneOf(WHOLE)], As(0), code!(
+        [Value::SmallInt(a)] => Ok(Value::SmallInt(!a)),
+        [Value::Integer(a)] => Ok(Value::Integer(!a)),
+        [Value::BigInt(a)] => Ok(Value::BigInt(!a)),
+    ))
+    .shown_as(OF_NUMBERS),
+];
 
-    /// A shift counts modulo the width, as PostgreSQL's does on all common machines.
-    fn of_bits(self, a: i64, b: i64, width: u32) -> Option<i64> {
-        let count = (b as u32) & (width - 1);
-        Some(match self {
-            NumberFunction::And => a & b,
-            NumberFunction::Or => a | b,
-            NumberFunction::ExclusiveOr => a ^ b,
-            NumberFunction::ShiftLeft => a << count,
-            NumberFunction::ShiftRight => a >> count,
-            NumberFunction::Not => !a,
-            _ => return None,
-        })
-    }
+/// What EXPLAIN calls most of them.
+const OF_NUMBERS: &str = "number";
 
-    fn of_numeric(self, number: &Numeric) -> Option<Result<Value, SqlError>> {
-        let value = match self {
-            NumberFunction::SquareRoot => number.sqrt(),
-            NumberFunction::Exponential => number.exponential(),
-            NumberFunction::NaturalLogarithm => number.natural_logarithm(),
-            NumberFunction::DecimalLogarithm => number.logarithm(&Numeric::from(10)),
-            NumberFunction::TrimScale => number.round(i32::from(number.minimal_scale())),
-            NumberFunction::Scale | NumberFunction::MinimalScale if number.is_special() => {
-                return Some(Ok(Value::Null));
-            }
-            NumberFunction::Scale => return Some(Ok(Value::Integer(i32::from(number.scale())))),
-            NumberFunction::MinimalScale => {
-                return Some(Ok(Value::Integer(i32::from(number.minimal_scale()))));
-            }
-            _ => return None,
-        };
-        Some(value.map(Value::Numeric))
-    }
+const fn of_numeric(names: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
+    Function::new(names, &[OneOf(&[NUMERIC])], Is(NUMERIC), code)
+}
 
-    fn of_numerics(self, a: &Numeric, b: &Numeric) -> Option<Result<Numeric, SqlError>> {
-        Some(match self {
-            NumberFunction::Logarithm => b.logarithm(a),
-            NumberFunction::Power => a.power(b),
-            NumberFunction::WholeQuotient => a.whole_quotient(b),
-            NumberFunction::GreatestDivisor => a.greatest_divisor(b),
-            NumberFunction::LeastMultiple => a.least_multiple(b),
-            _ => return None,
-        })
+const fn of_double(names: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
+    Function::new(names, &[From(DOUBLES, Double)], Is(Double), code)
+}
+
+/// A function of one number that must be exact.
+const fn exact(names: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
+    Function::new(names, &[To(NUMERIC)], Is(NUMERIC), code).when(is_exact).shown_as(OF_NUMBERS)
+}
+
+const fn of_numerics(names: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
+    Function::new(names, &[To(NUMERIC), To(NUMERIC)], Is(NUMERIC), code).shown_as(OF_NUMBERS)
+}
+
+const fn shift(names: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
+    let count = &[OneOf(WHOLE), From(&[SmallInt, Integer, Unknown], Integer)];
+    Function::new(names, count, As(0), code).shown_as(OF_NUMBERS)
+}
+
+/// None of them is a double.
+fn is_not_inexact(types: &[DataType]) -> bool {
+    !types.iter().any(|given| matches!(given, Double | Real))
+}
+
+/// One of them is exact and none is a double; whole numbers alone become doubles in PostgreSQL.
+fn is_exact(types: &[DataType]) -> bool {
+    is_not_inexact(types) && types.iter().any(|given| given.family() == NUMERIC)
+}
+
+fn has_bigint(types: &[DataType]) -> bool {
+    types.contains(&BigInt)
+}
+
+/// Two whole numbers become the wider of both; nothing says what two literals are.
+fn widest(types: &[DataType]) -> Option<Types> {
+    let [SmallInt | Integer | BigInt | Unknown, SmallInt | Integer | BigInt | Unknown] = types else {
+        return None;
+    };
+    let both = [BigInt, Integer, SmallInt].into_iter().find(|width| types.contains(width))?;
+    Some((vec![both, both], both))
+}
+
+/// Adds up a series until so many digits are certain.
+fn series(values: &[Value]) -> u64 {
+    work::of_series(values).saturating_add(once(values))
+}
+
+/// As many divisions as the shorter number has digits, each of which takes off some of the longer one.
+fn divisions(values: &[Value]) -> u64 {
+    const DIVISIONS: u64 = 16;
+    once(values).saturating_mul(DIVISIONS)
+}
+
+/// Reads a number from a text.
+fn written(values: &[Value]) -> u64 {
+    match values {
+        [Value::Text(text), ..] => work::of_written_number(text.len()),
+        _ => once(values),
     }
 }
 
-/// The function of numbers that PostgreSQL calls; `None` where there is none.
-pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
-    use DataType::{BigInt, Double, Integer, Real, SmallInt, Unknown};
-    const NUMERIC: DataType = DataType::Numeric(None);
-    let signature = |function, arguments: &[DataType], result| {
-        let function = Function::Number(function);
-        Some(Signature { function, arguments: arguments.to_vec(), result })
-    };
-    let family: Vec<DataType> = arguments.iter().map(|argument| argument.family()).collect();
-    let inexact = family.contains(&Double) || family.contains(&Real);
-    // Exact where one of them is and no other is a double; whole numbers alone become doubles in PostgreSQL.
-    let exact = family.contains(&NUMERIC) && !inexact;
-    let one = |function| if exact { signature(function, &[NUMERIC], NUMERIC) } else { None };
-    let two = |function| if exact { signature(function, &[NUMERIC, NUMERIC], NUMERIC) } else { None };
-    match (name, family.as_slice()) {
-        ("sqrt", [_]) => one(NumberFunction::SquareRoot),
-        ("exp", [_]) => one(NumberFunction::Exponential),
-        ("ln", [_]) => one(NumberFunction::NaturalLogarithm),
-        ("log" | "log10", [_]) => one(NumberFunction::DecimalLogarithm),
-        // There is no other with two arguments.
-        ("log", [_, _]) if !inexact => signature(NumberFunction::Logarithm, &[NUMERIC, NUMERIC], NUMERIC),
-        ("power" | "pow" | "^", [_, _]) => two(NumberFunction::Power),
-        ("div", [_, _]) if !inexact => signature(NumberFunction::WholeQuotient, &[NUMERIC, NUMERIC], NUMERIC),
-        ("factorial", [SmallInt | Integer | BigInt | Unknown]) => {
-            signature(NumberFunction::Factorial, &[BigInt], NUMERIC)
+fn numeric(number: Numeric) -> Computed {
+    Ok(Value::Numeric(number))
+}
+
+fn double(number: f64) -> Computed {
+    Ok(Value::Double(number))
+}
+
+fn integer(number: u128) -> Computed {
+    i32::try_from(number).map(Value::Integer).map_err(|_| out_of_range("integer"))
+}
+
+fn bigint(number: u128) -> Computed {
+    i64::try_from(number).map(Value::BigInt).map_err(|_| out_of_range("bigint"))
+}
+
+fn sign(number: f64) -> f64 {
+    match number {
+        _ if number.is_nan() => f64::NAN,
+        0.0 => 0.0,
+        _ => number.signum(),
+    }
+}
+
+fn square_root(number: f64) -> Computed {
+    if number < 0.0 {
+        let message = "cannot take square root of a negative number";
+        return Err(SqlError::new(SqlState(*b"2201F"), message));
+    }
+    double(number.sqrt())
+}
+
+fn of_bits(values: &[Value], operation: fn(i64, i64) -> i64) -> Computed {
+    match values {
+        [Value::SmallInt(a), Value::SmallInt(b)] => {
+            Ok(Value::SmallInt(operation(i64::from(*a), i64::from(*b)) as i16))
         }
-        ("gcd", [_, _]) => two(NumberFunction::GreatestDivisor),
-        ("lcm", [_, _]) => two(NumberFunction::LeastMultiple),
-        ("scale", [_]) => signature(NumberFunction::Scale, &[NUMERIC], Integer),
-        ("min_scale", [_]) => signature(NumberFunction::MinimalScale, &[NUMERIC], Integer),
-        ("trim_scale", [_]) => signature(NumberFunction::TrimScale, &[NUMERIC], NUMERIC),
-        ("width_bucket", [value, low, high, _]) if [value, low, high].contains(&&NUMERIC) && exact => {
-            signature(NumberFunction::Bucket, &[NUMERIC, NUMERIC, NUMERIC, Integer], Integer)
+        [Value::Integer(a), Value::Integer(b)] => {
+            Ok(Value::Integer(operation(i64::from(*a), i64::from(*b)) as i32))
         }
-        ("width_bucket", [value, low, high, _]) if !exact => {
-            let number = |argument: &&DataType| {
-                matches!(**argument, SmallInt | Integer | BigInt | NUMERIC | Real | Double | Unknown)
-            };
-            let all = [value, low, high].iter().all(number);
-            all.then(|| signature(NumberFunction::Bucket, &[Double, Double, Double, Integer], Integer))?
+        [Value::BigInt(a), Value::BigInt(b)] => Ok(Value::BigInt(operation(*a, *b))),
+        _ => Err(misplaced(values)),
+    }
+}
+
+/// The count is taken modulo the width, as PostgreSQL's is on all common machines.
+fn shifted(values: &[Value], operation: fn(i64, u32) -> i64) -> Computed {
+    let count = |count: i32, width: u32| count as u32 & (width - 1);
+    match values {
+        [Value::SmallInt(a), Value::Integer(b)] => {
+            Ok(Value::SmallInt(operation(i64::from(*a), count(*b, 32)) as i16))
         }
-        ("to_char", [number @ (SmallInt | Integer | BigInt | NUMERIC | Real | Double), _]) => {
-            signature(NumberFunction::ToChar, &[*number, DataType::Text(None)], DataType::Text(None))
+        [Value::Integer(a), Value::Integer(b)] => {
+            Ok(Value::Integer(operation(i64::from(*a), count(*b, 32)) as i32))
         }
-        ("to_number", [_, _]) => {
-            signature(NumberFunction::ToNumber, &[DataType::Text(None), DataType::Text(None)], NUMERIC)
-        }
-        ("&" | "|" | "#", [SmallInt | Integer | BigInt | Unknown, SmallInt | Integer | BigInt | Unknown]) => {
-            let function = match name {
-                "&" => NumberFunction::And,
-                "|" => NumberFunction::Or,
-                _ => NumberFunction::ExclusiveOr,
-            };
-            let both = whole(&family)?;
-            signature(function, &[both, both], both)
-        }
-        ("<<" | ">>", [number @ (SmallInt | Integer | BigInt), SmallInt | Integer | Unknown]) => {
-            let function = if name == "<<" { NumberFunction::ShiftLeft } else { NumberFunction::ShiftRight };
-            signature(function, &[*number, Integer], *number)
-        }
-        ("~", [number @ (SmallInt | Integer | BigInt)]) => {
-            signature(NumberFunction::Not, &[*number], *number)
-        }
-        _ => None,
+        [Value::BigInt(a), Value::Integer(b)] => Ok(Value::BigInt(operation(*a, count(*b, 64)))),
+        _ => Err(misplaced(values)),
+    }
+}
+
+fn greatest_divisor(a: i64, b: i64) -> u64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn least_multiple(a: i64, b: i64) -> u128 {
+    match greatest_divisor(a, b) {
+        0 => 0,
+        divisor => u128::from(a.unsigned_abs() / divisor) * u128::from(b.unsigned_abs()),
     }
 }
 
@@ -239,11 +343,6 @@ fn bucket(value: f64, low: f64, high: f64, count: i32) -> Result<i32, SqlError> 
         (true, false) => (low / 2.0 - value / 2.0) / (low / 2.0 - high / 2.0),
     };
     Ok(((f64::from(count) * share) as i32).min(count - 1) + 1)
-}
-
-/// The wider of two whole numbers; `None` where nothing says what they are.
-fn whole(family: &[DataType]) -> Option<DataType> {
-    [DataType::BigInt, DataType::Integer, DataType::SmallInt].into_iter().find(|width| family.contains(width))
 }
 
 /// What stands in for a function of doubles whose last digits differ between machines.

@@ -1,10 +1,12 @@
 //! Functions of regular expressions.
 
-use crate::functions::Function;
+use crate::functions::entry::Argument::{From, To};
+use crate::functions::entry::Gives::{ArrayOf, Is};
+use crate::functions::entry::{Argument, Computed, Function, Gives, code, free};
 use crate::functions::length::check_length;
 use crate::functions::regular_syntax::{Options, invalid, of_similar, translate};
-use crate::functions::signature::Signature;
 use crate::work;
+use DataType::{Boolean, Integer};
 use regex::{Regex, RegexBuilder};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -24,37 +26,176 @@ const SEARCHED_BYTES_MAX: usize = 1 << 27;
 /// Expressions that a thread keeps compiled.
 const RECENT_MAX: usize = 16;
 
-/// A function of regular expressions that is NULL where an argument is NULL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegularFunction {
-    /// `text ~ pattern`
-    Matches,
-    /// `text ~* pattern`
-    MatchesAnyCase,
-    /// `text !~ pattern`
-    Differs,
-    /// `text !~* pattern`
-    DiffersAnyCase,
-    /// `text SIMILAR TO pattern`, with its escape behind
-    Similar,
-    /// `regexp_like(text, pattern [, flags])`
-    Like,
-    /// `regexp_replace(text, pattern, replacement [, flags])`
-    Replace,
-    /// `regexp_replace(text, pattern, replacement, start [, number [, flags]])`
-    ReplaceNumbered,
-    /// `regexp_match(text, pattern [, flags])`
-    Match,
-    /// `regexp_split_to_array(text, pattern [, flags])`
-    Split,
-    /// `regexp_count(text, pattern [, start [, flags]])`
-    Count,
-    /// `regexp_instr(text, pattern [, start [, number [, end [, flags [, subexpression]]]]])`
-    Position,
-    /// `regexp_substr(text, pattern [, start [, number [, flags [, subexpression]]]])`
-    Part,
-    /// `substring(text from pattern)`
-    Substring,
+const TEXT: DataType = DataType::Text(None);
+
+/// Texts, and literals that may be some.
+const TEXTS: &[DataType] = &[TEXT, DataType::Char(None), DataType::Unknown];
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    regular(
+        &["~"],
+        &[From(TEXTS, TEXT), To(TEXT)],
+        Is(Boolean),
+        code!(
+            [Value::Text(text), Value::Text(pattern)] => Ok(Value::Boolean(is_in(text, pattern, false)?)),
+        ),
+    ),
+    regular(
+        &["~*"],
+        &[From(TEXTS, TEXT), To(TEXT)],
+        Is(Boolean),
+        code!(
+            [Value::Text(text), Value::Text(pattern)] => Ok(Value::Boolean(is_in(text, pattern, true)?)),
+        ),
+    ),
+    regular(
+        &["!~"],
+        &[From(TEXTS, TEXT), To(TEXT)],
+        Is(Boolean),
+        code!(
+            [Value::Text(text), Value::Text(pattern)] => Ok(Value::Boolean(!is_in(text, pattern, false)?)),
+        ),
+    ),
+    regular(
+        &["!~*"],
+        &[From(TEXTS, TEXT), To(TEXT)],
+        Is(Boolean),
+        code!(
+            [Value::Text(text), Value::Text(pattern)] => Ok(Value::Boolean(!is_in(text, pattern, true)?)),
+        ),
+    ),
+    // With its escape behind.
+    regular(
+        &["SIMILAR TO"],
+        &[To(TEXT), To(TEXT), To(TEXT)],
+        Is(Boolean),
+        code!(
+            [Value::Text(text), Value::Text(pattern), rest @ ..] => {
+                let escape = match rest {
+                    [Value::Text(escape)] => escape,
+                    _ => "\\",
+                };
+                let regex = compiled(&of_similar(pattern, escape)?, Options::default())?;
+                Ok(Value::Boolean(regex.is_in(text)?))
+            }
+        ),
+    )
+    .optional(1),
+    // Text, pattern, flags.
+    regular(
+        &["regexp_like"],
+        &[To(TEXT), To(TEXT), To(TEXT)],
+        Is(Boolean),
+        code!(
+            [Value::Text(text), Value::Text(pattern), rest @ ..] => {
+                let options = flags(rest, 0, "regexp_like()")?;
+                Ok(Value::Boolean(compiled(pattern, options)?.is_in(text)?))
+            }
+        ),
+    )
+    .optional(1),
+    // Text, pattern, flags.
+    regular(
+        &["regexp_match"],
+        &[To(TEXT), To(TEXT), To(TEXT)],
+        ArrayOf(TEXT),
+        code!(
+            [Value::Text(text), Value::Text(pattern), rest @ ..] => {
+                matched(text, &*compiled(pattern, flags(rest, 0, "regexp_match()")?)?)
+            }
+        ),
+    )
+    .optional(1),
+    // Text, pattern, flags.
+    regular(
+        &["regexp_split_to_array"],
+        &[To(TEXT), To(TEXT), To(TEXT)],
+        ArrayOf(TEXT),
+        code!(
+            [Value::Text(text), Value::Text(pattern), rest @ ..] => {
+                split(text, &*compiled(pattern, flags(rest, 0, "regexp_split_to_array()")?)?)
+            }
+        ),
+    )
+    .optional(1),
+    // Text, pattern, start, flags.
+    regular(
+        &["regexp_count"],
+        &[To(TEXT), To(TEXT), To(Integer), To(TEXT)],
+        Is(Integer),
+        code!(
+            [Value::Text(text), Value::Text(pattern), rest @ ..] => counted(text, pattern, rest),
+        ),
+    )
+    .optional(2),
+    // Text, pattern, start, number, end, flags, subexpression.
+    regular(
+        &["regexp_instr"],
+        &[To(TEXT), To(TEXT), To(Integer), To(Integer), To(Integer), To(TEXT), To(Integer)],
+        Is(Integer),
+        code!([Value::Text(text), Value::Text(pattern), rest @ ..] => numbered(text, pattern, rest, true)),
+    )
+    .optional(5),
+    // Text, pattern, start, number, flags, subexpression.
+    regular(
+        &["regexp_substr"],
+        &[To(TEXT), To(TEXT), To(Integer), To(Integer), To(TEXT), To(Integer)],
+        Is(TEXT),
+        code!([Value::Text(text), Value::Text(pattern), rest @ ..] => numbered(text, pattern, rest, false)),
+    )
+    .optional(4),
+    // Text, pattern, replacement, flags.
+    regular(
+        &["regexp_replace"],
+        &[To(TEXT), To(TEXT), To(TEXT), From(TEXTS, TEXT)],
+        Is(TEXT),
+        code!(
+            [Value::Text(text), Value::Text(pattern), Value::Text(replacement), rest @ ..] => {
+                let options = flags(rest, 0, "")?;
+                let which = if options.global { 0 } else { 1 };
+                let regex = compiled(pattern, Options { global: false, ..options })?;
+                replace(text, &regex, replacement, 0, which)
+            }
+        ),
+    )
+    .optional(1),
+    // Text, pattern, replacement, start, number, flags.
+    regular(
+        &["regexp_replace"],
+        &[To(TEXT), To(TEXT), To(TEXT), To(Integer), To(Integer), To(TEXT)],
+        Is(TEXT),
+        code!([Value::Text(text), Value::Text(pattern), Value::Text(replacement), rest @ ..] => {
+            replace_numbered(text, pattern, replacement, rest)
+        }),
+    )
+    .optional(2),
+    // `substring(text from pattern)`
+    regular(
+        &["substring"],
+        &[From(TEXTS, TEXT), From(TEXTS, TEXT)],
+        Is(TEXT),
+        code!(
+            [Value::Text(text), Value::Text(pattern)] => {
+                let regex = compiled(pattern, Options::default())?;
+                let mut value = Value::Null;
+                visit(&regex, text, 0, |found| {
+                    value = first_part(&regex, text, &found);
+                    Ok(false)
+                })?;
+                Ok(value)
+            }
+        ),
+    ),
+];
+
+/// Expressions count for themselves what compiling them and looking for them costs.
+const fn regular(
+    names: &'static [&'static str],
+    takes: &'static [Argument],
+    gives: Gives,
+    code: fn(&[Value]) -> Computed,
+) -> Function {
+    Function::new(names, takes, gives, code).costs(free).shown_as("regular")
 }
 
 /// An expression that is ready to be looked for.
@@ -213,129 +354,77 @@ fn byte_of(text: &str, position: i32) -> usize {
     }
 }
 
-impl RegularFunction {
-    /// The function's value; `None` where it was bound for other types.
-    pub fn of(self, values: &[Value]) -> Option<Result<Value, SqlError>> {
-        let [Value::Text(text), Value::Text(pattern), rest @ ..] = values else { return None };
-        Some(self.value(text, pattern, rest))
-    }
+fn is_in(text: &str, pattern: &str, ignore_case: bool) -> Result<bool, SqlError> {
+    compiled(pattern, Options { ignore_case, ..Options::default() })?.is_in(text)
+}
 
-    fn value(self, text: &str, pattern: &str, rest: &[Value]) -> Result<Value, SqlError> {
-        use RegularFunction as F;
-        let any_case = matches!(self, F::MatchesAnyCase | F::DiffersAnyCase);
-        match self {
-            F::Matches | F::MatchesAnyCase | F::Differs | F::DiffersAnyCase => {
-                let options = Options { ignore_case: any_case, ..Options::default() };
-                let found = compiled(pattern, options)?.is_in(text)?;
-                Ok(Value::Boolean(found != matches!(self, F::Differs | F::DiffersAnyCase)))
-            }
-            F::Similar => {
-                let escape = match rest {
-                    [Value::Text(escape)] => escape,
-                    _ => "\\",
-                };
-                let regex = compiled(&of_similar(pattern, escape)?, Options::default())?;
-                Ok(Value::Boolean(regex.is_in(text)?))
-            }
-            F::Like => {
-                let options = flags(rest, 0, "regexp_like()")?;
-                Ok(Value::Boolean(compiled(pattern, options)?.is_in(text)?))
-            }
-            F::Substring => {
-                let regex = compiled(pattern, Options::default())?;
-                let mut value = Value::Null;
-                visit(&regex, text, 0, |found| {
-                    value = first_part(&regex, text, &found);
-                    Ok(false)
-                })?;
-                Ok(value)
-            }
-            F::Match => {
-                let regex = compiled(pattern, flags(rest, 0, "regexp_match()")?)?;
-                let mut value = Ok(Value::Null);
-                visit(&regex, text, 0, |found| {
-                    let skipped = usize::from(found.len() > 1);
-                    let part = |part: Option<Range<usize>>| {
-                        part.map_or(Value::Null, |range| Value::text(&text[range]))
-                    };
-                    value = texts(found.into_iter().skip(skipped).map(part).collect());
-                    Ok(false)
-                })?;
-                value
-            }
-            F::Split => {
-                let regex = compiled(pattern, flags(rest, 0, "regexp_split_to_array()")?)?;
-                split(text, &regex)
-            }
-            F::Count => {
-                let start = number(rest, 0, "start", 1, 1)?;
-                let regex = compiled(pattern, flags(rest, 1, "regexp_count()")?)?;
-                let mut count = 0;
-                visit(&regex, text, byte_of(text, start), |_| {
-                    count += 1;
-                    Ok(true)
-                })?;
-                Ok(Value::Integer(count))
-            }
-            F::Replace => {
-                let [Value::Text(replacement), rest @ ..] = rest else {
-                    return Err(crate::broken("a replacement of another type"));
-                };
-                let options = flags(rest, 0, "")?;
-                let which = if options.global { 0 } else { 1 };
-                let regex = compiled(pattern, Options { global: false, ..options })?;
-                replace(text, &regex, replacement, 0, which)
-            }
-            F::ReplaceNumbered => {
-                let [Value::Text(replacement), rest @ ..] = rest else {
-                    return Err(crate::broken("a replacement of another type"));
-                };
-                let options = flags(rest, 2, "")?;
-                let start = byte_of(text, number(rest, 0, "start", 1, 1)?);
-                let which = match rest.get(1) {
-                    Some(_) => number(rest, 1, "n", 0, 1)?,
-                    None if options.global => 0,
-                    None => 1,
-                };
-                let regex = compiled(pattern, Options { global: false, ..options })?;
-                replace(text, &regex, replacement, start, which)
-            }
-            F::Position | F::Part => self.numbered(text, pattern, rest),
-        }
-    }
+/// The parts in parentheses of the first match, or all of it where there are none.
+fn matched(text: &str, regex: &Compiled) -> Computed {
+    let mut value = Ok(Value::Null);
+    visit(regex, text, 0, |found| {
+        let skipped = usize::from(found.len() > 1);
+        let part = |part: Option<Range<usize>>| part.map_or(Value::Null, |range| Value::text(&text[range]));
+        value = texts(found.into_iter().skip(skipped).map(part).collect());
+        Ok(false)
+    })?;
+    value
+}
 
-    /// `regexp_instr` and `regexp_substr`: a part of the match of a number.
-    fn numbered(self, text: &str, pattern: &str, rest: &[Value]) -> Result<Value, SqlError> {
-        let position = self == RegularFunction::Position;
-        let start = number(rest, 0, "start", 1, 1)?;
-        let which = number(rest, 1, "n", 1, 1)?;
-        let end = if position { number(rest, 2, "endoption", 0, 0)? } else { 0 };
-        if end > 1 {
-            return Err(invalid_parameter("endoption", end));
-        }
-        let behind = 2 + usize::from(position);
-        let name = if position { "regexp_instr()" } else { "regexp_substr()" };
-        let options = flags(rest, behind, name)?;
-        let part = number(rest, behind + 1, "subexpr", 0, 0)?;
-        let regex = compiled(pattern, options)?;
-        let (mut seen, mut range) = (0, None);
-        visit(&regex, text, byte_of(text, start), |found| {
-            seen += 1;
-            if seen == which {
-                range = found.get(part as usize).cloned().flatten();
-            }
-            Ok(seen < which)
-        })?;
-        Ok(match (range, position) {
-            (None, true) => Value::Integer(0),
-            (None, false) => Value::Null,
-            (Some(range), false) => Value::text(&text[range]),
-            (Some(range), true) => {
-                let at = if end == 1 { range.end } else { range.start };
-                Value::Integer(text[..at].chars().count() as i32 + 1)
-            }
-        })
+/// How often it is found, from a start on.
+fn counted(text: &str, pattern: &str, rest: &[Value]) -> Computed {
+    let start = number(rest, 0, "start", 1, 1)?;
+    let regex = compiled(pattern, flags(rest, 1, "regexp_count()")?)?;
+    let mut count = 0;
+    visit(&regex, text, byte_of(text, start), |_| {
+        count += 1;
+        Ok(true)
+    })?;
+    Ok(Value::Integer(count))
+}
+
+/// `regexp_replace` from a start on, of the match of a number.
+fn replace_numbered(text: &str, pattern: &str, replacement: &str, rest: &[Value]) -> Computed {
+    let options = flags(rest, 2, "")?;
+    let start = byte_of(text, number(rest, 0, "start", 1, 1)?);
+    let which = match rest.get(1) {
+        Some(_) => number(rest, 1, "n", 0, 1)?,
+        None if options.global => 0,
+        None => 1,
+    };
+    let regex = compiled(pattern, Options { global: false, ..options })?;
+    replace(text, &regex, replacement, start, which)
+}
+
+/// `regexp_instr` and `regexp_substr`: a part of the match of a number.
+fn numbered(text: &str, pattern: &str, rest: &[Value], position: bool) -> Computed {
+    let start = number(rest, 0, "start", 1, 1)?;
+    let which = number(rest, 1, "n", 1, 1)?;
+    let end = if position { number(rest, 2, "endoption", 0, 0)? } else { 0 };
+    if end > 1 {
+        return Err(invalid_parameter("endoption", end));
     }
+    let behind = 2 + usize::from(position);
+    let name = if position { "regexp_instr()" } else { "regexp_substr()" };
+    let options = flags(rest, behind, name)?;
+    let part = number(rest, behind + 1, "subexpr", 0, 0)?;
+    let regex = compiled(pattern, options)?;
+    let (mut seen, mut range) = (0, None);
+    visit(&regex, text, byte_of(text, start), |found| {
+        seen += 1;
+        if seen == which {
+            range = found.get(part as usize).cloned().flatten();
+        }
+        Ok(seen < which)
+    })?;
+    Ok(match (range, position) {
+        (None, true) => Value::Integer(0),
+        (None, false) => Value::Null,
+        (Some(range), false) => Value::text(&text[range]),
+        (Some(range), true) => {
+            let at = if end == 1 { range.end } else { range.start };
+            Value::Integer(text[..at].chars().count() as i32 + 1)
+        }
+    })
 }
 
 fn split(text: &str, regex: &Compiled) -> Result<Value, SqlError> {
@@ -401,47 +490,4 @@ fn replace(
     out.push_str(&text[behind..]);
     check_length(out.len())?;
     Ok(Value::text(out))
-}
-
-/// The function that PostgreSQL calls; `None` where there is none.
-pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
-    use DataType::{Boolean, Integer, Unknown};
-    use RegularFunction as F;
-    const TEXT: DataType = DataType::Text(None);
-    let array = TEXT.array()?;
-    let signature = |function, types: &[DataType], result| {
-        let arguments = types.get(..arguments.len())?.to_vec();
-        let enough = arguments.len() >= 2;
-        enough.then_some(Signature { function: Function::Regular(function), arguments, result })
-    };
-    let is_text = |index: usize| {
-        arguments
-            .get(index)
-            .is_some_and(|given| matches!(given, DataType::Text(_) | DataType::Char(_) | Unknown))
-    };
-    match name {
-        "~" if is_text(0) => signature(F::Matches, &[TEXT, TEXT], Boolean),
-        "~*" if is_text(0) => signature(F::MatchesAnyCase, &[TEXT, TEXT], Boolean),
-        "!~" if is_text(0) => signature(F::Differs, &[TEXT, TEXT], Boolean),
-        "!~*" if is_text(0) => signature(F::DiffersAnyCase, &[TEXT, TEXT], Boolean),
-        "regexp_like" => signature(F::Like, &[TEXT, TEXT, TEXT], Boolean),
-        "regexp_match" => signature(F::Match, &[TEXT, TEXT, TEXT], array),
-        "regexp_split_to_array" => signature(F::Split, &[TEXT, TEXT, TEXT], array),
-        "regexp_count" => signature(F::Count, &[TEXT, TEXT, Integer, TEXT], Integer),
-        "regexp_instr" => {
-            signature(F::Position, &[TEXT, TEXT, Integer, Integer, Integer, TEXT, Integer], Integer)
-        }
-        "regexp_substr" => signature(F::Part, &[TEXT, TEXT, Integer, Integer, TEXT, Integer], TEXT),
-        "regexp_replace" if arguments.len() == 3 || (arguments.len() == 4 && is_text(3)) => {
-            signature(F::Replace, &[TEXT; 4], TEXT)
-        }
-        "regexp_replace" if arguments.len() > 3 => {
-            signature(F::ReplaceNumbered, &[TEXT, TEXT, TEXT, Integer, Integer, TEXT], TEXT)
-        }
-        "SIMILAR TO" => signature(F::Similar, &[TEXT, TEXT, TEXT], Boolean),
-        "substring" if arguments.len() == 2 && is_text(0) && is_text(1) => {
-            signature(F::Substring, &[TEXT, TEXT], TEXT)
-        }
-        _ => None,
-    }
 }

@@ -1,192 +1,214 @@
 //! Functions of dates, times and intervals.
 
-use crate::functions::signature::Signature;
+use crate::functions::entry::Argument::{From, OneOf, Pairs, To};
+use crate::functions::entry::Gives::{As, Is};
+use crate::functions::entry::{Function, code, misplaced};
+use crate::functions::of_text;
 use crate::functions::to_char::to_char;
-use crate::functions::{Function, of_text};
+use DataType::{Boolean, Date, Double, Integer, Interval, Time, Timestamp, TimestampTz, Unknown};
 use types::datetime::{
     age, extract, is_finite_date, is_finite_timestamp, justify_days, justify_hours, justify_interval,
     make_date, make_interval, make_time, make_timestamp, timestamp_of_date, timestamp_of_epoch, truncate,
 };
 use types::{DataType, SqlError, Value};
 
-/// A function of dates, times and intervals that is NULL where an argument is NULL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeFunction {
-    /// `date_part(field, value)`, as a double
-    DatePart,
-    /// `extract(field from value)`, exact
-    Extract,
-    /// `date_trunc(field, value)`
-    DateTrunc,
-    /// `age(timestamp, timestamp)`
-    Age,
-    /// `justify_hours(interval)`
-    JustifyHours,
-    /// `justify_days(interval)`
-    JustifyDays,
-    /// `justify_interval(interval)`
-    JustifyInterval,
-    /// `make_date(year, month, day)`
-    MakeDate,
-    /// `make_time(hour, minute, second)`
-    MakeTime,
-    /// `make_timestamp(year, month, day, hour, minute, second)`
-    MakeTimestamp,
-    /// `make_timestamptz(year, month, day, hour, minute, second)`, in UTC
-    MakeTimestampTz,
-    /// `make_interval(years, months, weeks, days, hours, minutes, seconds)`
-    MakeInterval,
-    /// `to_timestamp(seconds since 1970)`
-    OfEpoch,
-    /// `to_char(value, template)`
-    ToChar,
-    /// `to_date(text, template)`
-    ToDate,
-    /// `to_timestamp(text, template)`
-    ToTimestamp,
-    /// `isfinite(value)`
-    IsFinite,
-}
+const TEXT: DataType = DataType::Text(None);
 
-impl TimeFunction {
-    /// The function's value; `None` where it was bound for other types.
-    pub fn of(self, values: &[Value]) -> Option<Result<Value, SqlError>> {
-        Some(match (self, values) {
-            (TimeFunction::DatePart, [Value::Text(field), value]) => {
-                let number = extract(field, value);
-                number.and_then(|number| match number {
-                    Some(number) => number.to_f64().map(Value::Double),
-                    None => Ok(Value::Null),
-                })
-            }
-            (TimeFunction::Extract, [Value::Text(field), value]) => {
-                extract(field, value).map(|number| number.map_or(Value::Null, Value::Numeric))
-            }
-            (TimeFunction::DateTrunc, [Value::Text(field), value]) => truncate(field, value),
-            (TimeFunction::Age, [Value::Timestamp(at), Value::Timestamp(since)])
-            | (TimeFunction::Age, [Value::TimestampTz(at), Value::TimestampTz(since)]) => {
-                age(*at, *since).map(Value::Interval)
-            }
-            (TimeFunction::JustifyHours, [Value::Interval(interval)]) => {
-                justify_hours(*interval).map(Value::Interval)
-            }
-            (TimeFunction::JustifyDays, [Value::Interval(interval)]) => {
-                justify_days(*interval).map(Value::Interval)
-            }
-            (TimeFunction::JustifyInterval, [Value::Interval(interval)]) => {
-                justify_interval(*interval).map(Value::Interval)
-            }
-            (TimeFunction::MakeDate, [Value::Integer(year), Value::Integer(month), Value::Integer(day)]) => {
+/// What a part is taken of.
+const DATE_PARTS: &[(DataType, DataType)] = &[
+    (Timestamp, Timestamp),
+    (TimestampTz, TimestampTz),
+    (Time, Time),
+    (Interval, Interval),
+    (Date, Timestamp),
+];
+
+/// As PostgreSQL prefers it, a date is an instant and a time is an interval.
+const ZONED: &[(DataType, DataType)] = &[
+    (Timestamp, Timestamp),
+    (TimestampTz, TimestampTz),
+    (Interval, Interval),
+    (Date, TimestampTz),
+    (Time, Interval),
+];
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    // As a double, where extract is exact.
+    Function::new(
+        &["date_part"],
+        &[To(TEXT), Pairs(DATE_PARTS)],
+        Is(Double),
+        code!(
+            [Value::Text(field), value] => match extract(field, value)? {
+                Some(number) => number.to_f64().map(Value::Double),
+                None => Ok(Value::Null),
+            },
+        ),
+    ),
+    Function::new(
+        &["extract"],
+        &[To(TEXT), OneOf(&[Date, Timestamp, TimestampTz, Time, Interval])],
+        Is(DataType::Numeric(None)),
+        code!([Value::Text(field), value] => {
+            extract(field, value).map(|number| number.map_or(Value::Null, Value::Numeric))
+        }),
+    ),
+    Function::new(
+        &["date_trunc"],
+        &[To(TEXT), Pairs(ZONED)],
+        As(1),
+        code!(
+            [Value::Text(field), value] => truncate(field, value),
+        ),
+    ),
+    Function::new(
+        &["age"],
+        &[From(&[Timestamp, Unknown], Timestamp), From(&[Timestamp, Unknown], Timestamp)],
+        Is(Interval),
+        code!([Value::Timestamp(at), Value::Timestamp(since)] => age(*at, *since).map(Value::Interval)),
+    )
+    .when(|types| types.contains(&Timestamp)),
+    Function::new(
+        &["age"],
+        &[To(TimestampTz), To(TimestampTz)],
+        Is(Interval),
+        code!(
+            [Value::TimestampTz(at), Value::TimestampTz(since)] => age(*at, *since).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["justify_hours"],
+        &[To(Interval)],
+        Is(Interval),
+        code!(
+            [Value::Interval(interval)] => justify_hours(*interval).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["justify_days"],
+        &[To(Interval)],
+        Is(Interval),
+        code!(
+            [Value::Interval(interval)] => justify_days(*interval).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["justify_interval"],
+        &[To(Interval)],
+        Is(Interval),
+        code!(
+            [Value::Interval(interval)] => justify_interval(*interval).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["make_date"],
+        &[To(Integer), To(Integer), To(Integer)],
+        Is(Date),
+        code!(
+            [Value::Integer(year), Value::Integer(month), Value::Integer(day)] => {
                 make_date(*year, *month, *day).map(Value::Date)
             }
-            (
-                TimeFunction::MakeTime,
-                [Value::Integer(hour), Value::Integer(minute), Value::Double(second)],
-            ) => make_time(*hour, *minute, *second).map(Value::Time),
-            (TimeFunction::MakeTimestamp, values) => {
-                let (whole, second) = parts::<5>(values)?;
-                let [year, month, day, hour, minute] = whole;
-                make_timestamp(year, month, day, hour, minute, second).map(Value::Timestamp)
+        ),
+    ),
+    Function::new(
+        &["make_time"],
+        &[To(Integer), To(Integer), To(Double)],
+        Is(Time),
+        code!(
+            [Value::Integer(hour), Value::Integer(minute), Value::Double(second)] => {
+                make_time(*hour, *minute, *second).map(Value::Time)
             }
-            (TimeFunction::MakeTimestampTz, values) => {
-                let (whole, second) = parts::<5>(values)?;
-                let [year, month, day, hour, minute] = whole;
-                make_timestamp(year, month, day, hour, minute, second).map(Value::TimestampTz)
+        ),
+    ),
+    Function::new(
+        &["make_timestamp"],
+        &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
+        Is(Timestamp),
+        |values| instant(values).map(Value::Timestamp),
+    ),
+    // In UTC.
+    Function::new(
+        &["make_timestamptz"],
+        &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
+        Is(TimestampTz),
+        |values| instant(values).map(Value::TimestampTz),
+    ),
+    // Years, months, weeks, days, hours, minutes and seconds.
+    Function::new(
+        &["make_interval"],
+        &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
+        Is(Interval),
+        |values| {
+            let (whole, seconds) = parts::<6>(values)?;
+            make_interval(whole, seconds).map(Value::Interval)
+        },
+    ),
+    // Of the seconds since 1970.
+    Function::new(
+        &["to_timestamp"],
+        &[To(Double)],
+        Is(TimestampTz),
+        code!(
+            [Value::Double(seconds)] => timestamp_of_epoch(*seconds).map(Value::TimestampTz),
+        ),
+    )
+    .shown_as("ofepoch"),
+    Function::new(
+        &["to_timestamp"],
+        &[To(TEXT), To(TEXT)],
+        Is(TimestampTz),
+        code!(
+            [Value::Text(text), Value::Text(template)] => {
+                let (date, time) = of_text::read(text, template)?;
+                Ok(Value::TimestampTz(timestamp_of_date(date)? + time))
             }
-            (TimeFunction::MakeInterval, values) => {
-                let (whole, seconds) = parts::<6>(values)?;
-                make_interval(whole, seconds).map(Value::Interval)
-            }
-            (TimeFunction::OfEpoch, [Value::Double(seconds)]) => {
-                timestamp_of_epoch(*seconds).map(Value::TimestampTz)
-            }
-            (TimeFunction::ToChar, [value, Value::Text(template)]) => return to_char(value, template),
-            (TimeFunction::ToDate, [Value::Text(text), Value::Text(template)]) => {
+        ),
+    ),
+    Function::new(
+        &["to_date"],
+        &[To(TEXT), To(TEXT)],
+        Is(Date),
+        code!(
+            [Value::Text(text), Value::Text(template)] => {
                 of_text::read(text, template).map(|(date, _)| Value::Date(date))
             }
-            (TimeFunction::ToTimestamp, [Value::Text(text), Value::Text(template)]) => {
-                of_text::read(text, template)
-                    .and_then(|(date, time)| Ok(Value::TimestampTz(timestamp_of_date(date)? + time)))
-            }
-            (TimeFunction::IsFinite, [value]) => Ok(Value::Boolean(match value {
-                Value::Date(date) => is_finite_date(*date),
-                Value::Timestamp(at) | Value::TimestampTz(at) => is_finite_timestamp(*at),
-                _ => true,
-            })),
-            _ => return None,
-        })
-    }
+        ),
+    ),
+    Function::new(
+        &["to_char"],
+        &[Pairs(ZONED), To(TEXT)],
+        Is(TEXT),
+        code!(
+            [value, Value::Text(template)] => to_char(value, template),
+        ),
+    ),
+    Function::new(
+        &["isfinite"],
+        &[OneOf(&[Date, Timestamp, TimestampTz, Interval])],
+        Is(Boolean),
+        code!(
+            [Value::Date(date)] => Ok(Value::Boolean(is_finite_date(*date))),
+            [Value::Timestamp(at) | Value::TimestampTz(at)] => Ok(Value::Boolean(is_finite_timestamp(*at))),
+            [_] => Ok(Value::Boolean(true)),
+        ),
+    ),
+];
+
+fn instant(values: &[Value]) -> Result<i64, SqlError> {
+    let ([year, month, day, hour, minute], second) = parts::<5>(values)?;
+    make_timestamp(year, month, day, hour, minute, second)
 }
 
 /// Whole numbers, and seconds behind them.
-fn parts<const COUNT: usize>(values: &[Value]) -> Option<([i32; COUNT], f64)> {
-    let (Value::Double(seconds), whole) = values.split_last()? else { return None };
+fn parts<const COUNT: usize>(values: &[Value]) -> Result<([i32; COUNT], f64), SqlError> {
+    let Some((Value::Double(seconds), whole)) = values.split_last() else { return Err(misplaced(values)) };
     if whole.len() != COUNT {
-        return None;
+        return Err(misplaced(values));
     }
     let mut numbers = [0; COUNT];
     for (number, value) in numbers.iter_mut().zip(whole) {
-        let Value::Integer(value) = value else { return None };
+        let Value::Integer(value) = value else { return Err(misplaced(values)) };
         *number = *value;
     }
-    Some((numbers, *seconds))
-}
-
-/// The function that PostgreSQL calls; `None` where there is none.
-pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
-    use DataType::{Date, Double, Integer, Interval, Time, Timestamp, TimestampTz};
-    const TEXT: DataType = DataType::Text(None);
-    let signature = |function, arguments: &[DataType], result| {
-        Some(Signature { function: Function::Time(function), arguments: arguments.to_vec(), result })
-    };
-    match (name, arguments) {
-        ("date_part", [_, value @ (Timestamp | TimestampTz | Time | Interval)]) => {
-            signature(TimeFunction::DatePart, &[TEXT, *value], Double)
-        }
-        ("date_part", [_, Date]) => signature(TimeFunction::DatePart, &[TEXT, Timestamp], Double),
-        ("extract", [_, value @ (Date | Timestamp | TimestampTz | Time | Interval)]) => {
-            signature(TimeFunction::Extract, &[TEXT, *value], DataType::Numeric(None))
-        }
-        ("date_trunc", [_, value @ (Timestamp | TimestampTz | Interval)]) => {
-            signature(TimeFunction::DateTrunc, &[TEXT, *value], *value)
-        }
-        ("date_trunc", [_, Date]) => signature(TimeFunction::DateTrunc, &[TEXT, TimestampTz], TimestampTz),
-        ("date_trunc", [_, Time]) => signature(TimeFunction::DateTrunc, &[TEXT, Interval], Interval),
-        ("age", [Timestamp, Timestamp | DataType::Unknown] | [DataType::Unknown, Timestamp]) => {
-            signature(TimeFunction::Age, &[Timestamp, Timestamp], Interval)
-        }
-        ("age", [_, _]) => signature(TimeFunction::Age, &[TimestampTz, TimestampTz], Interval),
-        ("justify_hours", [_]) => signature(TimeFunction::JustifyHours, &[Interval], Interval),
-        ("justify_days", [_]) => signature(TimeFunction::JustifyDays, &[Interval], Interval),
-        ("justify_interval", [_]) => signature(TimeFunction::JustifyInterval, &[Interval], Interval),
-        ("make_date", [_, _, _]) => signature(TimeFunction::MakeDate, &[Integer; 3], Date),
-        ("make_time", [_, _, _]) => signature(TimeFunction::MakeTime, &[Integer, Integer, Double], Time),
-        ("make_timestamp", [_, _, _, _, _, _]) => signature(
-            TimeFunction::MakeTimestamp,
-            &[Integer, Integer, Integer, Integer, Integer, Double],
-            Timestamp,
-        ),
-        ("make_timestamptz", [_, _, _, _, _, _]) => signature(
-            TimeFunction::MakeTimestampTz,
-            &[Integer, Integer, Integer, Integer, Integer, Double],
-            TimestampTz,
-        ),
-        ("make_interval", [_, _, _, _, _, _, _]) => signature(
-            TimeFunction::MakeInterval,
-            &[Integer, Integer, Integer, Integer, Integer, Integer, Double],
-            Interval,
-        ),
-        ("to_timestamp", [_]) => signature(TimeFunction::OfEpoch, &[Double], TimestampTz),
-        ("to_char", [value @ (Timestamp | TimestampTz | Interval), _]) => {
-            signature(TimeFunction::ToChar, &[*value, TEXT], TEXT)
-        }
-        ("to_char", [Date, _]) => signature(TimeFunction::ToChar, &[TimestampTz, TEXT], TEXT),
-        ("to_char", [Time, _]) => signature(TimeFunction::ToChar, &[Interval, TEXT], TEXT),
-        ("to_date", [_, _]) => signature(TimeFunction::ToDate, &[TEXT, TEXT], Date),
-        ("to_timestamp", [_, _]) => signature(TimeFunction::ToTimestamp, &[TEXT, TEXT], TimestampTz),
-        ("isfinite", [value @ (Date | Timestamp | TimestampTz | Interval)]) => {
-            signature(TimeFunction::IsFinite, &[*value], DataType::Boolean)
-        }
-        _ => None,
-    }
+    Ok((numbers, *seconds))
 }

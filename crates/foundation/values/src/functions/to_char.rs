@@ -1,5 +1,6 @@
 //! `to_char` of dates, times and intervals.
 
+use crate::broken;
 use crate::functions::length::check_length;
 use crate::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
 use types::datetime::{
@@ -24,7 +25,7 @@ struct Shown {
 ///
 /// # Errors
 /// `22007` for fields that an interval does not have; a text that is too long.
-pub(super) fn to_char(value: &Value, template: &str) -> Option<Result<Value, SqlError>> {
+pub(super) fn to_char(value: &Value, template: &str) -> Result<Value, SqlError> {
     let instant = |at: i64, zone| {
         let CalendarTime { year, month, day, time } = CalendarTime::of_timestamp(at);
         let date = CalendarTime::of_timestamp(at).days();
@@ -32,7 +33,7 @@ pub(super) fn to_char(value: &Value, template: &str) -> Option<Result<Value, Sql
     };
     let shown = match value {
         Value::Timestamp(at) | Value::TimestampTz(at) if !is_finite_timestamp(*at) => {
-            return Some(Ok(Value::Null));
+            return Ok(Value::Null);
         }
         Value::Timestamp(at) => instant(*at, ""),
         Value::TimestampTz(at) => instant(*at, "UTC"),
@@ -44,9 +45,9 @@ pub(super) fn to_char(value: &Value, template: &str) -> Option<Result<Value, Sql
             date: None,
             zone: "",
         },
-        _ => return None,
+        _ => return Err(broken("to_char was bound for another type")),
     };
-    Some(written(&shown, template))
+    written(&shown, template)
 }
 
 fn written(shown: &Shown, template: &str) -> Result<Value, SqlError> {

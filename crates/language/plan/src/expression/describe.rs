@@ -79,7 +79,7 @@ impl Expression {
             }
             Kind::Format(operands) => format!("format({})", joined(operands, ", ")),
             Kind::Function(function, arguments) => {
-                format!("{}({})", function.name(), joined(arguments, ", "))
+                format!("{}({})", function.shown(), joined(arguments, ", "))
             }
             Kind::Row(operation, operands) => {
                 operation.describe(&operands.iter().map(text).collect::<Vec<_>>(), self.data_type)

@@ -67,7 +67,7 @@ impl Expression {
             }
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
             Kind::Function(function, arguments) => {
-                environment.made(function_value(*function, arguments, environment)?)
+                environment.made(function_value(function, arguments, self.data_type, environment)?)
             }
             Kind::Format(operands) => environment.made(format_call(operands, environment)?),
             Kind::Row(operation, operands) => {
@@ -186,8 +186,9 @@ fn spend_on_cast(value: &Value, data_type: DataType) -> Result<(), SqlError> {
 }
 
 fn function_value(
-    function: Function,
+    function: &Function,
     arguments: &[Expression],
+    result: DataType,
     environment: &Environment<'_>,
 ) -> Result<Value, SqlError> {
     let mut values: SmallVec<[Value; 3]> = SmallVec::new();
@@ -198,7 +199,7 @@ fn function_value(
         }
         values.push(value);
     }
-    function.call(&values)
+    function.call(&values, result)
 }
 
 fn format_call(operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {
@@ -265,4 +266,20 @@ fn extreme(largest: bool, operands: &[Expression], environment: &Environment<'_>
         }
     }
     Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strict_function_of_null_is_null() {
+        let environment = Environment::new(&[], &[], 0);
+        for function in values::functions::all().filter(|function| function.is_strict()) {
+            let null = Expression::constant(Value::Null, DataType::Unknown);
+            let call =
+                Expression { kind: Kind::Function(function, vec![null]), data_type: DataType::Unknown };
+            assert_eq!(call.evaluate(&environment), Ok(Value::Null), "{function:?}");
+        }
+    }
 }

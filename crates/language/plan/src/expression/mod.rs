@@ -117,8 +117,8 @@ pub enum Kind {
     Extreme(bool, Vec<Expression>),
     /// `format()`: the format first. It is NULL where the format is.
     Format(Vec<Expression>),
-    /// A function that is NULL where an argument is.
-    Function(Function, Vec<Expression>),
+    /// A function of the table.
+    Function(&'static Function, Vec<Expression>),
     /// An operation on rows.
     Row(Box<RowOperation>, Vec<Expression>),
     /// An aggregate of the query, by number; only between binding and grouping.
