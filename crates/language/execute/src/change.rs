@@ -6,7 +6,6 @@ use crate::remaining::Event;
 use crate::subqueries::Given;
 use plan::command::insert_command;
 use plan::expression::long_bytes;
-use plan::invariant::broken;
 use plan::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
     OnConflict, Returning, StatementOutput, resolve_key,
@@ -15,6 +14,7 @@ use plan::table::TablePlan;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{ColumnSet, Key, Row, SqlError, SqlState, TriggerEvent, Value, limits};
+use values::broken;
 
 /// What the row of a hidden key counts: height, position in the block, draw.
 const HIDDEN_KEY_BYTES: usize = 8 + 4 + 4;

@@ -10,7 +10,7 @@ use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
 use crate::remaining::Remaining;
 use crate::subqueries::{Given, KnownSubqueries};
-use plan::expression::{Environment, Expression, KeptMemory, Memory, measured};
+use plan::expression::{Environment, Expression, KeptMemory, Memory};
 use plan::polymorphic::Actual;
 use plan::routines::output_column;
 use plan::statement::{BoundCall, BoundStatement, StatementOutput};
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use types::{Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId, Value};
+use values::work::measured;
 
 /// Queries that may stand inside of one another: each takes a part of the stack.
 const QUERIES_DEEP_MAX: usize = 32;

@@ -3,7 +3,7 @@
 use crate::execution::Execution;
 use crate::programs::{CallResult, Described};
 use crate::subqueries::Given;
-use plan::expression::{RoutineCall, unmeasured};
+use plan::expression::RoutineCall;
 use plan::needs::Needs;
 use plan::polymorphic::{Actual, Callee};
 use plan::routines::CallForm;
@@ -11,6 +11,7 @@ use plan::sequence::is_sequence_function;
 use plan::statement::StatementOutput;
 use std::sync::Arc;
 use types::{DataType, Notice, OutputColumn, SearchPath, Severity, SqlError, SqlState, Value, limits};
+use values::work::unmeasured;
 
 /// Bytes of a polymorphic function's body that a call of it pays a step for.
 const BODY_BYTES_PER_STEP: u64 = 16;

@@ -5,13 +5,13 @@ use crate::relation::Rows;
 use crate::scan::VisitKeyed;
 use crate::subqueries::Given;
 use plan::expression::Expression;
-use plan::invariant::broken;
 use plan::statement::{Access, Scanned, encode_lookup, resolve_key};
 use plan::table::TablePlan;
 use state::{PastChange, PastError, Snapshot};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{SqlError, SqlState, Value};
+use values::broken;
 
 /// `55000` something is not as it would have to be.
 const NOT_IN_PREREQUISITE_STATE: SqlState = SqlState(*b"55000");

@@ -3,10 +3,11 @@
 use crate::change::check_row_bytes;
 use crate::execution::Execution;
 use crate::own::{COMMAND_BYTES, OwnRow, READ_BYTES, key_space, without};
-use plan::expression::{long_bytes, measured, row_space};
+use plan::expression::{long_bytes, row_space};
 use state::{Command, CommandKind, Read, RowChange, RowId};
 use std::sync::Arc;
 use types::{ColumnSet, Key, Row, SqlError, TableId};
+use values::work::measured;
 
 impl Execution<'_> {
     /// Records a command on a row that nothing else of the transaction looks at.

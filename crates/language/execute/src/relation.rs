@@ -7,11 +7,11 @@ use crate::execution::Execution;
 use crate::sorting::Sortable;
 use crate::subqueries::Given;
 use plan::expression::{Expression, rows_space};
-use plan::invariant::broken;
 use plan::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use types::{SqlError, Value};
+use values::broken;
 
 /// Rows of a relation.
 pub(super) type Rows = Vec<Vec<Value>>;

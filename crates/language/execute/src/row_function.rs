@@ -4,9 +4,9 @@ use crate::execution::Execution;
 use crate::relation::Rows;
 use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
-use plan::invariant::broken;
 use plan::statement::{RowFunction, RowKind, goes_up};
 use types::{SqlError, SqlState, Value, add};
+use values::broken;
 
 /// What a row of a series costs: a step, and more of them for a number that is as long as many.
 fn steps_of(value: &Value) -> u64 {

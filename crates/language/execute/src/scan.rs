@@ -3,7 +3,6 @@
 use crate::execution::Execution;
 use crate::own::{SCAN_BYTES, key_space};
 use crate::subqueries::Given;
-use plan::invariant::broken;
 use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
 use plan::table::TablePlan;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use types::{ColumnSet, Index, Key, Row, SqlError, Value};
+use values::broken;
 
 /// What is done with a matching row: its values; gives whether to go on.
 pub(super) type Visit<'v> = dyn FnMut(&[Value]) -> Result<ControlFlow<()>, SqlError> + 'v;

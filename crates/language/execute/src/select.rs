@@ -6,7 +6,6 @@ use crate::sorting::{Sortable, compare_key};
 use crate::subqueries::Given;
 use crate::window::window_values;
 use plan::expression::{Environment, Expression, QueryEnvironment, RunSubquery, row_space, rows_space};
-use plan::invariant::broken;
 use plan::polymorphic::Callee;
 use plan::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
 use std::cell::RefCell;
@@ -16,6 +15,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{SqlError, SqlState, Value, assign, limits};
+use values::broken;
 
 /// Where no expression holds a subquery.
 pub(super) struct NoSubqueries;

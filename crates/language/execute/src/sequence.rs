@@ -1,9 +1,9 @@
 //! Drawing values from sequences.
 
 use crate::execution::Execution;
-use plan::invariant::broken;
 use plan::sequence::{CURRENT_VALUE, SET_VALUE, does_not_count, no_sequence, stored_sequence_name};
 use types::{Sequence, SqlError, SqlState, Value};
+use values::broken;
 
 impl Execution<'_> {
     /// Runs one of these functions.

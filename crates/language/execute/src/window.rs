@@ -3,10 +3,10 @@
 use crate::aggregate::Accumulator;
 use crate::sorting::compare_by;
 use plan::expression::{Environment, Expression};
-use plan::invariant::broken;
 use plan::window::{Bound, Frame, FrameUnits, WindowCall, WindowFunction};
 use std::cmp::Ordering;
 use types::{SqlError, SqlState, Value};
+use values::broken;
 
 /// The function's value for every row, in the order of the rows, and how many steps that took.
 ///

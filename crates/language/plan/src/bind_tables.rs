@@ -2,7 +2,7 @@
 
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
-use crate::expression::{Binder, Comparison, Expression, Source};
+use crate::expression::{Binder, Expression, Source};
 use crate::predicate::Condition;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{Catalog, DataType, ForeignKey, Generated, SqlError, Table, TableId};
+use values::Comparison;
 
 /// Binds the expression of DEFAULT for a column of this type.
 pub fn bind_default(

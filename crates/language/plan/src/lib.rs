@@ -16,7 +16,6 @@ pub mod command;
 pub mod constraint;
 pub mod expand_rows;
 pub mod expression;
-pub mod invariant;
 pub mod needs;
 pub mod overload;
 pub mod polymorphic;

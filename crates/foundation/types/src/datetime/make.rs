@@ -44,7 +44,7 @@ pub fn make_time(hour: i32, minute: i32, second: f64) -> Result<i64, SqlError> {
     let seconds = (second * 1e6).round_ties_even();
     let exists = (0..=24).contains(&hour) && (0..=59).contains(&minute) && (0.0..=60e6).contains(&seconds);
     let time = (i64::from(hour) * 60 + i64::from(minute)) * 60 * MICROSECONDS_PER_SECOND;
-    match exists.then_some(time + seconds as i64).filter(|time| *time <= MICROSECONDS_PER_DAY) {
+    match exists.then(|| time + seconds as i64).filter(|time| *time <= MICROSECONDS_PER_DAY) {
         Some(time) => Ok(time),
         None => {
             let second = crate::text::format_double(second);

@@ -7,7 +7,6 @@ mod user;
 use crate::sorting::{Sortable, compare_by};
 use plan::aggregate::{Aggregate, AggregateFunction, Deviation};
 use plan::expression::{Environment, long_bytes, row_space};
-use plan::invariant::broken;
 use regression::Pairs;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -17,6 +16,7 @@ use types::{
     concatenate, divide, limits,
 };
 use user::UserState;
+use values::broken;
 
 /// What a short text adds to those that are joined.
 const SHORT_TEXT_BYTES: u64 = 16;

@@ -2,10 +2,10 @@
 
 use crate::sorting::{Sortable, compare_by};
 use plan::aggregate::{AggregateOrder, OrderedSet};
-use plan::invariant::broken;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Array, DataType, SqlError, SqlState, Value, add, multiply, subtract};
+use values::broken;
 
 /// The result over the sort keys of all rows. `direct` is what stands in the parentheses.
 ///

@@ -1,6 +1,6 @@
 //! What can be told of an expression without evaluating it.
 
-use crate::expression::{Environment, Expression, Function, Kind, RoutineCall};
+use crate::expression::{Environment, Expression, Kind, RoutineCall};
 use types::{ColumnSet, DataType, SqlError, Value, format_value};
 
 impl Expression {
@@ -323,24 +323,6 @@ impl Capture {
     }
 }
 
-impl Function {
-    fn can_fail(self) -> bool {
-        !matches!(
-            self,
-            Function::Length
-                | Function::Lower
-                | Function::Upper
-                | Function::Position
-                | Function::Reverse
-                | Function::InitialCapitals
-                | Function::Translate
-                | Function::Ascii
-                | Function::StartsWith
-                | Function::ToHex
-        )
-    }
-}
-
 /// Equal in every use: numbers may be equal and still differ as text.
 pub fn is_same(a: &Value, b: &Value) -> bool {
     a == b
@@ -358,7 +340,7 @@ pub fn may_have_detail(expression: &Expression) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expression::Comparison;
+    use values::Comparison;
 
     #[test]
     fn a_condition_on_unknown_columns_may_be_true_unless_a_known_one_decides() {

@@ -1,18 +1,21 @@
 //! Binding of arrays: constructors, subscripts, ANY and ALL, operators.
 
 use crate::expression::refusals::no_operator;
-use crate::expression::{ArrayFunction, Binder, Comparison, Expression, Function, Kind};
+use crate::expression::written::comparison_of;
+use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use syntax::names::name_of;
 use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
+use values::Comparison;
+use values::functions::{self, Function};
 
 impl Binder<'_> {
     pub(super) fn array_call(
-        function: ArrayFunction,
+        function: &'static Function,
         arguments: Vec<Expression>,
         data_type: DataType,
     ) -> Expression {
-        Expression { kind: Kind::Function(Function::Array(function), arguments), data_type }
+        Expression { kind: Kind::Function(function, arguments), data_type }
     }
 
     /// `ARRAY[a, b, c]`
@@ -38,13 +41,13 @@ impl Binder<'_> {
             return Err(self.at(error, array.span()));
         };
         let data_type = DataType::Array(element.family());
-        Ok(Self::array_call(ArrayFunction::Construct(element.family()), elements, data_type))
+        Ok(Self::array_call(&functions::CONSTRUCT, elements, data_type))
     }
 
     /// `ARRAY[]::type[]`, which alone has no type.
     pub(super) fn bind_empty_array(&self, target: DataType) -> Option<Expression> {
-        let DataType::Array(element) = target else { return None };
-        Some(Self::array_call(ArrayFunction::Construct(element.family()), Vec::new(), target))
+        target.element()?;
+        Some(Self::array_call(&functions::CONSTRUCT, Vec::new(), target))
     }
 
     /// `array[subscript]`, `array[lower:upper]`
@@ -93,10 +96,10 @@ impl Binder<'_> {
                     let kind = Kind::Arithmetic(ArithmeticOperator::Add, operands);
                     index = Expression { kind, data_type: DataType::Integer };
                 }
-                Ok(Self::array_call(ArrayFunction::Element, vec![array, index], element))
+                Ok(Self::array_call(&functions::ELEMENT, vec![array, index], element))
             }
             Subscript::Slice { lower_bound, upper_bound, stride: None } => {
-                let function = ArrayFunction::Slice(lower_bound.is_some(), upper_bound.is_some());
+                let function = functions::slice(lower_bound.is_some(), upper_bound.is_some());
                 let mut arguments = vec![array];
                 for bound in [lower_bound, upper_bound].into_iter().flatten() {
                     arguments.push(self.subscript(bound)?);
@@ -128,7 +131,7 @@ impl Binder<'_> {
         right: &Expr,
         any: bool,
     ) -> Result<Expression, SqlError> {
-        let Some(comparison) = Comparison::of(op) else {
+        let Some(comparison) = comparison_of(op) else {
             let error = SqlError::unsupported(format_args!("the operator {op} with ANY or ALL"));
             return Err(self.at(error, left.span()));
         };
@@ -160,7 +163,10 @@ impl Binder<'_> {
         let integers = element.is_integer() && value.data_type.is_integer();
         let array = if known && integers { array } else { self.cast_to(array, target)? };
         let value = if integers { value } else { self.cast_to(value, common.family())? };
-        let function = if any { ArrayFunction::Any(comparison) } else { ArrayFunction::All(comparison) };
+        let function = match any {
+            true => functions::any_element(comparison),
+            false => functions::all_elements(comparison),
+        };
         Ok(Self::array_call(function, vec![value, array], DataType::Boolean))
     }
 
@@ -217,12 +223,12 @@ impl Binder<'_> {
         let (left, right) = (cast(left_bound)?, cast(right_bound)?);
         Ok(match op {
             BinaryOperator::AtArrow => {
-                Self::array_call(ArrayFunction::Contains, vec![left, right], DataType::Boolean)
+                Self::array_call(&functions::CONTAINS, vec![left, right], DataType::Boolean)
             }
             BinaryOperator::ArrowAt => {
-                Self::array_call(ArrayFunction::Contains, vec![right, left], DataType::Boolean)
+                Self::array_call(&functions::CONTAINS, vec![right, left], DataType::Boolean)
             }
-            _ => Self::array_call(ArrayFunction::Overlaps, vec![left, right], DataType::Boolean),
+            _ => Self::array_call(&functions::OVERLAPS, vec![left, right], DataType::Boolean),
         })
     }
 }
@@ -231,9 +237,8 @@ impl Binder<'_> {
 pub fn element_assigned(array: Expression, subscript: Expression, value: Expression) -> Expression {
     let data_type = array.data_type;
     match data_type {
-        DataType::Array(element) => {
-            let function = Function::Array(ArrayFunction::Assign(element.family()));
-            Expression { kind: Kind::Function(function, vec![array, subscript, value]), data_type }
+        DataType::Array(_) => {
+            Expression { kind: Kind::Function(&functions::ASSIGN, vec![array, subscript, value]), data_type }
         }
         _ => array,
     }

@@ -3,9 +3,10 @@
 use crate::expression::build::boolean;
 use crate::expression::refusals::{no_operator, unsupported_expression};
 use crate::expression::written::row_of;
-use crate::expression::{Binder, Comparison, Expression, Kind, LikeForm, RowOperation};
+use crate::expression::{Binder, Expression, Kind, RowOperation};
 use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
 use types::{DataType, SqlError, SqlState, Value, common_type};
+use values::{Comparison, LikeForm};
 
 impl Binder<'_> {
     pub(super) fn bind_is(&self, expr: &Expr) -> Result<Expression, SqlError> {

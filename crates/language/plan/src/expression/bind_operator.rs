@@ -3,13 +3,15 @@
 use crate::expression::bind_row_comparison::RowComparison;
 use crate::expression::build::{boolean, number};
 use crate::expression::refusals::no_operator;
+use crate::expression::written::comparison_of;
 use crate::expression::written::row_of;
-use crate::expression::{Binder, Comparison, Expression, Kind};
+use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned, UnaryOperator};
 use types::{
     ArithmeticOperator, DataType, OperatorTypes, SqlError, SqlState, arithmetic_result, comparison_type,
     operator_types,
 };
+use values::Comparison;
 
 impl Binder<'_> {
     pub(super) fn bind_unary(&self, op: UnaryOperator, operand: &Expr) -> Result<Expression, SqlError> {
@@ -86,7 +88,7 @@ impl Binder<'_> {
                 let operands = vec![self.bind(left)?, self.bind(right)?];
                 return self.bind_operator(&op.to_string(), operands, left.span());
             }
-            other => Comparison::of(other),
+            other => comparison_of(other),
         };
         let Some(comparison) = comparison else {
             let error = SqlError::unsupported(format_args!("the operator {op}"));

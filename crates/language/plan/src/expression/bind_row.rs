@@ -2,9 +2,10 @@
 
 use crate::expression::build::{all_of, any_of, boolean};
 use crate::expression::written::row_of;
-use crate::expression::{Binder, Comparison, Expression, Kind};
+use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{Expr, Spanned};
 use types::{SqlError, SqlState};
+use values::Comparison;
 
 impl Binder<'_> {
     /// `(a, b) op (c, d)`: the first values that are not equal decide.

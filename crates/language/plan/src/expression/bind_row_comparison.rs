@@ -2,8 +2,9 @@
 
 use crate::expression::build::{all_of, any_of, boolean};
 use crate::expression::row::RowOperation;
-use crate::expression::{Binder, Comparison, Expression, Kind};
+use crate::expression::{Binder, Expression, Kind};
 use types::{DataType, SqlError, SqlState, Value};
+use values::Comparison;
 
 impl Binder<'_> {
     /// A comparison of rows; `None` where neither operand is one.

@@ -3,11 +3,13 @@
 use crate::expression::bind_composite::constructor_parts;
 use crate::expression::build::boolean;
 use crate::expression::refusals::{no_operator, unsupported_expression};
-use crate::expression::{Binder, Comparison, Expression, Kind, Subquery, SubqueryForm};
+use crate::expression::written::comparison_of;
+use crate::expression::{Binder, Expression, Kind, Subquery, SubqueryForm};
 use crate::statement::bind_nested;
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned};
 use std::sync::Arc;
 use types::{DataType, ElementType, SqlError, SqlState, comparison_type};
+use values::Comparison;
 
 impl Binder<'_> {
     /// A scalar subquery, EXISTS, IN, ANY or ALL.
@@ -41,7 +43,7 @@ impl Binder<'_> {
         let Expr::Subquery(query) = right else {
             return Err(self.at(unsupported_expression(whole), whole.span()));
         };
-        let Some(comparison) = Comparison::of(operator) else {
+        let Some(comparison) = comparison_of(operator) else {
             let error = SqlError::unsupported(format_args!("{operator} with ANY or ALL"));
             return Err(self.at(error, left.span()));
         };

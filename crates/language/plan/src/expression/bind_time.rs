@@ -1,7 +1,6 @@
 //! Binding of what SQL has a syntax of its own for among dates and times.
 
-use crate::expression::functions::TimeFunction;
-use crate::expression::{Binder, Expression, Function, Kind};
+use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, DateTimeField, Expr, Spanned};
 use types::{DataType, SqlError, SqlState, Value};
 
@@ -91,11 +90,7 @@ impl Binder<'_> {
         let since = self.cast_to(since, data_type)?;
         let today = self.now_as(DataType::Date);
         let midnight = Expression { kind: Kind::Cast(Box::new(today)), data_type };
-        let function = Function::Time(TimeFunction::Age);
-        Ok(Expression {
-            kind: Kind::Function(function, vec![midnight, since]),
-            data_type: DataType::Interval,
-        })
+        self.call_by_name("age", vec![midnight, since])
     }
 
     /// The arguments of `make_interval`, in order or by name.

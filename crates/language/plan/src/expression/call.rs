@@ -2,15 +2,15 @@
 
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::expression::build::fold;
-use crate::expression::functions::signature::Signature;
-use crate::expression::functions::{Function, refused, resolve};
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
-use crate::expression::{Binder, Comparison, Expression, Kind, NamedArgument};
+use crate::expression::{Binder, Expression, Kind, NamedArgument};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
 use types::{ArithmeticOperator, DataType, SqlError, SqlState, Value};
+use values::Comparison;
+use values::functions::{self, Function, Signature, refused, resolve};
 
 impl Binder<'_> {
     pub(super) fn bind_function(&self, function: &ast::Function) -> Result<Expression, SqlError> {
@@ -179,14 +179,14 @@ impl Binder<'_> {
                     _ => Err(no_function(name, &types)),
                 }
             }
-            ("concat", 1..) => self.bind_concat(Function::Concatenate, arguments),
+            ("concat", 1..) => self.bind_concat(&functions::CONCATENATE, arguments),
             ("concat_ws", 2..) => {
                 let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
                 let missing = no_function(name, &types);
                 let mut arguments = arguments;
                 let separator = self.known(arguments.remove(0))?;
                 arguments.insert(0, self.argument(separator, DataType::Text(None)).ok_or(missing)?);
-                self.bind_concat(Function::Join, arguments)
+                self.bind_concat(&functions::JOIN, arguments)
             }
             ("lpad" | "rpad", 2) => {
                 let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
@@ -292,7 +292,7 @@ impl Binder<'_> {
         let text = DataType::Text(None);
         let values = arguments.into_iter().map(|value| self.cast_to(value, text));
         let values = values.collect::<Result<Vec<_>, _>>()?;
-        let quoted = Expression { kind: Kind::Function(Function::QuoteLiteral, values), data_type: text };
+        let quoted = Expression { kind: Kind::Function(&functions::QUOTE_LITERAL, values), data_type: text };
         if name == "quote_literal" {
             return Ok(quoted);
         }
@@ -301,7 +301,11 @@ impl Binder<'_> {
     }
 
     /// `concat(values)` and `concat_ws(separator, values)`, of any types.
-    fn bind_concat(&self, function: Function, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
+    fn bind_concat(
+        &self,
+        function: &'static Function,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression, SqlError> {
         let operands = arguments.into_iter().map(|argument| self.known(argument));
         let operands = operands.collect::<Result<Vec<_>, _>>()?;
         Ok(Expression { kind: Kind::Function(function, operands), data_type: DataType::Text(None) })
@@ -317,9 +321,9 @@ impl Binder<'_> {
         let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
         let text = DataType::Text(None);
         let function = match (name, arguments.len()) {
-            ("concat", 1) => Function::ConcatenateArray,
-            ("concat_ws", 2) => Function::JoinArray,
-            ("format", 2) => Function::FormatArray,
+            ("concat", 1) => &functions::CONCATENATE_ARRAY,
+            ("concat_ws", 2) => &functions::JOIN_ARRAY,
+            ("format", 2) => &functions::FORMAT_ARRAY,
             _ => return Err(no_function(name, &types)),
         };
         if types.last().is_some_and(|last| last.element().is_none()) {
@@ -399,6 +403,14 @@ impl Binder<'_> {
             other => Err(unsupported_expression(other)),
         }
     }
+}
+
+/// Whether the system has a function or an aggregate of this name.
+pub fn is_system_function(name: &str) -> bool {
+    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count]);
+    AggregateFunction::named(name).is_some()
+        || crate::sequence::draws_value(name)
+        || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
 }
 
 /// `pg_typeof(value)`: the name of its type, as text. The value is evaluated all the same.

@@ -1,7 +1,8 @@
 //! Expressions in words, for EXPLAIN.
 
-use crate::expression::{Expression, Kind, LikeForm};
+use crate::expression::{Expression, Kind};
 use types::{Value, format_value};
+use values::LikeForm;
 
 /// What ordinals and slots are called.
 #[derive(Clone, Copy)]
@@ -78,7 +79,7 @@ impl Expression {
             }
             Kind::Format(operands) => format!("format({})", joined(operands, ", ")),
             Kind::Function(function, arguments) => {
-                format!("{}({})", function.name(), joined(arguments, ", "))
+                format!("{}({})", function.shown(), joined(arguments, ", "))
             }
             Kind::Row(operation, operands) => {
                 operation.describe(&operands.iter().map(text).collect::<Vec<_>>(), self.data_type)

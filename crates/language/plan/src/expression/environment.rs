@@ -1,11 +1,12 @@
 //! What an expression is evaluated in.
 
-use crate::expression::{Memory, work};
+use crate::expression::Memory;
 use crate::polymorphic::Callee;
 use crate::statement::BoundSelect;
 use std::rc::Rc;
 use std::sync::Arc;
 use types::{SqlError, Value};
+use values::work;
 
 /// What an expression is evaluated in.
 #[derive(Clone, Copy)]

@@ -1,12 +1,12 @@
 //! Evaluation of bound expressions.
 
 use crate::expression::environment::Environment;
-use crate::expression::pattern::like;
-use crate::expression::quote::format_text;
-use crate::expression::{Expression, Kind, SubqueryForm, work};
-use crate::invariant::broken;
+use crate::expression::{Expression, Kind, SubqueryForm};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use types::{DataType, SqlError, Value, arithmetic, assign, cast, concatenate, format_value, negate};
+use values::functions::Function;
+use values::{broken, format_text, like, work};
 
 impl Expression {
     /// The value.
@@ -67,7 +67,7 @@ impl Expression {
             }
             Kind::Extreme(largest, operands) => extreme(*largest, operands, environment),
             Kind::Function(function, arguments) => {
-                environment.made(function.evaluate(arguments, environment)?)
+                environment.made(function_value(function, arguments, self.data_type, environment)?)
             }
             Kind::Format(operands) => environment.made(format_call(operands, environment)?),
             Kind::Row(operation, operands) => {
@@ -185,6 +185,23 @@ fn spend_on_cast(value: &Value, data_type: DataType) -> Result<(), SqlError> {
     })
 }
 
+fn function_value(
+    function: &Function,
+    arguments: &[Expression],
+    result: DataType,
+    environment: &Environment<'_>,
+) -> Result<Value, SqlError> {
+    let mut values: SmallVec<[Value; 3]> = SmallVec::new();
+    for argument in arguments {
+        let value = argument.evaluate(environment)?;
+        if value.is_null() && function.is_strict() {
+            return Ok(Value::Null);
+        }
+        values.push(value);
+    }
+    function.call(&values, result)
+}
+
 fn format_call(operands: &[Expression], environment: &Environment<'_>) -> Result<Value, SqlError> {
     let texts = operands.iter().map(|operand| Ok(format_value(&operand.evaluate(environment)?)));
     let texts = texts.collect::<Result<Vec<Option<String>>, SqlError>>()?;
@@ -249,4 +266,20 @@ fn extreme(largest: bool, operands: &[Expression], environment: &Environment<'_>
         }
     }
     Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strict_function_of_null_is_null() {
+        let environment = Environment::new(&[], &[], 0);
+        for function in values::functions::all().filter(|function| function.is_strict()) {
+            let null = Expression::constant(Value::Null, DataType::Unknown);
+            let call =
+                Expression { kind: Kind::Function(function, vec![null]), data_type: DataType::Unknown };
+            assert_eq!(call.evaluate(&environment), Ok(Value::Null), "{function:?}");
+        }
+    }
 }

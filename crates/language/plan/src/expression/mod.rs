@@ -23,37 +23,33 @@ mod convert;
 mod describe;
 mod environment;
 mod evaluate;
-mod functions;
 mod memory;
 mod names;
-mod pattern;
-mod quote;
 mod refusals;
 mod relations;
 mod routine;
 mod routine_defaults;
 mod row;
 mod subquery;
-mod work;
 pub(crate) mod written;
 
 pub use analysis::{Capture, is_same, may_have_detail};
 pub use bind::{Binder, Source};
 pub use bind_array::element_assigned;
 pub use bind_composite::{FieldOwner, FieldStep, field_path};
+pub use call::is_system_function;
 pub use describe::Names;
 pub use environment::{Environment, QueryEnvironment, RunSubquery};
-pub use functions::{ArrayFunction, Function, is_system_function};
 pub use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};
 pub use names::{bind_data_type, bind_routine_type, output_name};
 pub use refusals::shortened;
 pub use relations::{Merged, NamedRelation, Relations};
 pub use routine::{NamedArgument, RoutineCall, shown_arguments};
 pub use row::{RowForm, RowOperation, row_value};
-use sqlparser::ast::BinaryOperator;
 pub use subquery::{Subquery, SubqueryForm};
 use types::{ArithmeticOperator, DataType, Value};
-pub use work::{measured, unmeasured};
+use values::functions::Function;
+use values::{Comparison, LikeForm};
 
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,93 +117,14 @@ pub enum Kind {
     Extreme(bool, Vec<Expression>),
     /// `format()`: the format first. It is NULL where the format is.
     Format(Vec<Expression>),
-    /// A function that is NULL where an argument is.
-    Function(Function, Vec<Expression>),
+    /// A function of the table.
+    Function(&'static Function, Vec<Expression>),
     /// An operation on rows.
     Row(Box<RowOperation>, Vec<Expression>),
     /// An aggregate of the query, by number; only between binding and grouping.
     Aggregate(u16),
     /// A window function of the query, by number; only between binding and what its rows are made of.
     Window(u16),
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-}
-
-impl Comparison {
-    /// What an operator of SQL compares; `None` where it does something else.
-    pub fn of(operator: &BinaryOperator) -> Option<Comparison> {
-        Some(match operator {
-            BinaryOperator::Eq => Comparison::Equal,
-            BinaryOperator::NotEq => Comparison::NotEqual,
-            BinaryOperator::Lt => Comparison::Less,
-            BinaryOperator::LtEq => Comparison::LessOrEqual,
-            BinaryOperator::Gt => Comparison::Greater,
-            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
-            _ => return None,
-        })
-    }
-
-    /// Whether an order of the operands makes it true.
-    #[inline]
-    pub fn holds(self, order: std::cmp::Ordering) -> bool {
-        match self {
-            Comparison::Equal => order.is_eq(),
-            Comparison::NotEqual => order.is_ne(),
-            Comparison::Less => order.is_lt(),
-            Comparison::LessOrEqual => order.is_le(),
-            Comparison::Greater => order.is_gt(),
-            Comparison::GreaterOrEqual => order.is_ge(),
-        }
-    }
-
-    /// The comparison with its operands exchanged.
-    pub fn mirrored(self) -> Comparison {
-        match self {
-            Comparison::Less => Comparison::Greater,
-            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-            Comparison::Greater => Comparison::Less,
-            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-            same => same,
-        }
-    }
-
-    /// How SQL writes it.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Comparison::Equal => "=",
-            Comparison::NotEqual => "<>",
-            Comparison::Less => "<",
-            Comparison::LessOrEqual => "<=",
-            Comparison::Greater => ">",
-            Comparison::GreaterOrEqual => ">=",
-        }
-    }
-}
-
-/// How LIKE compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LikeForm {
-    /// NOT LIKE.
-    pub negated: bool,
-    /// ILIKE.
-    pub ignore_case: bool,
-    /// What takes the meaning from `%`, `_` and itself.
-    pub escape: Option<char>,
 }
 
 impl Expression {

@@ -1,8 +1,7 @@
 //! Calls of the ledger's own functions inside of expressions.
 
 use crate::expression::written::{all_fields_of, variadic_operand};
-use crate::expression::{ArrayFunction, Binder, Environment, Expression, Kind, row_value};
-use crate::invariant::broken;
+use crate::expression::{Binder, Environment, Expression, Kind, row_value};
 use crate::overload::{Argument, choose};
 use crate::polymorphic::{Callee, resolve, variadic_element};
 use crate::routines::{CallForm, Given, Routine, Routines, assign_arguments, is_volatile, takes};
@@ -12,9 +11,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use syntax::names::name_of;
 use types::{
-    DataType, ElementType, FunctionResult, OutputColumn, Parameter, ParameterMode, Procedure, SqlError,
-    SqlState, Value,
+    DataType, FunctionResult, OutputColumn, Parameter, ParameterMode, Procedure, SqlError, SqlState, Value,
 };
+use values::broken;
+use values::functions;
 
 /// A call of a function of the ledger, which runs when its value is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,8 +211,7 @@ impl Binder<'_> {
                     let element = variadic_element(data_type);
                     let rest = (from..total).map(|at| self.cast_to(take(at), element));
                     let rest = rest.collect::<Result<Vec<Expression>, SqlError>>()?;
-                    let element = ElementType::new(element).ok_or_else(|| broken("an array of arrays"))?;
-                    Binder::array_call(ArrayFunction::Construct(element), rest, data_type)
+                    Binder::array_call(&functions::CONSTRUCT, rest, data_type)
                 }
             });
         }

@@ -1,10 +1,10 @@
 //! What expressions do with rows: making them, taking them apart, comparing and converting them.
 
-use crate::expression::{Comparison, Environment, Expression};
-use crate::invariant::broken;
+use crate::expression::{Environment, Expression};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Composite, CompositeTypes, DataType, SqlError, Value};
+use values::{Comparison, broken};
 
 /// What becomes of some operands.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! Queries inside of expressions.
 
-use crate::expression::{Comparison, Environment, Expression};
-use crate::invariant::broken;
+use crate::expression::{Environment, Expression};
 use crate::statement::BoundSelect;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Array, DataType, ElementType, SqlError, SqlState, Value, cast};
+use values::{Comparison, broken};
 
 /// A query inside of an expression. It is run when its value is asked for, so what is not reached costs nothing.
 #[derive(Clone, Debug)]

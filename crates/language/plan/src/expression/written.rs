@@ -1,7 +1,8 @@
 //! What a syntax tree says of an expression before it is bound.
 
-use sqlparser::ast::{self, AccessExpr, Expr, FunctionArg, FunctionArgExpr, UnaryOperator};
+use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, UnaryOperator};
 use types::SqlError;
+use values::Comparison;
 
 /// `ARRAY[]` in front of a cast.
 pub(super) fn is_empty_array(expr: &Expr) -> bool {
@@ -10,6 +11,19 @@ pub(super) fn is_empty_array(expr: &Expr) -> bool {
         Expr::Array(array) => array.elem.is_empty(),
         _ => false,
     }
+}
+
+/// What an operator compares; `None` where it does something else.
+pub(super) fn comparison_of(operator: &BinaryOperator) -> Option<Comparison> {
+    Some(match operator {
+        BinaryOperator::Eq => Comparison::Equal,
+        BinaryOperator::NotEq => Comparison::NotEqual,
+        BinaryOperator::Lt => Comparison::Less,
+        BinaryOperator::LtEq => Comparison::LessOrEqual,
+        BinaryOperator::Gt => Comparison::Greater,
+        BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
 }
 
 /// The digits of a number literal with their sign.

@@ -1,12 +1,13 @@
 //! How a statement finds its rows: by primary key, or over an interval of it or of an index.
 
-use crate::expression::{Comparison, Environment, Expression, Kind};
+use crate::expression::{Environment, Expression, Kind};
 use crate::statement::BoundSelect;
 use crate::table::TablePlan;
 use state::KeyRange;
 use std::ops::Bound;
 use std::sync::Arc;
 use types::{ColumnSet, DataType, Index, Key, SqlError, Value, cast, limits};
+use values::Comparison;
 
 /// How rows are found.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! The assignments of SET: to a column, to a field of one, to several columns at once.
 
 use crate::expression::{Binder, Expression, Kind};
-use crate::invariant::broken;
 use crate::scope::VariableScope;
 use crate::statement::fields::{assigned_field, field_target};
 use crate::statement::insert::{default_row, is_default};
@@ -13,6 +12,7 @@ use sqlparser::ast::{
 use syntax::names::name_of;
 use syntax::parse::parse_plain_statements;
 use types::{SqlError, SqlState, Value};
+use values::broken;
 
 /// Ordinal of an assigned column, which must not be among those `assigned` already.
 pub(super) fn target_column(

@@ -4,10 +4,7 @@
 //! then hands every condition to the first relation that has all it looks at: a table takes it for its key or its scan, a
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
-use crate::expression::{
-    Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
-};
-use crate::invariant::broken;
+use crate::expression::{Binder, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source};
 use crate::predicate::{Condition, conjunction};
 use crate::routines::CallForm;
 use crate::statement::bind::{find_table, plain_table};
@@ -31,6 +28,7 @@ use types::{
     ColumnSet, DataType, Function, FunctionResult, Privileges, SqlError, SqlState, common_type, object_name,
     schema_of,
 };
+use values::{Comparison, broken};
 
 /// Relations that one FROM may join.
 const RELATIONS_MAX: usize = 64;

@@ -1,7 +1,6 @@
 //! Queries inside of one another: scopes, WITH, set operations, VALUES, and what a query needs of the one around it.
 
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
-use crate::invariant::broken;
 use crate::predicate::conjunction;
 use crate::scope::VariableScope;
 use crate::statement::from::plan_from;
@@ -18,6 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::name_of;
 use types::{DataType, OutputColumn, SearchPath, SqlError, SqlState, common_type};
+use values::broken;
 
 /// Queries that one statement may consist of, each use of a WITH query counted.
 const QUERIES_MAX: usize = 256;

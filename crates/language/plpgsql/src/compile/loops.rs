@@ -3,11 +3,11 @@
 use crate::compile::compiler::{Compiler, Enclosing, ErrorRole};
 use crate::program::{Address, Instruction, OpenCursor, RangeStart, RowsSource, RowsStart};
 use plan::expression;
-use plan::invariant::broken;
 use syntax::plpgsql::ast::{
     Argument, Declaration, DeclaredType, Expression, Name, RowSource, Statement, StatementKind, Target,
 };
 use types::{DataType, SqlError, SqlState, Value};
+use values::broken;
 
 impl Compiler<'_> {
     fn enter_loop(&mut self, label: Option<&Name>, sets_found: bool) {

@@ -6,7 +6,6 @@ use crate::late::Wanted;
 use crate::position::or_at;
 use crate::program::{Instruction, ResultForm, ReturnQuery, RowsSource};
 use plan::expression;
-use plan::invariant::broken;
 use plan::statement::{BoundStatement, close_types};
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, RowSource, Target};

@@ -3,9 +3,9 @@
 use crate::fuse::row_program::RowRun;
 use crate::program::FusedStatement;
 use execute::Execution;
-use plan::expression::measured;
 use plan::statement::resolve_key;
 use types::{SqlError, Value};
+use values::work::measured;
 
 /// Runs fused statements on their row as it stands, and records them as one command. Gives whether a change of
 /// the row matched.

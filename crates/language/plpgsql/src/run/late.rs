@@ -10,7 +10,7 @@ use crate::variables::not_assigned;
 use execute::Execution;
 use plan::expand_rows::expand_rows;
 use plan::expression::row_value;
-use plan::invariant::broken;
+use values::broken;
 use plan::statement::{BoundStatement, StatementOutput, bind_statement};
 use std::sync::Arc;
 use types::{DataType, OutputColumn, SqlError, SqlState, Value, format_value};

@@ -1,7 +1,8 @@
 //! `to_char` of dates, times and intervals.
 
-use crate::expression::functions::length::check_length;
-use crate::expression::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
+use crate::broken;
+use crate::functions::length::check_length;
+use crate::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
 use types::datetime::{
     CalendarTime, MICROSECONDS_PER_SECOND, is_finite_timestamp, iso_week, julian_day, weekday,
 };
@@ -24,7 +25,7 @@ struct Shown {
 ///
 /// # Errors
 /// `22007` for fields that an interval does not have; a text that is too long.
-pub(super) fn to_char(value: &Value, template: &str) -> Option<Result<Value, SqlError>> {
+pub(super) fn to_char(value: &Value, template: &str) -> Result<Value, SqlError> {
     let instant = |at: i64, zone| {
         let CalendarTime { year, month, day, time } = CalendarTime::of_timestamp(at);
         let date = CalendarTime::of_timestamp(at).days();
@@ -32,7 +33,7 @@ pub(super) fn to_char(value: &Value, template: &str) -> Option<Result<Value, Sql
     };
     let shown = match value {
         Value::Timestamp(at) | Value::TimestampTz(at) if !is_finite_timestamp(*at) => {
-            return Some(Ok(Value::Null));
+            return Ok(Value::Null);
         }
         Value::Timestamp(at) => instant(*at, ""),
         Value::TimestampTz(at) => instant(*at, "UTC"),
@@ -44,9 +45,9 @@ pub(super) fn to_char(value: &Value, template: &str) -> Option<Result<Value, Sql
             date: None,
             zone: "",
         },
-        _ => return None,
+        _ => return Err(broken("to_char was bound for another type")),
     };
-    Some(written(&shown, template))
+    written(&shown, template)
 }
 
 fn written(shown: &Shown, template: &str) -> Result<Value, SqlError> {
@@ -105,10 +106,9 @@ impl Shown {
         let seconds = self.time / MICROSECONDS_PER_SECOND;
         let hour = seconds / 3_600;
         let fraction = self.time % MICROSECONDS_PER_SECOND;
-        // Before the year 1 comes 1 BC.
-        let era_year = match self.date {
-            Some(_) if self.year <= 0 => 1 - self.year,
-            _ => self.year,
+        let last_digits = |year: i64, digits: u8| match digits {
+            4 => number(year, 4),
+            digits => number(year % 10_i64.pow(u32::from(digits)), usize::from(digits)),
         };
         let written = match field {
             Field::Hour12 => number(if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
@@ -131,56 +131,27 @@ impl Shown {
                 let (first, second) = if self.year <= 0 { ("B", "C") } else { ("A", "D") };
                 case_of_pair(case, first, second, points)
             }
-            Field::Year(4) => number(era_year, 4),
-            Field::Year(digits) => number(era_year % 10_i64.pow(u32::from(digits)), usize::from(digits)),
-            Field::YearWithComma => format!("{},{:03}", era_year / 1_000, era_year % 1_000),
-            Field::IsoYear(digits) => {
-                let (year, _) = iso_week(self.date()?);
-                let year = if year <= 0 { 1 - year } else { year };
-                match digits {
-                    4 => number(year, 4),
-                    digits => number(year % 10_i64.pow(u32::from(digits)), usize::from(digits)),
-                }
-            }
+            Field::Year(digits) => last_digits(self.era_year(), digits),
+            Field::YearWithComma => format!("{},{:03}", self.era_year() / 1_000, self.era_year() % 1_000),
+            Field::IsoYear(digits) => last_digits(self.iso_year()?, digits),
             Field::MonthName => word(self.month_name()?, 9),
             Field::MonthAbbreviation => case.of(&self.month_name()?[..3]),
             Field::Month => number(self.month, 2),
-            Field::MonthRoman => {
-                const ROMAN: [&str; 12] =
-                    ["I", "Ii", "Iii", "Iv", "V", "Vi", "Vii", "Viii", "Ix", "X", "Xi", "Xii"];
-                self.date()?;
-                word(ROMAN[(self.month - 1) as usize], 4)
-            }
+            Field::MonthRoman => word(self.roman_month()?, 4),
             Field::DayName => word(DAYS[weekday(self.date()?) as usize], 9),
             Field::DayAbbreviation => case.of(&DAYS[weekday(self.date()?) as usize][..3]),
-            Field::DayOfYear => {
-                let at = CalendarTime { year: self.year, month: self.month, day: self.day, time: 0 };
-                self.date()?;
-                number(at.day_of_year(), 3)
-            }
+            Field::DayOfYear => number(self.day_of_year()?, 3),
             Field::IsoDayOfYear => {
                 let date = self.date()?;
-                let (_, week) = iso_week(date);
-                number((week - 1) * 7 + (weekday(date) + 6) % 7 + 1, 3)
+                number((iso_week(date).1 - 1) * 7 + (weekday(date) + 6) % 7 + 1, 3)
             }
             Field::Day => number(self.day, 2),
             Field::DayOfWeek => (weekday(self.date()?) + 1).to_string(),
             Field::IsoDayOfWeek => ((weekday(self.date()?) + 6) % 7 + 1).to_string(),
             Field::WeekOfMonth => ((self.day - 1) / 7 + 1).to_string(),
-            Field::Week => {
-                let at = CalendarTime { year: self.year, month: self.month, day: self.day, time: 0 };
-                self.date()?;
-                number((at.day_of_year() - 1) / 7 + 1, 2)
-            }
+            Field::Week => number((self.day_of_year()? - 1) / 7 + 1, 2),
             Field::IsoWeek => number(iso_week(self.date()?).1, 2),
-            Field::Century => {
-                let century = match self.date {
-                    None => self.year / 100,
-                    Some(_) if self.year > 0 => (self.year - 1) / 100 + 1,
-                    Some(_) => self.year / 100 - 1,
-                };
-                number(century, 2)
-            }
+            Field::Century => number(self.century(), 2),
             Field::Julian => julian_day(self.date()?).to_string(),
             Field::Quarter => match self.month {
                 0 => String::new(),
@@ -201,6 +172,38 @@ impl Shown {
         };
         text.push_str(&written);
         Ok(())
+    }
+
+    /// Before the year 1 comes 1 BC.
+    fn era_year(&self) -> i64 {
+        match self.date {
+            Some(_) if self.year <= 0 => 1 - self.year,
+            _ => self.year,
+        }
+    }
+
+    fn iso_year(&self) -> Result<i64, SqlError> {
+        let (year, _) = iso_week(self.date()?);
+        Ok(if year <= 0 { 1 - year } else { year })
+    }
+
+    fn century(&self) -> i64 {
+        match self.date {
+            None => self.year / 100,
+            Some(_) if self.year > 0 => (self.year - 1) / 100 + 1,
+            Some(_) => self.year / 100 - 1,
+        }
+    }
+
+    fn day_of_year(&self) -> Result<i64, SqlError> {
+        self.date()?;
+        Ok(CalendarTime { year: self.year, month: self.month, day: self.day, time: 0 }.day_of_year())
+    }
+
+    fn roman_month(&self) -> Result<&'static str, SqlError> {
+        const ROMAN: [&str; 12] = ["I", "Ii", "Iii", "Iv", "V", "Vi", "Vii", "Viii", "Ix", "X", "Xi", "Xii"];
+        self.date()?;
+        Ok(ROMAN[(self.month - 1) as usize])
     }
 
     fn month_name(&self) -> Result<&'static str, SqlError> {

@@ -1,6 +1,6 @@
 //! `to_date` and `to_timestamp` of texts.
 
-use crate::expression::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
+use crate::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
 use types::datetime::{MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, make_date};
 use types::{SqlError, SqlState};
 

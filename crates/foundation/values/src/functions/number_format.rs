@@ -310,7 +310,7 @@ pub(super) fn to_char(number: &Value, template: &str) -> Result<Value, SqlError>
 fn numeric(number: &Value) -> Result<Numeric, SqlError> {
     match types::cast(number.clone(), types::DataType::Numeric(None))? {
         Value::Numeric(number) => Ok(number),
-        _ => Err(crate::expression::functions::broken("to_char was bound for another type")),
+        _ => Err(crate::broken("to_char was bound for another type")),
     }
 }
 

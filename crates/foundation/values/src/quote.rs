@@ -25,7 +25,7 @@ const KEYWORDS: [&str; 151] = [
 ];
 
 /// A name as SQL writes it: in quotes where it needs them.
-pub(super) fn quote_ident(name: &str) -> String {
+pub fn quote_ident(name: &str) -> String {
     let begins = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if begins && name.chars().all(plain) && KEYWORDS.binary_search(&name).is_err() {
@@ -35,7 +35,7 @@ pub(super) fn quote_ident(name: &str) -> String {
 }
 
 /// A text as a literal of SQL.
-pub(super) fn quote_literal(text: &str) -> String {
+pub fn quote_literal(text: &str) -> String {
     let doubled = text.replace('\'', "''");
     match doubled.contains('\\') {
         true => format!("E'{}'", doubled.replace('\\', "\\\\")),
@@ -56,7 +56,7 @@ struct Directive {
 ///
 /// # Errors
 /// `22023` for too few arguments or an unknown form, `22004` for NULL as a name.
-pub(super) fn format_text(format: &str, arguments: &[Option<String>]) -> Result<String, SqlError> {
+pub fn format_text(format: &str, arguments: &[Option<String>]) -> Result<String, SqlError> {
     let mut output = String::new();
     let mut next = 0;
     let mut rest = format.chars().peekable();

@@ -1,8 +1,10 @@
 //! Functions of `bytea`.
 
-use crate::expression::functions::Function;
-use crate::expression::functions::length::check_length;
-use crate::expression::functions::signature::Signature;
+use crate::functions::entry::Argument::{OneOf, To};
+use crate::functions::entry::Gives::Is;
+use crate::functions::entry::{Computed, Function, code};
+use crate::functions::length::check_length;
+use DataType::{Bytea, Integer};
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use std::sync::Arc;
 use types::{
@@ -10,83 +12,147 @@ use types::{
     parse_hexadecimal,
 };
 
-/// A function of `bytea` that is NULL where an argument is NULL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BytesFunction {
-    /// `length(bytea)` and `octet_length(bytea)`
-    Length,
-    /// `bit_length(bytea)`
-    BitLength,
-    /// `substring(bytea, from [, count])`
-    Substring,
-    /// `position(part in bytea)`
-    Position,
-    /// `get_byte(bytea, offset)`
-    GetByte,
-    /// `set_byte(bytea, offset, value)`
-    SetByte,
-    /// `encode(bytea, format)`
-    Encode,
-    /// `decode(text, format)`
-    Decode,
-    /// `sha224(bytea)`
-    Sha224,
-    /// `sha256(bytea)`
-    Sha256,
-    /// `sha384(bytea)`
-    Sha384,
-    /// `sha512(bytea)`
-    Sha512,
-    /// `convert_from(bytea, 'UTF8')`
-    ConvertFrom,
-    /// `convert_to(text, 'UTF8')`
-    ConvertTo,
-}
+const TEXT: DataType = DataType::Text(None);
 
-impl BytesFunction {
-    /// The function's value; `None` where it was bound for other types.
-    pub fn of(self, values: &[Value]) -> Option<Result<Value, SqlError>> {
-        use BytesFunction as F;
-        let digest = |bytes: &[u8]| Ok(Value::Bytea(Arc::from(bytes)));
-        Some(match (self, values) {
-            (F::Length, [Value::Bytea(bytes)]) => Ok(Value::Integer(bytes.len() as i32)),
-            (F::BitLength, [Value::Bytea(bytes)]) => Ok(Value::Integer(bytes.len() as i32 * 8)),
-            (F::Substring, [Value::Bytea(bytes), Value::Integer(from)]) => substring(bytes, *from, None),
-            (F::Substring, [Value::Bytea(bytes), Value::Integer(from), Value::Integer(count)]) => {
+pub(super) static FUNCTIONS: &[Function] = &[
+    Function::new(
+        &["length", "octet_length"],
+        &[OneOf(&[Bytea])],
+        Is(Integer),
+        code!(
+            [Value::Bytea(bytes)] => Ok(Value::Integer(bytes.len() as i32)),
+        ),
+    ),
+    Function::new(
+        &["bit_length"],
+        &[OneOf(&[Bytea])],
+        Is(Integer),
+        code!(
+            [Value::Bytea(bytes)] => Ok(Value::Integer(bytes.len() as i32 * 8)),
+        ),
+    ),
+    Function::new(
+        &["substring", "substr"],
+        &[OneOf(&[Bytea]), To(Integer), To(Integer)],
+        Is(Bytea),
+        code!(
+            [Value::Bytea(bytes), Value::Integer(from)] => substring(bytes, *from, None),
+            [Value::Bytea(bytes), Value::Integer(from), Value::Integer(count)] => {
                 substring(bytes, *from, Some(*count))
             }
-            (F::Position, [Value::Bytea(bytes), Value::Bytea(part)]) => {
+        ),
+    )
+    .optional(1),
+    Function::new(
+        &["strpos"],
+        &[OneOf(&[Bytea]), To(Bytea)],
+        Is(Integer),
+        code!(
+            [Value::Bytea(bytes), Value::Bytea(part)] => {
                 let found = match part.len() {
                     0 => Some(0),
                     length => bytes.windows(length).position(|window| *window == **part),
                 };
                 Ok(Value::Integer(found.map_or(0, |at| at as i32 + 1)))
             }
-            (F::GetByte, [Value::Bytea(bytes), Value::Integer(offset)]) => {
+        ),
+    )
+    .shown_as("position"),
+    Function::new(
+        &["get_byte"],
+        &[To(Bytea), To(Integer)],
+        Is(Integer),
+        code!(
+            [Value::Bytea(bytes), Value::Integer(offset)] => {
                 index(bytes, *offset).map(|index| Value::Integer(i32::from(bytes[index])))
             }
-            (F::SetByte, [Value::Bytea(bytes), Value::Integer(offset), Value::Integer(value)]) => {
+        ),
+    ),
+    Function::new(
+        &["set_byte"],
+        &[To(Bytea), To(Integer), To(Integer)],
+        Is(Bytea),
+        code!(
+            [Value::Bytea(bytes), Value::Integer(offset), Value::Integer(value)] => {
                 index(bytes, *offset).map(|index| {
                     let mut changed = bytes.to_vec();
                     changed[index] = *value as u8;
                     Value::Bytea(changed.into())
                 })
             }
-            (F::Encode, [Value::Bytea(bytes), Value::Text(format)]) => encode(bytes, format),
-            (F::Decode, [Value::Text(text), Value::Text(format)]) => decode(text, format),
-            (F::Sha224, [Value::Bytea(bytes)]) => digest(&Sha224::digest(bytes)),
-            (F::Sha256, [Value::Bytea(bytes)]) => digest(&Sha256::digest(bytes)),
-            (F::Sha384, [Value::Bytea(bytes)]) => digest(&Sha384::digest(bytes)),
-            (F::Sha512, [Value::Bytea(bytes)]) => digest(&Sha512::digest(bytes)),
-            (F::ConvertFrom, [Value::Bytea(bytes), Value::Text(encoding)]) => {
-                utf8(encoding).and_then(|()| convert_from(bytes))
-            }
-            (F::ConvertTo, [Value::Text(text), Value::Text(encoding)]) => {
+        ),
+    ),
+    Function::new(
+        &["encode"],
+        &[To(Bytea), To(TEXT)],
+        Is(TEXT),
+        code!(
+            [Value::Bytea(bytes), Value::Text(format)] => encode(bytes, format),
+        ),
+    ),
+    Function::new(
+        &["decode"],
+        &[To(TEXT), To(TEXT)],
+        Is(Bytea),
+        code!(
+            [Value::Text(text), Value::Text(format)] => decode(text, format),
+        ),
+    ),
+    Function::new(
+        &["sha224"],
+        &[To(Bytea)],
+        Is(Bytea),
+        code!(
+            [Value::Bytea(bytes)] => digest(&Sha224::digest(bytes)),
+        ),
+    ),
+    Function::new(
+        &["sha256"],
+        &[To(Bytea)],
+        Is(Bytea),
+        code!(
+            [Value::Bytea(bytes)] => digest(&Sha256::digest(bytes)),
+        ),
+    ),
+    Function::new(
+        &["sha384"],
+        &[To(Bytea)],
+        Is(Bytea),
+        code!(
+            [Value::Bytea(bytes)] => digest(&Sha384::digest(bytes)),
+        ),
+    ),
+    Function::new(
+        &["sha512"],
+        &[To(Bytea)],
+        Is(Bytea),
+        code!(
+            [Value::Bytea(bytes)] => digest(&Sha512::digest(bytes)),
+        ),
+    ),
+    // From and to UTF-8.
+    Function::new(
+        &["convert_from"],
+        &[To(Bytea), To(TEXT)],
+        Is(TEXT),
+        code!(
+            [Value::Bytea(bytes), Value::Text(encoding)] => utf8(encoding).and_then(|()| convert_from(bytes)),
+        ),
+    ),
+    Function::new(
+        &["convert_to"],
+        &[To(TEXT), To(TEXT)],
+        Is(Bytea),
+        code!(
+            [Value::Text(text), Value::Text(encoding)] => {
                 utf8(encoding).map(|()| Value::Bytea(Arc::from(text.as_bytes())))
             }
-            _ => return None,
-        })
-    }
+        ),
+    ),
+];
+
+fn digest(bytes: &[u8]) -> Computed {
+    Ok(Value::Bytea(Arc::from(bytes)))
 }
 
 fn substring(bytes: &[u8], from: i32, count: Option<i32>) -> Result<Value, SqlError> {
@@ -226,33 +292,5 @@ fn convert_from(bytes: &[u8]) -> Result<Value, SqlError> {
     match text.find('\0') {
         Some(at) => Err(invalid(at)),
         None => Ok(Value::text(text)),
-    }
-}
-
-/// The function that PostgreSQL calls; `None` where there is none.
-pub(super) fn resolve(name: &str, arguments: &[DataType]) -> Option<Signature> {
-    use BytesFunction as F;
-    use DataType::{Bytea, Integer};
-    const TEXT: DataType = DataType::Text(None);
-    let signature = |function, arguments: &[DataType], result: DataType| {
-        Some(Signature { function: Function::Bytes(function), arguments: arguments.to_vec(), result })
-    };
-    match (name, arguments) {
-        ("length" | "octet_length", [Bytea]) => signature(F::Length, &[Bytea], Integer),
-        ("bit_length", [Bytea]) => signature(F::BitLength, &[Bytea], Integer),
-        ("substr" | "substring", [Bytea, _]) => signature(F::Substring, &[Bytea, Integer], Bytea),
-        ("substr" | "substring", [Bytea, _, _]) => signature(F::Substring, &[Bytea, Integer, Integer], Bytea),
-        ("strpos", [Bytea, _]) => signature(F::Position, &[Bytea, Bytea], Integer),
-        ("get_byte", [_, _]) => signature(F::GetByte, &[Bytea, Integer], Integer),
-        ("set_byte", [_, _, _]) => signature(F::SetByte, &[Bytea, Integer, Integer], Bytea),
-        ("encode", [_, _]) => signature(F::Encode, &[Bytea, TEXT], TEXT),
-        ("decode", [_, _]) => signature(F::Decode, &[TEXT, TEXT], Bytea),
-        ("sha224", [_]) => signature(F::Sha224, &[Bytea], Bytea),
-        ("sha256", [_]) => signature(F::Sha256, &[Bytea], Bytea),
-        ("sha384", [_]) => signature(F::Sha384, &[Bytea], Bytea),
-        ("sha512", [_]) => signature(F::Sha512, &[Bytea], Bytea),
-        ("convert_from", [_, _]) => signature(F::ConvertFrom, &[Bytea, TEXT], TEXT),
-        ("convert_to", [_, _]) => signature(F::ConvertTo, &[TEXT, TEXT], Bytea),
-        _ => None,
     }
 }

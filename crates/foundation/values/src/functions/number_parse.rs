@@ -1,6 +1,6 @@
 //! `to_number(text, template)`: the part of PostgreSQL's `formatting.c` that reads numbers, in the C locale.
 
-use crate::expression::functions::number_format::{Node, Picture, SignPlace, nodes};
+use crate::functions::number_format::{Node, Picture, SignPlace, nodes};
 use types::{DataType, Numeric, SqlError, Value};
 
 /// `to_number` of a text; NULL where the template is empty.
@@ -24,7 +24,7 @@ pub(super) fn to_number(text: &str, template: &str) -> Result<Value, SqlError> {
     let scale = i16::try_from(read_after).map_err(|_| too_long())?;
     let read = types::parse_value(&digits, DataType::Numeric(Some((precision.max(1), scale))))?;
     let Value::Numeric(mut number) = read else {
-        return Err(crate::expression::functions::broken("a text became another type"));
+        return Err(crate::broken("a text became another type"));
     };
     if picture.multiplied {
         let shift = number.scale().max(16).into();

@@ -1,7 +1,18 @@
 //! LIKE and ILIKE.
 
-use crate::expression::{LikeForm, work};
+use crate::work;
 use types::{SqlError, SqlState};
+
+/// How LIKE compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LikeForm {
+    /// NOT LIKE.
+    pub negated: bool,
+    /// ILIKE.
+    pub ignore_case: bool,
+    /// What takes the meaning from `%`, `_` and itself.
+    pub escape: Option<char>,
+}
 
 /// A pattern's element.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,7 +31,7 @@ enum Element {
 ///
 /// # Errors
 /// `22025` where the pattern ends in its escape character; `57014` where it takes too many steps.
-pub(super) fn like(text: &str, pattern: &str, form: LikeForm) -> Result<bool, SqlError> {
+pub fn like(text: &str, pattern: &str, form: LikeForm) -> Result<bool, SqlError> {
     let fold = |character: char| if form.ignore_case { character.to_ascii_lowercase() } else { character };
     let mut elements = Vec::with_capacity(pattern.len());
     let mut characters = pattern.chars();

@@ -59,7 +59,7 @@ pub fn unmeasured<R>(run: impl FnOnce() -> R) -> R {
 ///
 /// # Errors
 /// Those of `evaluate`, `57014` where it takes too much work.
-pub(super) fn constant<R>(evaluate: impl FnOnce() -> Result<R, SqlError>) -> Result<R, SqlError> {
+pub fn constant<R>(evaluate: impl FnOnce() -> Result<R, SqlError>) -> Result<R, SqlError> {
     let (result, taken) = measured(CONSTANT_STEPS_MAX, evaluate);
     if taken > CONSTANT_STEPS_MAX { Err(too_much()) } else { result }
 }
@@ -69,7 +69,7 @@ pub(super) fn constant<R>(evaluate: impl FnOnce() -> Result<R, SqlError>) -> Res
 /// # Errors
 /// `57014` where no steps are left for it; who measures says it with the limit.
 #[inline]
-pub(super) fn spend(units: u64) -> Result<(), SqlError> {
+pub fn spend(units: u64) -> Result<(), SqlError> {
     match units / UNITS_PER_STEP {
         0 => Ok(()),
         steps => take(steps),
@@ -90,7 +90,8 @@ fn too_much() -> SqlError {
 }
 
 /// Units of going over a value once.
-pub(super) fn of_value(value: &Value) -> u64 {
+#[inline]
+pub fn of_value(value: &Value) -> u64 {
     /// An element is cloned and compared.
     const UNITS_PER_ELEMENT: usize = 4;
     match value {
@@ -104,7 +105,8 @@ pub(super) fn of_value(value: &Value) -> u64 {
 }
 
 /// Units of what a function does with an argument: it may have to write a number down.
-pub(super) fn of_argument(value: &Value) -> u64 {
+#[inline]
+pub fn of_argument(value: &Value) -> u64 {
     match value {
         Value::Numeric(number) => of_numbers(number, &Numeric::ZERO),
         other => of_value(other),
@@ -112,7 +114,8 @@ pub(super) fn of_argument(value: &Value) -> u64 {
 }
 
 /// Units of arithmetic on two numbers. A sum goes over both once they have the same scale.
-pub(super) fn of_arithmetic(operator: ArithmeticOperator, left: &Numeric, right: &Numeric) -> u64 {
+#[inline]
+pub fn of_arithmetic(operator: ArithmeticOperator, left: &Numeric, right: &Numeric) -> u64 {
     const DIGITS_PER_WORD: u64 = 19;
     match operator {
         ArithmeticOperator::Add | ArithmeticOperator::Subtract => {
@@ -131,14 +134,15 @@ fn of_numbers(left: &Numeric, right: &Numeric) -> u64 {
 }
 
 /// Units of reading a number from a text of so many bytes.
-pub(super) fn of_written_number(bytes: usize) -> u64 {
+#[inline]
+pub fn of_written_number(bytes: usize) -> u64 {
     const DIGITS_PER_WORD: u64 = 19;
     let words = bytes as u64 / DIGITS_PER_WORD;
     bytes as u64 + words.saturating_mul(words) / 2
 }
 
 /// Units of a function that adds up a series until so many digits are certain, of numbers that are as long.
-pub(super) fn of_series(numbers: &[Value]) -> u64 {
+pub fn of_series(numbers: &[Value]) -> u64 {
     /// PostgreSQL gives no more digits behind the point.
     const SCALE_MAX: u64 = 2_000;
     const DIGITS_PER_WORD: u64 = 19;

@@ -1,0 +1,69 @@
+//! One table of functions.
+//!
+//! A function is one entry in the file of its kind: its names, the types that it takes and gives, and its code; behind
+//! these what is not as usual: that it sees NULL, what it costs, that it never fails.
+//!
+//! ```text
+//! Function::new(&["starts_with"], &[To(TEXT), To(TEXT)], Is(Boolean), code!(
+//!     [Value::Text(text), Value::Text(prefix)] => Ok(Value::Boolean(text.starts_with(&**prefix))),
+//! )).never_fails(),
+//! ```
+//!
+//! Functions of one name are told apart by the types that they take; the first one that fits is called.
+
+mod array;
+mod bytes;
+mod entry;
+mod length;
+mod number;
+mod number_format;
+mod number_parse;
+mod of_text;
+mod refused;
+mod regular;
+mod regular_syntax;
+mod template;
+#[cfg(test)]
+mod tests;
+mod text;
+mod time;
+mod to_char;
+
+pub use array::{ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, any_element, slice};
+pub use entry::{Function, Signature};
+pub use refused::refused;
+pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};
+use types::{DataType, SqlError};
+
+/// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
+/// first.
+static FUNCTIONS: [&[Function]; 6] = [
+    number::FUNCTIONS,
+    regular::FUNCTIONS,
+    bytes::FUNCTIONS,
+    text::FUNCTIONS,
+    time::FUNCTIONS,
+    array::FUNCTIONS,
+];
+
+/// All functions: those that calls name, and those that the grammar has forms for.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    let forms = text::FORMS.iter().chain(array::FORMS).flat_map(|forms| forms.iter());
+    FUNCTIONS.iter().flat_map(|functions| functions.iter()).chain(forms)
+}
+
+/// The function that PostgreSQL calls; `None` where there is none.
+///
+/// # Errors
+/// `0A000` where the last digits of its values differ between machines.
+pub fn resolve(name: &str, arguments: &[DataType]) -> Result<Option<Signature>, SqlError> {
+    let mut named = FUNCTIONS.iter().flat_map(|functions| functions.iter());
+    let found = named.find_map(|function| match function.names().contains(&name) {
+        true => function.signature(arguments),
+        false => None,
+    });
+    if found.is_none() {
+        number::refuse_inexact(name, arguments)?;
+    }
+    Ok(found)
+}

@@ -1,0 +1,232 @@
+//! What every entry of the table must be.
+
+use crate::functions::entry::{Argument, Function, Signature, Takes};
+use crate::functions::{FUNCTIONS, all, all_elements, any_element, resolve, slice};
+use crate::{Comparison, work};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{Array, DataType, Interval, Numeric, SqlState, Value};
+
+const TEXT: DataType = DataType::Text(None);
+const NUMERIC: DataType = DataType::Numeric(None);
+
+fn array_of(element: DataType) -> DataType {
+    element.array().expect("a type that has arrays")
+}
+
+/// Types of arguments that may be for a function.
+fn given(function: &Function) -> Vec<Vec<DataType>> {
+    let arrays = || vec![array_of(DataType::Integer), array_of(TEXT)];
+    let of = |argument: &Argument| match argument {
+        Argument::To(data_type) => vec![*data_type],
+        Argument::From(types, _) | Argument::OneOf(types) => types.to_vec(),
+        Argument::Pairs(pairs) => pairs.iter().map(|(accepted, _)| *accepted).collect(),
+        Argument::AnyArray | Argument::Array => arrays(),
+        Argument::Element => vec![DataType::Integer, TEXT],
+    };
+    match function.takes() {
+        Takes::Arguments { list, optional, .. } => {
+            let each: Vec<Vec<DataType>> = list.iter().map(of).collect();
+            (list.len() - optional..=list.len()).flat_map(|count| combinations(&each[..count])).collect()
+        }
+        Takes::Worked(_) => {
+            let any =
+                [arrays(), vec![DataType::SmallInt, DataType::Integer, DataType::BigInt, TEXT]].concat();
+            combinations(&[any.clone(), any])
+        }
+        Takes::Form => Vec::new(),
+    }
+}
+
+fn combinations<T: Clone>(sets: &[Vec<T>]) -> Vec<Vec<T>> {
+    sets.iter().fold(vec![Vec::new()], |known, set| {
+        let longer = |start: &Vec<T>| {
+            let start = start.clone();
+            set.iter().map(move |next| [start.clone(), vec![next.clone()]].concat()).collect::<Vec<_>>()
+        };
+        known.iter().flat_map(longer).collect()
+    })
+}
+
+fn named() -> impl Iterator<Item = &'static Function> {
+    FUNCTIONS.iter().flat_map(|functions| functions.iter())
+}
+
+fn signatures(function: &'static Function) -> Vec<Signature> {
+    given(function).iter().filter_map(|types| function.signature(types)).collect()
+}
+
+fn numeric(text: &str) -> Value {
+    Value::Numeric(Numeric::parse(text).expect("a number"))
+}
+
+/// Values of a type, among them some that most functions of texts take.
+fn samples(data_type: DataType) -> Vec<Value> {
+    match data_type {
+        DataType::SmallInt => vec![Value::SmallInt(7), Value::SmallInt(i16::MIN)],
+        DataType::Integer => [1, 2, 0, -3, i32::MAX].map(Value::Integer).to_vec(),
+        DataType::BigInt => [6, 0, -9, i64::MIN].map(Value::BigInt).to_vec(),
+        NUMERIC => ["1.50", "2", "0", "-7.25", "NaN"].map(numeric).to_vec(),
+        DataType::Double => [2.5, 1.0, 59.5, f64::NAN, f64::NEG_INFINITY].map(Value::Double).to_vec(),
+        DataType::Real => vec![Value::Real(1.5)],
+        TEXT => {
+            ["i", "(i)", "year", "hour", "YYYY-MM-DD", "2024-02-29", "l+", "hello", "hex", "utf8", "", "ü"]
+                .map(Value::text)
+                .to_vec()
+        }
+        DataType::Date => vec![Value::Date(8_000)],
+        DataType::Timestamp => vec![Value::Timestamp(700_000_000_000_000), Value::Timestamp(i64::MAX)],
+        DataType::TimestampTz => vec![Value::TimestampTz(700_000_000_000_000)],
+        DataType::Time => vec![Value::Time(18_000_000_007)],
+        DataType::Interval => {
+            vec![Value::Interval(Interval { months: 14, days: 40, microseconds: 90_000_000_000 })]
+        }
+        DataType::Bytea => [&b"a\x01b"[..], b""].map(|bytes| Value::Bytea(Arc::from(bytes))).to_vec(),
+        DataType::Array(element) => {
+            let values = samples(element.data_type());
+            let array = |values: Vec<Value>| {
+                Value::Array(Arc::new(Array::new(element, values).expect("a short array")))
+            };
+            vec![array(values[..1].to_vec()), array(values), array(vec![Value::Null]), array(Vec::new())]
+        }
+        other => panic!("no samples of {other}"),
+    }
+}
+
+/// Calls with values of the types that a function takes.
+fn calls(signature: &Signature) -> Vec<Vec<Value>> {
+    const CALLS: usize = 3_000;
+    let with_null = |data_type: &DataType| {
+        let null = (!signature.function.is_strict()).then_some(Value::Null);
+        let mut values = samples(*data_type);
+        values.extend(null);
+        // What has many arguments does with few values of each.
+        values.truncate(if signature.arguments.len() > 4 { 2 } else { 12 });
+        values
+    };
+    let all = combinations(&signature.arguments.iter().map(with_null).collect::<Vec<_>>());
+    let step = all.len() / CALLS + 1;
+    all.into_iter().step_by(step).collect()
+}
+
+#[test]
+fn every_function_is_found_by_its_names_and_types() {
+    for function in named() {
+        assert!(!function.names().is_empty(), "{function:?} has no name");
+        let signatures = given(function);
+        for name in function.names() {
+            let finds = |types: &Vec<DataType>| {
+                resolve(name, types).ok().flatten().is_some_and(|found| found.function == function)
+            };
+            assert!(signatures.iter().any(finds), "{name}: another entry hides {function:?}");
+        }
+    }
+}
+
+#[test]
+fn a_name_and_types_are_one_function() {
+    let mut known: BTreeMap<String, &'static Function> = BTreeMap::new();
+    for function in named() {
+        for signature in signatures(function) {
+            for name in function.names() {
+                let call = format!("{name}{:?}", signature.arguments);
+                let first = *known.entry(call.clone()).or_insert(function);
+                assert!(first == function, "two entries are {call}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_function_gives_what_it_declares() {
+    for function in named() {
+        for signature in signatures(function) {
+            let mut given = 0;
+            for values in calls(&signature) {
+                match function.call(&values, signature.result) {
+                    Ok(Value::Null) => {}
+                    Ok(value) => {
+                        given += 1;
+                        let expected = signature.result.family();
+                        assert_eq!(value.data_type(), expected, "{:?} of {values:?}", function.names());
+                    }
+                    Err(error) => {
+                        let broken = error.state == SqlState::INTERNAL_ERROR;
+                        assert!(!broken, "{:?} of {values:?}: {error:?}", function.names());
+                        assert!(function.can_fail(), "{:?} of {values:?}: {error:?}", function.names());
+                    }
+                }
+            }
+            assert!(given > 0, "{:?}{:?} never gives a value", function.names(), signature.arguments);
+        }
+    }
+}
+
+fn any_value(data_type: DataType) -> BoxedStrategy<Value> {
+    match data_type {
+        DataType::Integer => any::<i32>().prop_map(Value::Integer).boxed(),
+        DataType::BigInt => any::<i64>().prop_map(Value::BigInt).boxed(),
+        TEXT => "\\PC{0,40}".prop_map(Value::text).boxed(),
+        other => panic!("write how to make a random {other}"),
+    }
+}
+
+#[test]
+fn what_never_fails_never_fails() {
+    for function in all().filter(|function| !function.can_fail()) {
+        for signature in signatures(function) {
+            let values: Vec<_> = signature.arguments.iter().map(|argument| any_value(*argument)).collect();
+            let check = |values: Vec<Value>| {
+                let value = function.call(&values, signature.result);
+                prop_assert!(value.is_ok(), "{:?} of {values:?}: {value:?}", function.names());
+                Ok(())
+            };
+            let config = Config { failure_persistence: None, ..Config::default() };
+            TestRunner::new(config).run(&values, check).unwrap_or_else(|failure| panic!("{failure}"));
+        }
+    }
+}
+
+#[test]
+fn work_is_charged_before_it_is_done() {
+    let long = Value::text("x".repeat(1 << 20));
+    let reverse = resolve("reverse", &[TEXT]).expect("it is there").expect("it is there").function;
+    let (value, steps) = work::measured(10, || reverse.call(std::slice::from_ref(&long), TEXT));
+    assert_eq!(value.map_err(|error| error.state), Err(SqlState::QUERY_CANCELED));
+    assert_eq!(steps, 1024);
+}
+
+#[test]
+fn forms_are_for_their_comparison_and_bounds() {
+    let array = samples(array_of(DataType::Integer)).swap_remove(1);
+    let (one, missing) = (Value::Integer(1), Value::Integer(77));
+    let truth = |function: &Function, value: &Value| {
+        function.call(&[value.clone(), array.clone()], DataType::Boolean).expect("it compares")
+    };
+    // The array is 1, 2, 0, -3 and the largest integer.
+    assert_eq!(truth(any_element(Comparison::Equal), &one), Value::Boolean(true));
+    assert_eq!(truth(any_element(Comparison::Equal), &missing), Value::Boolean(false));
+    assert_eq!(truth(all_elements(Comparison::NotEqual), &missing), Value::Boolean(true));
+    assert_eq!(truth(any_element(Comparison::Greater), &Value::Integer(-3)), Value::Boolean(false));
+    assert_eq!(truth(all_elements(Comparison::LessOrEqual), &Value::Integer(-3)), Value::Boolean(true));
+    assert_eq!(truth(all_elements(Comparison::Less), &Value::Integer(-3)), Value::Boolean(false));
+    assert_eq!(
+        truth(any_element(Comparison::GreaterOrEqual), &Value::Integer(i32::MIN)),
+        Value::Boolean(false)
+    );
+    let length = |lower: bool, upper: bool, bounds: &[i32]| {
+        let bounds = bounds.iter().map(|bound| Value::Integer(*bound));
+        let values: Vec<Value> = [array.clone()].into_iter().chain(bounds).collect();
+        let part = slice(lower, upper).call(&values, array_of(DataType::Integer));
+        match part.expect("a part") {
+            Value::Array(part) => part.values().len(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(length(false, false, &[]), 5);
+    assert_eq!(length(true, false, &[4]), 2);
+    assert_eq!(length(false, true, &[4]), 4);
+    assert_eq!(length(true, true, &[4, 4]), 1);
+}

@@ -1,0 +1,214 @@
+//! Functions of dates, times and intervals.
+
+use crate::functions::entry::Argument::{From, OneOf, Pairs, To};
+use crate::functions::entry::Gives::{As, Is};
+use crate::functions::entry::{Function, code, misplaced};
+use crate::functions::of_text;
+use crate::functions::to_char::to_char;
+use DataType::{Boolean, Date, Double, Integer, Interval, Time, Timestamp, TimestampTz, Unknown};
+use types::datetime::{
+    age, extract, is_finite_date, is_finite_timestamp, justify_days, justify_hours, justify_interval,
+    make_date, make_interval, make_time, make_timestamp, timestamp_of_date, timestamp_of_epoch, truncate,
+};
+use types::{DataType, SqlError, Value};
+
+const TEXT: DataType = DataType::Text(None);
+
+/// What a part is taken of.
+const DATE_PARTS: &[(DataType, DataType)] = &[
+    (Timestamp, Timestamp),
+    (TimestampTz, TimestampTz),
+    (Time, Time),
+    (Interval, Interval),
+    (Date, Timestamp),
+];
+
+/// As PostgreSQL prefers it, a date is an instant and a time is an interval.
+const ZONED: &[(DataType, DataType)] = &[
+    (Timestamp, Timestamp),
+    (TimestampTz, TimestampTz),
+    (Interval, Interval),
+    (Date, TimestampTz),
+    (Time, Interval),
+];
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    // As a double, where extract is exact.
+    Function::new(
+        &["date_part"],
+        &[To(TEXT), Pairs(DATE_PARTS)],
+        Is(Double),
+        code!(
+            [Value::Text(field), value] => match extract(field, value)? {
+                Some(number) => number.to_f64().map(Value::Double),
+                None => Ok(Value::Null),
+            },
+        ),
+    ),
+    Function::new(
+        &["extract"],
+        &[To(TEXT), OneOf(&[Date, Timestamp, TimestampTz, Time, Interval])],
+        Is(DataType::Numeric(None)),
+        code!([Value::Text(field), value] => {
+            extract(field, value).map(|number| number.map_or(Value::Null, Value::Numeric))
+        }),
+    ),
+    Function::new(
+        &["date_trunc"],
+        &[To(TEXT), Pairs(ZONED)],
+        As(1),
+        code!(
+            [Value::Text(field), value] => truncate(field, value),
+        ),
+    ),
+    Function::new(
+        &["age"],
+        &[From(&[Timestamp, Unknown], Timestamp), From(&[Timestamp, Unknown], Timestamp)],
+        Is(Interval),
+        code!([Value::Timestamp(at), Value::Timestamp(since)] => age(*at, *since).map(Value::Interval)),
+    )
+    .when(|types| types.contains(&Timestamp)),
+    Function::new(
+        &["age"],
+        &[To(TimestampTz), To(TimestampTz)],
+        Is(Interval),
+        code!(
+            [Value::TimestampTz(at), Value::TimestampTz(since)] => age(*at, *since).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["justify_hours"],
+        &[To(Interval)],
+        Is(Interval),
+        code!(
+            [Value::Interval(interval)] => justify_hours(*interval).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["justify_days"],
+        &[To(Interval)],
+        Is(Interval),
+        code!(
+            [Value::Interval(interval)] => justify_days(*interval).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["justify_interval"],
+        &[To(Interval)],
+        Is(Interval),
+        code!(
+            [Value::Interval(interval)] => justify_interval(*interval).map(Value::Interval),
+        ),
+    ),
+    Function::new(
+        &["make_date"],
+        &[To(Integer), To(Integer), To(Integer)],
+        Is(Date),
+        code!(
+            [Value::Integer(year), Value::Integer(month), Value::Integer(day)] => {
+                make_date(*year, *month, *day).map(Value::Date)
+            }
+        ),
+    ),
+    Function::new(
+        &["make_time"],
+        &[To(Integer), To(Integer), To(Double)],
+        Is(Time),
+        code!(
+            [Value::Integer(hour), Value::Integer(minute), Value::Double(second)] => {
+                make_time(*hour, *minute, *second).map(Value::Time)
+            }
+        ),
+    ),
+    Function::new(
+        &["make_timestamp"],
+        &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
+        Is(Timestamp),
+        |values| instant(values).map(Value::Timestamp),
+    ),
+    // In UTC.
+    Function::new(
+        &["make_timestamptz"],
+        &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
+        Is(TimestampTz),
+        |values| instant(values).map(Value::TimestampTz),
+    ),
+    // Years, months, weeks, days, hours, minutes and seconds.
+    Function::new(
+        &["make_interval"],
+        &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
+        Is(Interval),
+        |values| {
+            let (whole, seconds) = parts::<6>(values)?;
+            make_interval(whole, seconds).map(Value::Interval)
+        },
+    ),
+    // Of the seconds since 1970.
+    Function::new(
+        &["to_timestamp"],
+        &[To(Double)],
+        Is(TimestampTz),
+        code!(
+            [Value::Double(seconds)] => timestamp_of_epoch(*seconds).map(Value::TimestampTz),
+        ),
+    )
+    .shown_as("ofepoch"),
+    Function::new(
+        &["to_timestamp"],
+        &[To(TEXT), To(TEXT)],
+        Is(TimestampTz),
+        code!(
+            [Value::Text(text), Value::Text(template)] => {
+                let (date, time) = of_text::read(text, template)?;
+                Ok(Value::TimestampTz(timestamp_of_date(date)? + time))
+            }
+        ),
+    ),
+    Function::new(
+        &["to_date"],
+        &[To(TEXT), To(TEXT)],
+        Is(Date),
+        code!(
+            [Value::Text(text), Value::Text(template)] => {
+                of_text::read(text, template).map(|(date, _)| Value::Date(date))
+            }
+        ),
+    ),
+    Function::new(
+        &["to_char"],
+        &[Pairs(ZONED), To(TEXT)],
+        Is(TEXT),
+        code!(
+            [value, Value::Text(template)] => to_char(value, template),
+        ),
+    ),
+    Function::new(
+        &["isfinite"],
+        &[OneOf(&[Date, Timestamp, TimestampTz, Interval])],
+        Is(Boolean),
+        code!(
+            [Value::Date(date)] => Ok(Value::Boolean(is_finite_date(*date))),
+            [Value::Timestamp(at) | Value::TimestampTz(at)] => Ok(Value::Boolean(is_finite_timestamp(*at))),
+            [_] => Ok(Value::Boolean(true)),
+        ),
+    ),
+];
+
+fn instant(values: &[Value]) -> Result<i64, SqlError> {
+    let ([year, month, day, hour, minute], second) = parts::<5>(values)?;
+    make_timestamp(year, month, day, hour, minute, second)
+}
+
+/// Whole numbers, and seconds behind them.
+fn parts<const COUNT: usize>(values: &[Value]) -> Result<([i32; COUNT], f64), SqlError> {
+    let Some((Value::Double(seconds), whole)) = values.split_last() else { return Err(misplaced(values)) };
+    if whole.len() != COUNT {
+        return Err(misplaced(values));
+    }
+    let mut numbers = [0; COUNT];
+    for (number, value) in numbers.iter_mut().zip(whole) {
+        let Value::Integer(value) = value else { return Err(misplaced(values)) };
+        *number = *value;
+    }
+    Ok((numbers, *seconds))
+}
