@@ -7,6 +7,7 @@ use concurrency::{Batch, BatchResult, Protocol, Snapshots, protocol};
 use engine::{Engine, VerifiedBlock};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use state::StoreError;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use support::{Chain, charter, script};
@@ -30,7 +31,8 @@ fn overlapping() -> Charter {
 fn random_ledger(charter: &Charter, seed: u64) -> (Vec<VerifiedBlock>, Vec<Said>) {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut chain = Chain::new(charter.clone());
-    chain.engine = Engine::new(chain.charter.clone()).expect("a known protocol").noting_row_history();
+    chain.engine =
+        Engine::new(chain.charter.clone(), &memory::Memory).expect("a known protocol").noting_row_history();
     let smallbank = Smallbank::new(CUSTOMERS, 0.9).expect("valid");
     let mut blocks = Vec::new();
     let mut said = Vec::new();
@@ -75,7 +77,9 @@ fn random_ledger(charter: &Charter, seed: u64) -> (Vec<VerifiedBlock>, Vec<Said>
 
 /// What an engine says of the same blocks that foresees some of them, and how many it foresaw.
 fn foreseeing(charter: &Charter, blocks: &[VerifiedBlock], rng: &mut StdRng) -> (Vec<Said>, usize) {
-    let mut engine = Engine::new(Arc::new(charter.clone())).expect("a known protocol").noting_row_history();
+    let mut engine = Engine::new(Arc::new(charter.clone()), &memory::Memory)
+        .expect("a known protocol")
+        .noting_row_history();
     let (mut said, mut next, mut foreseen) = (Vec::new(), 0, 0);
     for (number, block) in blocks.iter().enumerate() {
         next = next.max(number);
@@ -121,7 +125,7 @@ fn nothing_is_foreseen_where_it_gains_nothing_or_could_not_be_kept() {
         change(&mut charter);
         let chain = Chain::new(charter.clone());
         let block = chain.block(vec![]);
-        let mut engine = Engine::new(Arc::new(charter)).expect("a known protocol");
+        let mut engine = Engine::new(Arc::new(charter), &memory::Memory).expect("a known protocol");
         engine.foresee(&block)
     };
     assert!(foresees(&|_| {}));
@@ -158,7 +162,7 @@ impl Protocol for Watched {
         self.0.offer(batch);
     }
 
-    fn poll(&mut self, snapshots: &dyn Snapshots) -> Option<BatchResult> {
+    fn poll(&mut self, snapshots: &dyn Snapshots) -> Result<Option<BatchResult>, StoreError> {
         let height = self.1.remove(0);
         if self.1.first().is_some_and(|next| *next > height) {
             OVERLAPPED.lock().expect("nobody panics").insert(height);
@@ -178,7 +182,8 @@ fn the_first_batch_of_a_block_is_there_while_the_last_one_of_the_block_before_ta
     (charter.protocol, charter.checkpoint_blocks) = ("watched-harmony".to_string(), 1_000);
     let (blocks, expected) = random_ledger(&charter, 1);
     assert!(OVERLAPPED.lock().expect("nobody panics").is_empty(), "nothing was foreseen");
-    let mut engine = Engine::new(Arc::new(charter)).expect("it is registered").noting_row_history();
+    let mut engine =
+        Engine::new(Arc::new(charter), &memory::Memory).expect("it is registered").noting_row_history();
     let mut next = 0;
     for (number, (block, expected)) in blocks.iter().zip(expected).enumerate() {
         next = next.max(number);

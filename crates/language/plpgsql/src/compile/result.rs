@@ -10,6 +10,7 @@ use plan::statement::{BoundStatement, close_types};
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, RowSource, Target};
 use types::{DataType, OutputColumn, SqlError, SqlState, Value};
+use values::broken;
 
 impl Compiler<'_> {
     /// The end of the body.

@@ -10,10 +10,10 @@ use crate::variables::not_assigned;
 use execute::Execution;
 use plan::expand_rows::expand_rows;
 use plan::expression::row_value;
-use values::broken;
 use plan::statement::{BoundStatement, StatementOutput, bind_statement};
 use std::sync::Arc;
 use types::{DataType, OutputColumn, SqlError, SqlState, Value, format_value};
+use values::broken;
 
 impl Activation<'_> {
     /// A record gets a row with these columns; without one all of them are NULL.
