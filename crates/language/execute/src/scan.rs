@@ -3,8 +3,9 @@
 use crate::Execution;
 use crate::own::{SCAN_BYTES, key_space};
 use crate::select::Given;
+use plan::condition::Condition;
 use plan::invariant::broken;
-use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
+use plan::predicate::{CapturedCondition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
 use plan::table::TablePlan;
 use state::{KeyRange, RowPredicate, Scan};

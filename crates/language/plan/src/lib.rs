@@ -13,6 +13,7 @@
 pub mod aggregate;
 pub mod bind_tables;
 pub mod command;
+pub mod condition;
 pub mod constraint;
 pub mod expand_rows;
 pub mod expression;
@@ -26,6 +27,7 @@ pub mod scope;
 pub mod sequence;
 pub mod statement;
 pub mod table;
+mod table_check;
 pub mod table_triggers;
 pub mod tables;
 pub mod trigger;

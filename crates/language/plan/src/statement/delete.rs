@@ -1,8 +1,8 @@
 //! Binding of DELETE.
 
 use crate::command::DeletePlan;
+use crate::condition::Condition;
 use crate::expression::{Binder, Source};
-use crate::predicate::Condition;
 use crate::statement::Access;
 use crate::statement::bind::{bind_where, columns_of, single_table};
 use crate::statement::change::BoundDelete;

@@ -4,11 +4,11 @@
 //! then hands every condition to the first relation that has all it looks at: a table takes it for its key or its scan, a
 //! join keeps what compares both of its sides. An outer join keeps the conditions of its ON apart from those of WHERE.
 
+use crate::condition::{Condition, conjunction};
 use crate::expression::{
     Binder, Comparison, Expression, Kind, Merged, NamedRelation, Relations, RoutineCall, Source,
 };
 use crate::invariant::broken;
-use crate::predicate::{Condition, conjunction};
 use crate::routines::CallForm;
 use crate::statement::bind::{find_table, plain_table};
 use crate::statement::past::{bind_history, bind_past, is_history, past_height};

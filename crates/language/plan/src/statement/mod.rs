@@ -29,6 +29,7 @@ mod assignments;
 mod bind;
 mod call;
 mod change;
+mod column_targets;
 mod delete;
 mod explain;
 mod fields;
@@ -48,25 +49,25 @@ mod truncate;
 mod update;
 mod view_conflict;
 mod view_target;
+mod visit;
 mod with;
 
 use crate::expression::Expression;
 use crate::table::TablePlan;
 pub use access::{Access, Interval, KeyPart, encode_lookup, resolve_key};
-pub use assignments::no_column;
 pub use bind::bind_statement;
 pub use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
 };
+pub use column_targets::{default_row, no_column};
 pub use explain::explain;
-pub use insert::default_row;
 pub use query::{Level, QueryScope, bind_expression, bind_nested, bind_query, close_types};
 pub use relation::{Join, JoinKind, Relation, SetOperation};
 pub use row_function::{RowFunction, RowKind, goes_up};
 pub use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
-pub use slots::VisitSlot;
 use std::sync::Arc;
 use types::{OutputColumn, TriggerEvent, Value};
+pub use visit::VisitSlot;
 pub use with::{BoundWith, WithChange, changes_rows};
 
 /// A statement that `execute::Execution::run` runs.

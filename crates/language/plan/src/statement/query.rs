@@ -1,8 +1,8 @@
 //! Queries inside of one another: scopes, WITH, set operations, VALUES, and what a query needs of the one around it.
 
+use crate::condition::conjunction;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
 use crate::invariant::broken;
-use crate::predicate::conjunction;
 use crate::scope::VariableScope;
 use crate::statement::from::plan_from;
 use crate::statement::output::check_list;

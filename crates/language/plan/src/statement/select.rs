@@ -1,8 +1,8 @@
 //! SELECT, bound.
 
 use crate::aggregate::Aggregate;
+use crate::condition::Condition;
 use crate::expression::Expression;
-use crate::predicate::Condition;
 use crate::statement::Access;
 use crate::statement::relation::Relation;
 use crate::table::TablePlan;

@@ -1,8 +1,8 @@
 //! One SELECT: its clauses bound over the row that FROM gives, and over the rows of its grouping.
 
 use crate::aggregate::Aggregate;
+use crate::condition::conjunction;
 use crate::expression::{Binder, Expression, Kind, Relations, Source};
-use crate::predicate::conjunction;
 use crate::scope::VariableScope;
 use crate::statement::Access;
 use crate::statement::bind::bind_where;

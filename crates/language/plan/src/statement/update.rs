@@ -1,8 +1,8 @@
 //! Binding of UPDATE.
 
 use crate::command::UpdatePlan;
+use crate::condition::Condition;
 use crate::expression::{Binder, Expression, Source};
-use crate::predicate::Condition;
 use crate::scope::VariableScope;
 use crate::sequence::draws_value;
 use crate::statement::Access;
