@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  syntax trees ──bind──▶ BoundStatement (Expression, BoundSelect, UpdatePlan, …) ──▶ execute
+//!      ▲            └─ queries: LogicalPlan ─ rules ─▶ BoundSelect
 //!      ▲                        │
 //!  Tables, Routines ◀── types::Catalog
 //! ```
@@ -18,6 +19,7 @@ pub mod constraint;
 pub mod expand_rows;
 pub mod expression;
 pub mod invariant;
+pub mod logical;
 pub mod needs;
 pub mod overload;
 pub mod polymorphic;

@@ -302,6 +302,11 @@ impl Function {
     }
 }
 
+/// The columns that these look at.
+pub fn columns_of(expressions: &[Expression]) -> ColumnSet {
+    expressions.iter().fold(ColumnSet::EMPTY, |set, expression| set | expression.columns())
+}
+
 /// Equal in every use: numbers may be equal and still differ as text.
 pub fn is_same(a: &Value, b: &Value) -> bool {
     a == b

@@ -40,7 +40,7 @@ mod subquery_value;
 mod work;
 pub(crate) mod written;
 
-pub use analysis::{is_same, may_have_detail};
+pub use analysis::{columns_of, is_same, may_have_detail};
 pub use bind::{Binder, Source};
 pub use bind_array::element_assigned;
 pub use bind_composite::{FieldOwner, FieldStep, field_path};

@@ -1,6 +1,7 @@
 //! Queries inside of expressions.
 
 use crate::expression::{Comparison, Expression};
+use crate::logical::LogicalPlan;
 use crate::statement::BoundSelect;
 use std::sync::Arc;
 use types::{DataType, ElementType};
@@ -10,6 +11,8 @@ use types::{DataType, ElementType};
 pub struct Subquery {
     /// The query.
     pub query: Arc<BoundSelect>,
+    /// What the query asks for, as it was bound.
+    pub logical: Arc<LogicalPlan>,
     /// What it is handed of the rows around it, in the order of its [`Kind::Argument`](crate::expression::Kind::Argument)s.
     pub arguments: Vec<Expression>,
     /// What its rows are compared with, one per column; empty for the forms that compare nothing.

@@ -3,12 +3,13 @@
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
 use crate::statement::assignments::bind_assignments;
-use crate::statement::bind::find_table;
 use crate::statement::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
 use crate::statement::column_targets::{default_row, insert_targets, is_default};
 use crate::statement::fields::{InsertFields, insert_fields, written_out};
+use crate::statement::named_table::find_table;
 use crate::statement::output::bind_returning;
-use crate::statement::query::{QueryScope, bind_nested, close_literals};
+use crate::statement::query::bind_nested;
+use crate::statement::query_scope::QueryScope;
 use crate::statement::view_target::{Change, ViewTarget};
 use crate::table::TablePlan;
 use sqlparser::ast::{
@@ -341,13 +342,13 @@ fn insert_select(
     query: &ast::Query,
 ) -> Result<InsertSource, SqlError> {
     let scope = outer.variables;
-    let (mut select, _) = bind_nested(outer, query, None)?;
-    if select.columns.len() > targets.len() {
+    let (bound, _) = bind_nested(outer, query, None)?;
+    if bound.columns().len() > targets.len() {
         return Err(count_mismatch(true));
     }
     let types: Vec<DataType> =
         targets.iter().map(|ordinal| table.columns[*ordinal].data_type.family()).collect();
-    select = close_literals(scope, select, &types)?;
+    let select = bound.close_literals(scope, &types)?.operators();
     let binder = Binder::new(scope, Source::Nothing);
     let mut row = default_row(table);
     for (position, (ordinal, output)) in targets.iter().zip(select.columns.iter()).enumerate() {
