@@ -33,7 +33,7 @@
 //! A query inside of an expression is an argument of the expression: [`Subquery::logical`](crate::expression::Subquery).
 
 mod block;
-
+mod explain;
 mod lower;
 pub mod rules;
 
@@ -42,7 +42,7 @@ use crate::expression::{Expression, RoutineCall};
 use crate::statement::{AccessPath, JoinKind, RowFunction, SetOperation, SortKey};
 use crate::table::TablePlan;
 use crate::window::WindowCall;
-
+pub use explain::explain;
 pub use lower::operators;
 use std::sync::Arc;
 use types::{ColumnSet, DataType, OutputColumn};
