@@ -3,7 +3,8 @@
 use crate::execution::Execution;
 use crate::own::{SCAN_BYTES, key_space};
 use crate::subqueries::Given;
-use plan::predicate::{CapturedCondition, Condition, EntryPredicate};
+use plan::condition::Condition;
+use plan::predicate::{CapturedCondition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
 use plan::table::TablePlan;
 use state::{KeyRange, RowPredicate, Scan};

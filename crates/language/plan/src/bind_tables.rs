@@ -1,9 +1,9 @@
 //! Binding what a catalog has: the defaults and checks of its tables, and its constraints between them.
 
 use crate::command::{DeletePlan, UpdatePlan};
+use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
 use crate::expression::{Binder, Expression, Source};
-use crate::predicate::Condition;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::statement::{Access, KeyPart};

@@ -115,7 +115,7 @@ impl UpdatePlan {
             _ => None,
         };
         let mut capture = Capture::default();
-        let filter = crate::predicate::conjunction(filter).map(|mut filter| {
+        let filter = crate::condition::conjunction(filter).map(|mut filter| {
             uses |= filter.columns();
             capture.renumber(&mut filter);
             filter
@@ -430,7 +430,7 @@ impl DeletePlan {
     /// `filter`: what the command itself asks of the row.
     pub fn new(table: Arc<TablePlan>, filter: Vec<Expression>) -> DeletePlan {
         let mut capture = Capture::default();
-        let mut filter = crate::predicate::conjunction(filter);
+        let mut filter = crate::condition::conjunction(filter);
         if let Some(filter) = &mut filter {
             capture.renumber(filter);
         }

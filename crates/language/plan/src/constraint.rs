@@ -20,7 +20,7 @@
 //! ```
 
 use crate::command::{DeletePlan, UpdatePlan};
-use crate::predicate::Condition;
+use crate::condition::Condition;
 use crate::statement::{Access, KeyPart};
 use crate::table::{TablePlan, describe_key, listed_columns};
 use rustc_hash::FxHashMap;

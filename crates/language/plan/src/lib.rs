@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  syntax trees ──bind──▶ BoundStatement (Expression, BoundSelect, UpdatePlan, …) ──▶ execute
+//!      ▲            └─ queries: LogicalPlan ─ rules ─▶ BoundSelect
 //!      ▲                        │
 //!  Tables, Routines ◀── types::Catalog
 //! ```
@@ -13,9 +14,11 @@
 pub mod aggregate;
 pub mod bind_tables;
 pub mod command;
+pub mod condition;
 pub mod constraint;
 pub mod expand_rows;
 pub mod expression;
+pub mod logical;
 pub mod needs;
 pub mod overload;
 pub mod polymorphic;
@@ -25,6 +28,7 @@ pub mod scope;
 pub mod sequence;
 pub mod statement;
 pub mod table;
+mod table_check;
 pub mod table_triggers;
 pub mod tables;
 pub mod trigger;

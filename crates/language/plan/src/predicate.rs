@@ -1,37 +1,13 @@
 //! Conditions as scans register them.
 
-use crate::expression::{Capture, Environment, Expression, Kind};
+use crate::condition::Condition;
+use crate::expression::{Capture, Environment, Expression};
 use smallvec::SmallVec;
 use state::{KeyRange, RowPredicate};
 use std::sync::Arc;
-use types::{DataType, Index, Key, SqlError, Value};
-
-/// The AND of all; `None` where there are none.
-pub fn conjunction(mut conditions: Vec<Expression>) -> Option<Expression> {
-    match conditions.len() {
-        0 | 1 => conditions.pop(),
-        _ => Some(Expression { kind: Kind::And(conditions), data_type: DataType::Boolean }),
-    }
-}
-
-/// A condition of a statement, with what it needs besides the row gathered.
-#[derive(Clone, Debug)]
-pub struct Condition {
-    /// Over the table's columns and the captured values.
-    pub expression: Arc<Expression>,
-    /// What is the same for every row.
-    pub capture: Capture,
-}
+use types::{Index, Key, SqlError, Value};
 
 impl Condition {
-    /// All of these must be true; `None` where there are none.
-    pub fn all(conditions: Vec<Expression>) -> Option<Condition> {
-        let mut expression = conjunction(conditions)?;
-        let mut capture = Capture::default();
-        capture.renumber(&mut expression);
-        Some(Condition { expression: Arc::new(expression), capture })
-    }
-
     /// The condition with the values of what it captures.
     ///
     /// # Errors
@@ -48,6 +24,19 @@ impl Condition {
     pub fn is_true_in(&self, environment: &Environment<'_>) -> Result<bool, SqlError> {
         let values = self.capture.values(environment).collect::<Result<SmallVec<[Value; 4]>, SqlError>>()?;
         self.expression.is_true(&Environment::new(environment.row, &values, environment.now))
+    }
+}
+
+impl Capture {
+    /// The values to carry.
+    ///
+    /// # Errors
+    /// What subqueries raise.
+    pub fn values<'a>(
+        &'a self,
+        environment: &'a Environment<'a>,
+    ) -> impl Iterator<Item = Result<Value, SqlError>> + 'a {
+        self.sources.iter().map(|source| source.evaluate(environment))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A table of the catalog with its defaults and checks bound.
 
-use crate::expression::{Environment, Expression};
+use crate::expression::Expression;
 use crate::table_triggers::TableTriggers;
 use std::sync::Arc;
 use types::{ColumnSet, DataType, Index, Policy, SqlError, SqlState, TableId, Value, format_value, limits};
@@ -144,24 +144,6 @@ fn failing_row(row: &[Value]) -> String {
     };
     let values: Vec<String> = row.iter().map(shown).collect();
     format!("Failing row contains ({}).", values.join(", "))
-}
-
-impl TablePlan {
-    /// Checks NOT NULL and CHECKs of a whole new row, in PostgreSQL's order.
-    pub fn check_row(&self, row: &[Value]) -> Result<(), SqlError> {
-        for (ordinal, column) in self.columns.iter().enumerate() {
-            if column.not_null && row[ordinal].is_null() {
-                return Err(self.null_violation(ordinal, row));
-            }
-        }
-        let environment = Environment::new(row, &[], 0);
-        for check in &self.checks {
-            if check.condition.truth(&environment)? == Some(false) {
-                return Err(self.check_violation(check, row));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Whether a row of this table may be longer than a row may be.

@@ -5,11 +5,14 @@ use crate::ddl::{bind_change_behind, bind_schema_change};
 use crate::library::Library;
 use crate::script::{BoundScript, Script, StatementKind, Step};
 use plan::expression::shortened;
+use plan::logical;
 use plan::polymorphic::Actual;
 use plan::scope::VariableScope;
-use plan::statement::{BoundExplain, BoundStatement, bind_statement, explain, no_column};
+use plan::statement::{
+    BoundExplain, BoundStatement, bind_logical, bind_statement, changes_rows, explain, no_column,
+};
 use plan::tables::Tables;
-use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement};
+use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement, UtilityOption};
 use std::sync::{Arc, PoisonError};
 use syntax::names::{name_of, table_name};
 use syntax::parse::{ParsedStatement, is_schema_change};
@@ -126,10 +129,14 @@ fn bind_step(
         }
     };
     match explained(&statement) {
-        Some(call @ Statement::Call(_)) => {
+        Some((Explained::Logical, other)) => {
+            let explain = explain_logical(tables, scope, other)?;
+            return Ok(Step::Statement(BoundStatement::Explain(explain)));
+        }
+        Some((Explained::Reads, call @ Statement::Call(_))) => {
             return Ok(Step::Statement(BoundStatement::Explain(bind_explain(library, tables, scope, call)?)));
         }
-        Some(other) => {
+        Some((Explained::Reads, other)) => {
             let bound = bind_statement(tables, scope, other)?;
             if let Some(lines) = explain(&bound) {
                 let types = scope.routines().types();
@@ -178,21 +185,57 @@ fn bind_block(
     Ok(Step::Block(Box::new(compiled)))
 }
 
-/// What a plain EXPLAIN explains.
-fn explained(statement: &Statement) -> Option<&Statement> {
-    match statement {
-        Statement::Explain {
-            describe_alias: DescribeAlias::Explain,
-            analyze: false,
-            verbose: false,
-            query_plan: false,
-            estimate: false,
-            statement,
-            format: None,
-            options: None,
-        } => Some(statement.as_ref()),
-        _ => None,
+/// What EXPLAIN shows.
+enum Explained {
+    /// What a statement would read, and what that registers.
+    Reads,
+    /// The logical plan of a query.
+    Logical,
+}
+
+/// What EXPLAIN explains, where its options are known.
+fn explained(statement: &Statement) -> Option<(Explained, &Statement)> {
+    let Statement::Explain {
+        describe_alias: DescribeAlias::Explain,
+        analyze: false,
+        verbose: false,
+        query_plan: false,
+        estimate: false,
+        statement,
+        format: None,
+        options,
+    } = statement
+    else {
+        return None;
+    };
+    match options.as_deref() {
+        None => Some((Explained::Reads, statement)),
+        Some([UtilityOption { name, arg: None }]) if name.value.eq_ignore_ascii_case("logical") => {
+            Some((Explained::Logical, statement))
+        }
+        Some(_) => None,
     }
+}
+
+/// EXPLAIN (LOGICAL): the logical plan as it is bound and as it is run, and the rules between.
+fn explain_logical(
+    tables: &Tables,
+    scope: &VariableScope,
+    statement: &Statement,
+) -> Result<BoundExplain, SqlError> {
+    let Statement::Query(query) = statement else { return Err(no_logical_plan()) };
+    if changes_rows(query) {
+        return Err(no_logical_plan());
+    }
+    let lines = logical::explain(bind_logical(tables, scope, query)?.plan);
+    let types = scope.routines().types();
+    Ok(explanation(lines.into_iter().map(|line| types.named_text(line)).collect()))
+}
+
+#[cold]
+fn no_logical_plan() -> SqlError {
+    SqlError::unsupported("EXPLAIN (LOGICAL) of anything but a query")
+        .hint("Use EXPLAIN without options: it shows what any statement would read and register.")
 }
 
 fn explanation(lines: Vec<String>) -> BoundExplain {

@@ -174,6 +174,11 @@ fn explain() {
 }
 
 #[test]
+fn explain_logical() {
+    run("explain_logical");
+}
+
+#[test]
 fn text() {
     run("text");
 }

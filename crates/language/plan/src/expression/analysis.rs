@@ -1,7 +1,7 @@
 //! What can be told of an expression without evaluating it.
 
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
-use types::{ColumnSet, DataType, SqlError, Value, format_value};
+use types::{ColumnSet, DataType, Value, format_value};
 
 impl Expression {
     /// The operands, in order of evaluation.
@@ -284,43 +284,9 @@ fn is_total_cast(from: DataType, to: DataType) -> bool {
         )
 }
 
-/// What some expressions need that is the same for every row (variables, arguments, columns to the left, subqueries),
-/// gathered so that a command or a predicate carries these values and nothing else.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Capture {
-    /// In the order of the captured values.
-    pub sources: Vec<Expression>,
-}
-
-impl Capture {
-    /// Lets `expression` take these from positions among the captured values.
-    pub fn renumber(&mut self, expression: &mut Expression) {
-        let captured = match &expression.kind {
-            Kind::Slot(_) | Kind::Argument(_) | Kind::Left(_) => true,
-            Kind::Subquery(_) | Kind::Call(_) => expression.is_row_independent(),
-            _ => false,
-        };
-        if captured {
-            let position = self.sources.iter().position(|known| known == expression).unwrap_or_else(|| {
-                self.sources.push(expression.clone());
-                self.sources.len() - 1
-            });
-            expression.kind = Kind::Slot(position as u16);
-            return;
-        }
-        expression.operands_mut().into_iter().for_each(|operand| self.renumber(operand));
-    }
-
-    /// The values to carry.
-    ///
-    /// # Errors
-    /// What subqueries raise.
-    pub fn values<'a>(
-        &'a self,
-        environment: &'a Environment<'a>,
-    ) -> impl Iterator<Item = Result<Value, SqlError>> + 'a {
-        self.sources.iter().map(|source| source.evaluate(environment))
-    }
+/// The columns that these look at.
+pub fn columns_of(expressions: &[Expression]) -> ColumnSet {
+    expressions.iter().fold(ColumnSet::EMPTY, |set, expression| set | expression.columns())
 }
 
 /// Equal in every use: numbers may be equal and still differ as text.

@@ -1,8 +1,7 @@
 //! Calls of `nextval`, `setval`, `currval` and `lastval`.
 
 use crate::expression::bind::Binder;
-use crate::expression::routine::RoutineCall;
-use crate::expression::{Expression, Kind};
+use crate::expression::{Expression, Kind, RoutineCall};
 use crate::polymorphic::Callee;
 use crate::routines::CallForm;
 use crate::sequence::{CURRENT_VALUE, LAST_VALUE, NEXT_VALUE, SET_VALUE, no_sequence, sequence_name};

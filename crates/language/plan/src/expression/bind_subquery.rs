@@ -159,9 +159,10 @@ impl Binder<'_> {
         let clause = self.no_aggregates_in.get();
         let nested = bind_nested(scope, query, Some(self));
         self.no_aggregates_in.set(clause);
-        let (select, arguments) = nested?;
-        let subquery =
-            Subquery { query: Arc::new(select), arguments, operands, compared_as: Vec::new(), form };
+        let (bound, arguments) = nested?;
+        let logical = Arc::new(bound.plan.clone());
+        let query = Arc::new(bound.operators());
+        let subquery = Subquery { query, logical, arguments, operands, compared_as: Vec::new(), form };
         Ok(boolean(Kind::Subquery(Box::new(subquery))))
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of the ledger's own functions inside of expressions.
 
 use crate::expression::written::{all_fields_of, variadic_operand};
-use crate::expression::{Binder, Environment, Expression, Kind, row_value};
+use crate::expression::{Binder, Environment, Expression, Kind, RoutineCall, row_value};
 use crate::overload::{Argument, choose};
 use crate::polymorphic::{Callee, resolve, variadic_element};
 use crate::routines::{CallForm, Given, Routine, Routines, assign_arguments, is_volatile, takes};
@@ -10,30 +10,9 @@ use sqlparser::tokenizer::Span;
 use std::borrow::Cow;
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{
-    DataType, FunctionResult, OutputColumn, Parameter, ParameterMode, Procedure, SqlError, SqlState, Value,
-};
+use types::{DataType, FunctionResult, Parameter, ParameterMode, Procedure, SqlError, SqlState, Value};
 use values::broken;
 use values::functions;
-
-/// A call of a function of the ledger, which runs when its value is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RoutineCall {
-    /// Which one.
-    pub callee: Callee,
-    /// It may change rows, and is called for every row.
-    pub is_volatile: bool,
-    /// It is not run where an argument is NULL.
-    pub is_strict: bool,
-    /// One per parameter that takes one, of the parameters' types.
-    pub arguments: Vec<Expression>,
-    /// What its rows are.
-    pub form: CallForm,
-    /// The columns of a row, where it gives rows and they are known.
-    pub columns: Option<Arc<[OutputColumn]>>,
-    /// The caller has named the columns: whether they are these is seen when it gives a row.
-    pub columns_are_asked: bool,
-}
 
 impl RoutineCall {
     /// The values of its arguments; `None` where it is not run because one of them is NULL.

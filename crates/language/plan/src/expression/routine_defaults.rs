@@ -1,8 +1,7 @@
 //! What a routine is called with where a call says nothing, and what it gives where it is not called.
 
-use crate::expression::Expression;
 use crate::expression::bind::{Binder, Source};
-use crate::expression::routine::RoutineCall;
+use crate::expression::{Expression, RoutineCall};
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use syntax::parse::parse_expression;

@@ -1,9 +1,8 @@
 //! The assignments of SET: to a column, to a field of one, to several columns at once.
 
 use crate::expression::{Binder, Expression, Kind};
-use crate::scope::VariableScope;
+use crate::statement::column_targets::{default_row, is_default, target_column};
 use crate::statement::fields::{assigned_field, field_target};
-use crate::statement::insert::{default_row, is_default};
 use crate::table::TablePlan;
 use sqlparser::ast::{
     self, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Query,
@@ -13,33 +12,6 @@ use syntax::names::name_of;
 use syntax::parse::parse_plain_statements;
 use types::{SqlError, SqlState, Value};
 use values::broken;
-
-/// Ordinal of an assigned column, which must not be among those `assigned` already.
-pub(super) fn target_column(
-    table: &TablePlan,
-    scope: &VariableScope,
-    column: &ObjectName,
-    assigned: &[usize],
-) -> Result<usize, SqlError> {
-    let [ast::ObjectNamePart::Identifier(ident)] = column.0.as_slice() else {
-        return Err(scope.located(SqlError::unsupported(format_args!("the target {column}")), column.span()));
-    };
-    let name = name_of(ident)?;
-    let Some(ordinal) = table.ordinal(&name) else {
-        return Err(scope.located(no_column(table, &name), ident.span));
-    };
-    if assigned.contains(&ordinal) {
-        let message = format!("column \"{name}\" specified more than once");
-        return Err(scope.located(SqlError::new(SqlState::DUPLICATE_COLUMN, message), ident.span));
-    }
-    Ok(ordinal)
-}
-
-/// `42703`: the table has no column of this name.
-pub fn no_column(table: &TablePlan, name: &str) -> SqlError {
-    let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-    SqlError::new(SqlState::UNDEFINED_COLUMN, message)
-}
 
 /// Whether SET assigns a DEFAULT that calls a function or draws from a sequence.
 pub(super) fn sets_running_default(table: &TablePlan, list: &[ast::Assignment]) -> bool {

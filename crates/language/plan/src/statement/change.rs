@@ -1,8 +1,8 @@
 //! INSERT, UPDATE and DELETE, bound.
 
 use crate::command::{DeletePlan, UpdatePlan};
+use crate::condition::Condition;
 use crate::expression::Expression;
-use crate::predicate::Condition;
 use crate::statement::{Access, BoundSelect};
 use crate::table::TablePlan;
 use std::sync::Arc;

@@ -1,14 +1,16 @@
 //! Binding of DELETE.
 
 use crate::command::DeletePlan;
-use crate::expression::{Binder, Source};
-use crate::predicate::Condition;
+use crate::condition::Condition;
+use crate::expression::{Binder, Source, columns_of};
 use crate::statement::Access;
-use crate::statement::bind::{bind_where, columns_of, single_table};
 use crate::statement::change::BoundDelete;
+use crate::statement::conditions::bind_where;
 use crate::statement::from::bind_from_target;
+use crate::statement::named_table::single_table;
 use crate::statement::output::{bind_returning, bind_returning_beside};
-use crate::statement::query::{QueryScope, finding};
+use crate::statement::query::finding;
+use crate::statement::query_scope::QueryScope;
 use crate::statement::update::holds_query;
 use crate::statement::view_target::{Change, ViewTarget};
 use sqlparser::ast::{self, FromTable, TableFactor};

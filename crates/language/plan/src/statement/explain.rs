@@ -1,7 +1,7 @@
 //! EXPLAIN of a statement: how rows are found and joined, and what that registers for conflict detection.
 
+use crate::condition::Condition;
 use crate::expression::{Capture, Expression, Names};
-use crate::predicate::Condition;
 use crate::statement::{
     Access, BoundSelect, BoundStatement, ConflictAction, Distinctness, From, InsertSource, JoinKind,
     OnConflict, Relation, Scanned, SetOperation, SortKey,

@@ -91,7 +91,7 @@ pub(super) fn insert_fields(
             // Says what is wrong with the column.
             let mut whole: Vec<ObjectName> = columns.iter().map(|(column, _)| column.clone()).collect();
             whole.push(ObjectName::from(vec![name.clone()]));
-            let ordinal = crate::statement::insert::insert_targets(table, scope, &whole)?.pop();
+            let ordinal = crate::statement::column_targets::insert_targets(table, scope, &whole)?.pop();
             let data_type = ordinal.map_or(types::DataType::Unknown, |at| table.columns[at].data_type);
             let (name, field) = (name_of(name)?, name_of(field)?);
             field_path(types, FieldOwner::Column(&name), data_type, &[&field])
@@ -143,7 +143,7 @@ pub(super) fn insert_fields(
         row.content = columns.iter().map(value).collect();
     }
     insert.columns = columns.into_iter().map(|(column, _)| column).collect();
-    let targets = crate::statement::insert::insert_targets(table, scope, &insert.columns)?;
+    let targets = crate::statement::column_targets::insert_targets(table, scope, &insert.columns)?;
     Ok(Some(InsertFields { targets, insert }))
 }
 

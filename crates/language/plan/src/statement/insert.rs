@@ -2,22 +2,23 @@
 
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
-use crate::scope::VariableScope;
-use crate::statement::assignments::{bind_assignments, target_column};
-use crate::statement::bind::find_table;
+use crate::statement::assignments::bind_assignments;
 use crate::statement::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
+use crate::statement::column_targets::{default_row, insert_targets, is_default};
 use crate::statement::fields::{InsertFields, insert_fields, written_out};
+use crate::statement::named_table::find_table;
 use crate::statement::output::bind_returning;
-use crate::statement::query::{QueryScope, bind_nested, close_literals};
+use crate::statement::query::bind_nested;
+use crate::statement::query_scope::QueryScope;
 use crate::statement::view_target::{Change, ViewTarget};
 use crate::table::TablePlan;
 use sqlparser::ast::{
-    self, ConflictTarget, Expr, ObjectName, OnConflictAction, SetExpr, Spanned, TableAlias, TableObject,
+    self, ConflictTarget, Expr, OnConflictAction, SetExpr, Spanned, TableAlias, TableObject,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, Value, object_name, schema_of};
+use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, object_name, schema_of};
 
 pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result<BoundInsert, SqlError> {
     let (tables, scope) = (outer.tables, outer.variables);
@@ -287,31 +288,6 @@ fn refuse_insert_forms(insert: &ast::Insert) -> Result<(), SqlError> {
     if plain { Ok(()) } else { Err(SqlError::unsupported("this form of INSERT")) }
 }
 
-/// Ordinals of the columns that an INSERT names, or all.
-pub(super) fn insert_targets(
-    table: &TablePlan,
-    scope: &VariableScope,
-    columns: &[ObjectName],
-) -> Result<Vec<usize>, SqlError> {
-    if columns.is_empty() {
-        return Ok((0..table.columns.len()).collect());
-    }
-    let mut targets = Vec::with_capacity(columns.len());
-    for column in columns {
-        targets.push(target_column(table, scope, column, &targets)?);
-    }
-    Ok(targets)
-}
-
-/// A row of nothing but defaults.
-pub fn default_row(table: &TablePlan) -> Vec<Expression> {
-    let default = |column: &crate::table::ColumnPlan| match &column.default {
-        Some(default) => default.clone(),
-        None => Expression::constant(Value::Null, column.data_type),
-    };
-    table.columns.iter().map(default).collect()
-}
-
 fn count_mismatch(more_expressions: bool) -> SqlError {
     let message = match more_expressions {
         true => "INSERT has more expressions than target columns",
@@ -359,10 +335,6 @@ fn refuse_given(column: &crate::table::ColumnPlan) -> Result<(), SqlError> {
     Err(SqlError::new(SqlState(*b"428C9"), message).detail(detail))
 }
 
-pub(super) fn is_default(value: &Expr) -> bool {
-    matches!(value, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
-}
-
 fn insert_select(
     outer: QueryScope<'_>,
     table: &TablePlan,
@@ -370,13 +342,13 @@ fn insert_select(
     query: &ast::Query,
 ) -> Result<InsertSource, SqlError> {
     let scope = outer.variables;
-    let (mut select, _) = bind_nested(outer, query, None)?;
-    if select.columns.len() > targets.len() {
+    let (bound, _) = bind_nested(outer, query, None)?;
+    if bound.columns().len() > targets.len() {
         return Err(count_mismatch(true));
     }
     let types: Vec<DataType> =
         targets.iter().map(|ordinal| table.columns[*ordinal].data_type.family()).collect();
-    select = close_literals(scope, select, &types)?;
+    let select = bound.close_literals(scope, &types)?.operators();
     let binder = Binder::new(scope, Source::Nothing);
     let mut row = default_row(table);
     for (position, (ordinal, output)) in targets.iter().zip(select.columns.iter()).enumerate() {

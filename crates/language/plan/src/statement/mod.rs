@@ -3,13 +3,12 @@
 //! # Queries
 //!
 //! ```text
-//!  syntax ─▶ names, types (expression::Relations) ─▶ plan (statement::from) ─▶ BoundSelect ─▶ execute::{select, relation}
-//!            one row of all relations                 every condition to the     a table alone: streamed, never copied
-//!                                                     first relation that has    else: gathered relation by relation
-//!                                                     what it looks at
+//!  syntax ─▶ names, types (expression::Relations) ─▶ logical::LogicalPlan ─▶ BoundSelect ─▶ execute::{select, relation}
+//!            one row of all relations                 rewritten by rules       a table alone: streamed, never copied
+//!                                                                              else: gathered relation by relation
 //! ```
 //!
-//! A query is bound over one row that has the columns of all relations in FROM, side by side. A subquery is a value
+//! What a query asks for and how its rows are found are two steps: see [`logical`](crate::logical). A query is bound over one row that has the columns of all relations in FROM, side by side. A subquery is a value
 //! of that row; what it needs of the rows around it is handed to it as arguments.
 //!
 //! - **Joins.** A table whose key comes from its left is looked up row by row, and each look-up registers a read of
@@ -25,49 +24,71 @@
 //!   they came. The functions' values become further columns, over which outputs and ORDER BY are bound.
 
 mod access;
+mod access_path;
 mod assignments;
 mod bind;
+mod bind_row_function;
+mod bound_query;
 mod call;
 mod change;
+mod column_targets;
+mod common_table;
+mod conditions;
 mod delete;
 mod explain;
 mod fields;
 mod from;
+mod from_factor;
+mod grouping;
 mod insert;
+mod level;
+mod named_table;
 mod output;
 mod past;
 mod query;
+mod query_scope;
 mod record_columns;
 mod relation;
+mod relation_names;
+mod resolve;
 mod row_function;
 mod select;
+mod select_clauses;
 mod select_query;
 mod set_functions;
+mod set_operation;
 mod slots;
 mod truncate;
 mod update;
 mod view_conflict;
 mod view_target;
+mod visit;
 mod with;
+mod with_change;
 
 use crate::expression::Expression;
 use crate::table::TablePlan;
-pub use access::{Access, Interval, KeyPart, encode_lookup, resolve_key};
-pub use assignments::no_column;
+pub use access::Access;
+pub use access_path::{AccessPath, IndexAccess, Interval, KeyPart};
 pub use bind::bind_statement;
+pub use bound_query::{BoundQuery, close_types};
 pub use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,
 };
-pub use explain::explain;
-pub use insert::default_row;
-pub use query::{Level, QueryScope, bind_expression, bind_nested, bind_query, close_types};
+pub use column_targets::{default_row, no_column};
+pub use explain::{columns, explain};
+pub use level::Level;
+pub use query::{bind_expression, bind_logical, bind_nested, bind_query};
+pub use query_scope::QueryScope;
 pub use relation::{Join, JoinKind, Relation, SetOperation};
+pub use resolve::{encode_lookup, resolve_key};
 pub use row_function::{RowFunction, RowKind, goes_up};
 pub use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
-pub use slots::VisitSlot;
 use std::sync::Arc;
 use types::{OutputColumn, TriggerEvent, Value};
-pub use with::{BoundWith, WithChange, changes_rows};
+pub use visit::VisitSlot;
+pub use with::{BoundWith, WithChange};
+pub use with_change::changes_rows;
 
 /// A statement that `execute::Execution::run` runs.
 #[derive(Debug)]

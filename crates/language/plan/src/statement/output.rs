@@ -1,9 +1,8 @@
 //! Binding of output lists: SELECT and RETURNING, with `*` expanded.
 
 use crate::expression::written::all_fields_of;
-use crate::expression::{Binder, Expression, Kind, Relations, Source, output_name};
+use crate::expression::{Binder, Expression, Kind, Relations, Source, columns_of, output_name};
 use crate::scope::VariableScope;
-use crate::statement::bind::columns_of;
 use crate::statement::change::Returning;
 use crate::table::TablePlan;
 use sqlparser::ast::{self, SelectItem, Spanned};

@@ -2,10 +2,13 @@
 //! `entente.history('t', key)`: what became of a row.
 
 use crate::expression::{Binder, Expression, Relations, Source};
-use crate::statement::bind::find_table;
-use crate::statement::from::{Item, add_relation, set_row_type, set_schema};
-use crate::statement::query::{Level, QueryScope};
-use crate::statement::row_function::{RowFunction, RowKind, plain_arguments};
+use crate::logical::{LogicalPlan, Scan};
+use crate::statement::bind_row_function::plain_arguments;
+use crate::statement::level::Level;
+use crate::statement::named_table::find_table;
+use crate::statement::query_scope::QueryScope;
+use crate::statement::relation_names::{add_relation, set_row_type, set_schema};
+use crate::statement::row_function::{HISTORY_COLUMNS, RowFunction, RowKind};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, Spanned, TableAlias, Value as Literal};
 use std::sync::Arc;
 use syntax::names::table_name;
@@ -34,7 +37,7 @@ pub(super) fn bind_past(
     name: &ObjectName,
     height: &Expr,
     alias: Option<&TableAlias>,
-) -> Result<Item, SqlError> {
+) -> Result<LogicalPlan, SqlError> {
     let located = |error| query.variables.located(error, name.span());
     query.variables.note_past().map_err(located)?;
     let called = table_name(name)?;
@@ -54,7 +57,7 @@ pub(super) fn bind_past(
     let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());
     set_row_type(names, row_type);
     set_schema(names, &called);
-    Ok(Item::Table { table: Arc::new(table.without_indexes()), keyed: false, past: Some(height) })
+    Ok(LogicalPlan::from(Scan { past: Some(height), ..Scan::of(Arc::new(table.without_indexes())) }))
 }
 
 fn bind_height(query: QueryScope<'_>, height: &Expr) -> Result<Expression, SqlError> {
@@ -75,16 +78,6 @@ fn bind_height(query: QueryScope<'_>, height: &Expr) -> Result<Expression, SqlEr
     })
 }
 
-/// The columns of a row's history in front of those of its table.
-pub(super) const HISTORY_COLUMNS: [(&str, DataType); 6] = [
-    ("height", DataType::BigInt),
-    ("index", DataType::Integer),
-    ("transaction", DataType::Text(None)),
-    ("organisation", DataType::Text(None)),
-    ("role", DataType::Text(None)),
-    ("operation", DataType::Text(None)),
-];
-
 /// Whether a function in FROM is `entente.history`.
 pub(super) fn is_history(name: &ObjectName) -> bool {
     name.to_string().eq_ignore_ascii_case("entente.history")
@@ -100,7 +93,7 @@ pub(super) fn bind_history(
     names: &mut Relations,
     (name, arguments): (&ObjectName, &[FunctionArg]),
     alias: Option<&TableAlias>,
-) -> Result<Item, SqlError> {
+) -> Result<LogicalPlan, SqlError> {
     const HINT: &str =
         "For example, entente.history('accounts', 7): a table, then the values of its primary key.";
     let located = |error: SqlError| query.variables.located(error, name.span());
@@ -147,7 +140,9 @@ pub(super) fn bind_history(
     }
     let columns = HISTORY_COLUMNS.iter().map(|(name, data_type)| (name.to_string(), *data_type));
     let values = table.columns.iter().map(|column| (column.name.clone(), column.data_type));
-    add_relation(query, names, "history", alias, columns.chain(values).collect())?;
-    let function = RowFunction { rows: RowKind::History(table), with_ordinality: false };
-    Ok(Item::Function { function, arguments: bound })
+    let columns: Vec<(String, DataType)> = columns.chain(values).collect();
+    let types = columns.iter().map(|(_, data_type)| *data_type).collect();
+    add_relation(query, names, "history", alias, columns)?;
+    let function = Box::new(RowFunction { rows: RowKind::History(table), with_ordinality: false });
+    Ok(LogicalPlan::Function { function, arguments: bound, types })
 }

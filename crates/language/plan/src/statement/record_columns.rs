@@ -2,7 +2,7 @@
 
 use crate::expression::bind_data_type;
 use crate::routines::{CallForm, Routine};
-use crate::statement::query::QueryScope;
+use crate::statement::query_scope::QueryScope;
 use sqlparser::ast::{TableAlias, TableAliasColumnDef};
 use std::sync::Arc;
 use syntax::names::name_of;

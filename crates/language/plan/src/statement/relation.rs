@@ -6,7 +6,7 @@
 
 use crate::expression::{Expression, Kind, RoutineCall};
 use crate::statement::row_function::RowFunction;
-use crate::statement::slots::VisitExpression;
+use crate::statement::visit::VisitExpression;
 use crate::statement::{BoundSelect, Scanned};
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! SELECT, bound.
 
 use crate::aggregate::Aggregate;
+use crate::condition::Condition;
 use crate::expression::Expression;
-use crate::predicate::Condition;
-use crate::statement::Access;
+use crate::statement::access::Access;
 use crate::statement::relation::Relation;
 use crate::table::TablePlan;
 use crate::window::WindowCall;
@@ -55,6 +55,25 @@ pub enum From {
 }
 
 impl BoundSelect {
+    /// One row without columns.
+    pub(crate) fn of_nothing() -> BoundSelect {
+        BoundSelect {
+            source: From::Nothing,
+            filter: None,
+            grouping: None,
+            windows: Vec::new(),
+            projection: Vec::new(),
+            columns: Arc::default(),
+            distinct: Distinctness::All,
+            order: Vec::new(),
+            reverse: false,
+            limit: None,
+            offset: None,
+            has_subqueries: false,
+            literals: Vec::new(),
+        }
+    }
+
     /// Whether it looks at rows of tables.
     pub fn reads_rows(&self) -> bool {
         !matches!(self.source, From::Nothing) || self.has_subqueries
@@ -124,7 +143,7 @@ pub struct Grouping {
 }
 
 /// A key of ORDER BY, over the same row as the projection.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
     /// Position in the output, where it is one of its columns.
     pub output: Option<usize>,

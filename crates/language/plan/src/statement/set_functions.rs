@@ -4,8 +4,8 @@
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::expression::output_name;
 use crate::routines::CallForm;
-use crate::statement::query::QueryScope;
-use crate::statement::row_function::gives_rows;
+use crate::statement::bind_row_function::gives_rows;
+use crate::statement::query_scope::QueryScope;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArguments, GroupByExpr, Ident, Query, Select, SelectItem, SetExpr,
     Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Visit, VisitMut, Visitor,

@@ -1,15 +1,13 @@
 //! Which variables a bound statement reads. Fusion relies on this list being complete.
 
+use crate::condition::Condition;
 use crate::expression::{Capture, Expression, Kind, RoutineCall, Subquery};
-use crate::predicate::Condition;
+use crate::statement::visit::{VisitExpression, VisitSlot};
 use crate::statement::{
     Access, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate, ConflictAction, Distinctness,
     From, InsertSource, OnConflict, Returning, Scanned,
 };
 use std::sync::Arc;
-
-/// Gets every slot that is read, some of them several times.
-pub type VisitSlot<'v> = dyn FnMut(u16) + 'v;
 
 impl BoundStatement {
     /// Visits the slots that it reads.
@@ -25,9 +23,6 @@ impl BoundStatement {
         }
     }
 }
-
-/// Gets every expression, those inside of others left to the visitor.
-pub type VisitExpression<'v> = dyn FnMut(&Expression) + 'v;
 
 impl BoundSelect {
     /// Visits the slots that it reads.

@@ -2,8 +2,8 @@
 
 use crate::command::DeletePlan;
 use crate::scope::VariableScope;
-use crate::statement::bind::find_table;
 use crate::statement::change::{BoundDelete, Truncation};
+use crate::statement::named_table::find_table;
 use crate::statement::{Access, Interval};
 use crate::table::TablePlan;
 use crate::tables::Tables;

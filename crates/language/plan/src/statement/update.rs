@@ -1,17 +1,19 @@
 //! Binding of UPDATE.
 
 use crate::command::UpdatePlan;
-use crate::expression::{Binder, Expression, Source};
-use crate::predicate::Condition;
+use crate::condition::Condition;
+use crate::expression::{Binder, Expression, Source, columns_of};
 use crate::scope::VariableScope;
 use crate::sequence::draws_value;
 use crate::statement::Access;
 use crate::statement::assignments::{bind_assignments, sets_running_default};
-use crate::statement::bind::{bind_where, columns_of, single_table};
 use crate::statement::change::BoundUpdate;
+use crate::statement::conditions::bind_where;
 use crate::statement::from::bind_from_target;
+use crate::statement::named_table::single_table;
 use crate::statement::output::{bind_returning, bind_returning_beside};
-use crate::statement::query::{QueryScope, finding};
+use crate::statement::query::finding;
+use crate::statement::query_scope::QueryScope;
 use crate::statement::view_target::{Change, ViewTarget};
 use sqlparser::ast::{self, Expr, TableFactor, UpdateTableFromKind};
 use std::convert::identity;

@@ -1,7 +1,7 @@
 //! What SET and ON CONFLICT say of the columns of a view, said of those of its table.
 
 use crate::expression::{Expression, Kind};
-use crate::statement::insert::is_default;
+use crate::statement::column_targets::is_default;
 use crate::statement::view_target::{Change, ViewTarget};
 use sqlparser::ast::{Assignment, AssignmentTarget, ConflictTarget, Expr, Ident, Value};
 use syntax::names::name_of;

@@ -4,15 +4,18 @@
 //! is a value over the columns of the table, and its WHERE one more condition.
 
 use crate::command::{DeletePlan, UpdatePlan};
-use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
+use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, columns_of};
+use crate::logical::LogicalPlan;
 use crate::scope::VariableScope;
 use crate::statement::Access;
 use crate::statement::assignments::bind_assignments;
-use crate::statement::bind::{bind_where, columns_of};
 use crate::statement::change::{BoundDelete, BoundUpdate, Returning};
-use crate::statement::from::{Item, bind_from_base};
+use crate::statement::conditions::bind_where;
+use crate::statement::from::bind_from_base;
+use crate::statement::level::{Level, in_statement};
 use crate::statement::output::{Wildcards, bind_items, bind_returning_beside};
-use crate::statement::query::{Level, QueryScope, finding, in_statement};
+use crate::statement::query::finding;
+use crate::statement::query_scope::QueryScope;
 use crate::table::TablePlan;
 use crate::tables::Tables;
 use sqlparser::ast::{
@@ -285,7 +288,7 @@ impl ViewTarget {
         level: &Level<'_>,
         alias: Option<&TableAlias>,
         others: &[TableWithJoins],
-    ) -> Result<(Item, Relations, Expression, usize), SqlError> {
+    ) -> Result<(LogicalPlan, Relations, Expression, usize), SqlError> {
         let view = self.names(&self.name, alias)?.relations.remove(0);
         let (item, mut names, key) = bind_from_base(query, level, (&view.name, &self.table), others)?;
         let first = names.width();

@@ -14,11 +14,14 @@ use crate::scope::VariableScope;
 use crate::statement::BoundStatement;
 use crate::statement::delete::bind_delete;
 use crate::statement::insert::bind_insert;
-use crate::statement::query::{CommonTable, QueryScope, bind_body, bind_nested, in_statement};
+use crate::statement::level::in_statement;
+use crate::statement::query::{bind_body, bind_nested};
+use crate::statement::query_scope::{CommonTable, QueryScope};
 use crate::statement::update::bind_update;
+use crate::statement::with_change::{change_of, changes_rows, is_bare, refuse_change, without_parentheses};
 use crate::tables::Tables;
-use sqlparser::ast::{Cte, Query, SetExpr, Spanned, Statement};
-use types::{SqlError, SqlState};
+use sqlparser::ast::{Cte, Query, Spanned, Statement};
+use types::SqlError;
 
 /// A statement with WITH queries that change rows.
 #[derive(Debug)]
@@ -62,7 +65,8 @@ pub(super) fn bind_whole(
 ) -> Result<BoundStatement, SqlError> {
     in_statement(tables, variables, |scope, _| {
         if !changes_rows(query) {
-            return bind_nested(scope, query, None).map(|(select, _)| BoundStatement::Select(select));
+            return bind_nested(scope, query, None)
+                .map(|(bound, _)| BoundStatement::Select(bound.operators()));
         }
         let query = without_parentheses(query);
         let with = query.with.as_ref();
@@ -77,53 +81,6 @@ pub(super) fn bind_whole(
         let order = order(&changes, &reads);
         Ok(BoundStatement::With(Box::new(BoundWith { changes, main, order })))
     })
-}
-
-/// Whether a query does more than query: it has WITH queries that change rows.
-pub fn changes_rows(query: &Query) -> bool {
-    let query = without_parentheses(query);
-    let queries = query.with.as_ref().map_or(&[][..], |with| &with.cte_tables);
-    change_of(query).is_some() || queries.iter().any(|cte| change_of(&cte.query).is_some())
-}
-
-/// Refuses a WITH query that changes rows where it is not one of the whole statement.
-pub(super) fn refuse_change(scope: QueryScope<'_>, cte: &Cte) -> Result<(), SqlError> {
-    if change_of(&cte.query).is_none() {
-        return Ok(());
-    }
-    let message = "WITH clause containing a data-modifying statement must be at the top level";
-    let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message);
-    Err(scope.variables.located(error, cte.alias.name.span))
-}
-
-fn without_parentheses(query: &Query) -> &Query {
-    match query.body.as_ref() {
-        SetExpr::Query(inner) if query.with.is_none() && is_bare(query) => without_parentheses(inner),
-        _ => query,
-    }
-}
-
-/// Whether nothing stands behind the body of a query.
-fn is_bare(query: &Query) -> bool {
-    query.order_by.is_none()
-        && query.limit_clause.is_none()
-        && query.fetch.is_none()
-        && query.locks.is_empty()
-        && query.for_clause.is_none()
-        && query.settings.is_none()
-        && query.format_clause.is_none()
-        && query.pipe_operators.is_empty()
-}
-
-/// The INSERT, UPDATE or DELETE that stands where a query may stand.
-fn change_of(query: &Query) -> Option<&Statement> {
-    match query.body.as_ref() {
-        SetExpr::Insert(statement)
-        | SetExpr::Update(statement)
-        | SetExpr::Delete(statement)
-        | SetExpr::Merge(statement) => Some(statement),
-        _ => None,
-    }
 }
 
 /// Makes WITH queries known one after the other, binds those that change rows, and then the statement behind them.
@@ -147,7 +104,7 @@ fn behind_queries<R>(
         false => None,
     };
     let columns = columns.as_deref();
-    changes.push(WithChange { name: common.name().to_string(), number, statement, reads });
+    changes.push(WithChange { name: common.name.clone(), number, statement, reads });
     let kept = common.kept(number, columns);
     behind_queries(kept.behind(), recursive, rest, changes, bind)
 }
@@ -164,7 +121,9 @@ fn bind_change(scope: QueryScope<'_>, query: &Query) -> Result<BoundStatement, S
 /// The statement behind WITH.
 fn bind_main(scope: QueryScope<'_>, query: &Query) -> Result<BoundStatement, SqlError> {
     let Some(statement) = change_of(query) else {
-        return scope.beside(|scope, level| bind_body(scope, level, query)).map(BoundStatement::Select);
+        return scope
+            .beside(|scope, level| bind_body(scope, level, query))
+            .map(|bound| BoundStatement::Select(bound.operators()));
     };
     if !is_bare(query) {
         return Err(scope.variables.located(SqlError::unsupported("this form of WITH"), query.span()));

@@ -1,0 +1,191 @@
+//! Functions in FROM that give rows: `generate_series` and `unnest`.
+
+use crate::expression::{Binder, Expression, Relations, Source};
+use crate::logical::LogicalPlan;
+use crate::statement::level::Level;
+use crate::statement::query_scope::QueryScope;
+use crate::statement::relation_names::{add_relation, set_row_type};
+use crate::statement::row_function::{RowFunction, RowKind};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, TableAlias};
+use sqlparser::tokenizer::Span;
+use types::{DataType, SqlError, SqlState, Value};
+
+/// A call in FROM.
+pub(super) struct Call<'a> {
+    pub name: String,
+    pub arguments: Vec<&'a Expr>,
+    pub with_ordinality: bool,
+}
+
+/// The arguments, in their order.
+///
+/// # Errors
+/// `0A000` where they have names.
+pub(super) fn plain_arguments(arguments: &[FunctionArg]) -> Result<Vec<&Expr>, SqlError> {
+    fn plain(argument: &FunctionArg) -> Result<&Expr, SqlError> {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Ok(argument),
+            _ => Err(SqlError::unsupported("this form of an argument")),
+        }
+    }
+    arguments.iter().map(plain).collect()
+}
+
+/// Whether a function that is built in gives rows.
+pub(super) fn gives_rows(name: &ObjectName) -> bool {
+    let name = name.to_string().to_ascii_lowercase();
+    matches!(
+        name.strip_prefix("pg_catalog.").unwrap_or(&name),
+        "generate_series" | "unnest" | "regexp_split_to_table"
+    )
+}
+
+/// Binds a call in FROM.
+///
+/// # Errors
+/// `42883` where there is no such function.
+pub(super) fn bind_row_function(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    names: &mut Relations,
+    call: Call<'_>,
+    alias: Option<&TableAlias>,
+    span: Span,
+) -> Result<LogicalPlan, SqlError> {
+    let name = call.name.to_ascii_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    let visible = names.between(0);
+    let binder = query.binder(level, Source::Relations(&visible));
+    binder.in_clause(Some("functions in FROM"));
+    let mut arguments =
+        call.arguments.iter().map(|argument| binder.bind(argument)).collect::<Result<Vec<_>, _>>()?;
+    let located = |error| query.variables.located(error, span);
+    let (found, hint) = match name {
+        "generate_series" => (series(&binder, name, &mut arguments)?, SERIES_HINT),
+        "regexp_split_to_table" => {
+            let split = binder.call_by_name("regexp_split_to_array", std::mem::take(&mut arguments))?;
+            arguments.push(split);
+            let columns = vec![(name.to_string(), DataType::Text(None))];
+            (Some(Given { rows: RowKind::Elements(vec![None]), columns, row_type: None }), "")
+        }
+        "unnest" if !arguments.is_empty() => {
+            (elements(&binder, name, &arguments).map_err(located)?, "It takes arrays.")
+        }
+        _ => return Err(located(SqlError::unsupported(format_args!("the function {name} in FROM")))),
+    };
+    let Some(Given { rows, mut columns, row_type }) = found else {
+        let types: Vec<String> =
+            arguments.iter().map(|argument| argument.data_type.family().to_string()).collect();
+        let message = format!("function {name}({}) does not exist", types.join(", "));
+        return Err(located(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(hint)));
+    };
+    let single = columns.len() == 1;
+    if call.with_ordinality {
+        columns.push(("ordinality".to_string(), DataType::BigInt));
+    }
+    let types = columns.iter().map(|(_, data_type)| *data_type).collect();
+    add_relation(query, names, name, alias, columns)?;
+    set_row_type(names, row_type.filter(|_| !call.with_ordinality));
+    if let (Some(alias), Some(relation), true) = (alias, names.relations.last_mut(), single)
+        && alias.columns.is_empty()
+    {
+        // A function's only column has the name of its alias.
+        relation.columns[0].0 = relation.name.clone();
+    }
+    let function = Box::new(RowFunction { rows, with_ordinality: call.with_ordinality });
+    Ok(LogicalPlan::Function { function, arguments, types })
+}
+
+const SERIES_HINT: &str =
+    "It takes start, stop and perhaps a step: integers, numerics, or timestamps with an interval.";
+
+/// What rows a function gives.
+struct Given {
+    rows: RowKind,
+    columns: Vec<(String, DataType)>,
+    /// The composite type of the rows.
+    row_type: Option<DataType>,
+}
+
+/// `generate_series` of these arguments, which are cast; `None` where there is none.
+fn series(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &mut Vec<Expression>,
+) -> Result<Option<Given>, SqlError> {
+    let Some((data_type, step)) = series_types(arguments) else { return Ok(None) };
+    if arguments.len() == 2 {
+        arguments.push(Expression::constant(Value::Integer(1), DataType::Integer));
+    }
+    let targets = [data_type, data_type, step];
+    let given = std::mem::take(arguments).into_iter().zip(targets);
+    *arguments = given.map(|(bound, target)| binder.cast_to(bound, target)).collect::<Result<_, _>>()?;
+    let columns = vec![(name.to_string(), data_type)];
+    Ok(Some(Given { rows: RowKind::Series(data_type), columns, row_type: None }))
+}
+
+/// `unnest` of these arguments; `None` where one is no array.
+fn elements(binder: &Binder<'_>, name: &str, arguments: &[Expression]) -> Result<Option<Given>, SqlError> {
+    let elements: Option<Vec<DataType>> = arguments.iter().map(|array| array.data_type.element()).collect();
+    let Some(elements) = elements else { return Ok(None) };
+    let row_type = match elements.as_slice() {
+        [only] => binder.types().of(*only).map(|_| *only),
+        _ => None,
+    };
+    let mut columns: Vec<(String, DataType)> = Vec::new();
+    let mut widths = Vec::with_capacity(elements.len());
+    for element in elements {
+        // The rows of an array of rows have their fields as columns.
+        match binder.types().of(element) {
+            Some(known) => {
+                widths.push(Some(known.fields.len()));
+                let fields = known.fields.iter();
+                columns.extend(fields.map(|field| (field.name.clone(), field.data_type)));
+            }
+            None if element == DataType::Record => {
+                let message = "a column definition list is required for functions returning \"record\"";
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            }
+            None => {
+                widths.push(None);
+                columns.push((name.to_string(), element));
+            }
+        }
+    }
+    Ok(Some(Given { rows: RowKind::Elements(widths), columns, row_type }))
+}
+
+/// The type of the values of a series, and of its step.
+fn series_types(arguments: &[Expression]) -> Option<(DataType, DataType)> {
+    use DataType::{BigInt, Date, Interval, Numeric, Timestamp, TimestampTz, Unknown};
+    let types: Vec<DataType> = arguments.iter().map(|argument| argument.data_type.family()).collect();
+    match types.as_slice() {
+        [start, stop, Interval | Unknown] if [*start, *stop].iter().any(is_point_in_time) => {
+            let allowed = |data_type: &DataType| is_point_in_time(data_type) || *data_type == Unknown;
+            if !allowed(start) || !allowed(stop) {
+                return None;
+            }
+            let zoned = [*start, *stop].iter().any(|data_type| matches!(data_type, TimestampTz));
+            let dates = [*start, *stop].iter().all(|data_type| matches!(data_type, Date | Unknown));
+            Some((if zoned || dates { TimestampTz } else { Timestamp }, Interval))
+        }
+        [_, _] | [_, _, _] => {
+            let known = || types.iter().filter(|data_type| **data_type != Unknown);
+            let all = |allowed: fn(&DataType) -> bool| known().count() > 0 && known().all(allowed);
+            if all(|data_type| data_type.is_integer()) {
+                let big = known().any(|data_type| *data_type == BigInt);
+                let number = if big { BigInt } else { DataType::Integer };
+                Some((number, number))
+            } else if all(|data_type| data_type.is_integer() || matches!(data_type, Numeric(_))) {
+                Some((Numeric(None), Numeric(None)))
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_point_in_time(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Date | DataType::Timestamp | DataType::TimestampTz)
+}

@@ -1,0 +1,85 @@
+//! Queries of WITH, bound where they are used.
+
+use crate::logical::LogicalPlan;
+use crate::statement::bound_query::BoundQuery;
+use crate::statement::level::Level;
+use crate::statement::query::{bind_nested, has_order_or_limit, whole};
+use crate::statement::query_scope::{CommonSource, CommonTable};
+use crate::statement::set_operation::bind_side;
+use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
+use types::{DataType, OutputColumn, SqlError, SqlState, common_type};
+use values::broken;
+
+/// Binds a query of WITH for one use.
+///
+/// # Errors
+/// As [`bind_nested`].
+pub(super) fn bind_common(common: &CommonTable<'_>) -> Result<BoundQuery, SqlError> {
+    let CommonSource::Query(query, recursive) = common.source else {
+        return Err(broken("a WITH query whose rows are kept"));
+    };
+    let bound = match bind_recursive(common, query, recursive)? {
+        Some(bound) => bound,
+        None => bind_nested(common.scope, query, None)?.0,
+    };
+    let columns = common.renamed(&bound.columns())?;
+    Ok(bound.with_columns(columns))
+}
+
+/// `first UNION [ALL] then`, where the second side names the query itself; `None` where it is none of these.
+fn bind_recursive(
+    common: &CommonTable<'_>,
+    query: &Query,
+    recursive: bool,
+) -> Result<Option<BoundQuery>, SqlError> {
+    let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } = query.body.as_ref()
+    else {
+        return Ok(None);
+    };
+    let all = match set_quantifier {
+        SetQuantifier::All => true,
+        SetQuantifier::None | SetQuantifier::Distinct => false,
+        _ => return Ok(None),
+    };
+    if !recursive || has_order_or_limit(query) || query.with.is_some() {
+        return Ok(None);
+    }
+    let level = Level::new(None);
+    let first = bind_side(common.scope, &level, left)?;
+    let mut columns = first.columns().to_vec();
+    for (column, name) in columns.iter_mut().zip(&common.columns) {
+        column.name.clone_from(name);
+    }
+    let number = common.scope.queries.get();
+    let itself = common.kept(number, Some(&columns));
+    let then = bind_side(itself.behind(), &level, right)?;
+    if then.columns().len() != columns.len() {
+        let message = "each UNION query must have the same number of columns";
+        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+    }
+    let types: Vec<DataType> = columns.iter().map(|column| column.data_type).collect();
+    let then = then.close_literals(common.scope.variables, &types)?;
+    check_types(&common.name, &then.columns(), &types)?;
+    let sides = Box::new([first.plan, then.with_types(&types).plan]);
+    let outputs = whole(&columns);
+    let plan = LogicalPlan::Recursive { number, all, sides };
+    Ok(Some(BoundQuery::from(plan.projected(outputs, columns.into()))))
+}
+
+/// The second side of a recursive query has the types of the first one.
+fn check_types(name: &str, columns: &[OutputColumn], types: &[DataType]) -> Result<(), SqlError> {
+    for (position, (column, expected)) in columns.iter().zip(types).enumerate() {
+        if common_type([column.data_type, *expected]).map(|common| common.family()) != Some(expected.family())
+        {
+            let message = format!(
+                "recursive query \"{name}\" column {} has type {} in non-recursive term but type {} overall",
+                position + 1,
+                expected.family(),
+                column.data_type.family()
+            );
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+                .hint("Cast the output of the non-recursive term to the correct type."));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! The names under which the columns of a relation of FROM are known.
+
+use crate::expression::{NamedRelation, Relations};
+use crate::statement::query_scope::QueryScope;
+use sqlparser::ast::TableAlias;
+use syntax::names::name_of;
+use types::{DataType, SqlError, SqlState, object_name, schema_of};
+
+/// Adds the columns under the alias, with the names that it gives them.
+pub(super) fn add_relation(
+    query: QueryScope<'_>,
+    names: &mut Relations,
+    name: &str,
+    alias: Option<&TableAlias>,
+    mut columns: Vec<(String, DataType)>,
+) -> Result<(), SqlError> {
+    let mut known_as = name.to_string();
+    if let Some(alias) = alias {
+        known_as = name_of(&alias.name)?;
+        if alias.columns.len() > columns.len() {
+            let message = format!(
+                "table \"{known_as}\" has {} columns available but {} columns specified",
+                columns.len(),
+                alias.columns.len()
+            );
+            return Err(SqlError::new(SqlState(*b"42P10"), message));
+        }
+        for (column, renamed) in columns.iter_mut().zip(&alias.columns) {
+            column.0 = name_of(&renamed.name)?;
+        }
+    }
+    if names.relations.iter().any(|relation| relation.name == known_as) {
+        let message = format!("table name \"{known_as}\" specified more than once");
+        let error = SqlError::new(SqlState(*b"42712"), message);
+        return Err(match alias {
+            Some(alias) => query.variables.located(error, alias.name.span),
+            None => error,
+        });
+    }
+    let (first, hidden) = (names.width(), Vec::new());
+    let table = (!name.is_empty()).then(|| name.to_string());
+    let (may_be_missing, row_type, keyed, records) = (false, None, false, Vec::new());
+    names.relations.push(NamedRelation {
+        name: known_as,
+        table,
+        schema: None,
+        columns,
+        first,
+        hidden,
+        may_be_missing,
+        row_type,
+        keyed,
+        records,
+    });
+    Ok(())
+}
+
+/// Says of what composite type the rows of the last relation are.
+pub(super) fn set_row_type(names: &mut Relations, row_type: Option<DataType>) {
+    if let Some(relation) = names.relations.last_mut() {
+        relation.row_type = row_type;
+    }
+}
+
+/// Says in which schema the last relation stands that has this name in the catalog, so that it may be named with it; one that
+/// has an alias may not.
+pub(super) fn set_schema(names: &mut Relations, name: &str) {
+    if let Some(relation) = names.relations.last_mut().filter(|last| last.name == object_name(name)) {
+        relation.schema = Some(schema_of(name).to_string());
+    }
+}
