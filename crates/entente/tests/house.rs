@@ -176,6 +176,9 @@ impl<'ast> Visit<'ast> for Paths {
         leaves(&item.tree, &[], if offers { &mut self.offered } else { &mut self.used });
     }
 
+    /// `pub(super)` names who sees it, and imports nothing.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         self.used.push(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
         visit::visit_path(self, path);
@@ -194,7 +197,7 @@ impl Imports {
         let mut imports = Imports { modules, offered: BTreeMap::new() };
         for module in imports.modules.keys() {
             for path in imports.paths(module).offered {
-                let Some(path) = imports.from_root(module, &path) else { continue };
+                let Some(path) = imports.path_from_root(module, &path) else { continue };
                 let Some(name) = path.last().cloned() else { continue };
                 imports.offered.insert((module.clone(), name), path);
             }
@@ -209,7 +212,7 @@ impl Imports {
     }
 
     /// The path from the crate's root; `None` where it leads out of the crate.
-    fn from_root(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
+    fn path_from_root(&self, module: &Module, path: &[String]) -> Option<Vec<String>> {
         let ups = path.iter().take_while(|name| *name == "super").count();
         match path.first()?.as_str() {
             "crate" => Some(path[1..].to_vec()),
@@ -243,7 +246,7 @@ impl Imports {
     fn in_circles(&self) -> Vec<String> {
         let imported = |module: &Module| -> BTreeSet<Module> {
             let used = self.paths(module).used;
-            let inside = used.iter().filter_map(|path| self.from_root(module, path));
+            let inside = used.iter().filter_map(|path| self.path_from_root(module, path));
             inside.map(|path| self.file_of(path)).filter(|other| other != module).collect()
         };
         let imports: BTreeMap<&Module, BTreeSet<Module>> =

@@ -151,72 +151,21 @@ impl Clients {
                 continue;
             };
             let is_setup = self.setup < SETUP.len();
-            let (mut ended, mut too_early, mut later) = (false, false, false);
-            let mut committed_at = None;
+            let (id, answer_at) = (waiting.id, waiting.answer_at);
+            let is_newcomer = self.newcomer == Some(client.organisation);
+            let mut heard = Heard { is_setup, is_newcomer, answer_at, now, ..Heard::default() };
             waiting.asked.retain_mut(|(node, start, replies)| match replies.try_recv() {
                 Err(TryRecvError::Empty) => true,
                 // Its node was killed.
                 Err(TryRecvError::Disconnected) => false,
-                // Somebody's endorsements, not the transaction: with others it may stand in a block yet.
-                Ok(SubmissionReply { result: Ok(Receipt { outcome: Outcome::Rejected(_), .. }), .. })
-                    if is_setup && self.among.endorses =>
-                {
-                    later = true;
+                Ok(reply) => {
+                    let submitted = history.submitted.get_mut(&id);
+                    let asked = (*node, *start, nodes[*node].tampered);
+                    answers.extend(heard.take(reply.result, asked, self.among.endorses, submitted));
                     false
                 }
-                Ok(SubmissionReply { result: Ok(receipt), .. }) => {
-                    let answer_at = waiting.answer_at;
-                    let doubtful = answer_at == AnswerAt::Recorded && nodes[*node].tampered;
-                    let (node, start) = (*node, *start);
-                    if matches!(receipt.outcome, Outcome::Committed(_)) {
-                        committed_at = Some(receipt.height);
-                    }
-                    let answer = Answer { receipt, node, start, answer_at, doubtful, at: now };
-                    answers.push(answer.clone());
-                    if let Some(submitted) = history.submitted.get_mut(&waiting.id) {
-                        submitted.answers.push(answer);
-                    }
-                    ended = true;
-                    false
-                }
-                Ok(SubmissionReply { result: Err(SubmissionRefusal::Rejected(reason)), .. }) => {
-                    if let Some(submitted) = history.submitted.get_mut(&waiting.id)
-                        && matches!(reason, RejectReason::Expired { .. })
-                    {
-                        submitted.refused = Some(Refused::Never);
-                    }
-                    // Its organisation has not come in yet, as far as this node knows.
-                    too_early = self.newcomer == Some(client.organisation)
-                        && matches!(reason, RejectReason::NoMember { .. });
-                    ended = true;
-                    false
-                }
-                // The set-up is refused by nodes that do not have the step before yet.
-                Ok(SubmissionReply { result: Err(SubmissionRefusal::Aborted(error)), .. }) if !is_setup => {
-                    if let Some(submitted) = history.submitted.get_mut(&waiting.id)
-                        && submitted.refused.is_none()
-                        && !nodes[*node].tampered
-                    {
-                        submitted.refused = Some(Refused::Aborted(error));
-                    }
-                    ended = true;
-                    false
-                }
-                // Nobody has had it ordered: the same bytes again, a little later.
-                Ok(SubmissionReply {
-                    result:
-                        Err(
-                            SubmissionRefusal::Aborted(_)
-                            | SubmissionRefusal::NotEndorsed(_)
-                            | SubmissionRefusal::EarlyAbort { .. },
-                        ),
-                    ..
-                }) => {
-                    later = true;
-                    false
-                }
-                Ok(_) => false,
             });
+            let Heard { ended, too_early, later, committed_at, .. } = heard;
             if ended {
                 client.current = None;
                 client.pause = now + client.chance.millis(0, 400);
@@ -236,6 +185,80 @@ impl Clients {
             }
         }
         answers
+    }
+}
+
+/// What a client hears of its transaction in one turn.
+#[derive(Default)]
+struct Heard {
+    is_setup: bool,
+    is_newcomer: bool,
+    answer_at: AnswerAt,
+    now: Duration,
+    /// Nothing more comes of it.
+    ended: bool,
+    /// Its organisation has not come in yet, as far as a node knows.
+    too_early: bool,
+    /// The same bytes are sent again.
+    later: bool,
+    committed_at: Option<u64>,
+}
+
+impl Heard {
+    /// Takes the reply of a node that was asked at some time, and whose memory may be damaged; gives what was answered.
+    fn take(
+        &mut self,
+        result: Result<Receipt, SubmissionRefusal>,
+        (node, start, tampered): (usize, u64, bool),
+        endorses: bool,
+        submitted: Option<&mut Submitted>,
+    ) -> Option<Answer> {
+        match result {
+            // Somebody's endorsements, not the transaction: with others it may stand in a block yet.
+            Ok(Receipt { outcome: Outcome::Rejected(_), .. }) if self.is_setup && endorses => {
+                self.later = true
+            }
+            Ok(receipt) => {
+                self.ended = true;
+                if matches!(receipt.outcome, Outcome::Committed(_)) {
+                    self.committed_at = Some(receipt.height);
+                }
+                let (answer_at, at) = (self.answer_at, self.now);
+                let doubtful = answer_at == AnswerAt::Recorded && tampered;
+                let answer = Answer { receipt, node, start, answer_at, doubtful, at };
+                if let Some(submitted) = submitted {
+                    submitted.answers.push(answer.clone());
+                }
+                return Some(answer);
+            }
+            Err(SubmissionRefusal::Rejected(reason)) => {
+                if let Some(submitted) = submitted
+                    && matches!(reason, RejectReason::Expired { .. })
+                {
+                    submitted.refused = Some(Refused::Never);
+                }
+                self.too_early = self.is_newcomer && matches!(reason, RejectReason::NoMember { .. });
+                self.ended = true;
+            }
+            // The set-up is refused by nodes that do not have the step before yet.
+            Err(SubmissionRefusal::Aborted(error)) if !self.is_setup => {
+                if let Some(submitted) = submitted
+                    && submitted.refused.is_none()
+                    && !tampered
+                {
+                    submitted.refused = Some(Refused::Aborted(error));
+                }
+                self.ended = true;
+            }
+            // Nobody has had it ordered: the same bytes again, a little later.
+            Err(
+                SubmissionRefusal::Aborted(_)
+                | SubmissionRefusal::NotEndorsed(_)
+                | SubmissionRefusal::EarlyAbort { .. },
+            ) => self.later = true,
+            Err(_) => {}
+        }
+        None
     }
 }
 

@@ -61,13 +61,7 @@ impl Binder<'_> {
         if !call.within_group.is_empty() {
             return Err(self.no_ordered_set(name, call)?);
         }
-        let mut order = Vec::new();
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => order.extend(self.bind_keys(keys)?),
-                _ => return Err(SqlError::unsupported(format_args!("this form of the function {name}"))),
-            }
-        }
+        let order = self.aggregate_order(name, list)?;
         let filter = match call.filter.as_deref() {
             Some(filter) => Some(self.bind_condition(filter, "FILTER")?),
             None => None,
@@ -126,6 +120,22 @@ impl Binder<'_> {
         let (argument, direct) = (Some(argument), Vec::new());
         let user = None;
         Ok(Aggregate { function, argument, second, direct, distinct, order, filter, data_type, user })
+    }
+
+    /// ORDER BY inside of the call.
+    fn aggregate_order(
+        &self,
+        name: &str,
+        list: &ast::FunctionArgumentList,
+    ) -> Result<Vec<AggregateOrder>, SqlError> {
+        let mut order = Vec::new();
+        for clause in &list.clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(keys) => order.extend(self.bind_keys(keys)?),
+                _ => return Err(SqlError::unsupported(format_args!("this form of the function {name}"))),
+            }
+        }
+        Ok(order)
     }
 
     /// The argument, the second one where there are two, and the type of the result.

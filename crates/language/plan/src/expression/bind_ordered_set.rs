@@ -1,6 +1,6 @@
 //! Binding of aggregates with WITHIN GROUP.
 
-use crate::aggregate::{Aggregate, AggregateFunction, OrderedSet};
+use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder, OrderedSet};
 use crate::expression::refusals::no_function;
 use crate::expression::written::plain_argument;
 use crate::expression::{Binder, Expression};
@@ -29,6 +29,39 @@ impl Binder<'_> {
         call: &ast::Function,
         list: &ast::FunctionArgumentList,
     ) -> Result<Aggregate, SqlError> {
+        self.check_ordered_set(function, name, call, list)?;
+        let filter = match call.filter.as_deref() {
+            Some(filter) => Some(self.bind_condition(filter, "FILTER")?),
+            None => None,
+        };
+        let arguments = list.args.iter().map(|argument| self.bind(plain_argument(argument)?));
+        let mut direct = arguments.collect::<Result<Vec<_>, _>>()?;
+        let mut order = self.bind_keys(&call.within_group)?;
+        let data_type = match function.is_hypothetical() {
+            true => self.hypothetical_type(function, name, &mut direct, &mut order)?,
+            false => self.ordered_type(function, name, &mut direct, &mut order)?,
+        };
+        let function = AggregateFunction::OrderedSet(function);
+        Ok(Aggregate {
+            function,
+            argument: None,
+            second: None,
+            direct,
+            distinct: false,
+            order,
+            filter,
+            data_type,
+            user: None,
+        })
+    }
+
+    fn check_ordered_set(
+        &self,
+        function: OrderedSet,
+        name: &str,
+        call: &ast::Function,
+        list: &ast::FunctionArgumentList,
+    ) -> Result<(), SqlError> {
         if call.within_group.is_empty() && !function.is_hypothetical() {
             let arguments = list.args.iter().map(|argument| self.bind(plain_argument(argument)?));
             let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
@@ -44,82 +77,80 @@ impl Binder<'_> {
             let message = format!("cannot use {what} with WITHIN GROUP");
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
-        let filter = match call.filter.as_deref() {
-            Some(filter) => Some(self.bind_condition(filter, "FILTER")?),
-            None => None,
-        };
-        let arguments = list.args.iter().map(|argument| self.bind(plain_argument(argument)?));
-        let mut direct = arguments.collect::<Result<Vec<_>, _>>()?;
-        let mut order = self.bind_keys(&call.within_group)?;
-        let types = |direct: &[Expression], order: &[Expression]| -> Vec<DataType> {
-            direct.iter().chain(order).map(Expression::data_type).collect()
-        };
-        let sorted: Vec<Expression> = order.iter().map(|key| key.expression.clone()).collect();
-        let missing = || no_function(name, &types(&direct, &sorted));
-        let data_type = if function.is_hypothetical() {
-            if direct.len() != order.len() {
-                let hint = format!(
-                    "To use the hypothetical-set aggregate {name}, the number of hypothetical direct arguments \
-                     (here {}) must match the number of ordering columns (here {}).",
-                    direct.len(),
-                    order.len()
-                );
-                return Err(missing().hint(hint));
+        Ok(())
+    }
+
+    /// The type of where a row of the direct arguments would stand, which get the types of the sorted columns.
+    fn hypothetical_type(
+        &self,
+        function: OrderedSet,
+        name: &str,
+        direct: &mut [Expression],
+        order: &mut [AggregateOrder],
+    ) -> Result<DataType, SqlError> {
+        if direct.len() != order.len() {
+            let hint = format!(
+                "To use the hypothetical-set aggregate {name}, the number of hypothetical direct arguments \
+                 (here {}) must match the number of ordering columns (here {}).",
+                direct.len(),
+                order.len()
+            );
+            return Err(no_ordered_function(name, direct, order).hint(hint));
+        }
+        for (value, key) in direct.iter_mut().zip(order) {
+            let (given, wanted) = (value.data_type, key.expression.data_type);
+            let Some(common) = common_type([wanted, given]) else {
+                let (wanted, given) = (wanted.family(), given.family());
+                let message = format!("WITHIN GROUP types {wanted} and {given} cannot be matched");
+                return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+            };
+            for side in [value, &mut key.expression] {
+                *side = self.cast_to(side.clone(), common.family())?;
             }
-            for (value, key) in direct.iter_mut().zip(&mut order) {
-                let (given, wanted) = (value.data_type, key.expression.data_type);
-                let Some(common) = common_type([wanted, given]) else {
-                    let message = format!(
-                        "WITHIN GROUP types {} and {} cannot be matched",
-                        wanted.family(),
-                        given.family()
-                    );
-                    return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
-                };
-                for side in [value, &mut key.expression] {
-                    *side = self.cast_to(side.clone(), common.family())?;
-                }
-            }
-            match function {
-                OrderedSet::PercentRank | OrderedSet::CumulativeShare => DataType::Double,
-                _ => DataType::BigInt,
-            }
-        } else {
-            let [key] = order.as_mut_slice() else { return Err(missing()) };
-            if let (OrderedSet::Mode, []) = (function, direct.as_slice()) {
-                key.expression.data_type
-            } else {
-                let [fraction] = direct.as_slice() else { return Err(missing()) };
-                if function == OrderedSet::Mode {
-                    return Err(missing());
-                }
-                let wanted = match fraction.data_type.element() {
-                    Some(_) => DataType::Double.array(),
-                    None => Some(DataType::Double),
-                };
-                let bound = wanted.and_then(|wanted| self.argument(fraction.clone(), wanted));
-                let fraction = bound.ok_or_else(missing)?;
-                let many = fraction.data_type.element().is_some();
-                if function == OrderedSet::Continuous && key.expression.data_type != DataType::Interval {
-                    let double = self.argument(key.expression.clone(), DataType::Double);
-                    key.expression = double.ok_or_else(missing)?;
-                }
-                direct = vec![fraction];
-                let one = key.expression.data_type.family();
-                if many { one.array().unwrap_or(one) } else { one }
-            }
-        };
-        let function = AggregateFunction::OrderedSet(function);
-        Ok(Aggregate {
-            function,
-            argument: None,
-            second: None,
-            direct,
-            distinct: false,
-            order,
-            filter,
-            data_type,
-            user: None,
+        }
+        Ok(match function {
+            OrderedSet::PercentRank | OrderedSet::CumulativeShare => DataType::Double,
+            _ => DataType::BigInt,
         })
     }
+
+    /// The type of a value among the sorted ones: of the most frequent, or of those at fractions.
+    fn ordered_type(
+        &self,
+        function: OrderedSet,
+        name: &str,
+        direct: &mut Vec<Expression>,
+        order: &mut [AggregateOrder],
+    ) -> Result<DataType, SqlError> {
+        let missing = no_ordered_function(name, direct, order);
+        let [key] = order else { return Err(missing) };
+        if let (OrderedSet::Mode, []) = (function, direct.as_slice()) {
+            return Ok(key.expression.data_type);
+        }
+        let [fraction] = direct.as_slice() else { return Err(missing) };
+        if function == OrderedSet::Mode {
+            return Err(missing);
+        }
+        let wanted = match fraction.data_type.element() {
+            Some(_) => DataType::Double.array(),
+            None => Some(DataType::Double),
+        };
+        let bound = wanted.and_then(|wanted| self.argument(fraction.clone(), wanted));
+        let Some(fraction) = bound else { return Err(missing) };
+        let many = fraction.data_type.element().is_some();
+        if function == OrderedSet::Continuous && key.expression.data_type != DataType::Interval {
+            let double = self.argument(key.expression.clone(), DataType::Double);
+            key.expression = double.ok_or(missing)?;
+        }
+        *direct = vec![fraction];
+        let one = key.expression.data_type.family();
+        Ok(if many { one.array().unwrap_or(one) } else { one })
+    }
+}
+
+/// There is no such function of these direct arguments and sorted columns.
+fn no_ordered_function(name: &str, direct: &[Expression], order: &[AggregateOrder]) -> SqlError {
+    let sorted = order.iter().map(|key| &key.expression);
+    let types: Vec<DataType> = direct.iter().chain(sorted).map(Expression::data_type).collect();
+    no_function(name, &types)
 }

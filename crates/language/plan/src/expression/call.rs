@@ -197,23 +197,30 @@ impl Binder<'_> {
                     _ => error,
                 })
             }
-            _ => {
-                let single = match arguments.as_slice() {
-                    [value] => type_of_cast(name).map(|target| (value.clone(), target)),
-                    _ => None,
-                };
-                match (self.call_resolved(name, arguments, span), single) {
-                    // As in PostgreSQL, the name of a type is a cast where there is no such function.
-                    (Err(error), Some((value, target))) if error.state == SqlState::UNDEFINED_FUNCTION => {
-                        self.explicit_cast(value, target).map_err(|cast| match cast.state.0 {
-                            // There is no such cast.
-                            state if state == *b"42846" => error,
-                            _ => cast,
-                        })
-                    }
-                    (called, _) => called,
-                }
+            _ => self.call_or_cast(name, arguments, span),
+        }
+    }
+
+    /// A function of the table. As in PostgreSQL, the name of a type is a cast where there is no such function.
+    fn call_or_cast(
+        &self,
+        name: &str,
+        arguments: Vec<Expression>,
+        span: Span,
+    ) -> Result<Expression, SqlError> {
+        let single = match arguments.as_slice() {
+            [value] => type_of_cast(name).map(|target| (value.clone(), target)),
+            _ => None,
+        };
+        match (self.call_resolved(name, arguments, span), single) {
+            (Err(error), Some((value, target))) if error.state == SqlState::UNDEFINED_FUNCTION => {
+                self.explicit_cast(value, target).map_err(|cast| match cast.state.0 {
+                    // There is no such cast.
+                    state if state == *b"42846" => error,
+                    _ => cast,
+                })
             }
+            (called, _) => called,
         }
     }
 

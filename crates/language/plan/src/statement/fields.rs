@@ -51,6 +51,35 @@ pub(super) struct InsertFields {
     pub insert: ast::Insert,
 }
 
+/// What a row of VALUES gives to a column of the table that is named.
+enum Given {
+    /// The column: the position of its value.
+    Whole(usize),
+    /// Its fields: the positions of their values.
+    Fields(Vec<Option<usize>>),
+}
+
+/// Puts the values of a row together, one per column.
+fn gather(row: &mut Vec<Expr>, count: usize, columns: &[(ObjectName, Given)]) -> Result<(), SqlError> {
+    let null = || Expr::Value(ast::Value::Null.with_empty_span());
+    let given: Vec<Expr> = std::mem::take(row);
+    if given.len() != count {
+        let message = match given.len() > count {
+            true => "INSERT has more expressions than target columns",
+            false => "INSERT has more target columns than expressions",
+        };
+        return Err(SqlError::new(types::SqlState::SYNTAX_ERROR, message));
+    }
+    let value = |(_, place): &(ObjectName, Given)| match place {
+        Given::Whole(position) => given[*position].clone(),
+        Given::Fields(fields) => {
+            Expr::Tuple(fields.iter().map(|field| field.map_or_else(null, |at| given[at].clone())).collect())
+        }
+    };
+    *row = columns.iter().map(value).collect();
+    Ok(())
+}
+
 /// `INSERT INTO t (a, c.f, c.g) VALUES (1, 2, 3)` is `INSERT INTO t (a, c) VALUES (1, ROW(2, 3))` where `c` has these
 /// fields; those that are not named are NULL. `None` where no field is named.
 ///
@@ -70,11 +99,6 @@ pub(super) fn insert_fields(
         let error = SqlError::unsupported(what).hint("Give the column a whole row: ROW(…).");
         scope.located(error, insert.columns[0].span())
     };
-    // For every column of the table that is named: the positions of its fields' values, or that of its own.
-    enum Given {
-        Whole(usize),
-        Fields(Vec<Option<usize>>),
-    }
     let mut columns: Vec<(ObjectName, Given)> = Vec::new();
     for (position, column) in insert.columns.iter().enumerate() {
         let parts: Vec<&Ident> = column.0.iter().filter_map(|part| part.as_ident()).collect();
@@ -124,24 +148,8 @@ pub(super) fn insert_fields(
     let SetExpr::Values(values) = source.body.as_mut() else {
         return Err(unsupported("INSERT of a query into fields of a column"));
     };
-    let null = || Expr::Value(ast::Value::Null.with_empty_span());
-    for row in &mut values.rows {
-        let given: Vec<Expr> = std::mem::take(&mut row.content);
-        if given.len() != insert.columns.len() {
-            let message = match given.len() > insert.columns.len() {
-                true => "INSERT has more expressions than target columns",
-                false => "INSERT has more target columns than expressions",
-            };
-            return Err(SqlError::new(types::SqlState::SYNTAX_ERROR, message));
-        }
-        let value = |(_, place): &(ObjectName, Given)| match place {
-            Given::Whole(position) => given[*position].clone(),
-            Given::Fields(fields) => Expr::Tuple(
-                fields.iter().map(|field| field.map_or_else(null, |at| given[at].clone())).collect(),
-            ),
-        };
-        row.content = columns.iter().map(value).collect();
-    }
+    let count = insert.columns.len();
+    values.rows.iter_mut().try_for_each(|row| gather(&mut row.content, count, &columns))?;
     insert.columns = columns.into_iter().map(|(column, _)| column).collect();
     let targets = crate::statement::column_targets::insert_targets(table, scope, &insert.columns)?;
     Ok(Some(InsertFields { targets, insert }))

@@ -118,13 +118,13 @@ fn insert_privileges(insert: &ast::Insert) -> Privileges {
     if insert.returning.is_some() { privileges | Privileges::SELECT } else { privileges }
 }
 
-fn bind_on_conflict(
-    outer: QueryScope<'_>,
-    (table, view): (&Arc<TablePlan>, Option<&ViewTarget>),
-    known_as: &str,
+/// What tells whether a row exists: what ON CONFLICT names, or everything that is unique.
+fn arbiters_of(
+    table: &TablePlan,
+    view: Option<&ViewTarget>,
     on_conflict: &ast::OnConflict,
-) -> Result<OnConflict, SqlError> {
-    let arbiters = match &on_conflict.conflict_target {
+) -> Result<Vec<Arbiter>, SqlError> {
+    Ok(match &on_conflict.conflict_target {
         Some(target) => match view {
             Some(view) => vec![conflict_target(table, &view.base_conflict(target)?)?],
             None => vec![conflict_target(table, target)?],
@@ -134,7 +134,46 @@ fn bind_on_conflict(
             let unique = unique.map(|index| Arbiter::Unique(index.clone()));
             (!table.key.is_empty()).then_some(Arbiter::Key).into_iter().chain(unique).collect()
         }
-    };
+    })
+}
+
+/// The columns of the existing row that these look at.
+///
+/// # Errors
+/// `0A000` where one queries the table: rows of the same statement go before, a query would see them, and PostgreSQL's does not.
+fn used_of_existing<'a>(
+    table: &TablePlan,
+    expressions: impl Iterator<Item = &'a Expression>,
+) -> Result<ColumnSet, SqlError> {
+    let (mut uses, mut sees_itself) = (ColumnSet::EXISTS, false);
+    for expression in expressions {
+        expression.any(&mut |inner| {
+            match &inner.kind {
+                Kind::Column(ordinal) if usize::from(*ordinal) < table.columns.len() => {
+                    uses |= ColumnSet::column(usize::from(*ordinal));
+                }
+                Kind::Subquery(subquery) => {
+                    subquery.query.visit_tables(&mut |scanned| sees_itself |= scanned.table.id == table.id);
+                }
+                _ => {}
+            }
+            false
+        });
+    }
+    if sees_itself {
+        let what = "a query of the table itself in ON CONFLICT DO UPDATE";
+        return Err(SqlError::unsupported(what).hint("Read the value into a variable first."));
+    }
+    Ok(uses)
+}
+
+fn bind_on_conflict(
+    outer: QueryScope<'_>,
+    (table, view): (&Arc<TablePlan>, Option<&ViewTarget>),
+    known_as: &str,
+    on_conflict: &ast::OnConflict,
+) -> Result<OnConflict, SqlError> {
+    let arbiters = arbiters_of(table, view, on_conflict)?;
     let update = match &on_conflict.action {
         OnConflictAction::DoNothing => {
             return Ok(OnConflict { arbiters, action: ConflictAction::Nothing });
@@ -192,31 +231,7 @@ fn bind_on_conflict(
             slots.push((ordinal, Expression::slot(position, value.data_type)));
             values.push(value);
         }
-        let mut uses = ColumnSet::EXISTS;
-        for expression in values.iter().chain(&condition) {
-            expression.any(&mut |inner| {
-                if let Kind::Column(ordinal) = inner.kind
-                    && usize::from(ordinal) < width
-                {
-                    uses |= ColumnSet::column(usize::from(ordinal));
-                }
-                false
-            });
-        }
-        // Rows of the same statement go before: a query would see them, which PostgreSQL's does not.
-        let mut sees_itself = false;
-        for expression in values.iter().chain(&condition) {
-            expression.any(&mut |inner| {
-                if let Kind::Subquery(subquery) = &inner.kind {
-                    subquery.query.visit_tables(&mut |scanned| sees_itself |= scanned.table.id == table.id);
-                }
-                false
-            });
-        }
-        if sees_itself {
-            let what = "a query of the table itself in ON CONFLICT DO UPDATE";
-            return Err(SqlError::unsupported(what).hint("Read the value into a variable first."));
-        }
+        let uses = used_of_existing(table, values.iter().chain(&condition))?;
         let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), slots));
         Ok(OnConflict { arbiters, action: ConflictAction::Update { plan, values, condition, uses } })
     })

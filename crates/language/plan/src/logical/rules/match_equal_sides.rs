@@ -48,7 +48,8 @@ fn equal_sides(condition: Expression, left: &Range<usize>) -> Result<(Expression
     let on_left = |side: &Expression| looks_only_at(side, |column| left.contains(&column));
     let on_right = |side: &Expression| looks_only_at(side, |column| column >= left.end);
     let in_order = on_left(a) && on_right(b);
-    if !in_order && !(on_left(b) && on_right(a)) {
+    let mirrored = on_left(b) && on_right(a);
+    if !in_order && !mirrored {
         return Err(condition);
     }
     let data_type = condition.data_type;
