@@ -145,6 +145,26 @@ impl Submitter {
         answer_at == AnswerAt::Recorded || receipt.height <= self.published.certified().height()
     }
 
+    /// Answers with the receipt of a transaction that was executed before: now where that is due, else once its outcome is
+    /// attested.
+    pub(crate) fn answer_executed(&self, one: Submitted, receipt: Receipt) {
+        if self.is_due(&receipt, one.answer_at) {
+            one.reply(Ok(receipt));
+            return;
+        }
+        let id = receipt.transaction;
+        let blocks_max = self.charters.all().at(receipt.height).charter.expiry_blocks_max;
+        let waits_until = receipt.height.saturating_add(blocks_max.into());
+        if !self.receipts.wait((id, id), one.position, waits_until, one.answer_at, one.replies.clone()) {
+            one.reply(Err(SubmissionRefusal::Full));
+            return;
+        }
+        // Looked at again after the registration, so that a certificate that has come meanwhile is not missed.
+        if self.is_due(&receipt, AnswerAt::Attested) {
+            self.receipts.publish(std::slice::from_ref(&receipt), true, |_, _| None, |_| id);
+        }
+    }
+
     /// The receipt of a transaction that was executed (and not merely rejected, which may change).
     pub(crate) fn executed_receipt(&self, id: &TransactionId) -> Option<Receipt> {
         let receipt = self.receipt(id)?;

@@ -64,7 +64,7 @@ impl Aborted {
     pub(crate) fn tell(self, submitter: &Submitter) {
         for (one, id, error) in self.transactions {
             match submitter.executed_receipt(&id) {
-                Some(receipt) => one.reply(Ok(receipt)),
+                Some(receipt) => submitter.answer_executed(one, receipt),
                 None => one.reply(Err(SubmissionRefusal::Aborted(error))),
             }
         }
@@ -103,7 +103,7 @@ impl Gather {
             };
             // What was executed already gets its receipt, however it would end now.
             if let Some(receipt) = self.submitter.executed_receipt(&id) {
-                one.reply(Ok(receipt));
+                self.submitter.answer_executed(one, receipt);
                 continue;
             }
             match found {
