@@ -9,7 +9,7 @@ use types::SqlError;
 /// One query that is the whole text.
 ///
 /// # Errors
-/// As [`parse_script`].
+/// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_query(sql: &str) -> Result<Query, SqlError> {
     let mut parser = parser(tokenize(sql)?);
     let query = parser.parse_query().map_err(|error| parser_error(error, &parser, sql))?;
@@ -20,7 +20,7 @@ pub fn parse_query(sql: &str) -> Result<Query, SqlError> {
 /// One expression that is the whole text.
 ///
 /// # Errors
-/// As [`parse_script`].
+/// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_expression(sql: &str) -> Result<Expr, SqlError> {
     let mut parser = parser(tokenize(sql)?);
     let expression = parser.parse_expr().map_err(|error| parser_error(error, &parser, sql))?;
@@ -31,7 +31,7 @@ pub fn parse_expression(sql: &str) -> Result<Expr, SqlError> {
 /// One expression that is all of these tokens; `sql` is the text they come from.
 ///
 /// # Errors
-/// As [`parse_script`].
+/// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_expression_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Expr, SqlError> {
     check_depth(&tokens, sql)?;
     let mut parser = parser(tokens);
@@ -43,7 +43,7 @@ pub fn parse_expression_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<
 /// One statement that is all of these tokens, without a semicolon; `sql` is the text they come from.
 ///
 /// # Errors
-/// As [`parse_script`].
+/// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_embedded_statement(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Statement, SqlError> {
     check_depth(&tokens, sql)?;
     let mut parser = parser(tokens);
@@ -55,7 +55,7 @@ pub fn parse_embedded_statement(tokens: Vec<TokenWithSpan>, sql: &str) -> Result
 /// A type that is all of these tokens.
 ///
 /// # Errors
-/// As [`parse_script`].
+/// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_data_type_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<DataType, SqlError> {
     let mut parser = parser(tokens);
     let data_type = parser.parse_data_type().map_err(|error| parser_error(error, &parser, sql))?;
