@@ -29,6 +29,7 @@ const MISTAKES: Recording = Recording { name: "mistakes", port_base: 9_420, char
 /// Amendments hold 20 blocks after they are decided.
 fn quick(charter: &mut Charter) {
     charter.name = "recorded".to_string();
+    charter.execution_version = 1;
     charter.outcome_lag_blocks = 10;
     charter.block.idle_ms = 200;
 }
@@ -177,6 +178,11 @@ async fn assert_goes_on(recording: &Recording) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_opens_verifies_and_goes_on() {
     assert_goes_on(&ORDERED).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_keeps_its_wrong_answers_until_it_goes_over_to_the_next_version() {
+    assert_goes_on(&MISTAKES).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

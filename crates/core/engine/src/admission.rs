@@ -125,7 +125,8 @@ impl<'a> Admission<'a> {
     }
 
     /// Endorsements count where their organisations are members, with the keys that they were verified with: who has left, or
-    /// whoever has a key that was replaced, could endorse for old heights for ever.
+    /// whoever has a key that was replaced, could endorse for old heights for ever. And where effects were found with the rules
+    /// that hold now: what another execution version has found would commit without ever being executed with these.
     fn endorsers_count(
         &self,
         transaction: &VerifiedTransaction,
@@ -135,6 +136,13 @@ impl<'a> Admission<'a> {
         let (height, snapshot) = (self.block.header.height, endorsed.snapshot);
         // Without a history of charters there is one charter.
         let before = library.catalog().governance.charter_at(snapshot.min(height)).unwrap_or(self.charter);
+        let (found, holds) = (before.execution_version, self.charter.execution_version);
+        if found != holds {
+            return Err(EndorsementFault::Effects(format!(
+                "they were found with execution version {found} on the state after block {snapshot}, and version {holds} holds at \
+                 height {height}; have the call endorsed again"
+            )));
+        }
         let counts = |organisation: &&u16| {
             let position = usize::from(**organisation);
             let (now, then) = (self.charter.organisations.get(position), before.organisations.get(position));

@@ -142,6 +142,8 @@ pub struct EndorsementBasis {
     pub step_limit: u64,
     /// How changes are endorsed.
     pub form: EndorsedForm,
+    /// The next block is executed with another execution version.
+    pub(crate) is_before_switch: bool,
     /// Who must endorse what.
     pub(crate) rules: Arc<EndorsementRules>,
     /// Whom `entente.oracle()` asks; `None`: this endorser knows no oracles.
@@ -181,6 +183,12 @@ impl Oracles for Recorder {
 }
 
 impl EndorsementBasis {
+    /// Whether what is found on this state can count in the block behind it. Not where other rules hold from there on:
+    /// endorsers wait for the next state.
+    pub fn is_endorsable(&self) -> bool {
+        !self.is_before_switch
+    }
+
     /// Executes a transaction as every endorser on this state does, without changing it.
     ///
     /// # Errors

@@ -201,7 +201,7 @@ impl Engine {
         };
         let rules = Arc::new(EndorsementRules::new(&charter)?);
         let catalog = state.catalog();
-        let version = catalog.version;
+        let catalog_version = catalog.version;
         let amended = catalog.governance.amendments.iter().rev();
         let mut before = amended.filter(|amended| amended.effective_height <= height + 1);
         // What holds for the next block, so that everything is compiled once.
@@ -211,7 +211,7 @@ impl Engine {
         };
         let options = CompileOptions { version: rules_version, ..CompileOptions::default() };
         let library = Library::with_options(catalog, options)
-            .map_err(|error| EngineError::Catalog { version, error })?;
+            .map_err(|error| EngineError::Catalog { version: catalog_version, error })?;
         let mut engine = Engine {
             state,
             live,
@@ -309,7 +309,12 @@ impl Engine {
 
     /// What an endorser stands on at this height. `timestamp_ms`: time of the last block.
     pub fn endorsement_basis(&self, timestamp_ms: u64) -> EndorsementBasis {
+        let catalog = self.state.catalog();
+        // As admission looks at it, so that an engine that goes on from a checkpoint here, with the next version's library,
+        // says the same.
+        let version = |height| catalog.governance.charter_at(height).map(|charter| charter.execution_version);
         EndorsementBasis {
+            is_before_switch: version(self.height) != version(self.height + 1),
             library: self.library.clone(),
             snapshot: self.state.snapshot(),
             height: self.height,

@@ -281,11 +281,8 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
         while !network.engine.height().is_multiple_of(3) {
             network.outcomes(vec![]);
         }
-        let header = network.engine.checkpoint_header();
-        let (mut bytes, live) = (Vec::new(), network.engine.live().content());
-        let snapshot = network.engine.state().snapshot();
-        state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
-        let read = state::read_checkpoint(bytes.as_slice(), &memory::Memory).expect("what was written");
+        let read = state::read_checkpoint(network.checkpoint().as_slice(), &memory::Memory);
+        let read = read.expect("what was written");
         let (charter, restored_state) = (network.charter.clone(), read.state);
         let restored = Engine::at(charter, &read.header, restored_state, read.live);
         let mut restored = restored.expect("a good checkpoint");
@@ -295,22 +292,8 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
         let blocks = [[vec![before], fresh[..2].to_vec()].concat(), fresh[2..].to_vec()];
         let mut outcomes = Vec::new();
         for block in blocks {
-            let executed = network.order(block.clone());
-            let header = BlockHeader {
-                ledger: network.charter.ledger(),
-                height: restored.height() + 1,
-                timestamp_ms: 1_800_000_000_000,
-                previous: Digest::ZERO,
-                transactions_root: Digest::ZERO,
-                transactions: block.len() as u32,
-                proposer: 0,
-                certified_height: 0,
-                attested: Digest::ZERO,
-                charters: network.charter.ledger(),
-            };
-            let bytes: Vec<bytes::Bytes> = block.iter().map(|one| one.to_bytes().into()).collect();
-            let transactions = network.check(header.height, &bytes);
-            let again = VerifiedBlock { digest: header.digest(), header, transactions };
+            let (again, _) = network.block(&block);
+            let executed = network.order(block);
             let again = restored.execute(&again).expect("the next block");
             assert_eq!(
                 (again.receipts, again.outcome.state_digest),
@@ -321,6 +304,56 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
         if protocol == "occ" {
             assert_eq!(outcomes[0], Outcome::Conflict, "endorsed before the checkpoint");
             assert!(matches!(outcomes[1], Outcome::Committed(_)) && outcomes[2] == Outcome::Conflict);
+        }
+    }
+}
+
+/// What another execution version has found would commit without ever being executed with that of its block.
+#[test]
+fn what_was_found_with_another_execution_version_is_to_be_endorsed_again() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads");
+    for protocol in concurrency::VALIDATION_IDS {
+        let mut network = Network::new(protocol, |charter| {
+            (charter.execution_version, charter.outcome_lag_blocks) = (1, 2);
+        });
+        let switch = network.proposal(script("SELECT entente.set_charter('execution_version', '2')"));
+        let outcomes = network.outcomes(vec![switch]);
+        assert!(matches!(outcomes[0], Outcome::Committed(_)), "{outcomes:?}");
+        let first = network.engine.amended_charter().expect("decided").effective_height;
+        while network.engine.height() + 3 < first {
+            network.order(vec![]);
+        }
+        assert!(network.basis().is_endorsable());
+        let before = network.endorsed(call("pay", &[1, 2, 5]), &[0, 1]);
+        network.order(vec![]);
+        network.order(vec![]);
+        // Endorsers wait for the next state, wherever they have begun.
+        let checkpoint = network.checkpoint();
+        let read = state::read_checkpoint(checkpoint.as_slice(), &memory::Memory).expect("what was written");
+        let other = Engine::at(network.charter.clone(), &read.header, read.state, read.live);
+        let mut other = other.expect("a good checkpoint");
+        assert!(!network.basis().is_endorsable() && !other.endorsement_basis(0).is_endorsable());
+        // One that does not wait.
+        let at_last = network.endorsed(call("pay", &[3, 4, 5]), &[0, 1]);
+        let (block, _) = network.block(&[before.clone(), at_last.clone()]);
+        let executed = network.order(vec![before, at_last]);
+        for receipt in &executed.receipts {
+            let fault = fault(&receipt.outcome).to_string();
+            assert!(fault.contains("found with execution version 1"), "{protocol}: {fault}");
+            assert!(fault.ends_with("have the call endorsed again"), "{protocol}: {fault}");
+        }
+        let again = other.execute(&block).expect("the next block");
+        assert_eq!(again.outcome, executed.outcome, "{protocol}");
+        assert!(network.basis().is_endorsable());
+        let behind = network.endorsed(call("pay", &[1, 2, 5]), &[0, 1]);
+        let last = network.order(vec![behind]);
+        assert!(matches!(last.receipts[0].outcome, Outcome::Committed(_)), "{:?}", last.receipts);
+        // Nothing is foreseen from one version into the next.
+        for seed in 0..8 {
+            let (found, _) = network.replay_on_the_graph(&pool, &mut StdRng::seed_from_u64(seed));
+            let expected = [executed.outcome.clone(), last.outcome.clone()]
+                .map(|outcome| (outcome.receipts_root, outcome.state_digest));
+            assert_eq!(found[found.len() - 2..], expected, "{protocol}, seed {seed}");
         }
     }
 }

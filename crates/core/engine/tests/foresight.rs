@@ -140,6 +140,42 @@ fn nothing_is_foreseen_where_it_gains_nothing_or_could_not_be_kept() {
     assert!(!chain.engine.foresee(&block), "who runs behind it needs the new schema");
 }
 
+/// Blocks on both sides of the height from which on another charter holds: transactions expire too late there, or `true IS
+/// DISTINCT FROM false AND false` is read otherwise.
+#[test]
+fn nothing_is_foreseen_under_a_charter_that_holds_no_longer() {
+    for (parameter, value) in [("expiry_blocks_max", "5"), ("execution_version", "2")] {
+        let mut charter = overlapping();
+        (charter.execution_version, charter.outcome_lag_blocks) = (1, 2);
+        let mut chain = Chain::new(charter.clone());
+        let (mut blocks, mut said) = (Vec::new(), Vec::new());
+        let mut execute = |chain: &mut Chain, sql: &str| {
+            let transaction = chain.transaction(script(sql));
+            let block = chain.block(vec![transaction]);
+            let executed = chain.engine.execute(&block).expect("the next height");
+            let outcome = executed.receipts[0].outcome.clone();
+            said.push((executed.receipts, executed.outcome.digest()));
+            blocks.push(block);
+            outcome
+        };
+        execute(&mut chain, "CREATE TABLE t (id bigint PRIMARY KEY)");
+        let set = format!("SELECT entente.set_charter('{parameter}', '{value}')");
+        let outcome = execute(&mut chain, &set);
+        assert!(matches!(outcome, types::Outcome::Committed(_)), "{outcome:?}");
+        let first = chain.engine.amended_charter().expect("decided").effective_height;
+        let insert =
+            |id: u64| format!("INSERT INTO t SELECT {id} WHERE true IS DISTINCT FROM false AND false");
+        let outcomes: Vec<_> = (3..first + 6).map(|id| execute(&mut chain, &insert(id))).collect();
+        let switched = outcomes.windows(2).position(|pair| pair[0] != pair[1]).expect("it shows") as u64;
+        assert_eq!(switched + 4, first, "{parameter}: {outcomes:?}");
+        for seed in 0..8 {
+            let (found, foreseen) = foreseeing(&charter, &blocks, &mut StdRng::seed_from_u64(seed));
+            assert_eq!(found, said, "{parameter}, seed {seed}");
+            assert!(foreseen > 4, "{parameter}, seed {seed}: {foreseen}");
+        }
+    }
+}
+
 /// Harmony, with a note of what waits behind the batch that is decided.
 struct Watched(Box<dyn Protocol>, Vec<u64>);
 

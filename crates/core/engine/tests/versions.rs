@@ -112,3 +112,52 @@ fn a_ledger_goes_over_to_the_next_version_and_to_no_other() {
     };
     assert!(error.message.ends_with("meter.block_steps, found `nonsense`"), "{}", error.message);
 }
+
+/// A foreign key that is a whole primary key, WITH that changes rows, IN over mixed types, and the precedence of IS DISTINCT
+/// FROM: what each comes to, and what is in the table of answers then.
+fn ask(chain: &mut Chain, number: u32) -> ([String; 4], Vec<String>) {
+    let statements = [
+        format!("DELETE FROM parent WHERE id = {number}"),
+        format!("WITH a AS (INSERT INTO answers VALUES ({number}, 'with')) SELECT 1"),
+        format!("INSERT INTO answers SELECT {number}, 'in' FROM parent WHERE id IN (SELECT n FROM exact)"),
+        format!("INSERT INTO answers SELECT {number}, 'is' WHERE true IS DISTINCT FROM false AND false"),
+    ];
+    let outcomes = statements.map(|sql| match chain.script(&sql) {
+        Outcome::Aborted(error) => error.state.to_string(),
+        _ => "committed".to_string(),
+    });
+    let answers =
+        chain.select(&format!("SELECT answer FROM answers WHERE number = {number} ORDER BY answer"));
+    (outcomes, answers.concat())
+}
+
+#[test]
+fn wrong_answers_of_version_1_end_where_the_next_one_holds() {
+    let mut chain = Chain::new(first());
+    chain.script("CREATE TABLE t (id bigint PRIMARY KEY)");
+    chain.script(
+        "CREATE TABLE parent (id integer PRIMARY KEY); CREATE TABLE child (id integer PRIMARY KEY REFERENCES parent); \
+         CREATE TABLE exact (n numeric); CREATE TABLE answers (number integer, answer text); \
+         INSERT INTO parent VALUES (1), (2), (9); INSERT INTO child VALUES (9); INSERT INTO exact VALUES (9.00)",
+    );
+    let wrong = (["XX000", "committed", "committed", "committed"].map(String::from), vec!["is".to_string()]);
+    assert_eq!(ask(&mut chain, 1), wrong);
+    let outcome = chain.script(SWITCH);
+    assert!(matches!(outcome, Outcome::Committed(_)), "{outcome:?}");
+    let effective = chain.engine.amended_charter().expect("decided").effective_height;
+    assert_eq!(ask(&mut chain, 2), wrong, "it is decided and does not hold yet");
+    go_to(&mut chain, effective - 1);
+    // What the wrong answers have left stays beside the right ones.
+    let right = ["in", "is", "with"].map(String::from).to_vec();
+    for number in [1, 2] {
+        assert_eq!(ask(&mut chain, number), (["committed"; 4].map(String::from), right.clone()));
+    }
+    assert_eq!(ask(&mut chain, 9).0[0], "23503", "it is referenced");
+    let mut new = Chain::new(charter());
+    assert_eq!(new.engine.execution_version(), ExecutionVersion::CURRENT);
+    new.script(
+        "CREATE TABLE parent (id integer PRIMARY KEY); CREATE TABLE child (id integer PRIMARY KEY REFERENCES parent); \
+         INSERT INTO parent VALUES (1)",
+    );
+    assert!(matches!(new.script("DELETE FROM parent"), Outcome::Committed(_)));
+}

@@ -140,7 +140,7 @@ fn convert(value: Value, target: DataType, context: Context) -> Result<Value, Sq
         | (Value::Boolean(_), DataType::Boolean)
         | (Value::Numeric(_), DataType::Numeric(None))
         | (Value::Double(_), DataType::Double)
-        | (Value::Text(_), DataType::Text(None))
+        | (Value::Text(_), DataType::Text(None) | DataType::VARCHAR)
         | (Value::TimestampTz(_), DataType::TimestampTz) => Ok(value),
         (Value::Integer(number), DataType::BigInt) => Ok(Value::BigInt(i64::from(*number))),
         _ => convert_between(value, target, context),

@@ -23,8 +23,8 @@
 use crate::array::parse_array_of;
 use crate::composite_text::split_composite;
 use crate::{
-    Array, Catalog, Composite, DataType, ElementType, OutputColumn, SearchPath, SqlError, SqlState, TypeId,
-    Value, assign, cast,
+    Array, Catalog, Composite, DataType, ElementType, ExecutionVersion, OutputColumn, SearchPath, SqlError,
+    SqlState, TypeId, Value, assign, cast,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::BTreeMap;
@@ -56,11 +56,24 @@ impl CompositeType {
 
 /// The composite types of a catalog, and the schemas in which SQL finds names. Whoever casts to a type needs to know its
 /// fields. Cheap to clone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompositeTypes {
     by_id: Arc<BTreeMap<TypeId, Arc<CompositeType>>>,
     by_name: Arc<BTreeMap<String, TypeId>>,
     search_path: SearchPath,
+    rules: ExecutionVersion,
+}
+
+impl Default for CompositeTypes {
+    /// Those of a new ledger.
+    fn default() -> CompositeTypes {
+        CompositeTypes {
+            by_id: Arc::default(),
+            by_name: Arc::default(),
+            search_path: SearchPath::default(),
+            rules: ExecutionVersion::CURRENT,
+        }
+    }
 }
 
 impl CompositeTypes {
@@ -85,6 +98,17 @@ impl CompositeTypes {
     #[must_use]
     pub fn with_search_path(&self, search_path: &SearchPath) -> CompositeTypes {
         CompositeTypes { search_path: search_path.clone(), ..self.clone() }
+    }
+
+    /// The same, with the types that these rules have.
+    #[must_use]
+    pub fn with_rules(self, rules: ExecutionVersion) -> CompositeTypes {
+        CompositeTypes { rules, ..self }
+    }
+
+    /// The rules by which SQL names types: code that differs between versions asks here.
+    pub fn rules(&self) -> ExecutionVersion {
+        self.rules
     }
 
     /// Where names without a schema are looked for.

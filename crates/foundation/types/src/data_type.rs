@@ -18,7 +18,7 @@ pub enum DataType {
     ),
     /// `double precision`
     Double,
-    /// `text` (`None`) or `varchar(n)`, `n` in characters
+    /// `text` (`None`) or `varchar(n)`, `n` in characters; [`DataType::VARCHAR`] has no length
     Text(Option<u32>),
     /// `timestamp with time zone`, microseconds since 2000-01-01 00:00 UTC as in PostgreSQL
     TimestampTz,
@@ -90,7 +90,13 @@ fn read_precision<R: io::Read>(reader: &mut R) -> io::Result<Option<(u16, i16)>>
     })
 }
 
+/// The length of a `varchar` that has none. No text is as long, so that what fits texts into a length needs no case for it.
+const UNBOUNDED: u32 = u32::MAX - 1;
+
 impl DataType {
+    /// `varchar` without a length. Execution version 1 takes `text` for it.
+    pub const VARCHAR: DataType = DataType::Text(Some(UNBOUNDED));
+
     /// The same type without length, precision and scale.
     pub fn family(self) -> DataType {
         match self {
@@ -227,7 +233,7 @@ impl DataType {
 impl fmt::Display for DataType {
     /// The name that PostgreSQL shows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        match *self {
             DataType::Boolean => f.write_str("boolean"),
             DataType::Integer => f.write_str("integer"),
             DataType::BigInt => f.write_str("bigint"),
@@ -235,6 +241,7 @@ impl fmt::Display for DataType {
             DataType::Numeric(Some((precision, scale))) => write!(f, "numeric({precision},{scale})"),
             DataType::Double => f.write_str("double precision"),
             DataType::Text(None) => f.write_str("text"),
+            DataType::VARCHAR => f.write_str("character varying"),
             DataType::Text(Some(length)) => write!(f, "character varying({length})"),
             DataType::TimestampTz => f.write_str("timestamp with time zone"),
             DataType::Unknown => f.write_str("unknown"),

@@ -32,6 +32,7 @@ pub fn type_modifier(data_type: DataType) -> i32 {
             // A negative scale has eleven bits.
             ((i32::from(precision) << 16) | (i32::from(scale) & 0x7ff)) + 4
         }
+        DataType::VARCHAR => -1,
         DataType::Text(Some(length)) | DataType::Char(Some(length)) => {
             i32::try_from(length).unwrap_or(i32::MAX - 4).min(i32::MAX - 4) + 4
         }

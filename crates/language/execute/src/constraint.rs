@@ -11,7 +11,7 @@ use plan::table::TablePlan;
 use state::{Command, KeyRange};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{ColumnSet, Index, Key, ReferentialAction, Row, SqlError, TableId, Value};
+use types::{ColumnSet, ExecutionVersion, Index, Key, ReferentialAction, Row, SqlError, TableId, Value};
 
 impl Execution<'_> {
     /// Applies the command of an UPDATE, with what constraints ask. Gives whether it matched.
@@ -62,6 +62,9 @@ impl Execution<'_> {
         after: Option<&Row>,
     ) -> Result<(), SqlError> {
         self.change_unique_entries(table, before, after)?;
+        if self.on.programs.version() < ExecutionVersion::V2 {
+            return self.note_references_of_version_1(table, key, before, after);
+        }
         let foreign_keys = self.on.programs.tables().foreign_keys();
         for foreign_key in foreign_keys.of_parent(table.id) {
             let Some(old) = before.and_then(|row| values_of(row, &foreign_key.referenced)) else { continue };
@@ -77,6 +80,40 @@ impl Execution<'_> {
             if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
                 let references = Unsettled::References(foreign_key.clone(), key.clone(), values);
                 self.running.remaining.unsettled.push_back(references);
+            }
+        }
+        Ok(())
+    }
+
+    /// What execution version 1 notes: the row's own references come first, and RESTRICT looks at once.
+    fn note_references_of_version_1(
+        &mut self,
+        table: &Arc<TablePlan>,
+        key: &Key,
+        before: Option<&Row>,
+        after: Option<&Row>,
+    ) -> Result<(), SqlError> {
+        let foreign_keys = self.on.programs.tables().foreign_keys();
+        for foreign_key in foreign_keys.of_child(table.id) {
+            let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
+            if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
+                let references = Unsettled::References(foreign_key.clone(), key.clone(), values);
+                self.running.remaining.unsettled.push_back(references);
+            }
+        }
+        for foreign_key in foreign_keys.of_parent(table.id) {
+            let Some(old) = before.and_then(|row| values_of(row, &foreign_key.referenced)) else { continue };
+            let new = after.map(|row| row_values(row, &foreign_key.referenced));
+            if new.as_ref() == Some(&old) {
+                continue;
+            }
+            let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
+            match action {
+                ReferentialAction::Restrict => self.refuse_referenced(foreign_key, &old)?,
+                _ => {
+                    let gone = Unsettled::Gone(foreign_key.clone(), old, new);
+                    self.running.remaining.unsettled.push_back(gone);
+                }
             }
         }
         Ok(())
@@ -209,8 +246,11 @@ impl Execution<'_> {
     }
 
     /// Whether the row that these values were noted of has them still. What has changed it since then has noted its new
-    /// values.
+    /// values. Version 1 did not ask.
     fn still_has(&self, foreign_key: &ForeignKeyPlan, key: &Key, values: &[Value]) -> Result<bool, SqlError> {
+        if self.on.programs.version() < ExecutionVersion::V2 {
+            return Ok(true);
+        }
         let row = self.current(foreign_key.child.id, key)?;
         Ok(row.is_some_and(|row| row_values(&row, &foreign_key.columns) == values))
     }

@@ -7,8 +7,8 @@
 //!                             └──────────── state::Snapshot
 //! ```
 //!
-//! What registers a read and what becomes a command is section 1 of the protocol rules. Every step is charged, so that a
-//! statement ends after as many of them as the ledger allows.
+//! `tests/effects.rs` of crate `sql` says, one test per rule, what registers a read and what becomes a command. Every step
+//! is charged, so that a statement ends after as many of them as the ledger allows.
 
 mod aggregate;
 mod authority;

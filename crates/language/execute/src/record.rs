@@ -6,7 +6,7 @@ use crate::own::{COMMAND_BYTES, OwnRow, READ_BYTES, key_space, without};
 use plan::expression::{long_bytes, row_space};
 use state::{Command, CommandKind, Read, RowChange, RowId};
 use std::sync::Arc;
-use types::{ColumnSet, Key, Row, SqlError, TableId};
+use types::{ColumnSet, ExecutionVersion, Key, Row, SqlError, TableId};
 use values::work::measured;
 
 impl Execution<'_> {
@@ -50,9 +50,11 @@ impl Execution<'_> {
     }
 
     /// It has found its rows: what it does with them stands on what functions, and other parts of the same statement, have
-    /// written in the meantime.
+    /// written in the meantime. In version 1 it stands on what was there when the statement began.
     pub(super) fn begin_commands(&mut self) {
-        self.see_newer();
+        if self.on.programs.version() >= ExecutionVersion::V2 {
+            self.see_newer();
+        }
     }
 
     /// Applies a command to the row as it stands and records it. Gives whether it matched.

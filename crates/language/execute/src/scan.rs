@@ -13,7 +13,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use types::{ColumnSet, Index, Key, Row, SqlError, Value};
+use types::{ColumnSet, ExecutionVersion, Index, Key, Row, SqlError, Value};
 use values::broken;
 
 /// What is done with a matching row: its values; gives whether to go on.
@@ -156,7 +156,10 @@ impl Execution<'_> {
     ) -> Result<Vec<Key>, SqlError> {
         let columns = filter_columns | ColumnSet::EXISTS;
         let given = Given { frame, arguments: &[], left: &[] };
-        if let Access::Key(parts) = access {
+        // In version 1 what references a key by its own key cannot be found: such a statement ends with XX000.
+        if let Access::Key(parts) = access
+            && self.on.programs.version() >= ExecutionVersion::V2
+        {
             let scanned = self.row_by_key(table, parts, filter, columns, given)?;
             return Ok(scanned.map(|(key, _)| key).into_iter().collect());
         }

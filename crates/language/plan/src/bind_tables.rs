@@ -14,8 +14,8 @@ use crate::view::ViewPlan;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
-use types::{Catalog, DataType, ForeignKey, Generated, SqlError, Table, TableId};
-use values::Comparison;
+use types::{Catalog, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, Table, TableId};
+use values::{Comparison, broken};
 
 /// Binds the expression of DEFAULT for a column of this type.
 pub fn bind_default(
@@ -26,7 +26,7 @@ pub fn bind_default(
 ) -> Result<Expression, SqlError> {
     let scope = VariableScope::for_procedure(None).with_routines(routines);
     let binder = Binder::new(&scope, Source::Default);
-    let expression = binder.bind(&parse_expression(sql)?)?;
+    let expression = binder.bind(&parse_expression(sql, routines.version())?)?;
     binder.assign_to_column(expression, column, data_type).map_err(|error| SqlError {
         message: error.message.replace("but expression is", "but default expression is"),
         ..error
@@ -37,7 +37,7 @@ pub fn bind_default(
 pub fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Expression, SqlError> {
     let scope = VariableScope::for_procedure(None).with_routines(routines);
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
-    let condition = binder.bind_condition(&parse_expression(sql)?, "CHECK")?;
+    let condition = binder.bind_condition(&parse_expression(sql, routines.version())?, "CHECK")?;
     if condition.any(&mut |expression| matches!(expression.kind, crate::expression::Kind::Now)) {
         return Err(SqlError::unsupported("now() in a CHECK constraint").hint(
             "A row that was right once would be wrong later. Check it in the procedure that writes it.",
@@ -52,22 +52,22 @@ pub fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Ex
 }
 
 impl Tables {
-    /// Binds every table.
+    /// Binds every table with these rules.
     ///
     /// # Errors
     /// What is wrong in a default or a check.
-    pub fn new(catalog: &Catalog) -> Result<Tables, SqlError> {
-        let routines = Routines::new(catalog);
+    pub fn new(catalog: &Catalog, version: ExecutionVersion) -> Result<Tables, SqlError> {
+        let routines = Routines::new(catalog, version);
         let mut by_name = rustc_hash::FxHashMap::default();
         for table in catalog.tables.values() {
-            let plan = TablePlan::new(table, catalog, &routines)?;
+            let plan = TablePlan::stored(table, catalog, &routines)?;
             by_name.insert(table.name.clone(), Arc::new(plan));
         }
         let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
-        let foreign_keys = Arc::new(ForeignKeys::new(catalog, &by_id)?);
+        let foreign_keys = Arc::new(ForeignKeys::new(catalog, &by_id, &routines)?);
         let mut views = rustc_hash::FxHashMap::default();
         for view in catalog.views.values() {
-            views.insert(view.name.clone(), Arc::new(ViewPlan::new(view)?));
+            views.insert(view.name.clone(), Arc::new(ViewPlan::new(view, version)?));
         }
         let (by_name, by_id, views) = (Arc::new(by_name), Arc::new(by_id), Arc::new(views));
         Ok(Tables { by_name, by_id, foreign_keys, views, routines })
@@ -80,6 +80,19 @@ impl TablePlan {
     /// # Errors
     /// What is wrong in one of them.
     pub fn new(table: &Table, catalog: &Catalog, routines: &Routines) -> Result<TablePlan, SqlError> {
+        TablePlan::bound(table, catalog, std::slice::from_ref(routines))
+    }
+
+    /// The same of a table that the catalog has: what only older rules can read keeps the meaning that it has with them.
+    ///
+    /// # Errors
+    /// As [`TablePlan::new`].
+    pub fn stored(table: &Table, catalog: &Catalog, routines: &Routines) -> Result<TablePlan, SqlError> {
+        TablePlan::bound(table, catalog, &routines.by_all_versions())
+    }
+
+    /// The same with the first of these rules that can bind each of them.
+    fn bound(table: &Table, catalog: &Catalog, rules: &[Routines]) -> Result<TablePlan, SqlError> {
         let (constrained, holds_keys) = constrained_columns(catalog, table.id);
         let mut plan = TablePlan {
             id: table.id,
@@ -97,7 +110,9 @@ impl TablePlan {
         };
         for (ordinal, column) in table.columns.iter().enumerate() {
             let default = column.default.as_ref();
-            let default = default.map(|sql| bind_default(sql, &column.name, column.data_type, routines));
+            let default = default.map(|sql| {
+                by_first(rules, &|routines| bind_default(sql, &column.name, column.data_type, routines))
+            });
             plan.columns.push(ColumnPlan {
                 name: column.name.clone(),
                 data_type: column.data_type,
@@ -107,11 +122,21 @@ impl TablePlan {
             });
         }
         for check in &table.checks {
-            let condition = bind_check(&plan, &check.condition, routines)?;
+            let condition = by_first(rules, &|routines| bind_check(&plan, &check.condition, routines))?;
             plan.checks.push(CheckPlan { name: check.name.clone(), condition });
         }
         Ok(plan)
     }
+}
+
+/// What a table has stored, bound with the first of these rules that can. What only older ones understand keeps the meaning
+/// that it was stored with, so that a ledger can go over to newer ones whatever it has stored.
+fn by_first(
+    rules: &[Routines],
+    bind: &dyn Fn(&Routines) -> Result<Expression, SqlError>,
+) -> Result<Expression, SqlError> {
+    let (first, older) = rules.split_first().ok_or_else(|| broken("tables that no rules bind"))?;
+    bind(first).or_else(|error| older.iter().find_map(|rules| bind(rules).ok()).ok_or(error))
 }
 
 impl ForeignKeys {
@@ -122,6 +147,7 @@ impl ForeignKeys {
     pub fn new(
         catalog: &Catalog,
         tables: &FxHashMap<TableId, Arc<TablePlan>>,
+        routines: &Routines,
     ) -> Result<ForeignKeys, SqlError> {
         let mut found = ForeignKeys::default();
         for (child, foreign_keys) in &catalog.foreign_keys {
@@ -129,7 +155,7 @@ impl ForeignKeys {
                 let (Some(child), Some(parent)) = (tables.get(child), tables.get(&foreign_key.parent)) else {
                     continue;
                 };
-                let plan = Arc::new(ForeignKeyPlan::new(foreign_key, child, parent)?);
+                let plan = Arc::new(ForeignKeyPlan::new(foreign_key, child, parent, routines)?);
                 found.by_child.entry(child.id).or_default().push(plan.clone());
                 found.by_parent.entry(parent.id).or_default().push(plan);
             }
@@ -144,6 +170,7 @@ impl ForeignKeyPlan {
         foreign_key: &ForeignKey,
         child: &Arc<TablePlan>,
         parent: &Arc<TablePlan>,
+        routines: &Routines,
     ) -> Result<ForeignKeyPlan, SqlError> {
         let index = parent.indexes.iter().find(|index| Some(index.number) == foreign_key.index);
         let (keys, order) = match index {
@@ -157,7 +184,7 @@ impl ForeignKeyPlan {
             let value = Expression::slot(place, type_of(child, foreign_key.columns[place]).family());
             KeyPart { value, data_type: type_of(parent, *ordinal) }
         };
-        let scope = VariableScope::for_procedure(None);
+        let scope = VariableScope::for_procedure(None).with_routines(routines);
         let binder = Binder::new(&scope, Source::Table { table: child, name: &child.name });
         let mut conditions = Vec::new();
         let mut assignments = Vec::new();

@@ -4,8 +4,8 @@ use crate::polymorphic::{Actual, is_polymorphic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
-    Catalog, CompositeTypes, DataType, Function, FunctionResult, OutputColumn, Parameter, Procedure,
-    SearchPath, SqlError, SqlState, UserAggregate, Volatility, can_cast_implicitly, catalog_name,
+    Catalog, CompositeTypes, DataType, ExecutionVersion, Function, FunctionResult, OutputColumn, Parameter,
+    Procedure, SearchPath, SqlError, SqlState, UserAggregate, Volatility, can_cast_implicitly, catalog_name,
     object_name, overload_range,
 };
 
@@ -30,12 +30,20 @@ pub enum CallForm {
 }
 
 /// All of a catalog, by name. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Routines {
+    version: ExecutionVersion,
     by_name: Arc<BTreeMap<String, Arc<Routine>>>,
     sequences: Arc<BTreeSet<String>>,
     types: Arc<CompositeTypes>,
     aggregates: Arc<BTreeMap<String, Arc<UserAggregate>>>,
+}
+
+impl Default for Routines {
+    /// Those of a new ledger.
+    fn default() -> Routines {
+        Routines::none(ExecutionVersion::CURRENT)
+    }
 }
 
 /// What a parameter gets.
@@ -48,19 +56,47 @@ pub enum Given {
 }
 
 impl Routines {
-    /// Those of this catalog.
-    pub fn new(catalog: &Catalog) -> Routines {
-        let types = Arc::new(CompositeTypes::new(catalog));
+    /// Those of this catalog, bound and called with these rules.
+    pub fn new(catalog: &Catalog, version: ExecutionVersion) -> Routines {
+        let types = Arc::new(CompositeTypes::new(catalog).with_rules(version));
         let routine = |(name, definition): (&String, &Arc<Procedure>)| {
             let columns = result_columns(&types, definition).into();
             (name.clone(), Arc::new(Routine { definition: definition.clone(), columns }))
         };
         Routines {
+            version,
             by_name: Arc::new(catalog.procedures.iter().map(routine).collect()),
             types: types.clone(),
             sequences: Arc::new(catalog.sequences.keys().cloned().collect()),
             aggregates: Arc::new(catalog.aggregates.clone()),
         }
+    }
+
+    /// Those of a ledger that has none.
+    pub fn none(version: ExecutionVersion) -> Routines {
+        Routines {
+            version,
+            by_name: Arc::default(),
+            types: Arc::new(CompositeTypes::default().with_rules(version)),
+            sequences: Arc::default(),
+            aggregates: Arc::default(),
+        }
+    }
+
+    /// The same by these rules and by all older ones, the newest first.
+    pub(crate) fn by_all_versions(&self) -> Vec<Routines> {
+        let versions = ExecutionVersion::ALL.into_iter().rev().filter(|version| *version <= self.version);
+        versions.map(|version| self.clone().with_rules(version)).collect()
+    }
+
+    fn with_rules(self, version: ExecutionVersion) -> Routines {
+        let types = Arc::new(CompositeTypes::clone(&self.types).with_rules(version));
+        Routines { version, types, ..self }
+    }
+
+    /// The rules that everything beside them is bound with: code that differs between versions asks here.
+    pub fn version(&self) -> ExecutionVersion {
+        self.version
     }
 
     /// The composite types beside them.

@@ -7,12 +7,12 @@ use crate::table::TablePlan;
 use crate::view::ViewPlan;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{DataType, Index, SearchPath, SqlError, SqlState, TableId, as_given};
+use types::{DataType, ExecutionVersion, Index, SearchPath, SqlError, SqlState, TableId, as_given};
 
 /// The tables of a catalog, bound: what statements are bound against.
 ///
 /// Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tables {
     pub(crate) by_name: Arc<rustc_hash::FxHashMap<String, Arc<TablePlan>>>,
     pub(crate) by_id: Arc<rustc_hash::FxHashMap<TableId, Arc<TablePlan>>>,
@@ -61,6 +61,11 @@ impl Tables {
         }
         let columns = self.get(name)?.columns.iter();
         Ok(columns.map(|column| (column.name.clone(), column.data_type)).collect())
+    }
+
+    /// The rules that statements are bound with: code that differs between versions asks here.
+    pub fn version(&self) -> ExecutionVersion {
+        self.routines.version()
     }
 
     /// The functions and procedures beside them.

@@ -59,7 +59,7 @@ impl TriggerPlan {
         let condition = definition.condition.as_deref();
         let condition = condition.map(|sql| {
             let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
-            bind_condition(&scope, table, definition, &parse_expression(sql)?)
+            bind_condition(&scope, table, definition, &parse_expression(sql, tables.version())?)
         });
         let text = |text: &str| Value::text(text);
         let count = i32::try_from(definition.arguments.len()).unwrap_or(i32::MAX);

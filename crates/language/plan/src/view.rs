@@ -3,7 +3,7 @@
 use sqlparser::tokenizer::Span;
 use std::collections::BTreeSet;
 use syntax::parse::parse_query;
-use types::{OutputColumn, SqlError, View};
+use types::{ExecutionVersion, OutputColumn, SqlError, View};
 
 /// A view, parsed.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ impl ViewPlan {
     ///
     /// # Errors
     /// None of a view that a schema change has made.
-    pub fn new(view: &View) -> Result<ViewPlan, SqlError> {
-        let query = parse_query(&view.query)?;
+    pub fn new(view: &View, version: ExecutionVersion) -> Result<ViewPlan, SqlError> {
+        let query = parse_query(&view.query, version)?;
         Ok(ViewPlan { columns: view.columns.clone(), query })
     }
 }

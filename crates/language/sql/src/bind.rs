@@ -17,8 +17,8 @@ use std::sync::{Arc, PoisonError};
 use syntax::names::{name_of, table_name};
 use syntax::parse::{ParsedStatement, is_schema_change};
 use types::{
-    DataType, Function, FunctionResult, Language, OutputColumn, Procedure, SqlError, SqlState, Volatility,
-    limits,
+    DataType, ExecutionVersion, Function, FunctionResult, Language, OutputColumn, Procedure, SqlError,
+    SqlState, Volatility, limits,
 };
 
 /// Bytes of a script that is kept; longer ones are rarely repeated.
@@ -44,7 +44,7 @@ impl Library {
 
 /// Reads and binds a script.
 pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> Result<BoundScript, SqlError> {
-    bind_parsed(library, Script::parse(sql)?, types)
+    bind_parsed(library, Script::parse(sql, library.version())?, types)
 }
 
 /// Binds the statements of a script.
@@ -128,7 +128,7 @@ fn bind_step(
             return Err(SqlError::unsupported("this statement"));
         }
     };
-    match explained(&statement) {
+    match explained(&statement, tables.version()) {
         Some((Explained::Logical, other)) => {
             let explain = explain_logical(tables, scope, other)?;
             return Ok(Step::Statement(BoundStatement::Explain(explain)));
@@ -194,7 +194,7 @@ enum Explained {
 }
 
 /// What EXPLAIN explains, where its options are known.
-fn explained(statement: &Statement) -> Option<(Explained, &Statement)> {
+fn explained(statement: &Statement, version: ExecutionVersion) -> Option<(Explained, &Statement)> {
     let Statement::Explain {
         describe_alias: DescribeAlias::Explain,
         analyze: false,
@@ -210,7 +210,10 @@ fn explained(statement: &Statement) -> Option<(Explained, &Statement)> {
     };
     match options.as_deref() {
         None => Some((Explained::Reads, statement)),
-        Some([UtilityOption { name, arg: None }]) if name.value.eq_ignore_ascii_case("logical") => {
+        // Its lines are part of receipts: version 1 had none.
+        Some([UtilityOption { name, arg: None }])
+            if name.value.eq_ignore_ascii_case("logical") && version >= ExecutionVersion::V2 =>
+        {
             Some((Explained::Logical, statement))
         }
         Some(_) => None,
@@ -224,7 +227,7 @@ fn explain_logical(
     statement: &Statement,
 ) -> Result<BoundExplain, SqlError> {
     let Statement::Query(query) = statement else { return Err(no_logical_plan()) };
-    if changes_rows(query) {
+    if changes_rows(query, tables.version()) {
         return Err(no_logical_plan());
     }
     let lines = logical::explain(bind_logical(tables, scope, query)?.plan);

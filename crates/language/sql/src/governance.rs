@@ -229,7 +229,7 @@ fn open_proposal(
 /// transaction should know it.
 pub fn agreed_execution_version(library: &Library, payload: &Payload) -> Option<u32> {
     let Payload::Script { sql, .. } = payload else { return None };
-    let script = is_schema_change(payload).then(|| Script::parse(sql).ok()).flatten()?;
+    let script = is_schema_change(payload).then(|| Script::parse(sql, library.version()).ok()).flatten()?;
     let request = only_call(library, &script)?.request;
     let change = match &request {
         GovernanceRequest::Amend(change) => change,
@@ -322,7 +322,7 @@ fn approve(library: &Arc<Library>, place: &Place<'_>, number: u64) -> Result<Ans
         ProposedChange::Script(sql) => {
             let principal = Principal { organisation: proposal.organisation, role: String::new() };
             let place = Place { principal: &principal, ..*place };
-            Script::parse(sql).and_then(|parsed| {
+            Script::parse(sql, library.version()).and_then(|parsed| {
                 let effects = run_script(library, &place, parsed);
                 let made = effects.result.clone().map(|_| effects.catalog.clone());
                 script = Some(effects);

@@ -1,4 +1,4 @@
-//! SQL and PL/pgSQL: parsing, binding, and running transactions on a snapshot into [`state::Effects`].
+//! The door to SQL and PL/pgSQL: transactions, schema changes, sessions and consent.
 //!
 //! ```text
 //!  types::Catalog ──Library::new──▶ Library (tables, procedures, scripts: everything bound)
@@ -13,8 +13,8 @@
 //! - [`Prepared`]: a script bound for the gateway: its parameters, columns and kind, and reads outside of transactions.
 //!
 //! PostgreSQL 15 says how everything behaves; what is not supported is refused by name with SQLSTATE `0A000` when it
-//! is bound. What registers a read and what becomes a command is section 1 of the protocol rules: crate
-//! `execute`, and `command.rs` of crate `plan`.
+//! is bound. `tests/effects.rs` says, one test per rule, what registers a read and what becomes a
+//! command.
 
 mod bind;
 mod consent;

@@ -70,7 +70,7 @@ impl Library {
     /// # Errors
     /// As [`Library::new`].
     pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
-        let tables = Tables::new(&catalog)?;
+        let tables = Tables::new(&catalog, options.version)?;
         let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
         let plain = catalog.procedures.iter().filter(|(_, procedure)| !is_polymorphic(procedure));
         let procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>> =

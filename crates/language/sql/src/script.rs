@@ -9,8 +9,8 @@ use plpgsql::{self, CompiledProcedure};
 use std::sync::Arc;
 use syntax::parse::{self, ParsedStatement, parse_script};
 use types::{
-    CompositeTypes, DataType, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState,
-    StatementResult, Value, split_search_path,
+    CompositeTypes, DataType, ExecutionVersion, OutputColumn, Payload, SearchPath, SessionStep, SqlError,
+    SqlState, StatementResult, Value, split_search_path,
 };
 
 /// The statements of a script.
@@ -24,13 +24,13 @@ pub(crate) struct Script<'s> {
 }
 
 impl<'s> Script<'s> {
-    /// Reads a script, with what says where its names are looked for.
+    /// Reads a script by these rules, with what says where its names are looked for.
     ///
     /// # Errors
     /// `42601` with the position behind that.
-    pub fn parse(sql: &'s str) -> Result<Script<'s>, SqlError> {
+    pub fn parse(sql: &'s str, version: ExecutionVersion) -> Result<Script<'s>, SqlError> {
         let (search_path, source) = split_search_path(sql)?;
-        Ok(Script { search_path, source, statements: parse_script(source)? })
+        Ok(Script { search_path, source, statements: parse_script(source, version)? })
     }
 }
 

@@ -154,7 +154,7 @@ impl Invocation {
             return None;
         }
         // What cannot be read says so where it is run.
-        let script = Script::parse(sql).ok()?;
+        let script = Script::parse(sql, self.library.version()).ok()?;
         let types = self.library.tables().routines().types().with_search_path(&script.search_path);
         let changes =
             |statement: &ParsedStatement| !matches!(bind_schema_change(&types, statement), Ok(None));

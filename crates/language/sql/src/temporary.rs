@@ -224,7 +224,7 @@ impl TemporaryTables {
         if !self.are_mentioned_in(sql) {
             return Ok(None);
         }
-        let mut script = Script::parse(sql)?;
+        let mut script = Script::parse(sql, ledger.version())?;
         let creates = take_temporary(&mut script.statements)?.is_some();
         if !creates && self.is_empty() {
             return Ok(None);
@@ -305,7 +305,7 @@ impl TemporaryTables {
         };
         if let Payload::Script { sql, .. } = payload {
             // What cannot be read says so where it is run.
-            let Script { search_path, mut statements, .. } = Script::parse(sql).ok()?;
+            let Script { search_path, mut statements, .. } = Script::parse(sql, ledger.version()).ok()?;
             let at_commit = match take_temporary(&mut statements) {
                 Ok(at_commit) => at_commit,
                 Err(error) => return Some(Err(error)),

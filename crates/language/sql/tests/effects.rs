@@ -1,4 +1,4 @@
-//! What registers a read and what becomes a command: section 1 of the protocol rules, one test per rule.
+//! What registers a read and what becomes a command, one test per rule.
 
 mod support;
 

@@ -228,3 +228,37 @@ fn nested_queries_are_looked_through_once() {
     assert_eq!(database.rows(&nested), [["1"]]);
     assert_eq!(database.rows(&format!("EXPLAIN {nested}")).len(), 1 + 14 * 3);
 }
+
+/// Around `x`, so many times.
+fn around(times: usize, before: &str, behind: &str) -> String {
+    format!("{}balance{}", before.repeat(times), behind.repeat(times))
+}
+
+#[test]
+fn operands_that_are_compared_several_times_do_not_multiply_without_end() {
+    for (before, behind) in [
+        ("(", " BETWEEN 0 AND 1)::int"),
+        ("((", ", 1) < (2, 3))::int"),
+        ("((", ", 1) IN ((2, 3), (4, 5)))::int"),
+        ("(", " IN (id + 0.5, id, 7))::int"),
+        ("CASE ", " WHEN 1 THEN 2 WHEN 2 THEN 3 END"),
+    ] {
+        let few = format!("SELECT {} FROM account", around(3, before, behind));
+        prepare(&database().library, &few, &[]).unwrap_or_else(|error| panic!("{few}: {error:?}"));
+        let many = format!("SELECT {} FROM account", around(25, before, behind));
+        let error = refused(&many);
+        assert_eq!(error.state.to_string(), "54001", "{many}: {error:?}");
+        assert!(error.message.ends_with("(COPIES_MAX)"), "{many}: {error:?}");
+    }
+    // Many that stand side by side are fine.
+    let wide = vec!["balance BETWEEN id AND 7"; 80].join(" OR ");
+    prepare(&database().library, &format!("SELECT id FROM account WHERE {wide}"), &[]).expect("a condition");
+}
+
+#[test]
+fn a_query_that_several_nodes_have_is_explained_once() {
+    let nested = (0..20).fold("SELECT 1".to_string(), |query, _| format!("SELECT ({query}) ORDER BY 1"));
+    let lines = database().rows(&format!("EXPLAIN (LOGICAL) {nested}"));
+    assert!(lines.len() < 1_000, "{} lines", lines.len());
+    assert!(lines.iter().any(|line| line[0].trim() == "Subquery, as above"), "{lines:?}");
+}

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, DataType, ExecutionModel, MemoryPool, OutputColumn, Payload, ProposalReply,
-    ProposalRequest, Receipt, RequestId, SessionStep, SqlError, StatementResult, SubmissionReply,
-    TransactionId, Value,
+    AnswerAt, Catalog, DataType, ExecutionModel, ExecutionVersion, MemoryPool, OutputColumn, Payload,
+    ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SqlError, StatementResult,
+    SubmissionReply, TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -19,6 +19,16 @@ pub enum StatementKind {
     Read,
     /// It writes (INSERT, UPDATE, DELETE, CALL, CREATE, DROP): it becomes a transaction, [`Payload::Script`].
     Write,
+}
+
+/// What a statement is bound to. Where this changes it is to be prepared again: another execution version reads the same
+/// statement otherwise, under the same catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// [`Catalog::version`].
+    pub catalog_version: u64,
+    /// The rules that it runs with.
+    pub execution_version: ExecutionVersion,
 }
 
 /// A statement that was parsed and bound.
@@ -32,15 +42,15 @@ pub struct Prepared {
     pub kind: StatementKind,
     /// Whether it concerns the session's temporary tables: [`TemporaryTables::run`] runs it.
     pub temporary: bool,
-    /// [`Catalog::version`] that it was bound to. The gateway prepares again when the catalog has changed.
-    pub catalog_version: u64,
+    /// What it was bound to. The gateway prepares again when that has changed.
+    pub binding: Binding,
     /// Runs it, where it is a [`StatementKind::Read`] outside of a transaction block.
     pub query: Arc<dyn BoundQuery>,
 }
 
 /// A statement that reads, bound and ready to run on the newest applied snapshot. In both methods `parameters` has one value,
 /// of the right type or NULL, for each of [`Prepared::parameters`], and the run ends soon after `interrupt` is set: nobody
-/// waits any more. `None`, and nothing is run, where the catalog is no longer the one that it was bound to: it is to be
+/// waits any more. `None`, and nothing is run, where statements are no longer bound to what it was bound to: it is to be
 /// prepared again.
 pub trait BoundQuery: Send + Sync {
     /// All rows.
@@ -231,9 +241,9 @@ pub struct Executed {
 /// A transaction block of a session: its statements run on one snapshot and see what those before them have written.
 /// Nothing is ordered before [`TransactionBlock::finish`] makes a transaction of it.
 pub trait TransactionBlock: Send {
-    /// What its statements are bound to: [`Prepared::catalog_version`] of those that are bound now. A block that changes
-    /// the schema has versions of its own.
-    fn catalog_version(&self) -> u64;
+    /// What its statements are bound to: [`Prepared::binding`] of those that are bound now. A block that changes the schema
+    /// has versions of the catalog of its own.
+    fn binding(&self) -> Binding;
 
     /// Binds a statement as it would run now; the session's temporary tables are known.
     ///
@@ -311,6 +321,9 @@ pub trait TemporaryTables: Send {
 pub trait Database: Send + Sync + 'static {
     /// The catalog of the newest applied snapshot.
     fn catalog(&self) -> Arc<Catalog>;
+
+    /// What statements are bound to now: [`Prepared::binding`] of what [`Database::prepare`] gives.
+    fn binding(&self) -> Binding;
 
     /// The role that somebody who connects under this name acts as, which the other methods are handed; empty for the
     /// organisation's administrator, who may do everything.

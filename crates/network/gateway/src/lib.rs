@@ -44,7 +44,7 @@ mod postgres;
 
 pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
-    BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
+    Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
     StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};

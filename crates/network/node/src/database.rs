@@ -13,8 +13,8 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, TemporaryTables, TransactionFilter,
-    TransactionRow,
+    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, TemporaryTables,
+    TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
@@ -149,7 +149,11 @@ impl Database for NodeDatabase {
     fn prepare(&self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
         let library = self.published.library();
         let prepared = sql::prepare(&library, sql, parameter_types)?;
-        Ok(local::described(&self.local, prepared, library.catalog().version))
+        Ok(local::described(&self.local, prepared, local::binding_of(&library)))
+    }
+
+    fn binding(&self) -> Binding {
+        local::binding_of(&self.published.library())
     }
 
     fn query_memory(&self) -> Arc<MemoryPool> {
@@ -242,7 +246,7 @@ impl Database for NodeDatabase {
     }
 
     fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
-        let receipt = self.submitter.receipt(id)?;
+        let receipt = self.submitter.receipt(id).ok().flatten()?;
         // What a node found that a quorum has not found it takes back.
         let certified = self.published.certified();
         let stands = certified.divergence().is_none() || receipt.height <= certified.height();

@@ -4,15 +4,18 @@
 use crate::charters::DecidedCharters;
 use crate::past::WithPast;
 use crate::published::Published;
-use gateway::{BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock};
+use gateway::{
+    Binding, BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock,
+};
+use sql::Library;
 use state::Snapshot;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::SystemTime;
 use types::{
-    Catalog, DataType, MemoryPool, MemoryShare, Payload, Principal, SessionStep, SqlError, SqlState,
-    StatementResult, TransactionId, Value,
+    Catalog, DataType, ExecutionVersion, MemoryPool, MemoryShare, Payload, Principal, SessionStep, SqlError,
+    SqlState, StatementResult, TransactionId, Value,
 };
 
 /// Steps that a plain SELECT may take; it runs on this node alone.
@@ -92,17 +95,16 @@ fn now_ms() -> u64 {
 struct NodeQuery {
     local: Arc<LocalExecution>,
     prepared: sql::Prepared,
-    /// Of the catalog that it is bound to.
-    catalog_version: u64,
+    binding: Binding,
 }
 
 impl NodeQuery {
-    /// The newest snapshot; `None` where the catalog is another one.
+    /// The newest snapshot; `None` where statements are bound to something else now.
     fn snapshot(&self) -> Result<Option<WithPast>, SqlError> {
         self.local.serving()?;
         let published = &self.local.published;
         let (library, snapshot) = published.at_one_height();
-        let is_current = library.catalog().version == self.catalog_version;
+        let is_current = binding_of(&library) == self.binding;
         Ok(is_current.then(|| published.with_past(snapshot)))
     }
 }
@@ -132,12 +134,13 @@ impl BoundQuery for NodeQuery {
     }
 }
 
+/// What statements are bound to that are bound with this library.
+pub(crate) fn binding_of(library: &Library) -> Binding {
+    Binding { catalog_version: library.catalog().version, execution_version: library.version() }
+}
+
 /// What the gateway is told of a statement.
-pub(crate) fn described(
-    local: &Arc<LocalExecution>,
-    prepared: sql::Prepared,
-    catalog_version: u64,
-) -> Prepared {
+pub(crate) fn described(local: &Arc<LocalExecution>, prepared: sql::Prepared, binding: Binding) -> Prepared {
     let kind = match prepared.kind() {
         sql::StatementKind::Read | sql::StatementKind::Empty => StatementKind::Read,
         _ => StatementKind::Write,
@@ -147,25 +150,28 @@ pub(crate) fn described(
         columns: prepared.columns().to_vec(),
         kind,
         temporary: false,
-        catalog_version,
-        query: Arc::new(NodeQuery { local: local.clone(), prepared, catalog_version }),
+        binding,
+        query: Arc::new(NodeQuery { local: local.clone(), prepared, binding }),
     }
 }
 
 /// A transaction block of a session, on a snapshot of this node.
 struct NodeBlock {
     session: sql::Session,
+    /// Of the library that it has begun with, which it keeps to its end.
+    execution_version: ExecutionVersion,
     local: Arc<LocalExecution>,
 }
 
 impl TransactionBlock for NodeBlock {
-    fn catalog_version(&self) -> u64 {
-        self.session.catalog_version()
+    fn binding(&self) -> Binding {
+        let catalog_version = self.session.catalog_version();
+        Binding { catalog_version, execution_version: self.execution_version }
     }
 
     fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Prepared, SqlError> {
         let (prepared, temporary) = self.session.prepare(sql, parameter_types)?;
-        Ok(Prepared { temporary, ..described(&self.local, prepared, self.session.catalog_version()) })
+        Ok(Prepared { temporary, ..described(&self.local, prepared, self.binding()) })
     }
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
@@ -177,6 +183,7 @@ impl TransactionBlock for NodeBlock {
     }
 
     fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        self.local.serving()?;
         self.session.run(step)
     }
 
@@ -208,9 +215,8 @@ impl TemporaryTables for NodeTemporaryTables {
     fn prepare(&mut self, sql: &str, parameter_types: &[DataType]) -> Result<Option<Prepared>, SqlError> {
         let library = self.local.published.library();
         let prepared = self.tables.prepare(&library, sql, parameter_types)?;
-        let version = library.catalog().version;
-        let local = &self.local;
-        Ok(prepared.map(|prepared| Prepared { temporary: true, ..described(local, prepared, version) }))
+        let (local, binding) = (&self.local, binding_of(&library));
+        Ok(prepared.map(|prepared| Prepared { temporary: true, ..described(local, prepared, binding) }))
     }
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
@@ -222,6 +228,9 @@ impl TemporaryTables for NodeTemporaryTables {
     }
 
     fn run(&mut self, role: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
+        if let Err(error) = self.local.serving() {
+            return Some(Err(error));
+        }
         let principal = self.local.principal(role);
         let (library, snapshot) = self.local.published.at_one_height();
         let results =
@@ -252,10 +261,11 @@ impl TemporaryTables for NodeTemporaryTables {
         let (principal, read_limit) = (self.local.principal(role), QUERY_STEPS_MAX);
         let tables = self.tables.clone();
         let memory = MemoryShare::of(query_memory);
+        let execution_version = library.version();
         let session =
             sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
                 .sharing(memory);
-        Ok(Box::new(NodeBlock { session, local: self.local.clone() }))
+        Ok(Box::new(NodeBlock { session, execution_version, local: self.local.clone() }))
     }
 
     fn clear(&mut self) {

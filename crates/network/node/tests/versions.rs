@@ -3,8 +3,10 @@
 
 mod network;
 
+use gateway::{Binding, Prepared};
 use network::TestNetwork;
 use node::{Node, NodeFolder, NodeOptions};
+use std::sync::Arc;
 use types::{ExecutionVersion, KnownVersions, Payload};
 
 const SWITCH: &str = "SELECT entente.set_charter('execution_version', '2')";
@@ -21,6 +23,17 @@ fn create() -> TestNetwork {
         // Amendments hold 30 blocks after they are decided.
         charter.outcome_lag_blocks = 20;
     })
+}
+
+impl TestNetwork {
+    fn prepare(&self, node: usize, sql: &str) -> Prepared {
+        let database = self.nodes[node].as_ref().expect("it runs").database();
+        database.prepare(sql, &[]).expect("a query")
+    }
+
+    fn binding(&self, node: usize) -> Binding {
+        self.nodes[node].as_ref().expect("it runs").database().binding()
+    }
 }
 
 /// Why the node does not start with these options.
@@ -60,6 +73,9 @@ async fn an_older_program_says_so_early_stops_at_the_height_and_a_newer_one_goes
     for id in 0..5 {
         network.run(&network.client(id % 4), &format!("INSERT INTO entries VALUES ({id})")).await;
     }
+    let sum = network.prepare(0, "SELECT sum(id) FROM entries");
+    let before = sum.query.run("", &[], &Arc::default()).expect("it runs");
+    assert!(before.is_some(), "what it is bound to holds");
 
     let stops = |status: &client::Status| status.not_serving.is_some();
     let status = network.wait(3, "it stops", stops).await;
@@ -69,6 +85,15 @@ async fn an_older_program_says_so_early_stops_at_the_height_and_a_newer_one_goes
     // The others go on without.
     network.run(&client, "INSERT INTO entries VALUES (100)").await;
     network.wait(0, "they are behind it", |status| status.certified_height > first).await;
+    // The catalog is the same, the rules are not: what was prepared is to be prepared again.
+    let after = sum.query.run("", &[], &Arc::default()).expect("it runs");
+    assert!(after.is_none(), "it would read with the rules of version 1: {after:?}");
+    let again = network.prepare(0, "SELECT sum(id) FROM entries");
+    assert_eq!(again.binding.catalog_version, sum.binding.catalog_version);
+    assert_eq!(again.binding.execution_version, ExecutionVersion::V2);
+    assert_eq!(network.binding(0), again.binding, "what the gateway compares with");
+    assert!(again.query.run("", &[], &Arc::default()).expect("it runs").is_some());
+    drop((sum, again));
     network.stop(3);
     let why = refusal(&network, 3, older());
     assert!(why.starts_with(&says), "{why}");

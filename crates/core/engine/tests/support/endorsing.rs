@@ -134,7 +134,8 @@ impl Network {
         self.verifier.check(Place { charters: &charters, height }, transactions)
     }
 
-    pub fn order(&mut self, transactions: Vec<SignedTransaction>) -> ExecutedBlock {
+    /// The next block, as everybody gets it.
+    pub fn block(&self, transactions: &[SignedTransaction]) -> (VerifiedBlock, Vec<bytes::Bytes>) {
         let header = BlockHeader {
             ledger: self.charter.ledger(),
             height: self.engine.height() + 1,
@@ -149,10 +150,21 @@ impl Network {
         };
         let bytes: Vec<bytes::Bytes> = transactions.iter().map(|one| one.to_bytes().into()).collect();
         let transactions = self.check(header.height, &bytes);
-        self.ordered.push((header.clone(), bytes));
-        self.engine
-            .execute(&VerifiedBlock { digest: header.digest(), header, transactions })
-            .expect("the next block")
+        (VerifiedBlock { digest: header.digest(), header, transactions }, bytes)
+    }
+
+    pub fn order(&mut self, transactions: Vec<SignedTransaction>) -> ExecutedBlock {
+        let (block, bytes) = self.block(&transactions);
+        self.ordered.push((block.header.clone(), bytes));
+        self.engine.execute(&block).expect("the next block")
+    }
+
+    /// The state as a checkpoint has it.
+    pub fn checkpoint(&self) -> Vec<u8> {
+        let (header, live) = (self.engine.checkpoint_header(), self.engine.live().content());
+        let (snapshot, mut bytes) = (self.engine.state().snapshot(), Vec::new());
+        state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
+        bytes
     }
 
     /// Executes everything ordered so far on a fresh engine that foresees some blocks; receipts and digests, and how

@@ -276,11 +276,14 @@ fn is_total_cast(from: DataType, to: DataType) -> bool {
                 | (Integer, BigInt | Double | Real | Numeric(None))
                 | (BigInt, Double | Numeric(None))
                 | (Numeric(_), Numeric(None) | Double)
-                | (Text(_), Text(None))
+                | (Text(_), Text(None) | DataType::VARCHAR)
                 | (Real, Double)
                 | (Timestamp, TimestampTz)
                 | (TimestampTz, Timestamp)
-                | (SmallInt | Integer | BigInt | Boolean | Numeric(_) | Real | Double, Text(None))
+                | (
+                    SmallInt | Integer | BigInt | Boolean | Numeric(_) | Real | Double,
+                    Text(None) | DataType::VARCHAR
+                )
         )
 }
 

@@ -5,7 +5,7 @@ use crate::expression::written::comparison_of;
 use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use syntax::names::name_of;
-use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, comparison_type, limits};
+use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, limits};
 use values::Comparison;
 use values::functions::{self, Function};
 
@@ -157,7 +157,7 @@ impl Binder<'_> {
         };
         let symbol = comparison.symbol();
         let missing = || no_operator(&format!("{} {symbol} {}", value.data_type.family(), element.family()));
-        let common = comparison_type(value.data_type, element).ok_or_else(missing)?;
+        let common = self.comparison_type(value.data_type, element).ok_or_else(missing)?;
         let target = common.array().ok_or_else(no_array)?.family();
         // Integers of all widths compare as they are.
         let integers = element.is_integer() && value.data_type.is_integer();
@@ -189,7 +189,7 @@ impl Binder<'_> {
         let element = array.element().ok_or_else(missing)?;
         let fits = |other: DataType| match other.element() {
             Some(other) => {
-                comparison_type(element, other).is_some_and(|common| common.family() == element.family())
+                self.comparison_type(element, other).is_some_and(|common| common.family() == element.family())
             }
             None => types::can_cast_implicitly(other, element),
         };

@@ -212,9 +212,9 @@ impl Binder<'_> {
             return Err(error);
         };
         let field = |(position, field): (usize, OutputColumn)| {
-            (field.name, Expression::field(row.clone(), position, field.data_type))
+            Ok((field.name, Expression::field(self.again(&row)?, position, field.data_type)))
         };
-        Ok(fields.into_iter().enumerate().map(field).collect())
+        fields.into_iter().enumerate().map(field).collect()
     }
 
     /// Names and types of the fields of a row, as far as they can be told.

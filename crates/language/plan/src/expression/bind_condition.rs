@@ -5,7 +5,7 @@ use crate::expression::refusals::{no_operator, unsupported_expression};
 use crate::expression::written::row_of;
 use crate::expression::{Binder, Expression, Kind, RowOperation};
 use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
-use types::{DataType, SqlError, SqlState, Value, common_type};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value, common_type};
 use values::{Comparison, LikeForm};
 
 impl Binder<'_> {
@@ -43,7 +43,7 @@ impl Binder<'_> {
         high: &Expr,
     ) -> Result<Expression, SqlError> {
         let value = self.bind(operand)?;
-        let lower = self.compare(Comparison::GreaterOrEqual, value.clone(), self.bind(low)?)?;
+        let lower = self.compare(Comparison::GreaterOrEqual, self.again(&value)?, self.bind(low)?)?;
         let upper = self.compare(Comparison::LessOrEqual, value, self.bind(high)?)?;
         let both = boolean(Kind::And(vec![lower, upper]));
         Ok(if negated { boolean(Kind::Not(Box::new(both))) } else { both })
@@ -71,11 +71,35 @@ impl Binder<'_> {
             let list = operands.into_iter().map(like_it).collect::<Result<Vec<_>, _>>()?;
             return self.row_in_list(&operand, list, negated);
         }
+        if self.scope.version() < ExecutionVersion::V2 {
+            return self.in_list_of_version_1(operands, negated);
+        }
         if !are_alike(&operands) {
             let operand = operands.remove(0);
             return self.in_mixed_list(operand, operands, negated);
         }
         let common = common_type(operands.iter().map(Expression::data_type)).unwrap_or(operands[0].data_type);
+        self.in_list_of(operands, common, negated)
+    }
+
+    /// The same in execution version 1, which compared all values in the type that they have together.
+    fn in_list_of_version_1(&self, operands: Vec<Expression>, negated: bool) -> Result<Expression, SqlError> {
+        let Some(common) = common_type(operands.iter().map(Expression::data_type)) else {
+            let other =
+                operands.iter().find(|other| common_type([operands[0].data_type, other.data_type]).is_none());
+            let other = other.map_or(DataType::Unknown, Expression::data_type);
+            return Err(no_operator(&format!("{} = {other}", operands[0].data_type)));
+        };
+        self.in_list_of(operands, common, negated)
+    }
+
+    /// Whether the first value is one of the others, all of them in this type.
+    fn in_list_of(
+        &self,
+        operands: Vec<Expression>,
+        common: DataType,
+        negated: bool,
+    ) -> Result<Expression, SqlError> {
         let operands = operands.into_iter().map(|operand| self.number_operand(operand, common));
         let mut operands = operands.collect::<Result<Vec<_>, _>>()?;
         if let [_, _] = operands.as_slice()
@@ -105,14 +129,14 @@ impl Binder<'_> {
         let mut found = Vec::new();
         match common_type([operand.data_type].into_iter().chain(types)) {
             Some(common) if together.len() > 1 => {
-                let operands = [operand.clone()].into_iter().chain(together);
+                let operands = [self.again(&operand)?].into_iter().chain(together);
                 let operands = operands.map(|operand| self.number_operand(operand, common));
                 found.push(boolean(Kind::InList(true, operands.collect::<Result<_, _>>()?)));
             }
             _ => alone.splice(0..0, together).for_each(drop),
         }
         for element in alone {
-            found.push(self.compare(Comparison::Equal, operand.clone(), element)?);
+            found.push(self.compare(Comparison::Equal, self.again(&operand)?, element)?);
         }
         let found = boolean(Kind::Or(found));
         Ok(if negated { boolean(Kind::Not(Box::new(found))) } else { found })
@@ -186,11 +210,13 @@ impl Binder<'_> {
                 Some(operand) => {
                     let value = self.bind(&when.condition)?;
                     let operand = match (operand.data_type, value.data_type) {
-                        // The literal is a text before anything is compared with it.
-                        (DataType::Unknown, DataType::Char(_)) => {
-                            self.cast_to(operand.clone(), DataType::Text(None))?
+                        // The literal is a text before anything is compared with it; in version 1 it was not.
+                        (DataType::Unknown, DataType::Char(_))
+                            if self.scope.version() >= ExecutionVersion::V2 =>
+                        {
+                            self.cast_to(self.again(operand)?, DataType::Text(None))?
                         }
-                        _ => operand.clone(),
+                        _ => self.again(operand)?,
                     };
                     self.compare(Comparison::Equal, operand, value)?
                 }

@@ -8,7 +8,7 @@ use crate::expression::written::row_of;
 use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned, UnaryOperator};
 use types::{
-    ArithmeticOperator, DataType, OperatorTypes, SqlError, SqlState, arithmetic_result, comparison_type,
+    ArithmeticOperator, DataType, ExecutionVersion, OperatorTypes, SqlError, SqlState, arithmetic_result,
     operator_types,
 };
 use values::Comparison;
@@ -99,7 +99,10 @@ impl Binder<'_> {
                 .compare_rows(comparison, left_row, right_row)
                 .map_err(|error| self.at(error, left.span()));
         }
-        if let Some(compared) = self.row_and_query(left, comparison, right)? {
+        // Version 1 had no comparison of a row with a query.
+        if self.scope.version() >= ExecutionVersion::V2
+            && let Some(compared) = self.row_and_query(left, comparison, right)?
+        {
             return Ok(compared);
         }
         let (left_bound, right_bound) = (self.bind(left)?, self.bind(right)?);
@@ -217,6 +220,17 @@ impl Binder<'_> {
         Ok(boolean(Kind::Compare(comparison, Box::new(operands))))
     }
 
+    /// The type in which values of two types compare. In version 1 a `char(n)` and a `varchar(n)` did as texts.
+    pub(super) fn comparison_type(&self, left: DataType, right: DataType) -> Option<DataType> {
+        use DataType::{Char, Text};
+        match (left, right) {
+            (Char(_), Text(_)) | (Text(_), Char(_)) if self.scope.version() < ExecutionVersion::V2 => {
+                Some(Text(None))
+            }
+            _ => types::comparison_type(left, right),
+        }
+    }
+
     /// Both with the type in which they compare.
     pub(super) fn comparable(
         &self,
@@ -224,7 +238,7 @@ impl Binder<'_> {
         left: Expression,
         right: Expression,
     ) -> Result<[Expression; 2], SqlError> {
-        let Some(common) = comparison_type(left.data_type, right.data_type) else {
+        let Some(common) = self.comparison_type(left.data_type, right.data_type) else {
             return Err(no_operator(&format!(
                 "{} {symbol} {}",
                 left.data_type.family(),

@@ -32,7 +32,7 @@ impl Binder<'_> {
         }
         let mut result: Option<Expression> = None;
         for (left, right) in left.into_iter().zip(right).rev() {
-            let values = |comparison| self.compare(comparison, left.clone(), right.clone());
+            let values = |comparison| self.compare(comparison, self.again(&left)?, self.again(&right)?);
             result = Some(match (comparison, result) {
                 (comparison, None) => values(comparison)?,
                 (Comparison::Equal, Some(rest)) => all_of(values(Comparison::Equal)?, rest),
@@ -69,6 +69,8 @@ impl Binder<'_> {
             let equal = self
                 .compare_rows(Comparison::Equal, row, values)
                 .map_err(|error| self.at(error, other.span()))?;
+            // The row was bound with each of the others.
+            self.count_again(&equal)?;
             found = Some(match found {
                 None => equal,
                 Some(before) => any_of(before, equal),

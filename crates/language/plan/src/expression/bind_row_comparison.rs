@@ -85,7 +85,7 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let mut found: Option<Expression> = None;
         for element in list {
-            let equal = self.compare(Comparison::Equal, operand.clone(), element)?;
+            let equal = self.compare(Comparison::Equal, self.again(operand)?, element)?;
             found = Some(match found {
                 None => equal,
                 Some(before) => any_of(before, equal),

@@ -8,7 +8,7 @@ use crate::expression::{Binder, Expression, Kind, Subquery, SubqueryForm};
 use crate::statement::bind_nested;
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned};
 use std::sync::Arc;
-use types::{DataType, ElementType, SqlError, SqlState, comparison_type};
+use types::{DataType, ElementType, ExecutionVersion, SqlError, SqlState, common_type};
 use values::Comparison;
 
 impl Binder<'_> {
@@ -91,6 +91,9 @@ impl Binder<'_> {
         };
         let form = if all { SubqueryForm::All(comparison) } else { SubqueryForm::Any(comparison) };
         let bound = self.subquery(query, operands, form)?;
+        if self.scope.version() < ExecutionVersion::V2 {
+            return self.comparable_columns_of_version_1(bound, comparison, query);
+        }
         self.comparable_columns(bound, comparison, query)
     }
 
@@ -119,13 +122,9 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let Kind::Subquery(subquery) = &mut bound.kind else { return Ok(bound) };
         let columns = subquery.query.columns.clone();
-        if columns.len() != subquery.operands.len() {
-            let few = if columns.len() < subquery.operands.len() { "few" } else { "many" };
-            let message = format!("subquery has too {few} columns");
-            return Err(self.at(SqlError::new(SqlState::SYNTAX_ERROR, message), query.span()));
-        }
+        self.check_count(columns.len(), subquery.operands.len(), query)?;
         for (operand, column) in subquery.operands.iter_mut().zip(columns.iter()) {
-            let Some(common) = comparison_type(operand.data_type, column.data_type) else {
+            let Some(common) = self.comparison_type(operand.data_type, column.data_type) else {
                 let form = format!(
                     "{} {} {}",
                     operand.data_type.family(),
@@ -144,6 +143,48 @@ impl Binder<'_> {
             }
         }
         Ok(bound)
+    }
+
+    /// The same in execution version 1, where the values of a query compare as they come: an integer and a numeric are never
+    /// equal.
+    fn comparable_columns_of_version_1(
+        &self,
+        mut bound: Expression,
+        comparison: Comparison,
+        query: &ast::Query,
+    ) -> Result<Expression, SqlError> {
+        let Kind::Subquery(subquery) = &mut bound.kind else { return Ok(bound) };
+        let columns = subquery.query.columns.clone();
+        self.check_count(columns.len(), subquery.operands.len(), query)?;
+        for (operand, column) in subquery.operands.iter_mut().zip(columns.iter()) {
+            let Some(common) = common_type([operand.data_type, column.data_type]) else {
+                let form = format!("{} {} {}", operand.data_type, comparison.symbol(), column.data_type);
+                return Err(self.at(no_operator(&form), query.span()));
+            };
+            let same_family = common.family() == column.data_type.family();
+            let numbers = operand.data_type.family() != column.data_type.family();
+            if common == DataType::Double && !same_family {
+                let error =
+                    SqlError::unsupported("a double precision value compared with a query of exact numbers");
+                return Err(error.hint("Cast the column of the query to double precision."));
+            }
+            subquery.compared_as.push(None);
+            if operand.data_type == DataType::Unknown || (numbers && common == DataType::Double) {
+                let taken = std::mem::replace(operand, Expression::constant(types::Value::Null, common));
+                *operand = self.cast_to(taken, common)?;
+            }
+        }
+        Ok(bound)
+    }
+
+    /// A query must have a column for each value that it is compared with.
+    fn check_count(&self, columns: usize, operands: usize, query: &ast::Query) -> Result<(), SqlError> {
+        if columns == operands {
+            return Ok(());
+        }
+        let few = if columns < operands { "few" } else { "many" };
+        let message = format!("subquery has too {few} columns");
+        Err(self.at(SqlError::new(SqlState::SYNTAX_ERROR, message), query.span()))
     }
 
     fn subquery(

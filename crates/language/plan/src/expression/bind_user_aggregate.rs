@@ -4,7 +4,7 @@ use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder, UserFunctio
 use crate::expression::refusals::no_function;
 use crate::expression::{Binder, Expression, Kind, RoutineCall, Source};
 use crate::polymorphic::{Callee, resolve};
-use crate::routines::{is_volatile, takes};
+use crate::routines::{Routines, is_volatile, takes};
 use crate::scope::VariableScope;
 use sqlparser::tokenizer::Span;
 use syntax::parse::parse_expression;
@@ -90,12 +90,13 @@ impl Binder<'_> {
             SqlError::new(SqlState::UNDEFINED_FUNCTION, message)
         };
         if let Some(support) = support_function(name).filter(|support| support.arguments == types) {
-            let mut scope = VariableScope::for_procedure(None);
+            let mut scope =
+                VariableScope::for_procedure(None).with_routines(&Routines::none(self.scope().version()));
             for data_type in &known {
                 scope.declare_parameter("", *data_type)?;
             }
             let binder = Binder::new(&scope, Source::Default);
-            let mut value = binder.bind(&parse_expression(support.sql)?)?;
+            let mut value = binder.bind(&parse_expression(support.sql, scope.version())?)?;
             slots_to_states(&mut value);
             let value = binder.cast_to(value, support.result)?;
             return Ok(StateCall { value, is_strict: support.is_strict });

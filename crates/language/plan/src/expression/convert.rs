@@ -142,7 +142,9 @@ fn converted(operand: Expression, target: DataType, kind: fn(Box<Expression>) ->
     }
     // The type of a cast says what it does: `x::varchar(3)` stays one where it is used as a text.
     let is_cast = matches!(operand.kind, Kind::Cast(_) | Kind::Assign(_));
-    if operand.data_type.family() == target && !is_cast {
+    let takes_all = target == operand.data_type.family()
+        || (target == DataType::VARCHAR && operand.data_type.family() == target.family());
+    if takes_all && !is_cast {
         return Expression { data_type: target, ..operand };
     }
     Expression { kind: kind(Box::new(operand)), data_type: target }

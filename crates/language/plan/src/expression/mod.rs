@@ -21,6 +21,7 @@ mod build;
 mod call;
 mod capture;
 mod convert;
+mod copies;
 mod describe;
 mod environment;
 mod evaluate;

@@ -4,7 +4,9 @@ use crate::expression::refusals::shortened;
 use sqlparser::ast::{self, Expr};
 use syntax::names::{name_of, table_name};
 use syntax::parse::routine::TYPE_OF_COLUMN;
-use types::{CompositeTypes, DataType, ElementType, Polymorphic, SqlError, SqlState, limits};
+use types::{
+    CompositeTypes, DataType, ElementType, ExecutionVersion, Polymorphic, SqlError, SqlState, limits,
+};
 
 /// The type that SQL writes.
 ///
@@ -20,7 +22,13 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
         Sql::DoublePrecision | Sql::Float8 | Sql::Float(Info::None) => DataType::Double,
         Sql::Float(Info::Precision(25..=53)) => DataType::Double,
         Sql::Text => DataType::Text(None),
-        Sql::Varchar(length) | Sql::CharacterVarying(length) | Sql::CharVarying(length) => text_type(length)?,
+        Sql::Varchar(length) | Sql::CharacterVarying(length) | Sql::CharVarying(length) => {
+            match character_length(length, "varchar")? {
+                Some(length) => DataType::Text(Some(length)),
+                None if types.rules() < ExecutionVersion::V2 => DataType::Text(None),
+                None => DataType::VARCHAR,
+            }
+        }
         // A precision of 6 digits says nothing: that is how exact they are.
         Sql::Timestamp(None | Some(6), TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
             DataType::TimestampTz
@@ -144,10 +152,6 @@ fn numeric_type(info: &ast::ExactNumberInfo) -> Result<DataType, SqlError> {
         Some(scale) => Ok(DataType::Numeric(Some((precision, scale)))),
         None => error(format!("NUMERIC scale {scale} must be between -{most} and {most}")),
     }
-}
-
-fn text_type(length: &Option<ast::CharacterLength>) -> Result<DataType, SqlError> {
-    Ok(DataType::Text(character_length(length, "varchar")?))
 }
 
 /// Without a length it is one character.

@@ -39,7 +39,7 @@ impl Routines {
         let scope = VariableScope::for_procedure(None).with_routines(&routines);
         let binder = Binder::new(&scope, Source::Default);
         let sql = parameter.default.as_deref().unwrap_or("NULL");
-        let bound = binder.bind(&parse_expression(sql)?)?;
+        let bound = binder.bind(&parse_expression(sql, self.version())?)?;
         if matches!(parameter.data_type, DataType::Polymorphic(_)) {
             // A call tells its type.
             return Ok(bound);

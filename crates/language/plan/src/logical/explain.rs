@@ -9,7 +9,7 @@ use types::ColumnSet;
 
 /// The lines of `EXPLAIN (LOGICAL)`.
 pub fn explain(mut plan: LogicalPlan) -> Vec<String> {
-    let mut lines = Lines { lines: Vec::new(), depth: 0, as_run: false };
+    let mut lines = Lines { lines: Vec::new(), depth: 0, as_run: false, shown: Vec::new() };
     lines.section("Logical plan, as bound", &plan);
     let mut changed = Vec::new();
     for rule in &RULES {
@@ -34,6 +34,9 @@ struct Lines {
     depth: usize,
     /// Queries in expressions are shown as they are run, and not as they are bound.
     as_run: bool,
+    /// Queries in expressions that the section has shown. Several nodes may have one, and one inside of it as well: shown
+    /// each time, their lines would double with every level.
+    shown: Vec<Arc<LogicalPlan>>,
 }
 
 impl Lines {
@@ -43,6 +46,7 @@ impl Lines {
 
     fn section(&mut self, title: &str, plan: &LogicalPlan) {
         self.line(title);
+        self.shown.clear();
         self.depth += 1;
         self.node(plan, &[]);
         self.depth -= 1;
@@ -96,6 +100,11 @@ impl Lines {
         let mut found: Vec<&Subquery> = Vec::new();
         node.visit_expressions(&mut |expression| find_subqueries(expression, &mut found));
         for subquery in found {
+            if self.shown.iter().any(|known| Arc::ptr_eq(known, &subquery.logical)) {
+                self.line("Subquery, as above");
+                continue;
+            }
+            self.shown.push(subquery.logical.clone());
             self.line("Subquery");
             self.depth += 1;
             let mut plan = subquery.logical.as_ref().clone();

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use syntax::names::position_in;
 use syntax::plpgsql::ast::NameConflict;
-use types::{DataType, Privileges, Securable, SqlError, SqlState, limits};
+use types::{DataType, ExecutionVersion, Privileges, Securable, SqlError, SqlState, limits};
 
 /// Which slot of the frame a name stands for.
 ///
@@ -47,6 +47,8 @@ pub struct VariableScope {
     transition_tables: Vec<TransitionTable>,
     /// The slot of an array whose subscripts begin at 0.
     from_zero: Option<usize>,
+    /// Nodes of the operands that were bound several times.
+    pub(crate) copies: Cell<usize>,
     /// With what a statement reads the past.
     reads_past: Cell<Option<&'static str>>,
 }
@@ -138,6 +140,11 @@ impl VariableScope {
     /// Functions that expressions may call.
     pub fn routines(&self) -> &Routines {
         &self.routines
+    }
+
+    /// The rules that expressions are bound with: code that differs between versions asks here.
+    pub fn version(&self) -> ExecutionVersion {
+        self.routines.version()
     }
 
     /// A statement uses this table or view.

@@ -10,7 +10,7 @@ use sqlparser::ast::{
 };
 use syntax::names::name_of;
 use syntax::parse::parse_plain_statements;
-use types::{SqlError, SqlState, Value};
+use types::{ExecutionVersion, SqlError, SqlState, Value};
 use values::broken;
 
 /// Whether SET assigns a DEFAULT that calls a function or draws from a sequence.
@@ -181,7 +181,8 @@ fn values_of_row(value: &Expr) -> Option<Vec<&Expr>> {
 
 /// A query with one column that has the row: `SELECT ROW(…) FROM (query)`.
 fn as_one_row(query: &Query) -> Result<Box<Query>, SqlError> {
-    let parsed = parse_plain_statements("SELECT ROW(assigned.*) FROM (SELECT 1) AS assigned")?.pop();
+    let sql = "SELECT ROW(assigned.*) FROM (SELECT 1) AS assigned";
+    let parsed = parse_plain_statements(sql, ExecutionVersion::NEWEST)?.pop();
     let Some(Statement::Query(mut whole)) = parsed else { return Err(broken("a query that was none")) };
     if let SetExpr::Select(select) = whole.body.as_mut()
         && let Some(TableFactor::Derived { subquery, .. }) =

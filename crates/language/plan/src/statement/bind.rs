@@ -8,10 +8,10 @@ use crate::statement::insert::bind_insert;
 use crate::statement::level::in_statement;
 use crate::statement::truncate::bind_truncate;
 use crate::statement::update::bind_update;
-use crate::statement::with::bind_whole;
+use crate::statement::with::{bind_whole, bind_whole_of_version_1};
 use crate::tables::Tables;
 use sqlparser::ast::Statement;
-use types::SqlError;
+use types::{ExecutionVersion, SqlError};
 
 /// Binds SELECT, INSERT, UPDATE, DELETE or CALL.
 ///
@@ -23,6 +23,9 @@ pub fn bind_statement(
     statement: &Statement,
 ) -> Result<BoundStatement, SqlError> {
     match statement {
+        Statement::Query(query) if tables.version() < ExecutionVersion::V2 => {
+            bind_whole_of_version_1(tables, scope, query)
+        }
         Statement::Query(query) => bind_whole(tables, scope, query),
         Statement::Insert(insert) => {
             in_statement(tables, scope, |scope, _| bind_insert(scope, insert)).map(BoundStatement::Insert)

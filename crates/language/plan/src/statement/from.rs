@@ -14,7 +14,7 @@ use sqlparser::ast::{self, JoinConstraint, JoinOperator, Spanned, TableFactor, T
 use std::sync::Arc;
 use syntax::names::name_of;
 use syntax::rewrite::JOIN_NAME;
-use types::{DataType, SqlError, SqlState, common_type};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, common_type};
 use values::{Comparison, broken};
 
 /// Binds the list of FROM: its relations, joined, and the names of their columns.
@@ -216,7 +216,11 @@ fn merge(
         };
         let binder = Binder::new(query.variables, Source::Nothing);
         on.push(binder.compare(Comparison::Equal, left.clone(), right.clone())?);
-        let expression = merged_value(&binder, kind, left, right)?;
+        let expression = if query.tables.version() < ExecutionVersion::V2 {
+            merged_value_of_version_1(kind, left, right)
+        } else {
+            merged_value(&binder, kind, left, right)?
+        };
         merged.push(Merged { name: name.clone(), expression, entry });
         names.hide(name, entry);
     }
@@ -248,6 +252,17 @@ fn merged_value(
             let (left, right) = (side(left)?, side(right)?);
             let data_type = left.data_type;
             Ok(Expression { kind: Kind::Coalesce(vec![left, right]), data_type })
+        }
+    }
+}
+
+/// The same in execution version 1: a value of either side has its own type.
+fn merged_value_of_version_1(kind: JoinKind, left: &Expression, right: &Expression) -> Expression {
+    match kind {
+        JoinKind::Inner | JoinKind::Left => left.clone(),
+        JoinKind::Right => right.clone(),
+        JoinKind::Full => {
+            Expression { kind: Kind::Coalesce(vec![left.clone(), right.clone()]), data_type: left.data_type }
         }
     }
 }

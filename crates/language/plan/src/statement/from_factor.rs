@@ -18,7 +18,9 @@ use sqlparser::ast::{
 };
 use syntax::names::{name_of, table_name};
 use syntax::parse::parse_plain_statements;
-use types::{DataType, Function, FunctionResult, Privileges, SqlError, SqlState, object_name};
+use types::{
+    DataType, ExecutionVersion, Function, FunctionResult, Privileges, SqlError, SqlState, object_name,
+};
 use values::broken;
 
 /// Relations that one FROM may join.
@@ -130,7 +132,7 @@ fn bind_named(
 
 /// `SELECT * FROM tables`
 fn everything_of(tables: &TableWithJoins) -> Result<Query, SqlError> {
-    let parsed = parse_plain_statements("SELECT * FROM tables")?.pop();
+    let parsed = parse_plain_statements("SELECT * FROM tables", ExecutionVersion::NEWEST)?.pop();
     let Some(Statement::Query(mut query)) = parsed else { return Err(broken("a query that was none")) };
     if let SetExpr::Select(select) = query.body.as_mut() {
         select.from = vec![tables.clone()];

@@ -18,7 +18,9 @@ use sqlparser::ast::{
 use std::borrow::Cow;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use types::{ColumnSet, DataType, Index, Privileges, SqlError, SqlState, object_name, schema_of};
+use types::{
+    ColumnSet, DataType, ExecutionVersion, Index, Privileges, SqlError, SqlState, object_name, schema_of,
+};
 
 pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result<BoundInsert, SqlError> {
     let (tables, scope) = (outer.tables, outer.variables);
@@ -55,7 +57,7 @@ pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result
     let source = match &insert.source {
         None => InsertSource::Rows(vec![default_row(table)]),
         Some(query) => match query.body.as_ref() {
-            SetExpr::Values(values) if is_plain(query) => {
+            SetExpr::Values(values) if is_plain(query, tables.version()) => {
                 let explicit = !insert.columns.is_empty();
                 let rows = outer.beside(|query, level| {
                     let binder = query.binder(level, Source::Nothing);
@@ -99,9 +101,10 @@ pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result
     Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
 }
 
-/// VALUES and nothing around it.
-fn is_plain(query: &ast::Query) -> bool {
-    query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none()
+/// VALUES and nothing around it. Version 1 did not look at WITH and FETCH, and ran the statement without them.
+fn is_plain(query: &ast::Query, version: ExecutionVersion) -> bool {
+    let ends = query.order_by.is_none() && query.limit_clause.is_none();
+    ends && (version < ExecutionVersion::V2 || (query.with.is_none() && query.fetch.is_none()))
 }
 
 /// As PostgreSQL: what is looked at must be readable as well.
@@ -357,7 +360,7 @@ fn insert_select(
     query: &ast::Query,
 ) -> Result<InsertSource, SqlError> {
     let scope = outer.variables;
-    let (bound, _) = bind_nested(outer, query, None)?;
+    let (bound, _) = outer.beside(|outer, _| bind_nested(outer, query, None))?;
     if bound.columns().len() > targets.len() {
         return Err(count_mismatch(true));
     }

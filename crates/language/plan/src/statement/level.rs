@@ -5,7 +5,7 @@ use crate::scope::VariableScope;
 use crate::statement::query_scope::QueryScope;
 use crate::tables::Tables;
 use std::cell::RefCell;
-use types::SqlError;
+use types::{ExecutionVersion, SqlError};
 
 /// One query among nested ones: what it needs of the query around it.
 pub struct Level<'a> {
@@ -63,11 +63,14 @@ impl<'a> Level<'a> {
 }
 
 impl<'a> QueryScope<'a> {
-    /// What stands beside this one in a statement.
+    /// What stands beside this one in a statement. Version 1 counted the queries of each part by itself.
     pub(super) fn beside<R>(
         self,
         bind: impl FnOnce(QueryScope<'a>, &Level<'_>) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
+        if self.tables.version() < ExecutionVersion::V2 {
+            self.queries.set(0);
+        }
         bind(self, &Level::new(None))
     }
 

@@ -13,7 +13,7 @@ use sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 use syntax::parse::{ParsedStatement, parse_script};
-use types::{SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
 /// Names that no table and no column has.
 const RELATION: &str = "?rows?";
@@ -131,7 +131,7 @@ fn side_by_side(calls: Vec<Call>) -> Result<TableFactor, SqlError> {
     let sql = format!(
         "SELECT 1 FROM LATERAL (SELECT {values} FROM {from} ORDER BY coalesce({order})) AS \"{RELATION}\""
     );
-    let mut relation = match parse_script(&sql)?.pop() {
+    let mut relation = match parse_script(&sql, ExecutionVersion::NEWEST)?.pop() {
         Some(ParsedStatement::Sql(statement)) => match *statement {
             Statement::Query(query) => match *query.body {
                 SetExpr::Select(mut select) => select.from.pop().map(|from| from.relation),

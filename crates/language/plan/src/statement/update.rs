@@ -19,7 +19,7 @@ use sqlparser::ast::{self, Expr, TableFactor, UpdateTableFromKind};
 use std::convert::identity;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use types::{ColumnSet, Privileges, SqlError};
+use types::{ColumnSet, ExecutionVersion, Privileges, SqlError};
 
 pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result<BoundUpdate, SqlError> {
     let (tables, scope) = (outer.tables, outer.variables);
@@ -99,8 +99,10 @@ pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
     };
     let flow = ast::visit_expressions(expr, |inner| match inner {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => std::ops::ControlFlow::Break(()),
-        // ARRAY(SELECT …)
-        Expr::Function(ast::Function { args: ast::FunctionArguments::Subquery(_), .. }) => {
+        // ARRAY(SELECT …), which version 1 did not see.
+        Expr::Function(ast::Function { args: ast::FunctionArguments::Subquery(_), .. })
+            if scope.version() >= ExecutionVersion::V2 =>
+        {
             std::ops::ControlFlow::Break(())
         }
         Expr::Function(function) if is_routine(function) => std::ops::ControlFlow::Break(()),

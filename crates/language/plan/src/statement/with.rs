@@ -15,10 +15,10 @@ use crate::statement::BoundStatement;
 use crate::statement::delete::bind_delete;
 use crate::statement::insert::bind_insert;
 use crate::statement::level::in_statement;
-use crate::statement::query::{bind_body, bind_nested};
+use crate::statement::query::{bind_body, bind_nested, bind_query};
 use crate::statement::query_scope::{CommonTable, QueryScope};
 use crate::statement::update::bind_update;
-use crate::statement::with_change::{change_of, changes_rows, is_bare, refuse_change, without_parentheses};
+use crate::statement::with_change::{change_of, has_changes, is_bare, refuse_change, without_parentheses};
 use crate::tables::Tables;
 use sqlparser::ast::{Cte, Query, Spanned, Statement};
 use types::SqlError;
@@ -64,7 +64,7 @@ pub(super) fn bind_whole(
     query: &Query,
 ) -> Result<BoundStatement, SqlError> {
     in_statement(tables, variables, |scope, _| {
-        if !changes_rows(query) {
+        if !has_changes(query) {
             return bind_nested(scope, query, None)
                 .map(|(bound, _)| BoundStatement::Select(bound.operators()));
         }
@@ -81,6 +81,19 @@ pub(super) fn bind_whole(
         let order = order(&changes, &reads);
         Ok(BoundStatement::With(Box::new(BoundWith { changes, main, order })))
     })
+}
+
+/// The same in execution version 1, which knew no changes in WITH: one that nothing names is left out without a word, and
+/// one that is named is refused there.
+///
+/// # Errors
+/// As [`super::bind_statement`].
+pub(super) fn bind_whole_of_version_1(
+    tables: &Tables,
+    variables: &VariableScope,
+    query: &Query,
+) -> Result<BoundStatement, SqlError> {
+    bind_query(tables, variables, query).map(BoundStatement::Select)
 }
 
 /// Makes WITH queries known one after the other, binds those that change rows, and then the statement behind them.

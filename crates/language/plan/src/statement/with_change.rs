@@ -2,10 +2,15 @@
 
 use crate::statement::query_scope::QueryScope;
 use sqlparser::ast::{Cte, Query, SetExpr, Statement};
-use types::{SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
-/// Whether a query does more than query: it has WITH queries that change rows.
-pub fn changes_rows(query: &Query) -> bool {
+/// Whether a query does more than query: it has WITH queries that change rows. In version 1 there is none that does.
+pub fn changes_rows(query: &Query, version: ExecutionVersion) -> bool {
+    version >= ExecutionVersion::V2 && has_changes(query)
+}
+
+/// The same, whatever the version makes of them.
+pub(super) fn has_changes(query: &Query) -> bool {
     let query = without_parentheses(query);
     let queries = query.with.as_ref().map_or(&[][..], |with| &with.cte_tables);
     change_of(query).is_some() || queries.iter().any(|cte| change_of(&cte.query).is_some())
@@ -13,7 +18,7 @@ pub fn changes_rows(query: &Query) -> bool {
 
 /// Refuses a WITH query that changes rows where it is not one of the whole statement.
 pub(super) fn refuse_change(scope: QueryScope<'_>, cte: &Cte) -> Result<(), SqlError> {
-    if change_of(&cte.query).is_none() {
+    if change_of(&cte.query).is_none() || scope.tables.version() < ExecutionVersion::V2 {
         return Ok(());
     }
     let message = "WITH clause containing a data-modifying statement must be at the top level";

@@ -11,7 +11,7 @@ use syntax::plpgsql::ast::{
     Branch, Expression, Name, Raise, RaiseLevel, RaiseOption, RaiseSubject, RowSource, Statement,
     StatementKind, Target,
 };
-use types::{DataType, SqlError, SqlState};
+use types::{DataType, ExecutionVersion, SqlError, SqlState};
 
 /// Name of the variable that holds the array. No identifier can be this.
 const ARRAY: &str = "\0array";
@@ -44,7 +44,10 @@ impl Compiler<'_> {
             let refusal = Raise {
                 level: RaiseLevel::Exception,
                 subject: RaiseSubject::Format { text, arguments: Vec::new() },
-                options: vec![(RaiseOption::ErrorCode, of(parse_expression(state)?))],
+                options: vec![(
+                    RaiseOption::ErrorCode,
+                    of(parse_expression(state, ExecutionVersion::NEWEST)?),
+                )],
             };
             Ok::<Statement, SqlError>(statement(StatementKind::If {
                 branches: vec![Branch {
@@ -61,7 +64,7 @@ impl Compiler<'_> {
             // An empty array has no dimension.
             let (condition, dimensions) = match slice {
                 1 => (with_variable("cardinality(x) = 0")?, 0),
-                _ => (parse_expression("TRUE")?, 1),
+                _ => (parse_expression("TRUE", ExecutionVersion::NEWEST)?, 1),
             };
             let text = format!("slice dimension ({slice}) is out of the valid range 0..{dimensions}");
             checks.push(refuse_if(condition, "'2202E'", text)?);
@@ -80,7 +83,8 @@ impl Compiler<'_> {
             self.variables.pop_block();
             return Ok(());
         }
-        let mut query = parse_query(if slice > 0 { "SELECT x" } else { "SELECT * FROM unnest(x)" })?;
+        let sql = if slice > 0 { "SELECT x" } else { "SELECT * FROM unnest(x)" };
+        let mut query = parse_query(sql, ExecutionVersion::NEWEST)?;
         let _ = sql::visit_expressions_mut(&mut query, put_variable);
         let rows = RowSource::Static(Box::new(sql::Statement::Query(Box::new(query))));
         self.row_loop(label, targets, &rows, body)?;
@@ -91,7 +95,7 @@ impl Compiler<'_> {
 
 /// An expression in which `x` is the array.
 fn with_variable(text: &str) -> Result<sql::Expr, SqlError> {
-    let mut expression = parse_expression(text)?;
+    let mut expression = parse_expression(text, ExecutionVersion::NEWEST)?;
     let _ = sql::visit_expressions_mut(&mut expression, put_variable);
     Ok(expression)
 }

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use syntax::parse::parse_query;
 use syntax::plpgsql::ast::{Expression, IntoClause, Target};
-use types::{DataType, SqlError};
+use types::{DataType, ExecutionVersion, SqlError};
 
 impl Compiler<'_> {
     /// The records told late that a syntax tree looks at, by number.
@@ -73,7 +73,7 @@ impl Compiler<'_> {
         if self.late_records(&value.expression).is_empty() {
             return Ok(None);
         }
-        let mut query = parse_query("SELECT 1")?;
+        let mut query = parse_query("SELECT 1", ExecutionVersion::NEWEST)?;
         if let sql::SetExpr::Select(select) = query.body.as_mut() {
             select.projection = vec![sql::SelectItem::UnnamedExpr(value.expression.clone())];
         }

@@ -127,7 +127,7 @@ impl<'a> Compiler<'a> {
 
     /// The body of LANGUAGE plpgsql.
     pub(super) fn body(&mut self, body: &str) -> Result<(), SqlError> {
-        let body = syntax::plpgsql::parse(body)?;
+        let body = syntax::plpgsql::parse(body, self.tables.version())?;
         self.print_strict_params = body.options.print_strict_params;
         self.variables.decide_conflicts(body.options.conflict);
         self.block(&body.block)

@@ -268,7 +268,7 @@ impl Compiler<'_> {
 
     /// LANGUAGE sql: statements, of which the last gives the result.
     pub(crate) fn sql_body(&mut self, body: &str) -> Result<(), SqlError> {
-        let statements = syntax::parse::parse_plain_statements(body)?;
+        let statements = syntax::parse::parse_plain_statements(body, self.tables.version())?;
         let count = statements.len();
         let mut gives = false;
         for (index, statement) in statements.iter().enumerate() {

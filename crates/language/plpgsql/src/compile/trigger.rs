@@ -15,7 +15,7 @@ use plan::tables::Tables;
 use plan::trigger::{NEW_TABLE, OLD_TABLE, is_wrong_target};
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, Statement, StatementKind, Target};
-use types::{DataType, Procedure, SqlError, SqlState, Trigger, Value};
+use types::{DataType, ExecutionVersion, Procedure, SqlError, SqlState, Trigger, Value};
 
 /// Compiles the function of a trigger. The inputs are, in this order: for `NEW` and then `OLD` whether there is such a row,
 /// and its fields; `TG_NAME`, `TG_WHEN`, `TG_LEVEL`, `TG_OP`, `TG_RELID`, `TG_RELNAME`, `TG_TABLE_NAME`, `TG_TABLE_SCHEMA`,
@@ -83,8 +83,8 @@ fn compile_with(
 ///
 /// # Errors
 /// What is wrong with its syntax; RETURN without a row, and RETURN NEXT and QUERY.
-pub fn check_trigger_function(procedure: &Procedure) -> Result<(), SqlError> {
-    check_statements(&syntax::plpgsql::parse(&procedure.body)?.block.statements)
+pub fn check_trigger_function(procedure: &Procedure, version: ExecutionVersion) -> Result<(), SqlError> {
+    check_statements(&syntax::plpgsql::parse(&procedure.body, version)?.block.statements)
 }
 
 fn check_statements(statements: &[Statement]) -> Result<(), SqlError> {

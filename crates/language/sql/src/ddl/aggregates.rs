@@ -1,9 +1,9 @@
 //! CREATE and DROP of aggregates.
 
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::views::{depends, drop_dependents};
 use plan::aggregate::{AggregateFunction, OrderedSet};
 use plan::expression::{Binder, Source, bind_data_type};
-use plan::routines::Routines;
 use plan::scope::VariableScope;
 use sqlparser::ast::{self, ObjectName};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ pub(crate) fn bind_create_aggregate(
 /// # Errors
 /// A routine of its name that it cannot replace; functions that do not fit.
 pub(crate) fn create_aggregate(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     or_replace: bool,
     draft: &UserAggregate,
 ) -> Result<(), SqlError> {
@@ -118,7 +118,7 @@ pub(crate) fn create_aggregate(
         let error = SqlError::new(WRONG_OBJECT, "cannot change routine kind");
         return Err(error.detail(format!("\"{name}\" is a {kind}.")));
     }
-    let routines = Routines::new(catalog);
+    let routines = catalog.routines();
     let scope = VariableScope::for_procedure(None).with_routines(&routines);
     let functions = Binder::new(&scope, Source::Default).user_functions(draft)?;
     let aggregate = UserAggregate { data_type: functions.result.data_type().family(), ..draft.clone() };

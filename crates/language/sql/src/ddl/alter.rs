@@ -8,6 +8,7 @@ use crate::ddl::constraints::{NewConstraint, add_check, bind_new_constraint, dro
 use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::create_foreign_key;
 use crate::ddl::indexes::create_index;
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::add_primary_key;
 use crate::ddl::relations::find_table;
 use crate::ddl::rows::Rows;
@@ -17,7 +18,7 @@ use crate::ddl::triggers::enable_triggers;
 use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{Catalog, Commented, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
+use types::{Commented, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
 
 /// One part of an ALTER TABLE.
 #[derive(Clone, Debug)]
@@ -166,7 +167,7 @@ fn bind_enable(name: &Ident, enabled: bool) -> Result<TableChange, SqlError> {
 /// # Errors
 /// The first that cannot be made.
 pub(super) fn alter_table(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     if_exists: bool,
     name: &str,
     changes: &[TableChange],

@@ -4,6 +4,7 @@ use crate::ddl::composite_types::rename_row_type;
 use crate::ddl::constraints::name_checks;
 use crate::ddl::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use crate::ddl::indexes::{check_unique, create_index, remove_index};
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{contains_nulls, distinct_key, drop_primary_key};
 use crate::ddl::relations::check_free;
 use crate::ddl::renumber::renumber;
@@ -12,8 +13,8 @@ use crate::ddl::sequences::{change_owners, drop_owned};
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::{drop_using_column, using_column};
 use crate::ddl::views::{self, depends, drop_dependents};
+use plan::bind_tables::bind_default;
 use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
-use plan::routines::Routines;
 use plan::scope::VariableScope;
 use plan::table::TablePlan;
 use sqlparser::ast::{self, AlterColumnOperation, Expr, Ident};
@@ -23,8 +24,8 @@ use std::sync::Arc;
 use syntax::names::name_of;
 use syntax::parse::parse_expression;
 use types::{
-    Catalog, Check, CompositeTypes, DataType, Index, Row, SqlError, SqlState, Table, Value, limits,
-    object_name,
+    Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, SqlError, SqlState, Table, Value,
+    limits, object_name,
 };
 
 /// What becomes of a column.
@@ -59,8 +60,14 @@ pub(super) fn bind_alter_column(
 }
 
 /// Binds a table as it is in the catalog now.
-fn plan(catalog: &Catalog, table: &Table) -> Result<TablePlan, SqlError> {
-    TablePlan::new(table, catalog, &Routines::new(catalog))
+fn plan(catalog: &NewCatalog, table: &Table) -> Result<TablePlan, SqlError> {
+    TablePlan::stored(table, catalog, &catalog.routines())
+}
+
+/// Refuses a new default that the rules of now cannot read.
+fn check_default(catalog: &NewCatalog, column: &Column) -> Result<(), SqlError> {
+    let Some(default) = &column.default else { return Ok(()) };
+    bind_default(default, &column.name, column.data_type, &catalog.routines()).map(drop)
 }
 
 /// Ordinal of a column that is altered.
@@ -76,7 +83,7 @@ fn ordinal_of(table: &Table, name: &str) -> Result<usize, SqlError> {
 /// # Errors
 /// A name that is taken; rows that keep not what is asked of the column.
 pub(super) fn add_column(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     mut draft: TableDraft,
     definition: &ast::ColumnDef,
     rows: &mut Rows<'_, '_>,
@@ -91,7 +98,7 @@ pub(super) fn add_column(
         let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
         return Err(SqlError::new(SqlState(*b"54011"), message));
     }
-    let types = CompositeTypes::new(catalog);
+    let types = CompositeTypes::new(catalog).with_rules(catalog.rules);
     draft.add_column(&types, definition)?;
     if draft.table.primary_key != before.primary_key {
         return Err(SqlError::unsupported("ADD COLUMN with PRIMARY KEY")
@@ -104,6 +111,7 @@ pub(super) fn add_column(
     views::refuse_name(catalog, &before.name, &name)?;
     let column = draft.table.columns.last().expect("it has been added").clone();
     let mut table = renumber(catalog, &draft.table)?;
+    check_default(catalog, &column)?;
     let default = plan(catalog, &Table { checks: Vec::new(), ..table.clone() })?.columns.pop();
     let value = match default.and_then(|column| column.default) {
         Some(default) if default.runs_anything() => {
@@ -119,7 +127,7 @@ pub(super) fn add_column(
     rows.rewrite(before.id, table.id, &mut |key, row| {
         Ok((key.clone(), row.iter().cloned().chain([value.clone()]).collect::<Row>()))
     })?;
-    name_checks(&mut table, &draft.unnamed_checks, &Routines::new(catalog))?;
+    name_checks(&mut table, &draft.unnamed_checks, &catalog.routines())?;
     let table = Arc::new(table);
     catalog.tables.insert(table.name.clone(), table.clone());
     check_rows(catalog, &table, rows, &|check| before.checks.iter().all(|known| known.name != check.name))?;
@@ -134,7 +142,7 @@ pub(super) fn add_column(
 
 /// Holds the rows of a table against some of its CHECKs.
 fn check_rows(
-    catalog: &Catalog,
+    catalog: &NewCatalog,
     table: &Table,
     rows: &mut Rows<'_, '_>,
     is_meant: &dyn Fn(&plan::table::CheckPlan) -> bool,
@@ -163,7 +171,7 @@ fn check_rows(
 /// # Errors
 /// What depends on it, without CASCADE.
 pub(super) fn drop_column(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Table,
     name: &str,
     cascade: bool,
@@ -245,7 +253,7 @@ pub(super) fn drop_column(
 /// # Errors
 /// A name that is taken; a view that uses the column.
 pub(super) fn rename_column(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Table,
     from: &str,
     to: &str,
@@ -293,7 +301,8 @@ fn rename_in<'n>(
     table: &str,
     renamed: &dyn Fn(&str) -> Option<&'n str>,
 ) -> Result<(), SqlError> {
-    let mut expr = parse_expression(condition)?;
+    // Names stand where they stand, however the versions group what is between them.
+    let mut expr = parse_expression(condition, ExecutionVersion::NEWEST)?;
     let rename = |ident: &mut Ident| {
         if let Some(to) = name_of(ident).ok().as_deref().and_then(renamed) {
             *ident = Ident::with_quote('"', to);
@@ -319,11 +328,11 @@ fn rename_in<'n>(
 ///
 /// # Errors
 /// A name that is taken.
-pub(super) fn rename_table(catalog: &mut Catalog, table: &Table, to: &str) -> Result<(), SqlError> {
+pub(super) fn rename_table(catalog: &mut NewCatalog, table: &Table, to: &str) -> Result<(), SqlError> {
     check_free(catalog, to)?;
     let mut new = Table { name: to.to_string(), ..table.clone() };
     for check in &mut new.checks {
-        let mut expr = parse_expression(&check.condition)?;
+        let mut expr = parse_expression(&check.condition, catalog.rules)?;
         let _ = ast::visit_expressions_mut(&mut expr, |inner| {
             if let Expr::CompoundIdentifier(path) = inner
                 && name_of(&path[0]).is_ok_and(|name| name == table.object_name())
@@ -345,7 +354,7 @@ pub(super) fn rename_table(catalog: &mut Catalog, table: &Table, to: &str) -> Re
 /// # Errors
 /// Rows that do not keep what is asked of the column.
 pub(super) fn alter_column(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Table,
     name: &str,
     change: &ColumnChange,
@@ -367,7 +376,10 @@ pub(super) fn alter_column(
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
         ColumnChange::NotNull(false) => column.not_null = false,
-        ColumnChange::Default(default) => column.default.clone_from(default),
+        ColumnChange::Default(default) => {
+            column.default.clone_from(default);
+            check_default(catalog, column)?;
+        }
         ColumnChange::Type(data_type, using) => {
             return change_type(catalog, table, ordinal, *data_type, using.as_deref(), rows);
         }
@@ -378,7 +390,7 @@ pub(super) fn alter_column(
 }
 
 fn change_type(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Table,
     ordinal: usize,
     data_type: DataType,
@@ -456,14 +468,14 @@ fn change_type(
 
 /// What a column's value becomes in another type.
 fn conversion(
-    catalog: &Catalog,
+    catalog: &NewCatalog,
     table: &Table,
     ordinal: usize,
     data_type: DataType,
     using: Option<&Expr>,
 ) -> Result<Expression, SqlError> {
-    let routines = Routines::new(catalog);
-    let plan = TablePlan::new(table, catalog, &routines)?;
+    let routines = catalog.routines();
+    let plan = TablePlan::stored(table, catalog, &routines)?;
     let scope = VariableScope::for_procedure(None).with_routines(&routines);
     let binder = Binder::new(&scope, Source::Table { table: &plan, name: &plan.name });
     let name = &table.columns[ordinal].name;

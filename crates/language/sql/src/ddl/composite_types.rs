@@ -1,9 +1,9 @@
 //! CREATE TYPE and DROP TYPE of composite types, and what depends on types: also on those of the rows of relations.
 
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
 use crate::ddl::views::{depends, drop_dependents};
 use plan::expression::bind_data_type;
-use plan::tables::Tables;
 use sqlparser::ast::{
     ObjectName, UserDefinedTypeCompositeAttributeDef, UserDefinedTypeRepresentation as Representation,
 };
@@ -93,7 +93,7 @@ pub(super) fn create_type(catalog: &mut Catalog, draft: &TypeDraft) -> Result<()
 /// # Errors
 /// One that is not there, or is the type of a relation's rows.
 pub(super) fn drop_types(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     if_exists: bool,
     cascade: bool,
     names: &[String],
@@ -116,7 +116,7 @@ pub(super) fn drop_types(
     let what = format!("type {}", names.join(", "));
     remove_users(catalog, &what, cascade)?;
     // A view, a default or a CHECK may cast to a type without having a column of it.
-    let Ok(tables) = Tables::new(catalog) else {
+    let Ok(tables) = catalog.bound() else {
         return Err(depends(&what, "a default value or a CHECK constraint", &what));
     };
     let scope = plan::scope::VariableScope::for_procedure(None).with_routines(tables.routines());
@@ -124,7 +124,7 @@ pub(super) fn drop_types(
         .views
         .values()
         .filter(|view| {
-            let query = syntax::parse::parse_query(&view.query);
+            let query = syntax::parse::parse_query(&view.query, tables.version());
             query.and_then(|query| plan::statement::bind_query(&tables, &scope, &query)).is_err()
         })
         .map(|view| view.name.clone())

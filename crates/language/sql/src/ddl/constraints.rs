@@ -2,6 +2,7 @@
 
 use crate::ddl::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
 use crate::ddl::indexes::{IndexDraft, bind_unique, remove_index};
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{KeyDraft, drop_primary_key};
 use crate::ddl::relations::{constraint_exists, generated_name};
 use crate::ddl::rows::Rows;
@@ -46,14 +47,14 @@ pub(super) fn bind_new_constraint(constraint: &TableConstraint) -> Result<NewCon
 
 /// ALTER TABLE … ADD CHECK, which every row must keep.
 pub(super) fn add_check(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Arc<Table>,
     name: Option<&str>,
     condition: &str,
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     let mut new = Table::clone(table);
-    let routines = Routines::new(catalog);
+    let routines = catalog.routines();
     match name {
         None => name_checks(&mut new, &[condition.to_string()], &routines)?,
         Some(name) if constraint_exists(catalog, table, name) => {
@@ -66,7 +67,9 @@ pub(super) fn add_check(
             new.checks.sort_by(|a, b| a.name.cmp(&b.name));
         }
     }
-    let plan = TablePlan::new(&new, catalog, &routines)?;
+    let plan = TablePlan::stored(&new, catalog, &routines)?;
+    // The new one stands by the rules of now.
+    plan::bind_tables::bind_check(&plan, condition, &routines)?;
     let added = plan.checks.iter().find(|check| table.checks.iter().all(|known| known.name != check.name));
     if let Some(check) = added {
         rows.visit(
@@ -133,7 +136,7 @@ pub(super) fn name_checks(
     routines: &Routines,
 ) -> Result<(), SqlError> {
     let bare = Table { checks: Vec::new(), ..table.clone() };
-    let bare = TablePlan::new(&bare, &Catalog::default(), routines)?;
+    let bare = TablePlan::stored(&bare, &Catalog::default(), routines)?;
     for condition in unnamed {
         let bound = plan::bind_tables::bind_check(&bare, condition, routines)?;
         let columns: Vec<&Column> = (0..table.columns.len())

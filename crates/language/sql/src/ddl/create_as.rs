@@ -4,6 +4,7 @@
 //! before it orders, too, because every node executes a schema change itself.
 
 use crate::ddl::endorsement::table_endorsement;
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
 use crate::ddl::rows::Rows;
 use crate::ddl::tables::{TableDraft, create_table};
@@ -60,7 +61,7 @@ pub(super) fn bind_create_table_as(create: &CreateTableAs) -> Result<TableOfQuer
 /// # Errors
 /// What is wrong with the query or its columns; a name that is taken.
 pub(super) fn create_table_as(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     before: &Catalog,
     draft: &TableOfQuery,
     rows: &mut Rows<'_, '_>,
@@ -68,13 +69,13 @@ pub(super) fn create_table_as(
     if draft.if_not_exists && relation_exists(catalog, &draft.name) {
         return Ok("CREATE TABLE AS".to_string());
     }
-    if catalog != before {
+    if catalog.catalog != *before {
         return Err(SqlError::unsupported("CREATE TABLE AS behind another schema change of the same script")
             .hint("Send it in a script of its own."));
     }
     let tables = &rows.execution.programs().tables().with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
-    if changes_rows(&draft.query) {
+    if changes_rows(&draft.query, tables.version()) {
         return Err(SqlError::unsupported("a WITH query that changes rows in CREATE TABLE AS")
             .hint("Create the table first, and insert what the query returns."));
     }

@@ -1,11 +1,11 @@
 //! FOREIGN KEY constraints: making and dropping them.
 
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{constraint_exists, generated_name, take_number};
 use crate::ddl::rows::Rows;
 use plan::constraint::ForeignKeys;
 use plan::expression::Environment;
 use plan::statement::resolve_key;
-use plan::tables::Tables;
 use sqlparser::ast::{self, ConstraintReferenceMatchKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn action(action: Option<&ast::ReferentialAction>) -> ReferentialAction {
 /// # Errors
 /// Unknown table or columns, columns that are no key there or of other types; rows that reference nothing.
 pub(super) fn create_foreign_key(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Arc<Table>,
     draft: &ForeignKeyDraft,
     rows: &mut Rows<'_, '_>,
@@ -185,13 +185,13 @@ fn check_types(
 
 /// Refuses rows that reference nothing.
 fn check_rows(
-    catalog: &Catalog,
+    catalog: &NewCatalog,
     table: &Table,
     foreign_key: &ForeignKey,
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     // Binds it in any case: what is wrong is said now.
-    let tables = Tables::new(catalog)?;
+    let tables = catalog.bound()?;
     let foreign_keys: &ForeignKeys = tables.foreign_keys();
     let Some(plan) = foreign_keys.of_child(table.id).iter().find(|plan| plan.name == foreign_key.name) else {
         return Ok(());

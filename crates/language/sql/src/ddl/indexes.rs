@@ -1,8 +1,8 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
-use plan::routines::Routines;
 use plan::table::{TablePlan, describe_key, listed_columns};
 use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
 use std::collections::BTreeSet;
@@ -110,7 +110,7 @@ fn is_natural_order(class: &str) -> bool {
 /// # Errors
 /// A name that is taken, unknown columns, too many indexes; rows that have the same key already.
 pub(super) fn create_index(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Arc<Table>,
     draft: &IndexDraft,
     rows: &mut Rows<'_, '_>,
@@ -172,7 +172,7 @@ pub(super) fn create_index(
 
 /// Refuses a unique index on rows of which two have the same key, and keys that are too long.
 pub(super) fn check_unique(
-    catalog: &Catalog,
+    catalog: &NewCatalog,
     table: &Table,
     index: &Index,
     rows: &mut Rows<'_, '_>,
@@ -186,7 +186,7 @@ pub(super) fn check_unique(
         let values: Vec<Value> =
             index.columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
         let columns =
-            listed_columns(&TablePlan::new(table, catalog, &Routines::new(catalog))?, &index.columns);
+            listed_columns(&TablePlan::stored(table, catalog, &catalog.routines())?, &index.columns);
         let message = format!("could not create unique index \"{}\"", index.name);
         let detail = format!("{} is duplicated.", describe_key(&columns, &values));
         Err(SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(detail))

@@ -23,6 +23,7 @@ mod endorsement;
 mod foreign_keys;
 mod indexes;
 mod names;
+mod new_catalog;
 mod primary_key;
 mod relations;
 mod renumber;
@@ -44,6 +45,7 @@ use comments::{comment_on, forget_dropped};
 use composite_types::{bind_create_type, create_type, drop_types, settle};
 use create_as::{bind_create_table_as, create_table_as};
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
+use new_catalog::NewCatalog;
 use relations::{find_table, relation_exists};
 use resolve::resolved;
 use roles::change_roles;
@@ -214,14 +216,15 @@ fn change_all<'c>(
     mut all: Rows<'_, '_>,
     results: &mut Vec<StatementResult>,
 ) -> Result<Option<Catalog>, SqlError> {
-    let mut catalog = before.clone();
+    let rules = all.execution.programs().version();
+    let mut catalog = NewCatalog { catalog: before.clone(), rules };
     let rows = &mut all;
     for change in changes {
         let (path, change) = change.without_path();
         let now;
         let change = match change {
             SchemaChange::Later(statement) => {
-                let types = CompositeTypes::new(&catalog).with_search_path(&path);
+                let types = CompositeTypes::new(&catalog).with_rules(rules).with_search_path(&path);
                 let bound = bind_change(&types, statement)?;
                 now = bound.ok_or_else(|| SqlError::unsupported("this statement"))?;
                 &now
@@ -242,6 +245,7 @@ fn change_all<'c>(
         forget_dropped(&mut catalog);
         catalog.roles = std::mem::take(&mut catalog.roles).without_dropped(&catalog);
     }
+    let NewCatalog { mut catalog, .. } = catalog;
     if catalog == *before {
         return Ok(None);
     }
@@ -252,7 +256,7 @@ fn change_all<'c>(
 
 /// Makes one change whose names are those of the catalog. Gives the command's tag.
 fn make(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     change: &SchemaChange,
     organisation: u16,
     rows: &mut Rows<'_, '_>,
@@ -332,7 +336,7 @@ fn make(
 }
 
 fn create_index_of(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     if_not_exists: bool,
     table: &str,
     draft: &IndexDraft,

@@ -12,7 +12,8 @@ use std::ops::ControlFlow;
 use syntax::names::table_name;
 use syntax::parse::parse_expression;
 use types::{
-    Catalog, PUBLIC_SCHEMA, SearchPath, SqlError, object_name, quoted_catalog_name, split_catalog_name,
+    Catalog, ExecutionVersion, PUBLIC_SCHEMA, SearchPath, SqlError, object_name, quoted_catalog_name,
+    split_catalog_name,
 };
 
 /// What names become; `None` leaves one as it is.
@@ -131,7 +132,8 @@ pub(super) fn rename_in_expr(expr: &mut Expr, renaming: &dyn Renaming) {
 /// # Errors
 /// None for one that the catalog has.
 pub(super) fn rename_in_expression_text(text: &mut String, renaming: &dyn Renaming) -> Result<(), SqlError> {
-    let mut expr = parse_expression(text)?;
+    // Names stand where they stand, however the versions group what is between them.
+    let mut expr = parse_expression(text, ExecutionVersion::NEWEST)?;
     let before = expr.clone();
     rename_in_expr(&mut expr, renaming);
     if expr != before {

@@ -2,11 +2,11 @@
 
 use crate::ddl::aggregates::drop_aggregates_of;
 use crate::ddl::endorsement::bind_policy;
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::triggers::{check_triggers, drop_calling};
 use crate::ddl::views::drop_dependents;
 use plan::expression::bind_routine_type;
 use plan::polymorphic::{self, Actual, is_polymorphic};
-use plan::routines::Routines;
 use plan::tables::Tables;
 use plpgsql::{self, CompileOptions};
 use sqlparser::ast::{self, FunctionDesc};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::routine::{CreateRoutine, ParsedFunction, ParsedResult};
 use types::{
-    Catalog, CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode,
-    Procedure, SqlError, SqlState, as_given, limits, object_name,
+    CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure,
+    SqlError, SqlState, as_given, limits, object_name,
 };
 
 /// What PostgreSQL calls a definition that cannot be: `invalid_function_definition`.
@@ -198,7 +198,7 @@ fn bind_trigger_function(parsed: &ParsedFunction, parameters: &[Parameter]) -> R
 /// # Errors
 /// One that is there already; what is wrong in the body.
 pub(crate) fn create_routine(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     or_replace: bool,
     checks_body: bool,
     procedure: &Procedure,
@@ -236,22 +236,24 @@ pub(crate) fn create_routine(
     // It may call itself.
     let key = procedure.key();
     catalog.procedures.insert(key.clone(), Arc::new(procedure.clone()));
-    let routines = Routines::new(catalog);
+    let routines = catalog.routines();
     for parameter in procedure.parameters.iter().filter(|parameter| parameter.default.is_some()) {
         routines.default_of(parameter)?;
     }
-    let tables = Tables::new(catalog)?;
+    let tables = catalog.bound()?;
     let is_trigger =
         procedure.function.as_ref().is_some_and(|function| function.result == FunctionResult::Trigger);
     match (is_trigger, is_polymorphic(procedure)) {
         // It is bound to the tables of its triggers; there may be none yet.
         (true, _) => {
-            plpgsql::check_trigger_function(procedure)?;
+            plpgsql::check_trigger_function(procedure, catalog.rules)?;
             check_triggers(catalog, &tables, &|_, trigger| trigger.function == key)?;
         }
-        (false, false) if checks_body => {
-            drop(plpgsql::compile(&tables, procedure, CompileOptions::default())?)
-        }
+        (false, false) if checks_body => drop(plpgsql::compile(
+            &tables,
+            procedure,
+            CompileOptions { version: tables.version(), ..CompileOptions::default() },
+        )?),
         (false, false) => check_syntax(&tables, procedure)?,
         (false, true) => check_polymorphic_body(&tables, procedure)?,
     }
@@ -271,7 +273,11 @@ fn check_polymorphic_body(tables: &Tables, procedure: &Procedure) -> Result<(), 
 
 /// What is wrong in a body whatever its names stand for.
 fn check_syntax(tables: &Tables, procedure: &Procedure) -> Result<(), SqlError> {
-    match plpgsql::compile(tables, procedure, CompileOptions::default()) {
+    match plpgsql::compile(
+        tables,
+        procedure,
+        CompileOptions { version: tables.version(), ..CompileOptions::default() },
+    ) {
         Err(error)
             if error.state == SqlState::SYNTAX_ERROR || error.state == SqlState::FEATURE_NOT_SUPPORTED =>
         {
@@ -370,14 +376,14 @@ impl DropRoutine {
     ///
     /// # Errors
     /// `42883` for one that is not there, `42809` for one of the other kind.
-    pub fn apply(&self, catalog: &mut Catalog) -> Result<&'static str, SqlError> {
+    pub fn apply(&self, catalog: &mut NewCatalog) -> Result<&'static str, SqlError> {
         for (name, types) in &self.names {
             self.drop(catalog, name, types.as_deref())?;
         }
         Ok(if self.is_function { "DROP FUNCTION" } else { "DROP PROCEDURE" })
     }
 
-    fn drop(&self, catalog: &mut Catalog, name: &str, types: Option<&[DataType]>) -> Result<(), SqlError> {
+    fn drop(&self, catalog: &mut NewCatalog, name: &str, types: Option<&[DataType]>) -> Result<(), SqlError> {
         let kind = if self.is_function { "function" } else { "procedure" };
         let fits = |procedure: &Procedure| {
             types.is_none_or(|types| {
@@ -416,7 +422,7 @@ impl DropRoutine {
 ///
 /// # Errors
 /// `2BP01` for what others need, without CASCADE.
-pub(super) fn remove_routine(catalog: &mut Catalog, key: &str, cascade: bool) -> Result<(), SqlError> {
+pub(super) fn remove_routine(catalog: &mut NewCatalog, key: &str, cascade: bool) -> Result<(), SqlError> {
     let Some(known) = catalog.procedures.get(key).cloned() else { return Ok(()) };
     let (name, types) = (&known.name, known.input_types());
     let kind = if known.function.is_some() { "function" } else { "procedure" };

@@ -4,6 +4,7 @@ use crate::ddl::aggregates::remove_aggregate;
 use crate::ddl::comments::rename_comments;
 use crate::ddl::composite_types::drop_types;
 use crate::ddl::names::{Follow, rename_in_expression_text, rename_in_query};
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
 use crate::ddl::routines::remove_routine;
 use crate::ddl::sequences::drop_sequences;
@@ -118,7 +119,7 @@ impl ChangeOfSchemas {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn apply(&self, catalog: &mut Catalog) -> Result<&'static str, SqlError> {
+    pub fn apply(&self, catalog: &mut NewCatalog) -> Result<&'static str, SqlError> {
         match self {
             ChangeOfSchemas::Create { if_not_exists, name, owner } => {
                 create_schema(catalog, *if_not_exists, name, owner.as_deref())?;
@@ -187,7 +188,7 @@ fn names_in<'c, V: 'c>(objects: &'c BTreeMap<String, V>, schema: &str) -> Vec<St
     objects.keys().filter(|name| schema_of(name) == schema).cloned().collect()
 }
 
-fn drop_schema(catalog: &mut Catalog, schema: &str, cascade: bool) -> Result<(), SqlError> {
+fn drop_schema(catalog: &mut NewCatalog, schema: &str, cascade: bool) -> Result<(), SqlError> {
     if schema == PUBLIC_SCHEMA {
         return Err(SqlError::unsupported("dropping the schema public").hint("Drop what is in it."));
     }
@@ -230,7 +231,7 @@ fn drop_schema(catalog: &mut Catalog, schema: &str, cascade: bool) -> Result<(),
     Ok(())
 }
 
-fn rename_schema(catalog: &mut Catalog, from: &str, to: &str) -> Result<(), SqlError> {
+fn rename_schema(catalog: &mut NewCatalog, from: &str, to: &str) -> Result<(), SqlError> {
     catalog.check_schema(from)?;
     if from == PUBLIC_SCHEMA {
         return Err(
@@ -264,7 +265,7 @@ fn rename_schema(catalog: &mut Catalog, from: &str, to: &str) -> Result<(), SqlE
 ///
 /// # Errors
 /// `42P07` where something has the name there.
-pub(super) fn move_table(catalog: &mut Catalog, table: &Table, schema: &str) -> Result<String, SqlError> {
+pub(super) fn move_table(catalog: &mut NewCatalog, table: &Table, schema: &str) -> Result<String, SqlError> {
     catalog.check_schema(schema)?;
     let to = catalog_name(schema, table.object_name());
     if schema_of(&table.name) == schema {
@@ -298,9 +299,9 @@ pub(super) fn move_table(catalog: &mut Catalog, table: &Table, schema: &str) -> 
 ///
 /// # Errors
 /// `0A000` where a view would be another one.
-fn move_objects(catalog: &mut Catalog, moved: &dyn Fn(&str) -> Option<String>) -> Result<(), SqlError> {
+fn move_objects(catalog: &mut NewCatalog, moved: &dyn Fn(&str) -> Option<String>) -> Result<(), SqlError> {
     let follow = Follow { places: Vec::new(), moved };
-    let before = Tables::new(catalog)?;
+    let before = catalog.bound()?;
     let renamed = |name: &String| moved(name).unwrap_or_else(|| name.clone());
     move_tables(catalog, &follow)?;
     move_views(catalog, &before, moved)?;
@@ -393,7 +394,7 @@ fn move_views(
     for (_, mut view) in std::mem::take(&mut catalog.views) {
         let new = Arc::make_mut(&mut view);
         new.name = renamed(&new.name);
-        let mut query = parse_query(&new.query)?;
+        let mut query = parse_query(&new.query, before.version())?;
         let scope = VariableScope::for_procedure(None).with_routines(before.routines()).noting();
         bind_query(before, &scope, &query)?;
         rename_in_query(&mut query, &Follow { places: scope.noted().places, moved });

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use syntax::parse::parse_expression;
 use syntax::parse::sequence::{CountingOptions, SequenceStatement};
 use types::{
-    Catalog, DataType, Generated, Sequence, SequenceOwner, SqlError, SqlState, Table, TableId, as_given,
-    catalog_name, limits, object_name, schema_of,
+    Catalog, DataType, ExecutionVersion, Generated, Sequence, SequenceOwner, SqlError, SqlState, Table,
+    TableId, as_given, catalog_name, limits, object_name, schema_of,
 };
 
 /// Makes, changes or renames a sequence. Gives the command's tag.
@@ -225,7 +225,7 @@ pub(super) fn create_owned(
 
 /// Whether a DEFAULT draws from a sequence.
 fn draws_from(default: &str, sequence: &str) -> bool {
-    let Ok(expr) = parse_expression(default) else { return false };
+    let Ok(expr) = parse_expression(default, ExecutionVersion::NEWEST) else { return false };
     let flow = ast::visit_expressions(&expr, |inner| {
         let Expr::Value(value) = inner else { return ControlFlow::Continue(()) };
         let names = value.value.clone().into_string().and_then(|text| stored_sequence_name(&text).ok());

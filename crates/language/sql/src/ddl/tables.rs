@@ -6,12 +6,12 @@ use crate::ddl::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
 use crate::ddl::indexes::{IndexDraft, bind_unique, create_index};
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{ColumnSequence, create_owned, drop_owned};
 use crate::ddl::views::drop_dependents;
 use plan::expression::bind_data_type;
-use plan::routines::Routines;
 use plan::table::TablePlan;
 use sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,
@@ -380,7 +380,7 @@ fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec
 /// # Errors
 /// A name that is taken; what is wrong with its parts.
 pub(super) fn create_table(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     if_not_exists: bool,
     draft: &TableDraft,
     rows: &mut Rows<'_, '_>,
@@ -401,7 +401,7 @@ pub(super) fn create_table(
     if let Some((relation, defaults)) = &draft.like {
         table.columns = columns_like(catalog, relation, *defaults)?;
     }
-    let routines = Routines::new(catalog);
+    let routines = catalog.routines();
     name_checks(&mut table, &draft.unnamed_checks, &routines)?;
     table.id = TableId(take_number(catalog)?);
     for ColumnSequence { column, identity, .. } in &draft.sequences {
@@ -418,7 +418,7 @@ pub(super) fn create_table(
         }
     }
     create_owned(catalog, &mut table, &draft.sequences)?;
-    let routines = Routines::new(catalog);
+    let routines = catalog.routines();
     // Binds defaults and checks: what is wrong in them is said now.
     TablePlan::new(&table, catalog, &routines)?;
     let table = Arc::new(table);
@@ -430,7 +430,7 @@ pub(super) fn create_table(
         create_foreign_key(catalog, &table, foreign_key, rows)?;
     }
     // Indexes bind with the table.
-    TablePlan::new(&table, catalog, &Routines::new(catalog))?;
+    TablePlan::new(&table, catalog, &catalog.routines())?;
     Ok(true)
 }
 

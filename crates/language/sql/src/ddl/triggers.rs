@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP TRIGGER, and what becomes of triggers when what they need is dropped or altered.
 
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::find_table;
 use crate::ddl::views::depends;
 use plan::expression::Kind;
@@ -110,7 +111,7 @@ impl TriggerChange {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn apply(&self, catalog: &mut Catalog) -> Result<&'static str, SqlError> {
+    pub fn apply(&self, catalog: &mut NewCatalog) -> Result<&'static str, SqlError> {
         match self {
             TriggerChange::Create(draft) => {
                 draft.create(catalog)?;
@@ -168,7 +169,7 @@ fn take(catalog: &mut Catalog, table: &Table, name: &str) -> Option<Arc<Trigger>
 }
 
 impl TriggerDraft {
-    fn create(&self, catalog: &mut Catalog) -> Result<(), SqlError> {
+    fn create(&self, catalog: &mut NewCatalog) -> Result<(), SqlError> {
         let trigger = &self.trigger;
         if catalog.views.contains_key(&self.table) {
             return Err(self.refused_on_view());
@@ -187,7 +188,7 @@ impl TriggerDraft {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         self.check_transition_tables()?;
-        let tables = Tables::new(catalog)?;
+        let tables = catalog.bound()?;
         let plan = tables.get(&table.name)?;
         if let Some(condition) = &self.condition {
             let source = Some(self.source.clone());
@@ -226,7 +227,7 @@ impl TriggerDraft {
         let definition = Arc::new(trigger.clone());
         catalog.triggers.entry(table.id).or_default().insert(trigger.name.clone(), definition);
         // With the trigger itself among those that its statements may fire.
-        let tables = Tables::new(catalog)?;
+        let tables = catalog.bound()?;
         check_triggers(catalog, &tables, &|id, other| id == table.id && other.name == trigger.name)
     }
 
@@ -299,7 +300,7 @@ impl TriggerDraft {
 /// # Errors
 /// What is wrong with a function for a table.
 pub(super) fn check_triggers(
-    catalog: &Catalog,
+    catalog: &NewCatalog,
     tables: &Tables,
     meant: &dyn Fn(TableId, &Trigger) -> bool,
 ) -> Result<(), SqlError> {
@@ -307,7 +308,7 @@ pub(super) fn check_triggers(
         for trigger in triggers.values().filter(|trigger| meant(*id, trigger)) {
             let Some(plan) = tables.by_id(*id) else { continue };
             let Some(bound) = TriggerPlan::new(tables, catalog, plan, trigger, 0) else { continue };
-            let options = CompileOptions::default();
+            let options = CompileOptions { version: tables.version(), ..CompileOptions::default() };
             match plpgsql::compile_trigger(tables, &bound.function, plan, trigger, options) {
                 Err(error) if error.state != SqlState::UNDEFINED_FUNCTION => return Err(error),
                 _ => {}
@@ -342,7 +343,7 @@ pub(super) fn enable_triggers(
 
 /// Drops the triggers that call a function, or whose condition does; refuses where there are any without CASCADE.
 pub(super) fn drop_calling(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     function: &str,
     what: &str,
     cascade: bool,
@@ -350,7 +351,7 @@ pub(super) fn drop_calling(
     if catalog.triggers.is_empty() {
         return Ok(());
     }
-    let tables = Tables::new(catalog)?;
+    let tables = catalog.bound()?;
     let mut users: Vec<(Arc<Table>, String)> = Vec::new();
     for table in catalog.tables.values() {
         for trigger in catalog.triggers_of(table.id) {
@@ -388,7 +389,7 @@ fn condition_of(
     let Some(condition) = &trigger.condition else { return Ok(None) };
     let plan: &TablePlan = tables.get(&table.name)?;
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
-    bind_condition(&scope, plan, trigger, &parse_expression(condition)?).map(Some)
+    bind_condition(&scope, plan, trigger, &parse_expression(condition, tables.version())?).map(Some)
 }
 
 /// Names of the triggers that name a column: in UPDATE OF or in WHEN. What their functions do with it is found when they
@@ -397,7 +398,7 @@ fn condition_of(
 /// # Errors
 /// None as long as their conditions can be bound.
 pub(super) fn using_column(
-    catalog: &Catalog,
+    catalog: &NewCatalog,
     table: &Table,
     ordinal: usize,
 ) -> Result<Vec<String>, SqlError> {
@@ -405,7 +406,7 @@ pub(super) fn using_column(
     if !catalog.triggers.contains_key(&table.id) {
         return Ok(users);
     }
-    let tables = Tables::new(catalog)?;
+    let tables = catalog.bound()?;
     let width = table.columns.len();
     for trigger in catalog.triggers_of(table.id) {
         let mut uses = trigger.columns.contains(&table.columns[ordinal].name);
@@ -423,7 +424,7 @@ pub(super) fn using_column(
 
 /// Drops the triggers that name a column which is dropped; refuses where there are any without CASCADE.
 pub(super) fn drop_using_column(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Table,
     ordinal: usize,
     what: &str,

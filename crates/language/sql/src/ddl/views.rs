@@ -7,6 +7,7 @@
 //! or a new name of a column that it uses.
 
 use crate::ddl::names::{Qualify, rename_in_query, written};
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
 use plan::scope::VariableScope;
 use plan::statement::{BoundSelect, bind_query, changes_rows};
@@ -87,7 +88,7 @@ pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<ViewDraft, Sq
 ///
 /// # Errors
 /// A name that is taken; what is wrong in the query; columns that are not those of the view that it replaces.
-pub(super) fn create_view(catalog: &mut Catalog, draft: &ViewDraft) -> Result<(), SqlError> {
+pub(super) fn create_view(catalog: &mut NewCatalog, draft: &ViewDraft) -> Result<(), SqlError> {
     let name = &draft.name;
     let known = catalog.views.get(name).filter(|_| draft.or_replace).cloned();
     if known.is_none() && relation_exists(catalog, name) {
@@ -113,11 +114,11 @@ pub(super) fn create_view(catalog: &mut Catalog, draft: &ViewDraft) -> Result<()
 }
 
 /// The view that a statement describes, bound on this catalog.
-fn define(catalog: &Catalog, draft: &ViewDraft) -> Result<View, SqlError> {
-    let stored = Tables::new(catalog)?;
+fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
+    let stored = catalog.bound()?;
     let tables = stored.with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines()).noting();
-    if changes_rows(&draft.query) {
+    if changes_rows(&draft.query, tables.version()) {
         let message = "views must not contain data-modifying statements in WITH";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
@@ -146,7 +147,8 @@ fn define(catalog: &Catalog, draft: &ViewDraft) -> Result<View, SqlError> {
     let query = written_out(query, &noted);
     // What is stored must say the same as what was given.
     let scope_of_text = VariableScope::for_procedure(None).with_routines(stored.routines());
-    let again = parse_query(&query).and_then(|query| bind_query(&stored, &scope_of_text, &query));
+    let again =
+        parse_query(&query, stored.version()).and_then(|query| bind_query(&stored, &scope_of_text, &query));
     if again.ok().is_none_or(|again| again.columns.as_ref() != found.as_slice()) {
         return Err(SqlError::unsupported("this form of query in a view")
             .hint("Name every output column once, with AS where two have the same name."));
@@ -249,7 +251,7 @@ fn check_depth(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
 /// # Errors
 /// One that is not there or no view; others that stand on it, without CASCADE.
 pub(super) fn drop_views(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     if_exists: bool,
     cascade: bool,
     names: &[String],
@@ -309,7 +311,7 @@ fn readers<'c>(catalog: &'c Catalog, relation: &'c str) -> impl Iterator<Item = 
 /// What the query of a view gives on these tables.
 fn bind_again(tables: &Tables, view: &View) -> Result<BoundSelect, SqlError> {
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
-    bind_query(tables, &scope, &parse_query(&view.query)?)
+    bind_query(tables, &scope, &parse_query(&view.query, tables.version())?)
 }
 
 fn gives_the_same(select: &BoundSelect, view: &View) -> bool {
@@ -323,7 +325,7 @@ fn gives_the_same(select: &BoundSelect, view: &View) -> bool {
 /// # Errors
 /// None as long as the views can be bound.
 pub(super) fn using_column(
-    catalog: &Catalog,
+    catalog: &NewCatalog,
     table: &Table,
     ordinal: usize,
     without: &Table,
@@ -337,7 +339,7 @@ pub(super) fn using_column(
     changed.indexes.clear();
     changed.foreign_keys.clear();
     changed.tables.insert(without.name.clone(), Arc::new(without.clone()));
-    let (before, after) = (Tables::new(catalog)?, Tables::new(&changed)?);
+    let (before, after) = (catalog.bound()?, changed.bound()?);
     let mut users = Vec::new();
     for view in readers {
         let mut looks = false;
@@ -377,12 +379,12 @@ pub(super) fn refuse_name(catalog: &Catalog, relation: &str, column: &str) -> Re
 }
 
 /// Holds the views that read a relation against what it is now.
-pub(super) fn check_all(catalog: &Catalog, relation: &str) -> Result<(), SqlError> {
+pub(super) fn check_all(catalog: &NewCatalog, relation: &str) -> Result<(), SqlError> {
     let mut tables = None;
     for view in readers(catalog, relation) {
         let tables = match &tables {
             Some(tables) => tables,
-            None => tables.insert(Tables::new(catalog)?),
+            None => tables.insert(catalog.bound()?),
         };
         if !bind_again(tables, view).is_ok_and(|select| gives_the_same(&select, view)) {
             let what = format_args!("a change of \"{relation}\" that changes the view \"{}\"", view.name);
@@ -396,7 +398,7 @@ pub(super) fn check_all(catalog: &Catalog, relation: &str) -> Result<(), SqlErro
 ///
 /// # Errors
 /// `0A000` where a WITH query of a view has the name.
-pub(super) fn rename_relation(catalog: &mut Catalog, from: &str, to: &str) -> Result<(), SqlError> {
+pub(super) fn rename_relation(catalog: &mut NewCatalog, from: &str, to: &str) -> Result<(), SqlError> {
     struct Rename<'n> {
         from: &'n str,
         to: &'n str,
@@ -432,9 +434,10 @@ pub(super) fn rename_relation(catalog: &mut Catalog, from: &str, to: &str) -> Re
     }
     let names: Vec<String> = readers(catalog, from).map(|view| view.name.clone()).collect();
     for name in names {
+        let rules = catalog.rules;
         let Some(view) = catalog.views.get_mut(&name) else { continue };
         let view = Arc::make_mut(view);
-        let mut query = parse_query(&view.query)?;
+        let mut query = parse_query(&view.query, rules)?;
         if query.visit(&mut Rename { from, to }).is_break() {
             let what =
                 format_args!("renaming a table whose name is that of a WITH query of the view \"{name}\"");

@@ -3,8 +3,8 @@
 #![allow(dead_code)]
 
 use sql::{
-    Context, Invocation, Library, Reader, StatementKind, TemporaryTables, bind_endorsed, is_schema_change,
-    prepare,
+    CompileOptions, Context, Invocation, Library, Reader, StatementKind, TemporaryTables, bind_endorsed,
+    is_schema_change, prepare,
 };
 use state::{
     AfterImage, Effects, EndorsedForm, Footprint, PlainState, RowChange, Simulate, Snapshot, apply_command,
@@ -12,7 +12,8 @@ use state::{
 };
 use std::sync::Arc;
 use types::{
-    EndorsedEffects, Payload, Principal, SqlError, StatementResult, TransactionId, Value, format_value,
+    EndorsedEffects, ExecutionVersion, Payload, Principal, SqlError, StatementResult, TransactionId, Value,
+    format_value,
 };
 
 /// Steps that a transaction of a test may take, if the test says nothing else.
@@ -36,8 +37,17 @@ pub struct Database {
 
 impl Default for Database {
     fn default() -> Database {
+        Database::of_version(ExecutionVersion::CURRENT)
+    }
+}
+
+impl Database {
+    /// An empty one with these rules of execution.
+    pub fn of_version(version: ExecutionVersion) -> Database {
         let state = PlainState::default();
-        let library = Arc::new(Library::new(state.catalog().clone()).expect("an empty catalog"));
+        let options = CompileOptions { version, ..CompileOptions::default() };
+        let library = Library::with_options(state.catalog().clone(), options).expect("an empty catalog");
+        let library = Arc::new(library);
         Database {
             library,
             state,
@@ -47,9 +57,13 @@ impl Default for Database {
             step_limit: STEP_LIMIT,
         }
     }
-}
 
-impl Database {
+    /// Goes over to other rules, as a ledger does by an amendment.
+    pub fn go_over_to(&mut self, version: ExecutionVersion) {
+        let library = self.library.with_version(self.state.catalog().clone(), version);
+        self.library = Arc::new(library.expect("what one version has stored compiles with the next"));
+    }
+
     /// A database after these scripts.
     pub fn with(scripts: &[&str]) -> Database {
         let mut database = Database::default();
@@ -125,7 +139,8 @@ impl Database {
         }
         if let Some(catalog) = effects.catalog {
             self.state.change_catalog(catalog.clone());
-            self.library = Arc::new(Library::new(catalog).expect("what a schema change made compiles"));
+            let library = self.library.successor(catalog);
+            self.library = Arc::new(library.expect("what a schema change made compiles"));
         }
         Ok(results)
     }

@@ -5,26 +5,43 @@ use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use std::any::TypeId;
+use types::ExecutionVersion;
 
 /// PostgreSQL's grammar.
 ///
 /// `a IS DISTINCT FROM b AND c` is read as `(a IS DISTINCT FROM b) AND c`, where sqlparser takes everything behind FROM
-/// for one operand.
+/// for one operand. So did execution version 1.
 #[derive(Debug)]
-pub(crate) struct Grammar(pub PostgreSqlDialect);
+pub(crate) struct Grammar {
+    dialect: PostgreSqlDialect,
+    version: ExecutionVersion,
+}
+
+static VERSION_1: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V1 };
+static VERSION_2: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V2 };
+
+impl Grammar {
+    /// The one of a version of the rules of execution.
+    pub fn of(version: ExecutionVersion) -> &'static Grammar {
+        match version {
+            ExecutionVersion::V1 => &VERSION_1,
+            ExecutionVersion::V2 => &VERSION_2,
+        }
+    }
+}
 
 /// What is as in sqlparser.
 macro_rules! as_it_is {
     ($($name:ident),* $(,)?) => {
         $(fn $name(&self) -> bool {
-            self.0.$name()
+            self.dialect.$name()
         })*
     };
 }
 
 impl Dialect for Grammar {
     fn dialect(&self) -> TypeId {
-        self.0.dialect()
+        self.dialect.dialect()
     }
 
     fn parse_infix(
@@ -34,6 +51,9 @@ impl Dialect for Grammar {
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
         use Keyword::{DISTINCT, FROM, IS, NOT};
+        if self.version < ExecutionVersion::V2 {
+            return None;
+        }
         let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom
         } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
@@ -46,35 +66,35 @@ impl Dialect for Grammar {
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
-        self.0.identifier_quote_style(identifier)
+        self.dialect.identifier_quote_style(identifier)
     }
 
     fn is_delimited_identifier_start(&self, character: char) -> bool {
-        self.0.is_delimited_identifier_start(character)
+        self.dialect.is_delimited_identifier_start(character)
     }
 
     fn is_identifier_start(&self, character: char) -> bool {
-        self.0.is_identifier_start(character)
+        self.dialect.is_identifier_start(character)
     }
 
     fn is_identifier_part(&self, character: char) -> bool {
-        self.0.is_identifier_part(character)
+        self.dialect.is_identifier_part(character)
     }
 
     fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
-        self.0.is_reserved_for_identifier(keyword)
+        self.dialect.is_reserved_for_identifier(keyword)
     }
 
     fn is_custom_operator_part(&self, character: char) -> bool {
-        self.0.is_custom_operator_part(character)
+        self.dialect.is_custom_operator_part(character)
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
-        self.0.get_next_precedence(parser)
+        self.dialect.get_next_precedence(parser)
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {
-        self.0.prec_value(precedence)
+        self.dialect.prec_value(precedence)
     }
 
     as_it_is!(

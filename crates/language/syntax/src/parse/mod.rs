@@ -36,8 +36,9 @@ use crate::parse::tokens::{is_word, parser};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use sqlparser::ast::Statement;
 use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
 /// A statement of a script.
 #[derive(Clone, Debug)]
@@ -74,13 +75,13 @@ pub enum ParsedStatement {
 ///
 /// # Errors
 /// `42601` with the position.
-pub fn parse_script(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> {
+pub fn parse_script(sql: &str, version: ExecutionVersion) -> Result<Vec<ParsedStatement>, SqlError> {
     let mut statements = Vec::new();
     for tokens in tokenize(sql)?.split(|token| token.token == Token::SemiColon) {
         if tokens.iter().all(|token| token.token == Token::EOF) {
             continue;
         }
-        statements.push(parse_statement_tokens(tokens.to_vec(), sql)?);
+        statements.push(parse_statement_tokens(tokens.to_vec(), sql, version)?);
     }
     Ok(statements)
 }
@@ -90,7 +91,7 @@ pub fn parse_script(sql: &str) -> Result<Vec<ParsedStatement>, SqlError> {
 /// # Errors
 /// `42601` with the position, or where there is not one statement; `0A000` where it is none that sqlparser reads.
 pub fn parse_only_statement(sql: &str) -> Result<Statement, SqlError> {
-    let mut statements = parse_script(sql)?;
+    let mut statements = parse_script(sql, ExecutionVersion::NEWEST)?;
     match (statements.pop(), statements.is_empty()) {
         (Some(ParsedStatement::Sql(statement)), true) => Ok(*statement),
         (Some(_), true) => Err(SqlError::unsupported("this statement here")),
@@ -98,7 +99,11 @@ pub fn parse_only_statement(sql: &str) -> Result<Statement, SqlError> {
     }
 }
 
-fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<ParsedStatement, SqlError> {
+fn parse_statement_tokens(
+    tokens: Vec<TokenWithSpan>,
+    sql: &str,
+    version: ExecutionVersion,
+) -> Result<ParsedStatement, SqlError> {
     if let Some(function) = governance_function(tokens.iter().map(|token| &token.token)) {
         let call = parse_governance(function, &tokens, sql)?;
         return Ok(ParsedStatement::Governance(Box::new(call)));
@@ -123,22 +128,12 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     let first = keyword(0);
     let is_checkpoint = tokens.first().is_some_and(|token| is_word(&token.token, "checkpoint"));
     let about_sequences = !about_roles && is_about_sequences(&tokens);
-    let mut parser = parser(tokens);
+    let mut parser = parser(tokens, version);
     if about_sequences {
         return Ok(ParsedStatement::Sequence(Box::new(parse_sequence(&mut parser, sql)?)));
     }
     if about_aggregates {
-        return match first {
-            Keyword::CREATE => {
-                let create = parse_create_aggregate(&mut parser, sql)?;
-                Ok(ParsedStatement::CreateAggregate(Box::new(create)))
-            }
-            Keyword::DROP => {
-                let drop = parse_drop_aggregate(&mut parser, sql)?;
-                Ok(ParsedStatement::DropAggregate(Box::new(drop)))
-            }
-            _ => Err(SqlError::unsupported("ALTER AGGREGATE").hint("Drop it and create it again.")),
-        };
+        return parse_about_aggregates(&mut parser, first, sql);
     }
     if about_roles {
         return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
@@ -175,11 +170,30 @@ fn parse_statement_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Parse
     })
 }
 
+/// CREATE, DROP or ALTER AGGREGATE, told by the first word.
+fn parse_about_aggregates(
+    parser: &mut Parser<'_>,
+    first: Keyword,
+    sql: &str,
+) -> Result<ParsedStatement, SqlError> {
+    match first {
+        Keyword::CREATE => {
+            let create = parse_create_aggregate(parser, sql)?;
+            Ok(ParsedStatement::CreateAggregate(Box::new(create)))
+        }
+        Keyword::DROP => {
+            let drop = parse_drop_aggregate(parser, sql)?;
+            Ok(ParsedStatement::DropAggregate(Box::new(drop)))
+        }
+        _ => Err(SqlError::unsupported("ALTER AGGREGATE").hint("Drop it and create it again.")),
+    }
+}
+
 /// The statements of a function in SQL.
 ///
 /// # Errors
 /// As [`parse_script`]; `0A000` for CREATE PROCEDURE and CREATE FUNCTION.
-pub fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlError> {
+pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Vec<Statement>, SqlError> {
     let plain = |statement| match statement {
         ParsedStatement::Sql(statement) => Ok(*statement),
         ParsedStatement::CreateRoutine(_)
@@ -199,5 +213,5 @@ pub fn parse_plain_statements(sql: &str) -> Result<Vec<Statement>, SqlError> {
         ParsedStatement::SetSchema(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
-    parse_script(sql)?.into_iter().map(plain).collect()
+    parse_script(sql, version)?.into_iter().map(plain).collect()
 }

@@ -4,14 +4,14 @@ use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::tokens::{check_depth, parser, tokenize};
 use sqlparser::ast::{DataType, Expr, Query, Statement};
 use sqlparser::tokenizer::TokenWithSpan;
-use types::SqlError;
+use types::{ExecutionVersion, SqlError};
 
 /// One query that is the whole text.
 ///
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
-pub fn parse_query(sql: &str) -> Result<Query, SqlError> {
-    let mut parser = parser(tokenize(sql)?);
+pub fn parse_query(sql: &str, version: ExecutionVersion) -> Result<Query, SqlError> {
+    let mut parser = parser(tokenize(sql)?, version);
     let query = parser.parse_query().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(*query)
@@ -21,8 +21,8 @@ pub fn parse_query(sql: &str) -> Result<Query, SqlError> {
 ///
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
-pub fn parse_expression(sql: &str) -> Result<Expr, SqlError> {
-    let mut parser = parser(tokenize(sql)?);
+pub fn parse_expression(sql: &str, version: ExecutionVersion) -> Result<Expr, SqlError> {
+    let mut parser = parser(tokenize(sql)?, version);
     let expression = parser.parse_expr().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(expression)
@@ -32,9 +32,13 @@ pub fn parse_expression(sql: &str) -> Result<Expr, SqlError> {
 ///
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
-pub fn parse_expression_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Expr, SqlError> {
+pub fn parse_expression_tokens(
+    tokens: Vec<TokenWithSpan>,
+    sql: &str,
+    version: ExecutionVersion,
+) -> Result<Expr, SqlError> {
     check_depth(&tokens, sql)?;
-    let mut parser = parser(tokens);
+    let mut parser = parser(tokens, version);
     let expression = parser.parse_expr().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(expression)
@@ -44,9 +48,13 @@ pub fn parse_expression_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<
 ///
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
-pub fn parse_embedded_statement(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<Statement, SqlError> {
+pub fn parse_embedded_statement(
+    tokens: Vec<TokenWithSpan>,
+    sql: &str,
+    version: ExecutionVersion,
+) -> Result<Statement, SqlError> {
     check_depth(&tokens, sql)?;
-    let mut parser = parser(tokens);
+    let mut parser = parser(tokens, version);
     let statement = parser.parse_statement().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(statement)
@@ -57,7 +65,7 @@ pub fn parse_embedded_statement(tokens: Vec<TokenWithSpan>, sql: &str) -> Result
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_data_type_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<DataType, SqlError> {
-    let mut parser = parser(tokens);
+    let mut parser = parser(tokens, ExecutionVersion::NEWEST);
     let data_type = parser.parse_data_type().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(data_type)

@@ -1,9 +1,11 @@
 //! Whether a script changes the schema, told from its tokens.
 
+use crate::parse::dialect::Grammar;
 use crate::parse::governance::governance_function;
-use crate::parse::tokens::{DIALECT, is_word};
+use crate::parse::tokens::is_word;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, Tokenizer};
+use types::ExecutionVersion;
 
 /// True where a script begins a statement that changes the schema, which runs alone. Says nothing about whether the
 /// script is right otherwise.
@@ -29,8 +31,12 @@ pub fn is_schema_change(sql: &str) -> bool {
     let mut begins = true;
     let (mut is_query, mut depth, mut before) = (false, 0usize, Keyword::NoKeyword);
     let mut tokens = Vec::new();
-    // What does not even tokenize is no schema change; running it gives the error.
-    if Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens).is_err() {
+    // What does not even tokenize is no schema change; running it gives the error. Where a block is cut must not depend on
+    // which versions a program knows: these are the tokens of version 1, for good.
+    if Tokenizer::new(Grammar::of(ExecutionVersion::V1), sql)
+        .tokenize_with_location_into_buf(&mut tokens)
+        .is_err()
+    {
         return false;
     }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));

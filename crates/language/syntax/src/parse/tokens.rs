@@ -3,19 +3,16 @@
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{located, syntax_error};
 use crate::rewrite::rewrite;
-use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
-use types::{SqlError, SqlState, limits};
+use types::{ExecutionVersion, SqlError, SqlState, limits};
 
 /// How deep sqlparser may nest; one level of parentheses takes up to two of its own.
 const PARSER_DEPTH_MAX: usize = 2 * limits::NESTING_MAX;
 
 /// Bytes of a script: more than a transaction can carry.
 const SCRIPT_BYTES_MAX: usize = limits::TRANSACTION_BYTES_MAX;
-
-pub(super) static DIALECT: Grammar = Grammar(PostgreSqlDialect {});
 
 /// Nesting of expressions: the parser counts parentheses, this also chains of operators.
 pub const OPERATORS_MAX: usize = 256;
@@ -33,7 +30,9 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Split it."));
     }
     let mut tokens = Vec::new();
-    if let Err(error) = Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens) {
+    if let Err(error) = Tokenizer::new(Grammar::of(ExecutionVersion::NEWEST), sql)
+        .tokenize_with_location_into_buf(&mut tokens)
+    {
         return Err(located(syntax_error(&error.message), sql, error.location));
     }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
@@ -42,8 +41,10 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(tokens)
 }
 
-pub(super) fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
-    Parser::new(&DIALECT).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens)
+pub(super) fn parser(tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
+    Parser::new(Grammar::of(version))
+        .with_recursion_limit(PARSER_DEPTH_MAX)
+        .with_tokens_with_locations(tokens)
 }
 
 /// Whether a token is a word without quotes that sqlparser has no keyword for.

@@ -6,7 +6,7 @@ use crate::parse::tokens::tokenize;
 use sqlparser::ast as sql;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
-use types::{SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
 /// How the token list carries the two dots of an integer FOR loop, which sqlparser does not know.
 const DOT_DOT: &str = "..";
@@ -14,6 +14,8 @@ const DOT_DOT: &str = "..";
 /// The tokens of a body and how far they are read.
 pub(super) struct Tokens<'b> {
     body: &'b str,
+    /// The rules that SQL in it is read with.
+    version: ExecutionVersion,
     /// Without white space and comments.
     all: Vec<TokenWithSpan>,
     /// Index of the next token.
@@ -25,8 +27,8 @@ impl<'b> Tokens<'b> {
     ///
     /// # Errors
     /// 42601 for an unterminated string or comment, with the position; 54001 for too much nesting.
-    pub(super) fn read(body: &'b str) -> Result<Tokens<'b>, SqlError> {
-        Ok(Tokens { body, all: separate(tokenize(body)?), next: 0 })
+    pub(super) fn read(body: &'b str, version: ExecutionVersion) -> Result<Tokens<'b>, SqlError> {
+        Ok(Tokens { body, version, all: separate(tokenize(body)?), next: 0 })
     }
 
     /// Position behind the last character.
@@ -194,7 +196,7 @@ impl<'b> Tokens<'b> {
 
     /// Reads a type that is everything up to the token `end`.
     pub(super) fn data_type(&mut self, end: usize) -> Result<sql::DataType, SqlError> {
-        self.parse(end, "data type", &[], None, parse_data_type_tokens)
+        self.parse(end, "data type", &[], None, |tokens, body, _| parse_data_type_tokens(tokens, body))
     }
 
     /// Reads a statement that is everything up to the token `end`, without the tokens of `left_out` (INTO and its
@@ -222,7 +224,7 @@ impl<'b> Tokens<'b> {
         what: &str,
         left_out: &[std::ops::Range<usize>],
         first_token: Option<Token>,
-        parse: impl FnOnce(Vec<TokenWithSpan>, &str) -> Result<T, SqlError>,
+        parse: impl FnOnce(Vec<TokenWithSpan>, &str, ExecutionVersion) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
         let start = self.next;
         if start >= end {
@@ -233,7 +235,7 @@ impl<'b> Tokens<'b> {
         if let (Some(token), Some(first)) = (first_token, handed.first_mut()) {
             first.token = token;
         }
-        match parse(handed, self.body) {
+        match parse(handed, self.body, self.version) {
             Ok(value) => {
                 self.next = end;
                 Ok(value)
@@ -254,10 +256,14 @@ fn select_token() -> Token {
 }
 
 /// An expression with what it is read from, as the query that it is.
-fn parse_select_list(mut tokens: Vec<TokenWithSpan>, body: &str) -> Result<sql::Expr, SqlError> {
+fn parse_select_list(
+    mut tokens: Vec<TokenWithSpan>,
+    body: &str,
+    version: ExecutionVersion,
+) -> Result<sql::Expr, SqlError> {
     let span = tokens.first().map_or(Span::empty(), |token| token.span);
     tokens.insert(0, TokenWithSpan { token: select_token(), span });
-    match parse_embedded_statement(tokens, body)? {
+    match parse_embedded_statement(tokens, body, version)? {
         sql::Statement::Query(query) => Ok(sql::Expr::Subquery(query)),
         _ => Err(SqlError::unsupported("an expression that is no query")),
     }

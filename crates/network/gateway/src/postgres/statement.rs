@@ -46,7 +46,7 @@ pub(super) enum Body {
     Cursor(CursorStatement),
     /// CREATE ROLE and ALTER ROLE with a password.
     Password(RolePassword),
-    /// Answered by the database; prepared again when the catalog changes.
+    /// Answered by the database; prepared again when the catalog or the execution version changes.
     Database(Mutex<Arc<Prepared>>),
 }
 
@@ -209,7 +209,7 @@ impl Session {
         })
     }
 
-    /// The prepared statement, bound to the current catalog.
+    /// The prepared statement, bound to the current catalog with the current rules.
     pub(super) async fn current(
         &self,
         statement: &ParsedStatement,
@@ -217,8 +217,8 @@ impl Session {
     ) -> Result<Arc<Prepared>, SqlError> {
         let prepared = Arc::clone(&cached.lock());
         let block = self.open_statements();
-        let block = block.and_then(|block| block.lock().as_ref().map(|block| block.catalog_version()));
-        let is_current = prepared.catalog_version == block.unwrap_or_else(|| self.database.catalog().version);
+        let block = block.and_then(|block| block.lock().as_ref().map(|block| block.binding()));
+        let is_current = prepared.binding == block.unwrap_or_else(|| self.database.binding());
         if is_current && statement.search_path == self.search_path() {
             return Ok(prepared);
         }
@@ -316,7 +316,7 @@ impl Session {
                 (Some(result), _) => return Ok(result),
                 (None, again) => parameters = again,
             }
-            // A block has changed the catalog since it was bound.
+            // A block has changed the catalog, or the rules, since it was bound.
             prepared = self.current(statement, cached).await?;
         }
     }

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    Access, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
-    StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
+    Access, Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared,
+    StateAt, StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome,
+    TransactionRow,
 };
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -20,11 +21,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, Interval, Language, MemoryPool, Numeric,
-    Outcome, OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal, ProposalRefusal,
-    ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction, SqlError, SqlState,
-    StatementResult, SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger,
-    TriggerEvent, TriggerEvents, TriggerTime, Value,
+    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, ExecutionVersion, Interval, Language,
+    MemoryPool, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal,
+    ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction,
+    SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId,
+    Trigger, TriggerEvent, TriggerEvents, TriggerTime, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -232,13 +233,22 @@ impl Inside {
     fn catalog(&self) -> Arc<Catalog> {
         self.catalog.lock().unwrap().clone()
     }
+
+    fn binding(&self) -> Binding {
+        binding_of(self.catalog().version)
+    }
+}
+
+/// The execution version never changes here.
+fn binding_of(catalog_version: u64) -> Binding {
+    Binding { catalog_version, execution_version: ExecutionVersion::CURRENT }
 }
 
 struct FakeQuery {
     inside: Inside,
     plan: Plan,
     columns: Vec<OutputColumn>,
-    catalog_version: u64,
+    binding: Binding,
 }
 
 impl BoundQuery for FakeQuery {
@@ -254,7 +264,7 @@ impl BoundQuery for FakeQuery {
             let mut catalog = catalog.lock().unwrap();
             *catalog = Arc::new(Catalog { version: catalog.version + 1, ..(**catalog).clone() });
         }
-        if self.catalog_version != self.inside.catalog().version {
+        if self.binding != self.inside.binding() {
             return Ok(None);
         }
         let rows = match &self.plan {
@@ -371,8 +381,8 @@ struct FakeBlock {
 }
 
 impl TransactionBlock for FakeBlock {
-    fn catalog_version(&self) -> u64 {
-        self.version
+    fn binding(&self) -> Binding {
+        binding_of(self.version)
     }
 
     fn prepare(&mut self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
@@ -502,8 +512,9 @@ fn describe(
     parameters: Vec<DataType>,
     (kind, columns, plan): (StatementKind, Vec<OutputColumn>, Plan),
 ) -> Prepared {
-    let query = FakeQuery { inside: inside.clone(), plan, columns: columns.clone(), catalog_version };
-    Prepared { parameters, columns, kind, temporary: false, catalog_version, query: Arc::new(query) }
+    let binding = binding_of(catalog_version);
+    let query = FakeQuery { inside: inside.clone(), plan, columns: columns.clone(), binding };
+    Prepared { parameters, columns, kind, temporary: false, binding, query: Arc::new(query) }
 }
 
 fn prepare(
@@ -558,6 +569,10 @@ fn prepare(
 impl Database for Fake {
     fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.lock().unwrap())
+    }
+
+    fn binding(&self) -> Binding {
+        self.inside().binding()
     }
 
     fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {

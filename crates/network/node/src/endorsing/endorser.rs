@@ -92,12 +92,15 @@ impl Endorser {
         }
         let simulate = |judged: Judged| {
             let transaction = judged.map_err(|(id, reason)| (id, ProposalRefusal::Rejected(reason)))?;
-            if start.elapsed() > within {
+            if start.elapsed() > within || !basis.is_endorsable() {
                 return Err((transaction.id, ProposalRefusal::Busy));
             }
-            let effects = basis
-                .simulate(transaction.id, &transaction.principal, &transaction.payload)
-                .map_err(|error| (transaction.id, ProposalRefusal::Aborted(error)))?;
+            let effects = basis.simulate(transaction.id, &transaction.principal, &transaction.payload);
+            let effects = effects.map_err(|error| match self.states.have_failed() {
+                // It may be this node's disk that ends it, and no contract.
+                true => (transaction.id, ProposalRefusal::Busy),
+                false => (transaction.id, ProposalRefusal::Aborted(error)),
+            })?;
             let digest = effects.digest();
             Ok(Simulated { transaction, effects, digest })
         };

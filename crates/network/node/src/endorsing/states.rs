@@ -59,6 +59,11 @@ impl RecentStates {
         self.newest.send_replace(height);
     }
 
+    /// Whether one of them could not be read, or the store of the state has failed elsewhere.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
+
     /// The newest state.
     pub(crate) fn newest(&self) -> EndorsementBasis {
         self.states.read().back().expect("it starts with one and never loses the last").clone()

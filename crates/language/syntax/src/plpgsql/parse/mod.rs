@@ -17,7 +17,7 @@ use crate::plpgsql::conditions::states_of_condition;
 use crate::plpgsql::tokens::Tokens;
 use sqlparser::tokenizer::{Token, Word};
 use types::limits::{NAME_BYTES_MAX, NESTING_MAX};
-use types::{SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
 /// Words that end a list of statements or cannot begin one, so that they are never names of variables.
 const RESERVED: [&str; 24] = [
@@ -43,8 +43,8 @@ pub(super) struct BodyParser<'b> {
 /// # Errors
 /// 42601 for what PL/pgSQL refuses, 0A000 for what Entente does not support, 54001 for too much nesting; each with
 /// its position in the body.
-pub fn parse(body: &str) -> Result<Body, SqlError> {
-    let mut parser = BodyParser { tokens: Tokens::read(body)?, labels: Vec::new() };
+pub fn parse(body: &str, version: ExecutionVersion) -> Result<Body, SqlError> {
+    let mut parser = BodyParser { tokens: Tokens::read(body, version)?, labels: Vec::new() };
     let options = parser.options()?;
     let label = parser.optional_label()?;
     let block = parser.block(label)?;

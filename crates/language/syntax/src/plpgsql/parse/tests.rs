@@ -1,10 +1,13 @@
 //! Tests of the parser of bodies.
 
 use crate::plpgsql::ast::*;
-use crate::plpgsql::parse;
 use proptest::prelude::*;
 use types::limits::NESTING_MAX;
-use types::{Severity, SqlError, SqlState};
+use types::{ExecutionVersion, Severity, SqlError, SqlState};
+
+fn parse(body: &str) -> Result<Body, SqlError> {
+    crate::plpgsql::parse(body, ExecutionVersion::NEWEST)
+}
 
 /// The statements of `BEGIN … END` around `statements`.
 fn statements(statements: &str) -> Vec<Statement> {

@@ -1,0 +1,42 @@
+//! The catalog that a list of changes makes, with the rules that it is bound with.
+
+use plan::routines::Routines;
+use plan::tables::Tables;
+use std::ops::{Deref, DerefMut};
+use types::{Catalog, ExecutionVersion, SqlError};
+
+/// The catalog that a list of changes makes, and the rules that what stands in it is bound with.
+#[derive(Clone)]
+pub(crate) struct NewCatalog {
+    pub(super) catalog: Catalog,
+    pub(super) rules: ExecutionVersion,
+}
+
+impl NewCatalog {
+    /// Its tables, bound.
+    ///
+    /// # Errors
+    /// What is wrong in a default or a check.
+    pub(super) fn bound(&self) -> Result<Tables, SqlError> {
+        Tables::new(&self.catalog, self.rules)
+    }
+
+    /// Its functions and procedures.
+    pub(super) fn routines(&self) -> Routines {
+        Routines::new(&self.catalog, self.rules)
+    }
+}
+
+impl Deref for NewCatalog {
+    type Target = Catalog;
+
+    fn deref(&self) -> &Catalog {
+        &self.catalog
+    }
+}
+
+impl DerefMut for NewCatalog {
+    fn deref_mut(&mut self) -> &mut Catalog {
+        &mut self.catalog
+    }
+}
