@@ -60,9 +60,10 @@ impl PastStates {
     }
 }
 
-/// A state together with those before it and the history of its rows. That one cannot be read is noted in `failure`.
+/// A state together with those before it and the history of its rows. That one of those before it cannot be read is noted in
+/// `failure`; `now` does that itself.
 pub(crate) struct WithPast {
-    now: Reporting,
+    now: Arc<dyn Snapshot>,
     failure: Arc<FirstFailure>,
     past: Arc<PastStates>,
     rows: Option<Arc<KeptRows>>,
@@ -75,7 +76,7 @@ impl WithPast {
         rows: Option<Arc<KeptRows>>,
         failure: Arc<FirstFailure>,
     ) -> WithPast {
-        WithPast { now: Reporting::new(now, failure.clone()), failure, past, rows }
+        WithPast { now, failure, past, rows }
     }
 }
 

@@ -1,6 +1,8 @@
+use crate::NodeError;
 use crate::attesting::Certified;
 use crate::past::{PastStates, WithPast};
 use crate::row_history::KeptRows;
+use crate::store_failure::Reporting;
 use parking_lot::RwLock;
 use sql::Library;
 use state::{FirstFailure, Snapshot};
@@ -76,10 +78,13 @@ impl Published {
         self.inner.read().library.clone()
     }
 
-    /// The newest applied state, and its compiled catalog.
+    /// The newest applied state, and its compiled catalog. That the state cannot be read is noted in
+    /// [`Published::store_failure`], whoever reads it.
     pub(crate) fn at_one_height(&self) -> (Arc<Library>, Arc<dyn Snapshot>) {
         let inner = self.inner.read();
-        (inner.library.clone(), inner.snapshot.clone())
+        let (library, snapshot) = (inner.library.clone(), inner.snapshot.clone());
+        drop(inner);
+        (library, Arc::new(Reporting::new(snapshot, self.store_failure.clone())))
     }
 
     /// Height of the newest applied block.
@@ -94,7 +99,14 @@ impl Published {
         &self.store_failure
     }
 
-    /// A snapshot together with the states before it.
+    /// Notes it where this error is one of the store of the state: whatever made the state again would meet it again.
+    pub(crate) fn note_store_failure(&self, error: &NodeError) {
+        if let Some(failure) = error.store_failure() {
+            self.store_failure.note(failure.clone());
+        }
+    }
+
+    /// A snapshot of [`Published::at_one_height`] together with the states before it.
     pub(crate) fn with_past(&self, snapshot: Arc<dyn Snapshot>) -> WithPast {
         let past = self.inner.read().past.clone();
         WithPast::new(snapshot, past, self.rows.clone(), self.store_failure.clone())

@@ -155,8 +155,8 @@ impl Receipts {
         }
     }
 
-    /// This node goes on behind blocks that it has not executed: what everybody waits for may stand in one of them. They
-    /// submit the same bytes again.
+    /// This node goes on behind blocks that it has not executed, or cannot read one: what everybody waits for may stand in one
+    /// of them. They submit the same bytes again.
     pub(crate) fn give_up(&self) {
         for shard in &self.shards {
             let waiters = std::mem::take(&mut *shard.lock());

@@ -10,7 +10,9 @@ use crate::{Faults, NodeError};
 use crypto::Digest;
 use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
-use state::{Checkpoint, CheckpointError, CheckpointHeader, StateTree, StoreError, Stores, write_checkpoint};
+use state::{
+    Checkpoint, CheckpointError, CheckpointHeader, StateTree, StoreError, Stores, Watched, write_checkpoint,
+};
 use std::sync::Arc;
 use types::{Charter, KnownVersions, OutcomeHeader, Pipeline};
 
@@ -348,7 +350,11 @@ fn check_state(
         }
     }
     let header = engine.checkpoint_header();
-    checkpoints.write(height, |writer| write_checkpoint(&header, snapshot.as_ref(), &live, writer))?;
+    let watched = Watched::new(snapshot.as_ref());
+    let written = checkpoints.write(height, |writer| write_checkpoint(&header, &watched, &live, writer));
+    // First of all: where the state cannot be read that comes back as an error of the file.
+    watched.check(())?;
+    written?;
     Ok(())
 }
 
@@ -384,4 +390,69 @@ pub(crate) fn attestable(ledger: &Ledger) -> Result<(u64, Vec<OwnOutcome>), Node
     };
     let outcomes: Result<Vec<_>, NodeError> = ledger.blocks_from(certified.max(first)).map(own).collect();
     Ok((certified, outcomes?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crypto::SecretKey;
+    use engine::VerifiedBlock;
+    use state::conformance::{FailingStores, Failures, Operation};
+    use types::{Attested, BlockHeader, Identity, Organisation, Outcome, Payload};
+
+    /// An engine behind one block, which creates a table.
+    fn engine(stores: &dyn Stores) -> Engine {
+        let (root, node) = (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]));
+        let mut charter = Charter::with_defaults("test", 1);
+        charter.governance = "any".into();
+        charter.endorsement.policy = "one".into();
+        charter.organisations.push(Organisation {
+            name: "one".into(),
+            root_key: root.public_key(),
+            node_key: node.public_key(),
+            address: String::new(),
+            gateway: String::new(),
+            removed: false,
+            node_key_expires: None,
+        });
+        let ledger = charter.ledger();
+        let mut engine = Engine::new(Arc::new(charter), stores).expect("a charter");
+        let sql = "CREATE TABLE t (id bigint PRIMARY KEY)".to_string();
+        let payload = Payload::Script { sql, parameters: Vec::new() };
+        let transaction = Identity::issue(ledger, &root, 0).sign(payload, 9);
+        let header = BlockHeader {
+            ledger,
+            height: 1,
+            timestamp_ms: 1,
+            previous: ledger,
+            transactions_root: Digest::ZERO,
+            transactions: 1,
+            proposer: 0,
+            certified_height: 0,
+            attested: Attested::default().digest(),
+            charters: ledger,
+        };
+        let transactions = vec![Ok(Arc::new(transaction.into()))];
+        let executed = engine.execute(&VerifiedBlock { digest: header.digest(), header, transactions });
+        let receipts = executed.expect("the first block").receipts;
+        assert!(matches!(receipts[0].outcome, Outcome::Committed(_)), "{receipts:?}");
+        engine
+    }
+
+    /// Where it is taken for the checkpoint's fault, a node that heals tries older and older ones.
+    #[test]
+    fn a_state_that_cannot_be_read_is_no_fault_of_the_checkpoint_that_is_written() {
+        let failures = Arc::new(Failures::default());
+        let engine = engine(&FailingStores::new(Arc::new(memory::Memory), failures.clone()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let ledger = engine.checkpoint_header().ledger;
+        let checkpoints = CheckpointStore::open(folder.path().join("checkpoints"), ledger);
+        let checkpoints = checkpoints.expect("an empty folder");
+        failures.fail(Operation::Read, 0);
+        let error = check_state(&engine, None, &checkpoints).expect_err("the state cannot be read");
+        assert!(failures.have_struck() && error.store_failure().is_some(), "{error}");
+        assert!(matches!(Refusal::of(error), Refusal::Store(_)));
+        failures.mend();
+        check_state(&engine, None, &checkpoints).expect("everything works again");
+    }
 }

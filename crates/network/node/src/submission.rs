@@ -7,7 +7,7 @@ use crate::rate_limit::RateLimit;
 use crate::receipts::{Begins, Receipts};
 use bytes::Bytes;
 use engine::Verifier;
-use ledger::Ledger;
+use ledger::{Ledger, LedgerError};
 use ordering::{Ordering, SubmitError};
 use std::sync::Arc;
 use std::time::Instant;
@@ -68,7 +68,15 @@ impl Submitter {
                 }
             };
             let expires_at = transaction.expires_at;
-            let executed = (expires_at <= height).then(|| self.executed_receipt(&transaction.id)).flatten();
+            let executed = match expires_at <= height {
+                true => self.executed_receipt(&transaction.id),
+                false => Ok(None),
+            };
+            // That it has expired would be a promise, which only somebody can give who can read.
+            let Ok(executed) = executed else {
+                one.reply(Err(SubmissionRefusal::Unknown));
+                continue;
+            };
             if let Some(receipt) = &executed
                 && self.is_due(receipt, one.answer_at)
             {
@@ -100,15 +108,25 @@ impl Submitter {
                 continue;
             }
             // Looked up after the registration, so that a block recorded or attested meanwhile is not missed.
-            if let Some(receipt) = self.executed_receipt(&transaction.id) {
-                let attested = self.is_due(&receipt, AnswerAt::Attested);
-                self.receipts.publish(std::slice::from_ref(&receipt), attested, |_, _| None, |_| name);
-                continue;
+            match self.executed_receipt(&transaction.id) {
+                Ok(Some(receipt)) => {
+                    let attested = self.is_due(&receipt, AnswerAt::Attested);
+                    self.receipts.publish(std::slice::from_ref(&receipt), attested, |_, _| None, |_| name);
+                }
+                Ok(None) => {
+                    ordered.push(one.bytes.clone());
+                    waiting.push((transaction.id, name));
+                }
+                Err(_) => self.receipts.answer(&transaction.id, &name, &Err(SubmissionRefusal::Unknown)),
             }
-            ordered.push(one.bytes.clone());
-            waiting.push((transaction.id, name));
         }
-        let verdicts = self.ordering.submit(ordered);
+        self.order(waiting, ordered);
+    }
+
+    /// Hands transactions to ordering, and tells who waits for one that it does not take why not. `waiting`: their ids, and what
+    /// ordering knows them by.
+    fn order(&self, waiting: Vec<(TransactionId, TransactionId)>, transactions: Vec<Bytes>) {
+        let verdicts = self.ordering.submit(transactions);
         for ((id, name), verdict) in waiting.into_iter().zip(verdicts) {
             let refusal = match verdict {
                 Ok(_) => continue,
@@ -166,16 +184,20 @@ impl Submitter {
     }
 
     /// The receipt of a transaction that was executed (and not merely rejected, which may change).
-    pub(crate) fn executed_receipt(&self, id: &TransactionId) -> Option<Receipt> {
+    ///
+    /// # Errors
+    /// The ledger cannot be read: nobody knows whether it was.
+    pub(crate) fn executed_receipt(&self, id: &TransactionId) -> Result<Option<Receipt>, LedgerError> {
         let receipt = self.receipt(id)?;
-        (!matches!(receipt.outcome, Outcome::Rejected(_))).then_some(receipt)
+        Ok(receipt.filter(|receipt| !matches!(receipt.outcome, Outcome::Rejected(_))))
     }
 
     /// The receipt of a transaction that is final here.
-    pub(crate) fn receipt(&self, id: &TransactionId) -> Option<Receipt> {
-        self.ledger.receipt(id).unwrap_or_else(|error| {
-            tracing::error!(%error, "the ledger cannot be read");
-            None
-        })
+    ///
+    /// # Errors
+    /// The ledger cannot be read; the log has said so.
+    pub(crate) fn receipt(&self, id: &TransactionId) -> Result<Option<Receipt>, LedgerError> {
+        let unreadable = |error: &LedgerError| tracing::error!(%error, "the ledger cannot be read");
+        self.ledger.receipt(id).inspect_err(unreadable)
     }
 }

@@ -3,13 +3,14 @@
 
 mod network;
 
+use gateway::Database;
 use memory::Memory;
 use network::{PATIENCE, TestNetwork};
 use node::{Node, NodeFolder, NodeOptions};
 use state::conformance::{CAUSE, FILE, FailingStores, Failures, Operation};
 use std::sync::Arc;
 use std::time::Instant;
-use types::SqlState;
+use types::{Payload, SessionStep, SqlError, SqlState};
 
 fn failing(failures: &Arc<Failures>) -> NodeOptions {
     let stores = FailingStores::new(Arc::new(Memory), failures.clone());
@@ -44,10 +45,14 @@ impl TestNetwork {
 
     /// The others have gone on; node 3 starts again on a store that is well, and has everything.
     async fn starts_again(&mut self) {
+        self.starts_again_on(NodeOptions::default()).await;
+    }
+
+    async fn starts_again_on(&mut self, options: NodeOptions) {
         let client = self.client(1);
         self.run(&client, "UPDATE accounts SET n = n + 10 WHERE id < 50").await;
         self.stop(3);
-        self.start(3, NodeOptions::default());
+        self.start(3, options);
         self.check_agreement().await;
         self.run(&self.client(3), "UPDATE accounts SET n = n + 1 WHERE id = 99").await;
         self.check_agreement().await;
@@ -85,18 +90,52 @@ async fn a_node_that_cannot_write_a_batch_stops_and_comes_back() {
 async fn a_node_whose_store_fails_for_a_reader_stops() {
     let failures = Arc::new(Failures::default());
     let mut network = with_rows(1_000, &failures).await;
-    failures.fail(Operation::Read, 5);
-    // Nothing of the node is held on to: its folder is free once it has stopped.
-    let error = {
-        let database = network.nodes[3].as_ref().expect("it runs").database();
-        let sum = database.prepare("SELECT sum(n) FROM accounts", &[]).expect("a query");
-        sum.query.run("", &[], &Arc::default()).expect_err("no answer")
-    };
-    assert_eq!(error.state, SqlState::IO_ERROR);
-    assert!(error.message.contains(FILE) && error.message.contains(CAUSE), "{error}");
-    network.stops().await;
-    network.starts_again().await;
+    for reads in READERS {
+        failures.fail(Operation::Read, 5);
+        // Nothing of the node is held on to: its folder is free once it has stopped.
+        let error = reads(&*network.nodes[3].as_ref().expect("it runs").database());
+        assert_eq!(error.state, SqlState::IO_ERROR);
+        assert!(error.message.contains(FILE) && error.message.contains(CAUSE), "{error}");
+        network.stops().await;
+        failures.mend();
+        network.starts_again_on(failing(&failures)).await;
+    }
     network.stop_all();
+}
+
+const SUM: &str = "SELECT sum(n) FROM accounts";
+
+/// Those who read where no block is executed, and what they are told of a row that cannot be read.
+const READERS: [fn(&dyn Database) -> SqlError; 4] = [
+    |database| {
+        let sum = database.prepare(SUM, &[]).expect("a query");
+        sum.query.run("", &[], &Arc::default()).expect_err("no answer")
+    },
+    |database| read_in_block(database, false),
+    |database| read_in_block(database, true),
+    read_beside_temporary_table,
+];
+
+fn read_in_block(database: &dyn Database, read_only: bool) -> SqlError {
+    let mut block = database.temporary_tables().begin("", read_only).expect("it begins");
+    let mut sum = || block.run(SessionStep::Run { sql: SUM.to_string(), parameters: Vec::new() });
+    let error = sum().expect_err("no answer");
+    let next = sum().expect_err("the node serves nobody");
+    assert_eq!(next.state, SqlState::CANNOT_CONNECT_NOW, "{next}");
+    error
+}
+
+fn read_beside_temporary_table(database: &dyn Database) -> SqlError {
+    let mut tables = database.temporary_tables();
+    let mut run = |sql: &str| {
+        let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
+        tables.run("", &payload).expect("it is about a temporary table")
+    };
+    run("CREATE TEMPORARY TABLE sums (sum numeric)").expect("it reads nothing");
+    let error = run(&format!("INSERT INTO sums {SUM}")).expect_err("no answer");
+    let next = run("SELECT * FROM sums").expect_err("the node serves nobody");
+    assert_eq!(next.state, SqlState::CANNOT_CONNECT_NOW, "{next}");
+    error
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

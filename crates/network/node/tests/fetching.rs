@@ -5,7 +5,8 @@ use bench::{SignedLedger, SignedLedgerOptions};
 use crypto::Digest;
 use ledger::Anchor;
 use node::joining::{Fetch, Fetched, Item, Message, Served, Server, Shelf, Staging};
-use state::{StateOutline, StatePiece, StateTree, content_digest};
+use state::conformance::{FailingStores, Failures, Operation};
+use state::{StateOutline, StatePiece, StateTree, Stores, content_digest};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -272,10 +273,13 @@ struct Run {
 
 impl Run {
     fn new(source: &Source, above: u64, folder: &Path) -> Run {
+        Run::into(Arc::new(memory::Memory), source, above, folder)
+    }
+
+    fn into(stores: Arc<dyn Stores>, source: &Source, above: u64, folder: &Path) -> Run {
         let staging = Staging::open(folder).expect("opens");
-        let fetch = Fetch::new(source.charter(), 0, above, staging, Arc::new(memory::Memory), Duration::ZERO)
-            .expect("a good charter");
-        Run { fetch, now: Duration::ZERO }
+        let fetch = Fetch::new(source.charter(), 0, above, staging, stores, Duration::ZERO);
+        Run { fetch: fetch.expect("a good charter"), now: Duration::ZERO }
     }
 
     /// Until the checkpoint is there, or nothing more can come of it, or `stop` says so.
@@ -381,6 +385,30 @@ fn without_an_honest_member_nothing_is_believed_and_it_ends() {
     let mut run = Run::new(&source, copy.anchor.height(), folder.path());
     assert!(run.run(&copy, &mut peers, |_| false).is_none());
     assert!(run.now < Duration::from_secs(1));
+}
+
+/// Nobody is blamed for it, and no state comes of it that lacks rows: the last of the pieces on the disk was taken for there.
+#[test]
+fn a_store_that_fails_while_pieces_come_or_are_taken_from_the_disk_ends_it() {
+    let source = Source::new();
+    let copy = source.copy();
+    let honest = || [Behaviour::Honest; 3].map(|behaviour| Peer::new(behaviour, &copy));
+    let staged = tempfile::tempdir().expect("a folder");
+    Run::new(&source, 0, staged.path()).run(&copy, &mut honest(), |_| false).expect("it is fetched");
+    let empty = tempfile::tempdir().expect("a folder");
+    let adds = 2 * copy.pieces.iter().flatten().count() as u64;
+    for times in 0..adds {
+        for folder in [staged.path(), &empty.path().join(times.to_string())] {
+            let failures = Arc::new(Failures::default());
+            failures.fail(Operation::Add, times);
+            let stores = Arc::new(FailingStores::new(Arc::new(memory::Memory), failures.clone()));
+            let mut run = Run::into(stores, &source, 0, folder);
+            let fetched = run.run(&copy, &mut honest(), |_| false);
+            assert!(fetched.is_none(), "a state without rows, after {times} of {adds}");
+            assert!(failures.have_struck() && run.fetch.store_failure().is_some());
+            assert_eq!(run.fetch.progress().liars, 0);
+        }
+    }
 }
 
 #[test]

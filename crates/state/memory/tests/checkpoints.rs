@@ -4,6 +4,7 @@
 
 use crypto::{Digest, PublicKey};
 use memory::Memory;
+use state::conformance::{FailingStores, Failures, Operation};
 use state::{
     AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeyRange, LiveRequests, PlainState, RowId,
     Snapshot, StateOutline, StatePiece, StateTree, Store, StoredState, Stores, Version, content_digest,
@@ -206,6 +207,18 @@ fn every_flipped_byte_and_every_torn_end_is_an_error() {
         read_checkpoint(&b"something else entirely"[..], &Memory),
         Err(CheckpointError::Format { .. })
     ));
+}
+
+/// The damage alone would make a node try an older checkpoint, which the store would refuse too.
+#[test]
+fn a_store_that_fails_is_named_also_where_the_checkpoint_is_damaged_behind_that() {
+    let bytes = written(&*state(6_000, 1), &live());
+    let torn = &bytes[..bytes.len() * 3 / 4];
+    assert!(matches!(read_checkpoint(torn, &Memory).err(), Some(CheckpointError::Read(_))));
+    let failures = Arc::new(Failures::default());
+    failures.fail(Operation::Add, 0);
+    let stores = FailingStores::new(Arc::new(Memory), failures);
+    assert!(matches!(read_checkpoint(torn, &stores).err(), Some(CheckpointError::Store(_))));
 }
 
 /// Claims of lengths and counts are not believed: reading ends where the bytes end, without the memory for the claim.

@@ -5,6 +5,7 @@
 use crypto::{Digest, SecretKey};
 use memory::Memory;
 use proptest::prelude::*;
+use state::conformance::{FailingStores, Failures, Operation};
 use state::{
     AfterImage, CheckpointHeader, KeyRange, LiveRequests, PieceError, RowId, StateAssembly, StateNode,
     StateOutline, StatePiece, StateTree, Store, Stores, Version, content_digest,
@@ -123,6 +124,27 @@ fn a_state_is_the_same_from_pieces_in_any_order_some_of_them_twice() {
             source.tree
         );
         assert_eq!(copy.state.rows(TableId(1)), u64::from(rows));
+    }
+}
+
+/// Without rows that the store has refused the state would look whole.
+#[test]
+fn a_piece_that_the_store_refuses_stays_missing() {
+    let source = Source::new(3_000);
+    let adds = 2 * source.assembly().missing().count() as u64;
+    for times in 0..adds {
+        let failures = Arc::new(Failures::default());
+        let stores = FailingStores::new(Arc::new(Memory), failures.clone());
+        let assembly = StateAssembly::new(source.outline(), HEIGHT, source.tree.root(), &stores);
+        let mut assembly = assembly.expect("the right outline");
+        failures.fail(Operation::Add, times);
+        let refused = assembly.missing().collect::<Vec<_>>().into_iter().find(|number| {
+            let added = assembly.add(*number, &source.piece(*number));
+            matches!(added, Err(PieceError::Store(_)))
+        });
+        let refused = refused.expect("the store fails");
+        assert!(assembly.missing().any(|number| number == refused), "after {times} of {adds}");
+        assert!(matches!(assembly.finish(header()).err(), Some(PieceError::Incomplete(_))));
     }
 }
 

@@ -222,14 +222,18 @@ pub fn read_checkpoint(source: impl Read, stores: &dyn Stores) -> Result<Checkpo
     let (header, catalog) = read_begin(&mut source)?;
     let mut filling = stores.begin(Version::after_block(header.height), catalog.clone())?;
     let (mut rows, failure): (Vec<AfterImage>, _) = (Vec::new(), FirstFailure::default());
-    read_tables(&mut source, &catalog, &mut |image, _| {
+    let read = read_tables(&mut source, &catalog, &mut |image, _| {
         rows.push(image);
         if rows.len() == PIECE_ROWS {
-            failure.keep(filling.add(&rows));
+            if failure.get().is_none() {
+                failure.keep(filling.add(&rows));
+            }
             rows.clear();
         }
-    })?;
+    });
+    // Before what is wrong with the stream: no other checkpoint would help.
     failure.check(())?;
+    read?;
     filling.add(&rows)?;
     let live = read_live_requests(&mut source, header.height)?;
     source.check_end()?;

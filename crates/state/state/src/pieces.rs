@@ -195,7 +195,8 @@ impl StateAssembly {
     /// Checks a piece and adds it; one that is there already changes nothing.
     ///
     /// # Errors
-    /// [`PieceError::Number`], [`PieceError::Rows`] and [`PieceError::Content`]; the state is as before. [`PieceError::Store`].
+    /// [`PieceError::Number`], [`PieceError::Rows`] and [`PieceError::Content`]; the state is as before. [`PieceError::Store`]: the
+    /// piece stays missing, and nothing more can come of this state.
     pub fn add(&mut self, number: usize, piece: &StatePiece) -> Result<(), PieceError> {
         let nodes = self.leaves.len();
         let expected = *self.leaves.get(number).ok_or(PieceError::Number { nodes, found: number })?;
@@ -212,7 +213,7 @@ impl StateAssembly {
         if !fits || !piece.rows.is_sorted_by(|(one, _), (other, _)| one < other) {
             return Err(PieceError::Content(format!("rows of table {} do not fit", piece.table.0)));
         }
-        if self.missing.remove(&number) {
+        if self.missing.contains(&number) {
             let image = |(key, row): &(Key, Row)| AfterImage {
                 row: RowId { table: piece.table, key: key.clone() },
                 value: Some(row.clone()),
@@ -222,6 +223,8 @@ impl StateAssembly {
             let catalog = &self.catalog;
             let taken = piece.rows.iter().flat_map(|(_, row)| taken_keys(catalog, piece.table, row));
             self.filling.add(&in_order(taken.collect()))?;
+            // Not before: what the store has refused is not there.
+            self.missing.remove(&number);
         }
         Ok(())
     }

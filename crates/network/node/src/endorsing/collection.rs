@@ -7,8 +7,8 @@ use crypto::Digest;
 use engine::EndorsementBasis;
 use std::collections::BTreeMap;
 use types::{
-    EndorsedSimulation, Endorsement, PROPOSALS_MAX, Policy, Proposal, ProposalAnswer, ProposalReply,
-    ProposalRequest, SignedTransaction, SqlError, SqlState, limits,
+    EndorsedSimulation, Endorsement, PROPOSALS_MAX, Policy, Proposal, ProposalAnswer, ProposalRefusal,
+    ProposalReply, ProposalRequest, SignedTransaction, SqlError, SqlState, limits,
 };
 
 /// Characters of what another node gives as its reason.
@@ -226,6 +226,11 @@ impl<'a, T> Collection<'a, T> {
                         None => "it does not agree with what it found itself".to_string(),
                     }
                 }
+                Err(refusal @ ProposalRefusal::Busy) => {
+                    // It has found nothing, and so nothing else.
+                    waiting.refusals.insert(organisation, refusal.to_string());
+                    continue;
+                }
                 Err(refusal) => refusal.to_string(),
             };
             waiting.diverging = true;
@@ -317,13 +322,19 @@ fn not_endorsed(message: String) -> SqlError {
 
 #[cfg(test)]
 mod tests {
+    use super::super::endorser::Endorser;
+    use super::super::states::RecentStates;
     use super::*;
+    use crate::charters::DecidedCharters;
     use crypto::SecretKey;
     use engine::{Engine, VerifiedBlock, VerifiedTransaction, Verifier};
+    use state::conformance::{FailingStores, Failures, Operation};
+    use state::{FirstFailure, Stores};
     use std::sync::Arc;
+    use std::time::Duration;
     use types::{
-        BlockHeader, Charter, ExecutionModel, Identity, Organisation, Outcome, Payload, ProposalRefusal,
-        Value, endorse, transactions_root,
+        BlockHeader, Charter, Charters, ExecutionModel, Identity, KnownVersions, Organisation, Outcome,
+        Payload, Value, endorse, transactions_root,
     };
 
     const SCHEMA: &str = "CREATE TABLE note (id bigint PRIMARY KEY, text text NOT NULL);
@@ -331,6 +342,8 @@ mod tests {
 
     /// A ledger of a, b, c and d that any two endorse, at height 1.
     struct Network {
+        charter: Arc<Charter>,
+        charters: Arc<DecidedCharters>,
         basis: EndorsementBasis,
         client: Identity,
         nodes: Vec<SecretKey>,
@@ -340,6 +353,10 @@ mod tests {
 
     impl Network {
         fn new() -> Network {
+            Network::on(&memory::Memory)
+        }
+
+        fn on(stores: &dyn Stores) -> Network {
             let key = |number: u8| SecretKey::from_bytes([number; 32]);
             let mut charter = Charter::with_defaults("test", 1);
             charter.governance = "any".into();
@@ -360,7 +377,7 @@ mod tests {
             }
             let (charter, ledger) = (Arc::new(charter.clone()), charter.ledger());
             let client = Identity::issue(ledger, &key(10), 0);
-            let mut engine = Engine::new(charter.clone(), &memory::Memory).expect("a charter");
+            let mut engine = Engine::new(charter.clone(), stores).expect("a charter");
             let schema = client.sign(Payload::Script { sql: SCHEMA.into(), parameters: vec![] }, 9);
             let bytes = [Bytes::from(schema.to_bytes())];
             let header = BlockHeader {
@@ -381,7 +398,9 @@ mod tests {
             let executed = engine.execute(&block).expect("the first block");
             assert!(matches!(executed.receipts[0].outcome, Outcome::Committed(_)), "{:?}", executed.receipts);
             let nodes = (0..4).map(|number| key(20 + number)).collect();
-            Network { basis: engine.endorsement_basis(1_000), client, nodes, names, ledger }
+            let (basis, known) = (engine.endorsement_basis(1_000), KnownVersions::default());
+            let charters = Arc::new(DecidedCharters::of(&engine, Charters::new(charter.clone()), known));
+            Network { charter, charters, basis, client, nodes, names, ledger }
         }
 
         fn simulated<T>(&self, subject: T, sql: &str, parameters: Vec<Value>) -> (T, Bytes, Simulated) {
@@ -548,6 +567,49 @@ mod tests {
         let refusal = Err(ProposalRefusal::Aborted(SqlError::new(SqlState::CHECK_VIOLATION, "no")));
         collection.answered(&question, Ok(ProposalReply::Answers { height: 1, answers: vec![refusal] }));
         assert!(collection.waiting[0].refusals[&1].contains("23514: no"));
+    }
+
+    /// What is on its disk is no property of a transaction.
+    #[test]
+    fn an_endorser_whose_store_fails_does_not_say_that_the_transaction_does() {
+        let (failures, noted) = (Arc::new(Failures::default()), Arc::new(FirstFailure::default()));
+        let network = Network::on(&FailingStores::new(Arc::new(memory::Memory), failures.clone()));
+        let (_, bytes, _) = network.simulated(1, "UPDATE note SET text = 'y' WHERE id = 1", Vec::new());
+        let states = Arc::new(RecentStates::new(network.basis.clone(), noted.clone()));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+        let (key, charters) = (network.nodes[1].clone(), network.charters.clone());
+        let verifier = Arc::new(Verifier::new(&network.charter));
+        let endorser = Endorser::new(1, key, charters, verifier, states, None, pool);
+        let simulate = || {
+            let found = endorser.simulate(&endorser.newest(), std::slice::from_ref(&bytes), Duration::MAX);
+            found.into_iter().next().expect("one for each").map(|found| found.digest)
+        };
+        assert!(simulate().is_ok());
+        failures.fail(Operation::Read, 0);
+        assert!(matches!(simulate(), Err((_, ProposalRefusal::Busy))));
+        assert!(failures.have_struck() && noted.get().is_some());
+    }
+
+    #[test]
+    fn who_has_too_much_to_do_has_not_found_something_else() {
+        let network = Network::new();
+        let mut collection = network.collection(vec![network.note(1)]);
+        let questions = collection.questions();
+        assert_eq!(asked(&questions), [(0, 1), (1, 1)]);
+        let reply = network.reply(&collection, &questions[0]);
+        collection.answered(&questions[0], Ok(reply));
+        let busy = || Ok(ProposalReply::Answers { height: 1, answers: vec![Err(ProposalRefusal::Busy)] });
+        assert_eq!(collection.answered(&questions[1], busy()), 0);
+        // Others are asked instead.
+        for other in [2, 3] {
+            let questions = collection.questions();
+            assert_eq!(asked(&questions), [(other, 1)]);
+            assert_eq!(collection.answered(&questions[0], busy()), 0);
+        }
+        assert!(collection.questions().is_empty());
+        let error = collection.finish(Vec::new()).remove(0).1.expect_err("nobody has the time");
+        assert_eq!(error.state, SqlState::CANNOT_CONNECT_NOW, "{error:?}");
+        assert!(error.detail.is_some_and(|detail| detail.contains("b: it has too much to do")));
     }
 
     #[test]

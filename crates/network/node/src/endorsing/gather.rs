@@ -64,8 +64,9 @@ impl Aborted {
     pub(crate) fn tell(self, submitter: &Submitter) {
         for (one, id, error) in self.transactions {
             match submitter.executed_receipt(&id) {
-                Some(receipt) => submitter.answer_executed(one, receipt),
-                None => one.reply(Err(SubmissionRefusal::Aborted(error))),
+                Ok(Some(receipt)) => submitter.answer_executed(one, receipt),
+                Ok(None) => one.reply(Err(SubmissionRefusal::Aborted(error))),
+                Err(_) => one.reply(Err(SubmissionRefusal::Unknown)),
             }
         }
     }
@@ -102,9 +103,16 @@ impl Gather {
                 Err((id, _)) => *id,
             };
             // What was executed already gets its receipt, however it would end now.
-            if let Some(receipt) = self.submitter.executed_receipt(&id) {
-                self.submitter.answer_executed(one, receipt);
-                continue;
+            match self.submitter.executed_receipt(&id) {
+                Ok(None) => {}
+                Ok(Some(receipt)) => {
+                    self.submitter.answer_executed(one, receipt);
+                    continue;
+                }
+                Err(_) => {
+                    one.reply(Err(SubmissionRefusal::Unknown));
+                    continue;
+                }
             }
             match found {
                 Ok(found) => proposed.push((one, bytes, found)),

@@ -385,11 +385,12 @@ impl Fetch {
             Item::Outline | Item::Piece(_) => self.complete(item, &transfer.bytes),
         };
         match completed {
-            Ok(()) => self.finish_if_whole(),
-            Err(_) if self.store_failure.is_some() => {
+            // Also where the item itself was taken: the store may have refused pieces that were on the disk.
+            _ if self.store_failure.is_some() => {
                 self.phase = Phase::Ended;
                 None
             }
+            Ok(()) => self.finish_if_whole(),
             Err(what) => {
                 self.give_back(vec![item]);
                 self.blame(member, &what);

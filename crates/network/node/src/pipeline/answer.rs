@@ -58,7 +58,8 @@ impl AnswerStage {
             Ok(header) => header.is_some_and(|header| header.transactions > 0),
             Err(error) => {
                 tracing::error!(height, %error, "a recorded block cannot be read");
-                false
+                // Somebody may ask for what is in it.
+                true
             }
         };
         let uncertified = (first..=recorded).filter(has_transactions).map(|height| (height, None)).collect();
@@ -145,14 +146,17 @@ impl Answering {
         let certified = self.stage.certified_height();
         while let Some((height, record)) = self.uncertified.pop_front_if(|(height, _)| *height <= certified) {
             let record = match record {
-                Some(record) => Some(record),
-                None => self.stage.ledger.read(height).unwrap_or_else(|error| {
-                    tracing::error!(height, %error, "a recorded block cannot be read");
-                    None
-                }),
+                Some(record) => Ok(Some(record)),
+                None => self.stage.ledger.read(height),
             };
-            if let Some(record) = record {
-                self.stage.publish(&record, true);
+            match record {
+                Ok(Some(record)) => self.stage.publish(&record, true),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(height, %error, "a recorded block cannot be read");
+                    // Who waits for something in it would be told, later, that it has expired and will never be executed.
+                    self.stage.receipts.give_up();
+                }
             }
         }
     }
@@ -160,5 +164,73 @@ impl Answering {
     fn take_back(&mut self, height: u64) {
         self.uncertified.retain(|(recorded, _)| *recorded < height);
         self.recorded = self.recorded.min(height.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attesting::Certified;
+    use bench::{SignedLedger, SignedLedgerOptions};
+    use engine::Engine;
+    use tokio::sync::mpsc;
+    use types::{AnswerAt, Charter, Charters, KnownVersions, Payload, SubmissionRefusal};
+
+    /// A ledger on the disk with one block, and the receipt in it.
+    fn ledger_of_one_block(folder: &std::path::Path) -> (Ledger, Arc<Charter>, Receipt) {
+        let mut signed =
+            SignedLedger::create(folder, SignedLedgerOptions::default(), |_| ()).expect("an empty folder");
+        let sql = "CREATE TABLE t (id bigint PRIMARY KEY)".to_string();
+        let transactions = signed.transactions(vec![Payload::Script { sql, parameters: Vec::new() }]);
+        let receipt = signed.append(transactions, |_| ()).expect("it is appended").remove(0);
+        let charter = signed.charter().clone();
+        signed.finish().expect("it is flushed");
+        let (ledger, _) = Ledger::open(folder.join("ledger"), charter.ledger()).expect("a good ledger");
+        (ledger, charter, receipt)
+    }
+
+    fn stage(ledger: Ledger, charter: &Arc<Charter>) -> AnswerStage {
+        let engine = Engine::new(charter.clone(), &memory::Memory).expect("a charter");
+        let known = Charters::new(charter.clone());
+        let charters = Arc::new(DecidedCharters::of(&engine, known, KnownVersions::default()));
+        let (snapshot, library) = (engine.state().snapshot(), engine.library().clone());
+        let (certified, failure) = (Arc::new(Certified::new(0, 1)), Arc::default());
+        let digest = engine.state_digest();
+        let published = Published::new(snapshot, library, (4, None), 1, digest, certified, failure);
+        AnswerStage {
+            ledger: Arc::new(ledger),
+            charters,
+            published: Arc::new(published),
+            receipts: Arc::new(Receipts::new()),
+            metrics: Arc::new(NodeMetrics::new()),
+            attests: false,
+            faults: None,
+        }
+    }
+
+    /// That it has expired would be a promise that it is never executed.
+    #[test]
+    fn who_waits_for_what_stands_in_a_block_that_cannot_be_read_is_told_that_nothing_is_known() {
+        for is_damaged in [false, true] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let (ledger, charter, receipt) = ledger_of_one_block(folder.path());
+            if is_damaged {
+                let files = std::fs::read_dir(folder.path().join("ledger")).expect("it is there");
+                let paths = files.map(|file| file.expect("a file").path());
+                for path in paths.filter(|path| path.is_file()) {
+                    let file = std::fs::File::options().write(true).open(path).expect("it can be written");
+                    let length = file.metadata().expect("it has a length").len();
+                    file.set_len(length / 2).expect("it is cut");
+                }
+            }
+            let stage = stage(ledger, &charter);
+            let (reply, mut replies) = mpsc::channel(1);
+            let id = receipt.transaction;
+            assert!(stage.receipts.wait((id, id), 0, 1, AnswerAt::Attested, reply));
+            let uncertified = VecDeque::from([(1, None)]);
+            Answering { stage, uncertified, recorded: 1 }.settle();
+            let expected = if is_damaged { Err(SubmissionRefusal::Unknown) } else { Ok(receipt) };
+            assert_eq!(replies.try_recv().expect("it is told").result, expected);
+        }
     }
 }

@@ -71,7 +71,8 @@ impl Executing {
             return Ok(None);
         };
         self.foreseen = self.foreseen.saturating_sub(1);
-        let executed = self.stage.pool.install(|| self.executor.execute(&block.verified))?;
+        let executed = self.stage.pool.install(|| self.executor.execute(&block.verified));
+        let executed = executed.inspect_err(|error| self.stage.published.note_store_failure(error))?;
         self.tell(&block, &executed);
         self.stage.metrics.worked(EXECUTE, start.elapsed());
         self.request_checkpoint();
@@ -161,7 +162,8 @@ mod tests {
     use ordering::CertifyOutcomes;
     use parking_lot::Mutex;
     use sql::Library;
-    use state::Snapshot;
+    use state::{Snapshot, StoreError};
+    use std::path::Path;
     use types::{
         Attested, Block, BlockDigest, BlockHeader, Charter, Charters, CheckpointCertificate, KnownVersions,
         OutcomeCertificate, OutcomeHeader,
@@ -176,12 +178,17 @@ mod tests {
         foreseen: u64,
         /// Shows an empty state.
         shown: Engine,
+        /// Its store fails once.
+        failure: Option<StoreError>,
     }
 
     impl ExecuteBlock for Foreign {
         fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, NodeError> {
             let BlockHeader { ledger, height, .. } = block.header;
             self.calls.lock().push(("execute", height));
+            if let Some(failure) = self.failure.take() {
+                return Err(failure.into());
+            }
             self.height = height;
             Ok(ExecutedBlock {
                 receipts: Vec::new(),
@@ -292,11 +299,14 @@ mod tests {
         Verified { block, certificate: Bytes::from_static(b"final"), verified }
     }
 
-    #[test]
-    fn whatever_executes_blocks_is_shown_those_that_wait_and_its_outcomes_are_attested_and_recorded() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let charter = Arc::new(of_one_member());
-        let ledger = Arc::new(Ledger::open(folder.path().join("ledger"), charter.ledger()).expect("empty").0);
+    /// A stage on which blocks of a ledger of one member are executed, and what it attests.
+    fn executing(
+        folder: &Path,
+        charter: &Arc<Charter>,
+        calls: &Calls,
+        failure: Option<StoreError>,
+    ) -> (Executing, Receiver<Input>) {
+        let ledger = Arc::new(Ledger::open(folder.join("ledger"), charter.ledger()).expect("empty").0);
         let shown = Engine::new(charter.clone(), &memory::Memory).expect("an engine");
         let charters =
             Arc::new(DecidedCharters::of(&shown, Charters::new(charter.clone()), KnownVersions::default()));
@@ -309,7 +319,7 @@ mod tests {
         let metrics = Arc::new(NodeMetrics::new());
         let stage = ExecuteStage {
             pool: Arc::new(crate::core::threads("test", 1).expect("a thread")),
-            verifier: Arc::new(Verifier::new(&charter)),
+            verifier: Arc::new(Verifier::new(charter)),
             amendments: Amendments {
                 decided: charters.clone(),
                 certifying: Arc::new(Nobody(Charters::new(charter.clone()))),
@@ -322,14 +332,19 @@ mod tests {
             proposer: None,
             metrics: metrics.clone(),
         };
-        let store = CheckpointStore::open(folder.path().join("checkpoints"), charter.ledger());
+        let store = CheckpointStore::open(folder.join("checkpoints"), charter.ledger());
         let store = Arc::new(store.expect("an empty folder"));
         let parts = CheckpointParts { store, published, metrics, attest: None };
         let (checkpoints, _writer) = Checkpoints::new(parts, never()).expect("a thread");
-        let calls = Calls::default();
-        let foreign = Foreign { calls: calls.clone(), height: 0, foreseen: 0, shown };
-        let mut executing = stage.with(Box::new(foreign), checkpoints);
+        let foreign = Foreign { calls: calls.clone(), height: 0, foreseen: 0, shown, failure };
+        (stage.with(Box::new(foreign), checkpoints), attested)
+    }
 
+    #[test]
+    fn whatever_executes_blocks_is_shown_those_that_wait_and_its_outcomes_are_attested_and_recorded() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (charter, calls) = (Arc::new(of_one_member()), Calls::default());
+        let (mut executing, attested) = executing(folder.path(), &charter, &calls, None);
         (1..=3).for_each(|height| executing.push(block(&charter, height)));
         for height in 1..=3 {
             let Executed { record, .. } = executing.step().expect("it executes").expect("a block waits");
@@ -342,5 +357,21 @@ mod tests {
         let each = |height| [("foresee", height), ("execute", height), ("checkpoint?", height)];
         let expected: Vec<_> = (1..=3).flat_map(each).collect();
         assert_eq!(*calls.lock(), expected, "each is shown once, before its turn");
+    }
+
+    #[test]
+    fn nothing_is_executed_or_attested_behind_a_failure_of_the_store() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (charter, calls) = (Arc::new(of_one_member()), Calls::default());
+        let failure = Some(StoreError::read("rows", "injected"));
+        let (mut executing, attested) = executing(folder.path(), &charter, &calls, failure);
+        (1..=3).for_each(|height| executing.push(block(&charter, height)));
+        for _ in 0..2 {
+            // What executes would go on, as one does that was made again.
+            let error = executing.step().err().expect("the store has failed");
+            assert!(error.store_failure().is_some(), "{error}");
+        }
+        assert_eq!(calls.lock().iter().filter(|(call, _)| *call == "execute").count(), 1);
+        assert!(attested.try_recv().is_err());
     }
 }

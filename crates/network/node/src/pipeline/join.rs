@@ -15,6 +15,7 @@ use engine::EngineError;
 use ledger::Anchor;
 use ordering::{CertificateVerifier, CertifyOutcomes, Ordering};
 use parking_lot::Mutex;
+use state::Watched;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
@@ -111,15 +112,14 @@ impl Takeover {
             // Before anything is written: a newer program begins where this one stood.
             return Err(EngineError::UnknownVersion(unknown).into());
         }
-        let content = checkpoint.live.content();
-        checkpoints.write(height, |writer| {
-            state::write_checkpoint(
-                &checkpoint.header,
-                checkpoint.state.snapshot().as_ref(),
-                &content,
-                writer,
-            )
-        })?;
+        let (snapshot, content) = (checkpoint.state.snapshot(), checkpoint.live.content());
+        let watched = Watched::new(snapshot.as_ref());
+        let written = checkpoints
+            .write(height, |writer| state::write_checkpoint(&checkpoint.header, &watched, &content, writer));
+        // First of all: where the state cannot be read that comes back as an error of the file.
+        watched.check(())?;
+        written?;
+        drop(snapshot);
         checkpoints.certify(height, &encode(&anchor.checkpoint))?;
         if self.recovery.tip() < height {
             ledger.begin_behind(anchor)?;

@@ -36,7 +36,8 @@ impl RecordStage {
         for Executed { record, row_history } in &mut group {
             // Before the block, so that whatever the ledger has, the history has too.
             if let (Some(rows), Some(row_history)) = (&self.rows, row_history.take()) {
-                rows.record(record.block.header.height, &row_history)?;
+                let kept = rows.record(record.block.header.height, &row_history);
+                kept.inspect_err(|error| self.published.note_store_failure(error))?;
             }
             self.ledger.append(record)?;
         }

@@ -20,6 +20,7 @@ use checks::{assert_same, certificate, charter, header};
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use types::TableId;
 use world::{KEYS, World, key};
 
@@ -216,28 +217,35 @@ pub fn a_state_is_put_together_from_pieces(stores: Arc<dyn Stores>) {
 pub fn readers_see_a_batch_whole_or_not_at_all(stores: Arc<dyn Stores>) {
     let mut world = World::new(stores.as_ref(), 3);
     world.block();
-    let (store, done) = (world.store.clone(), std::sync::atomic::AtomicBool::new(false));
+    let (store, done) = (world.store.clone(), AtomicBool::new(false));
     let states = parking_lot::Mutex::new(vec![content_digest(&world.model).expect("a map can be read")]);
+    let reads = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                while !done.load(Relaxed) {
                     let snapshot = store.snapshot();
                     let found = content_digest(snapshot.as_ref()).expect("nothing fails here");
                     assert!(states.lock().contains(&found), "half a batch");
                     let again = content_digest(snapshot.as_ref()).expect("nothing fails here");
                     assert_eq!(found, again, "a snapshot does not change");
+                    reads.fetch_add(1, Relaxed);
                 }
             });
         }
-        for _ in 0..60 {
+        // Readers that have failed read no more.
+        for blocks in 0..10_000 {
+            if blocks >= 60 && reads.load(Relaxed) >= 60 {
+                break;
+            }
             // What comes is known before it is there.
             world.block_known(&mut |model| {
                 states.lock().push(content_digest(model).expect("a map can be read"));
             });
         }
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        done.store(true, Relaxed);
     });
+    assert!(reads.load(Relaxed) > 0, "the readers have read");
 }
 
 /// Reads one after the other are made to fail until none is left: whatever reads the state says so, and nothing is taken for
@@ -255,6 +263,7 @@ pub fn what_cannot_be_read_is_an_error_wherever_it_is_met(stores: Arc<dyn Stores
         let before = failures.reads();
         read(store.snapshot().as_ref()).expect("nothing fails yet");
         let reads = failures.reads() - before;
+        assert!(reads > 0, "{what} reads nothing");
         for times in (0..reads).step_by((reads as usize / 50).max(1)) {
             failures.fail(Operation::Read, times);
             let found = read(store.snapshot().as_ref());
