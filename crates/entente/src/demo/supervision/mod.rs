@@ -52,6 +52,8 @@ struct Watched {
     height: u64,
     /// Fewer nodes are level than decide.
     is_stuck: bool,
+    /// The nodes were told to end, and are gone: there is nothing to look at any more.
+    is_stopped: bool,
 }
 
 impl Supervisor {
@@ -63,7 +65,7 @@ impl Supervisor {
         screen: Screen,
     ) -> Result<Supervisor, CommandError> {
         let lives = nodes.names().map(Lifecycle::new).collect();
-        let watched = Watched { nodes, lives, height: 0, is_stuck: false };
+        let watched = Watched { nodes, lives, height: 0, is_stuck: false, is_stopped: false };
         let line = screen.line("nodes")?;
         let idle = AtomicBool::new(false);
         let shared =
@@ -135,7 +137,10 @@ impl Supervisor {
     pub(crate) fn stop(self) {
         self.task.abort();
         self.shared.line.finish_and_clear();
-        self.shared.watched().nodes.stop();
+        // A look that has begun goes on until it waits for something, and may wait for this lock.
+        let mut watched = self.shared.watched();
+        watched.is_stopped = true;
+        watched.nodes.stop();
     }
 }
 
@@ -173,6 +178,9 @@ impl Shared {
     /// Notes which nodes have ended and starts those that are due. True: one has to be asked how far it is.
     fn look(&self, now: Instant) -> bool {
         let mut watched = self.watched();
+        if watched.is_stopped {
+            return false;
+        }
         for position in 0..watched.lives.len() {
             let process = watched.nodes.process_id(position);
             if let Some(how) = watched.nodes.ended(position) {

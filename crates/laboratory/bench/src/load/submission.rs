@@ -10,6 +10,9 @@ use types::{SignedTransaction, SubmissionRefusal};
 const FULL_PAUSE: Duration = Duration::from_millis(20);
 /// Pause when every gateway was asked and none has answered.
 const NOBODY_PAUSE: Duration = Duration::from_millis(100);
+/// A gateway that refuses for so long is left, as one that does not answer: it may have stopped serving, and another one takes
+/// the submission.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
 /// When no gateway takes a submission for so long the network is out of service.
 const NOBODY_FOR: Duration = Duration::from_secs(120);
 /// A transaction that is not endorsed for so long counts as refused: endorsers that are away come back before.
@@ -81,10 +84,11 @@ impl Submission {
     /// No gateway has taken them for two minutes, or one refuses what no gateway would take.
     pub(super) async fn until_answered(mut self, route: &Route, tally: &Tally) -> Result<(), ClientError> {
         let (mut failures, mut failing) = (0_usize, None);
+        let mut refusing = Refusing::default();
         while !self.open.is_empty() {
             let (gateway, client) = route.gateway();
             let Err(error) = self.ask(client, tally).await else {
-                (failures, failing) = (0, None);
+                (failures, failing, refusing) = (0, None, Refusing::default());
                 if !self.open.is_empty() {
                     tokio::time::sleep(FULL_PAUSE).await;
                 }
@@ -96,9 +100,13 @@ impl Submission {
             }
             // Too many submissions under way, after a pause of the whole network for example.
             if matches!(error, ClientError::Refused { .. }) {
+                if refusing.refuses_for(gateway, Instant::now()) >= REFUSED_FOR {
+                    route.leave(gateway);
+                }
                 tokio::time::sleep(FULL_PAUSE).await;
                 continue;
             }
+            refusing = Refusing::default();
             if !was_never_sent(&error) {
                 self.may_be_ordered = true;
                 tally.count_repeated(self.open.len());
@@ -113,6 +121,19 @@ impl Submission {
     }
 }
 
+/// Which gateway refuses, and since when.
+#[derive(Default)]
+struct Refusing(Option<(usize, Instant)>);
+
+impl Refusing {
+    /// For how long this gateway has refused, without another one between, which it does now.
+    fn refuses_for(&mut self, gateway: usize, now: Instant) -> Duration {
+        let (_, since) = self.0.filter(|(other, _)| *other == gateway).unwrap_or((gateway, now));
+        self.0 = Some((gateway, since));
+        now.duration_since(since)
+    }
+}
+
 /// Whether the same bytes may be taken later, or elsewhere.
 fn is_temporary(error: &ClientError) -> bool {
     matches!(
@@ -124,4 +145,21 @@ fn is_temporary(error: &ClientError) -> bool {
 /// Whether there was no connection to send anything on.
 fn was_never_sent(error: &ClientError) -> bool {
     matches!(error, ClientError::Connection { error, .. } if error.is_connect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_refuses_for_as_long_as_no_other_one_was_asked() {
+        let (mut refusing, start) = (Refusing::default(), Instant::now());
+        let mut refuses = |gateway, milliseconds| {
+            let now = start + Duration::from_millis(milliseconds);
+            refusing.refuses_for(gateway, now).as_millis()
+        };
+        assert_eq!([refuses(1, 0), refuses(1, 20), refuses(1, 1_000)], [0, 20, 1_000]);
+        assert_eq!([refuses(2, 1_020), refuses(2, 1_040)], [0, 20]);
+        assert_eq!(refuses(1, 1_060), 0, "it is asked anew");
+    }
 }
