@@ -1,7 +1,7 @@
 //! Checks a ledger's folder from the charter alone: nobody has to be believed, least of all the node that wrote it.
 //!
 //! ```text
-//!  files ─▶ reader ─▶ pieces of ~4,000 transactions ─▶ all cores: content, certificates, signatures ─┐
+//!  files ─▶ reader ─▶ pieces of ~8,000 transactions ─▶ all cores: content, certificates, signatures ─┐
 //!           (thread)   (so many at a time)                                                            │ in order
 //!                                      report ◀─ outcome by execution, if asked ◀─ chain ◀────────────┘
 //! ```

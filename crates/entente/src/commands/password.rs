@@ -1,6 +1,6 @@
 use crate::CommandError;
 use clap::Args;
-use node::{NodeFolder, PASSWORDS_FILE, Passwords, Verifier};
+use node::{NodeFolder, PASSWORDS_FILE, PasswordVerifier, Passwords};
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &PasswordArguments) -> Result<(), CommandError> {
     } else {
         std::io::stdin().lock().lines().next().transpose()?.unwrap_or_default()
     };
-    passwords.set(user, Some(Verifier::of_password(&password)?))?;
+    passwords.set(user, Some(PasswordVerifier::of_password(&password)?))?;
     println!("{user} has a password");
     Ok(())
 }

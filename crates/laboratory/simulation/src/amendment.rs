@@ -51,11 +51,6 @@ impl Amendment {
         sql::describe_change(&ProposedChange::Charter(change))
     }
 
-    /// Whether members change by it.
-    pub fn changes_members(&self) -> bool {
-        !matches!(self, Amendment::Fill(_))
-    }
-
     /// Whether it comes with a node that is no founder's.
     pub fn has_newcomer(&self) -> bool {
         matches!(self, Amendment::Join { .. } | Amendment::Replace { .. })

@@ -51,6 +51,6 @@ pub use access::PASSWORDS_FILE;
 pub use error::NodeError;
 pub use faults::{Defence, Faults};
 pub use folder::{Join, Network, NetworkOptions, Newcomer, NodeConfig, NodeFolder};
-pub use gateway::{Passwords, Verifier};
+pub use gateway::{Passwords, Verifier as PasswordVerifier};
 pub use node::{Node, NodeOptions, StartReport};
 pub use proving::receipt_proof;

@@ -66,14 +66,14 @@ pub(super) fn bind_row_function(
             let split = binder.call_by_name("regexp_split_to_array", std::mem::take(&mut arguments))?;
             arguments.push(split);
             let columns = vec![(name.to_string(), DataType::Text(None))];
-            (Some(Given { rows: RowKind::Elements(vec![None]), columns, row_type: None }), "")
+            (Some(RowsOfFunction { rows: RowKind::Elements(vec![None]), columns, row_type: None }), "")
         }
         "unnest" if !arguments.is_empty() => {
             (elements(&binder, name, &arguments).map_err(located)?, "It takes arrays.")
         }
         _ => return Err(located(SqlError::unsupported(format_args!("the function {name} in FROM")))),
     };
-    let Some(Given { rows, mut columns, row_type }) = found else {
+    let Some(RowsOfFunction { rows, mut columns, row_type }) = found else {
         let types: Vec<String> =
             arguments.iter().map(|argument| argument.data_type.family().to_string()).collect();
         let message = format!("function {name}({}) does not exist", types.join(", "));
@@ -100,7 +100,7 @@ const SERIES_HINT: &str =
     "It takes start, stop and perhaps a step: integers, numerics, or timestamps with an interval.";
 
 /// What rows a function gives.
-struct Given {
+struct RowsOfFunction {
     rows: RowKind,
     columns: Vec<(String, DataType)>,
     /// The composite type of the rows.
@@ -112,7 +112,7 @@ fn series(
     binder: &Binder<'_>,
     name: &str,
     arguments: &mut Vec<Expression>,
-) -> Result<Option<Given>, SqlError> {
+) -> Result<Option<RowsOfFunction>, SqlError> {
     let Some((data_type, step)) = series_types(arguments) else { return Ok(None) };
     if arguments.len() == 2 {
         arguments.push(Expression::constant(Value::Integer(1), DataType::Integer));
@@ -121,11 +121,15 @@ fn series(
     let given = std::mem::take(arguments).into_iter().zip(targets);
     *arguments = given.map(|(bound, target)| binder.cast_to(bound, target)).collect::<Result<_, _>>()?;
     let columns = vec![(name.to_string(), data_type)];
-    Ok(Some(Given { rows: RowKind::Series(data_type), columns, row_type: None }))
+    Ok(Some(RowsOfFunction { rows: RowKind::Series(data_type), columns, row_type: None }))
 }
 
 /// `unnest` of these arguments; `None` where one is no array.
-fn elements(binder: &Binder<'_>, name: &str, arguments: &[Expression]) -> Result<Option<Given>, SqlError> {
+fn elements(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &[Expression],
+) -> Result<Option<RowsOfFunction>, SqlError> {
     let elements: Option<Vec<DataType>> = arguments.iter().map(|array| array.data_type.element()).collect();
     let Some(elements) = elements else { return Ok(None) };
     let row_type = match elements.as_slice() {
@@ -152,7 +156,7 @@ fn elements(binder: &Binder<'_>, name: &str, arguments: &[Expression]) -> Result
             }
         }
     }
-    Ok(Some(Given { rows: RowKind::Elements(widths), columns, row_type }))
+    Ok(Some(RowsOfFunction { rows: RowKind::Elements(widths), columns, row_type }))
 }
 
 /// The type of the values of a series, and of its step.

@@ -52,7 +52,7 @@ pub(super) struct InsertFields {
 }
 
 /// What a row of VALUES gives to a column of the table that is named.
-enum Given {
+enum GivenColumn {
     /// The column: the position of its value.
     Whole(usize),
     /// Its fields: the positions of their values.
@@ -60,7 +60,7 @@ enum Given {
 }
 
 /// Puts the values of a row together, one per column.
-fn gather(row: &mut Vec<Expr>, count: usize, columns: &[(ObjectName, Given)]) -> Result<(), SqlError> {
+fn gather(row: &mut Vec<Expr>, count: usize, columns: &[(ObjectName, GivenColumn)]) -> Result<(), SqlError> {
     let null = || Expr::Value(ast::Value::Null.with_empty_span());
     let given: Vec<Expr> = std::mem::take(row);
     if given.len() != count {
@@ -70,9 +70,9 @@ fn gather(row: &mut Vec<Expr>, count: usize, columns: &[(ObjectName, Given)]) ->
         };
         return Err(SqlError::new(types::SqlState::SYNTAX_ERROR, message));
     }
-    let value = |(_, place): &(ObjectName, Given)| match place {
-        Given::Whole(position) => given[*position].clone(),
-        Given::Fields(fields) => {
+    let value = |(_, place): &(ObjectName, GivenColumn)| match place {
+        GivenColumn::Whole(position) => given[*position].clone(),
+        GivenColumn::Fields(fields) => {
             Expr::Tuple(fields.iter().map(|field| field.map_or_else(null, |at| given[at].clone())).collect())
         }
     };
@@ -99,12 +99,12 @@ pub(super) fn insert_fields(
         let error = SqlError::unsupported(what).hint("Give the column a whole row: ROW(…).");
         scope.located(error, insert.columns[0].span())
     };
-    let mut columns: Vec<(ObjectName, Given)> = Vec::new();
+    let mut columns: Vec<(ObjectName, GivenColumn)> = Vec::new();
     for (position, column) in insert.columns.iter().enumerate() {
         let parts: Vec<&Ident> = column.0.iter().filter_map(|part| part.as_ident()).collect();
         let (name, field) = match parts.as_slice() {
             [name] => {
-                columns.push((ObjectName::from(vec![(*name).clone()]), Given::Whole(position)));
+                columns.push((ObjectName::from(vec![(*name).clone()]), GivenColumn::Whole(position)));
                 continue;
             }
             [name, field] => (*name, *field),
@@ -125,19 +125,19 @@ pub(super) fn insert_fields(
         let owner = name_of(name)?;
         let path = field_path(types, FieldOwner::Column(&owner), known.data_type(), &[&name_of(field)?]);
         let at = path.map_err(|error| scope.located(error, column.span()))?[0].position;
-        let same = |(other, given): &(ObjectName, Given)| {
-            matches!(given, Given::Fields(_))
+        let same = |(other, given): &(ObjectName, GivenColumn)| {
+            matches!(given, GivenColumn::Fields(_))
                 && other.0.first().and_then(|part| part.as_ident()) == Some(name)
         };
         let index = match columns.iter().position(same) {
             Some(index) => index,
             None => {
-                let nothing = Given::Fields(vec![None; known.fields.len()]);
+                let nothing = GivenColumn::Fields(vec![None; known.fields.len()]);
                 columns.push((ObjectName::from(vec![name.clone()]), nothing));
                 columns.len() - 1
             }
         };
-        if let Given::Fields(fields) = &mut columns[index].1
+        if let GivenColumn::Fields(fields) = &mut columns[index].1
             && fields[at].replace(position).is_some()
         {
             return Err(unsupported("a field that is given twice"));

@@ -4,7 +4,7 @@
 //! its left in the same FROM as [`Kind::Left`]: a table that is found by a key which comes from the left is looked up
 //! row by row, everything else is read once.
 
-use crate::expression::{Expression, Kind, RoutineCall};
+use crate::expression::{Expression, RoutineCall};
 use crate::statement::row_function::RowFunction;
 use crate::statement::visit::VisitExpression;
 use crate::statement::{BoundSelect, Scanned};
@@ -165,17 +165,5 @@ impl Relation {
             }
             _ => {}
         }
-    }
-
-    /// Visits the columns to the left that it looks at.
-    pub fn visit_left(&self, visit: &mut dyn FnMut(u16)) {
-        self.visit_expressions(&mut |expression| {
-            expression.any(&mut |inner| {
-                if let Kind::Left(ordinal) = inner.kind {
-                    visit(ordinal);
-                }
-                false
-            });
-        });
     }
 }
