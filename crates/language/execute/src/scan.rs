@@ -25,7 +25,7 @@ pub(super) type VisitKeyed<'v> = dyn FnMut(&Key, &[Value]) -> Result<ControlFlow
 /// A search for rows.
 struct Search<'b> {
     table: &'b TablePlan,
-    place: Place,
+    place: SearchSpace,
     reverse: bool,
     /// Columns of filter and output.
     columns: ColumnSet,
@@ -34,7 +34,7 @@ struct Search<'b> {
 }
 
 /// Where rows are searched.
-enum Place {
+enum SearchSpace {
     /// In an interval of the primary key.
     Keys(KeyRange),
     /// In an interval of an index.
@@ -176,14 +176,14 @@ impl Execution<'_> {
     }
 
     /// Where an access searches; `None`: nowhere, because no row can be there.
-    fn place(&mut self, access: &Access, given: Given<'_>) -> Result<Option<Place>, SqlError> {
+    fn place(&mut self, access: &Access, given: Given<'_>) -> Result<Option<SearchSpace>, SqlError> {
         self.with_subqueries(&[], given, |environment| match access {
-            Access::Range(interval) => Ok(interval.resolve(environment)?.map(Place::Keys)),
+            Access::Range(interval) => Ok(interval.resolve(environment)?.map(SearchSpace::Keys)),
             Access::Index(access) => {
                 let Some(entries) = access.interval.resolve_entries(environment)? else { return Ok(None) };
                 let Some(within) = access.within.resolve(environment)? else { return Ok(None) };
                 let (index, in_order) = (access.index.clone(), access.in_order);
-                Ok(Some(Place::Entries { index, entries, within, in_order }))
+                Ok(Some(SearchSpace::Entries { index, entries, within, in_order }))
             }
             Access::Key(_) | Access::Found(_) => Err(broken("a search where nothing is searched")),
         })
@@ -191,7 +191,7 @@ impl Execution<'_> {
 
     /// Visits the rows of a place that the filter is true for, own writes included, and registers the scan.
     fn search(&mut self, search: Search<'_>, visit: &mut VisitKeyed<'_>) -> Result<(), SqlError> {
-        let (Place::Keys(range) | Place::Entries { within: range, .. }) = &search.place;
+        let (SearchSpace::Keys(range) | SearchSpace::Entries { within: range, .. }) = &search.place;
         let own = match self.written.own.is_empty() {
             true => Vec::new(),
             false => self.written.own.in_range(search.table.id, range),
@@ -208,11 +208,11 @@ impl Execution<'_> {
             outcome: Ok(ControlFlow::Continue(())),
         };
         let searched = match &search.place {
-            Place::Keys(range) => self.search_keys(range, &own, walk),
-            Place::Entries { index, entries, in_order: true, .. } => {
+            SearchSpace::Keys(range) => self.search_keys(range, &own, walk),
+            SearchSpace::Entries { index, entries, in_order: true, .. } => {
                 self.search_entries_in_order(index, entries, &own, walk)
             }
-            Place::Entries { index, entries, in_order: false, .. } => {
+            SearchSpace::Entries { index, entries, in_order: false, .. } => {
                 self.search_entries(index, entries, &own, walk)
             }
         };
@@ -392,11 +392,11 @@ impl Execution<'_> {
         };
         let filter = search.filter;
         let (range, predicate) = match search.place {
-            Place::Keys(mut range) => {
+            SearchSpace::Keys(mut range) => {
                 stop(&mut range);
                 (range, filter.map(|filter| Arc::new(filter) as Arc<dyn RowPredicate>))
             }
-            Place::Entries { index, mut entries, within, .. } => {
+            SearchSpace::Entries { index, mut entries, within, .. } => {
                 stop(&mut entries);
                 (within, Some(Arc::new(EntryPredicate { index, entries, filter }) as Arc<dyn RowPredicate>))
             }

@@ -125,7 +125,7 @@ fn check_statements(statements: &[Statement]) -> Result<(), SqlError> {
 }
 
 /// How far a program is made.
-pub(crate) struct Place {
+pub(crate) struct ProgramPoint {
     here: Address,
     enclosing: usize,
     blocks: usize,
@@ -140,8 +140,8 @@ pub(crate) struct Place {
 
 impl Compiler<'_> {
     /// How far the program is made.
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn place(&self) -> ProgramPoint {
+        ProgramPoint {
             here: self.here(),
             enclosing: self.enclosing.len(),
             blocks: self.variables.blocks(),
@@ -160,7 +160,7 @@ impl Compiler<'_> {
     ///
     /// # Errors
     /// The error itself in other functions, and where the statement is certainly run.
-    pub(crate) fn fail_later(&mut self, start: Place, error: SqlError) -> Result<(), SqlError> {
+    pub(crate) fn fail_later(&mut self, start: ProgramPoint, error: SqlError) -> Result<(), SqlError> {
         let is_name = matches!(
             error.state,
             SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION
@@ -170,7 +170,7 @@ impl Compiler<'_> {
         if !self.result.is_triggered_row() || !(is_wrong_target(&error) || is_name && !is_certain) {
             return Err(error);
         }
-        let Place { here, enclosing, blocks, protected, .. } = start;
+        let ProgramPoint { here, enclosing, blocks, protected, .. } = start;
         self.code.truncate(here as usize);
         self.packed.clear();
         self.lines.retain(|(address, ..)| *address < here);

@@ -118,7 +118,7 @@ impl<'e, 'x> Rows<'e, 'x> {
             let Some(value) = value.filter(|_| kept.contains(&row.table)) else { continue };
             self.execution.place_row(Command {
                 row,
-                function: Arc::new(Place(value.clone())),
+                function: Arc::new(PutRow(value.clone())),
                 kind: CommandKind::Insert(value),
                 uses: ColumnSet::EMPTY,
                 writes: ColumnSet::ALL,
@@ -131,9 +131,9 @@ impl<'e, 'x> Rows<'e, 'x> {
 }
 
 /// A row of a table that nobody else knows yet.
-struct Place(Row);
+struct PutRow(Row);
 
-impl RowFunction for Place {
+impl RowFunction for PutRow {
     fn apply(&self, _row: Option<&Row>) -> Result<RowChange, SqlError> {
         Ok(RowChange::Put(self.0.clone()))
     }
