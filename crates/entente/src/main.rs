@@ -5,6 +5,7 @@
 mod commands;
 mod demo;
 mod model;
+mod store;
 mod terminal;
 
 use clap::{Parser, Subcommand};

@@ -24,6 +24,8 @@ fn the_demo_runs_checks_itself_and_writes_its_record() {
     let mut expected = vec![
         "nodes",
         "protocol",
+        "store",
+        "peak_memory_mb",
         "customers",
         "skew",
         "seconds",
@@ -57,7 +59,9 @@ fn every_protocol_carries_the_demo() {
         concurrency::VALIDATION_IDS.into_iter().map(run)
     });
     let models = order_execute.map(|id| ("order-execute", id, None)).chain(endorsed);
-    for (execution, protocol, pipeline) in models {
+    // In turns with the state in memory and on the disk.
+    let stores = [["--store", "memory"].as_slice(), &["--store", "disk", "--memory-megabytes", "16"]];
+    for ((execution, protocol, pipeline), store) in models.zip(stores.into_iter().cycle()) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let json = folder.path().join("demo.json");
         let output = Command::new(ENTENTE)
@@ -73,6 +77,7 @@ fn every_protocol_carries_the_demo() {
             ])
             .arg(&json)
             .args(pipeline.into_iter().flat_map(|pipeline| ["--pipeline", pipeline]))
+            .args(store)
             .output()
             .expect("the program starts");
         let (text, errors) =
@@ -81,6 +86,8 @@ fn every_protocol_carries_the_demo() {
         let record: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(&json).expect("written")).expect("JSON");
         assert_eq!((&record["protocol"], &record["invariant_holds"]), (&protocol.into(), &true.into()));
+        assert_eq!(record["store"], store[1]);
+        assert!(record["peak_memory_mb"].as_f64().is_some_and(|megabytes| megabytes > 10.0), "{record}");
         assert!(record["committed"].as_u64().is_some_and(|committed| committed > 20), "{protocol}: {text}");
         let digests = record["state_digests"].as_array().expect("a list");
         assert!(digests.len() == 4 && digests.iter().all(|digest| digest == &digests[0]), "{digests:?}");
@@ -89,23 +96,28 @@ fn every_protocol_carries_the_demo() {
 
 #[test]
 fn the_engine_bench_writes_its_record() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let json = folder.path().join("engine.json");
-    let output = Command::new(ENTENTE)
-        .args(["bench", "engine", "--quick", "--customers", "500", "--skew", "1.2", "--threads", "2"])
-        .args(["--only", "block_size=100,protocol=harmony,workload=smallbank", "--seed", "4", "--json"])
-        .arg(&json)
-        .output()
-        .expect("the program starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let record: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(&json).expect("written")).expect("JSON");
-    let mut keys: Vec<&str> = record.as_object().expect("one object").keys().map(String::as_str).collect();
-    keys.sort_unstable();
-    let expected = "block business_aborts committed conflict_aborts customers executions_per_transaction \
-                    peak_memory_mb protocol reexecuted seconds skew threads throughput_tps workload";
-    assert_eq!(keys.join(" "), expected);
-    assert_eq!((&record["block"], &record["customers"]), (&100.into(), &500.into()));
+    for store in [["--store", "memory"].as_slice(), &["--store", "disk", "--memory-megabytes", "16"]] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let json = folder.path().join("engine.json");
+        let output = Command::new(ENTENTE)
+            .args(["bench", "engine", "--quick", "--customers", "500", "--skew", "1.2", "--threads", "2"])
+            .args(["--only", "block_size=100,protocol=harmony,workload=smallbank", "--seed", "4", "--json"])
+            .arg(&json)
+            .args(store)
+            .output()
+            .expect("the program starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let record: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&json).expect("written")).expect("JSON");
+        let mut keys: Vec<&str> =
+            record.as_object().expect("one object").keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        let expected = "block business_aborts committed conflict_aborts customers executions_per_transaction \
+                    peak_memory_mb protocol reexecuted seconds skew store threads throughput_tps workload";
+        assert_eq!(keys.join(" "), expected);
+        assert_eq!((&record["block"], &record["customers"]), (&100.into(), &500.into()));
+        assert_eq!(record["store"], store[1]);
+    }
 }
 
 #[test]
@@ -131,6 +143,12 @@ fn mistakes_on_the_command_line_are_explained() {
     assert!(endorsed(&["--endorsement", "org1 AND org9"]).contains("org9"));
     assert!(endorsed(&["--endorsement", "3 of (org1, org2)"]).contains("endorsement.policy"));
     assert!(fails(&["init", "--dir", "/tmp/x", "--endorsement", "org1"]).contains("--execution"));
+    let limited = |more: &[&str]| {
+        let limit = ["init", "--dir", "/tmp/entente-limited", "--memory-megabytes", "8"];
+        fails(&[limit.as_slice(), more].concat())
+    };
+    assert!(limited(&[]).contains("memory_megabytes needs store = \"disk\""));
+    assert!(limited(&["--store", "disk"]).contains("expected 16 or more, found 8"));
     let governed = |rule| fails(&["init", "--dir", "/tmp/entente-governed", "--governance", rule]);
     assert!(governed("2 of (org1, org9)").contains("org9"));
     assert!(governed("most").contains("governance"));

@@ -10,69 +10,15 @@ use rand::{RngExt, SeedableRng};
 use state::StoreError;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use support::random::{Said, random_ledger};
 use support::{Chain, charter, script};
-use types::{Charter, Consistency, OnConflict, Payload, ProtocolOptions, Receipt};
-use workloads::Workload;
-use workloads::smallbank::Smallbank;
-
-const CUSTOMERS: u64 = 30;
-
-/// What an engine says of a block.
-type Said = (Vec<Receipt>, crypto::Digest);
+use types::{Charter, Consistency, OnConflict, ProtocolOptions};
 
 fn overlapping() -> Charter {
     let mut charter = charter();
     charter.block.batch_transactions = 10;
     charter.concurrency.consistency = Consistency::Serializable;
     charter
-}
-
-/// Blocks of a random ledger, and what an engine says of them that foresees nothing.
-fn random_ledger(charter: &Charter, seed: u64) -> (Vec<VerifiedBlock>, Vec<Said>) {
-    let mut rng = StdRng::seed_from_u64(seed);
-    let mut chain = Chain::new(charter.clone());
-    chain.engine =
-        Engine::new(chain.charter.clone(), &memory::Memory).expect("a known protocol").noting_row_history();
-    let smallbank = Smallbank::new(CUSTOMERS, 0.9).expect("valid");
-    let mut blocks = Vec::new();
-    let mut said = Vec::new();
-    let mut execute = |chain: &mut Chain, payloads: Vec<Payload>, again: Option<u64>| {
-        let mut transactions: Vec<_> =
-            payloads.into_iter().map(|payload| chain.transaction(payload)).collect();
-        if let (Some(request), Some(first)) = (again, transactions.first().cloned()) {
-            let expires_at = first.transaction.expires_at;
-            transactions.push(chain.transaction_as(request, expires_at, first.transaction.payload));
-        }
-        let block = chain.block(transactions);
-        let executed = chain.engine.execute(&block).expect("the next height");
-        said.push((executed.receipts, executed.outcome.digest()));
-        blocks.push(block);
-    };
-    for statement in smallbank.set_up() {
-        execute(&mut chain, vec![script(statement)], None);
-    }
-    for rows in smallbank.portions() {
-        let columns = rows.columns.iter().map(|column| column.to_string()).collect();
-        execute(
-            &mut chain,
-            vec![Payload::Insert { table: rows.table.to_string(), columns, rows: rows.rows }],
-            None,
-        );
-    }
-    for number in 0..30 {
-        let mut payloads: Vec<Payload> = (0..rng.random_range(0..45))
-            .map(|position| smallbank.call(number * 100 + position, &mut rng).into_payload())
-            .collect();
-        match rng.random_range(0..12) {
-            0 => payloads.insert(payloads.len() / 2, script(&format!("CREATE TABLE t{number} (id int)"))),
-            1 => payloads.push(script("CHECKPOINT")),
-            _ => {}
-        }
-        // Somebody sends again what stands in a block before, or in this one.
-        let again = rng.random_bool(0.5).then(|| rng.random_range(1..=chain.requests));
-        execute(&mut chain, payloads, again);
-    }
-    (blocks, said)
 }
 
 /// What an engine says of the same blocks that foresees some of them, and how many it foresaw.

@@ -2,9 +2,10 @@ use super::bench_attest::{self, AttestArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_join::{self, JoinArguments};
 use crate::CommandError;
+use crate::store::StoreArguments;
 use bench::{
-    EngineOptions, EngineRecord, ExperimentArguments, LaboratoryArguments, LaboratoryCommand, TpccArguments,
-    endorse, engine_alone, laboratory, tpcc, tpcc_table,
+    EngineOptions, EngineRecord, EngineStore, ExperimentArguments, LaboratoryArguments, LaboratoryCommand,
+    TpccArguments, endorse, engine_alone, laboratory, tpcc, tpcc_table,
 };
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ pub(crate) enum BenchCommand {
     Faults(FaultsArguments),
 }
 
-/// Measure the engine alone: no network, no signatures, no disk.
+/// Measure the engine alone: no network, no signatures, no ledger on the disk.
 ///
 /// Example: entente bench engine --skew 1.5 --json engine.json
 #[derive(Args, Clone)]
@@ -69,6 +70,8 @@ pub(crate) struct EngineArguments {
     /// block_size, threads; they go before the options
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     only: Vec<String>,
+    #[command(flatten)]
+    store: StoreArguments,
     /// Seed of the workload
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -150,6 +153,9 @@ fn print_report(points: usize, folder: &Path) {
 fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
     let default_batch = types::Charter::with_defaults("", 0).block.batch_transactions;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let folder = tempfile::tempdir().map_err(|error| format!("cannot make a temporary folder: {error}"))?;
+    let choice = arguments.store.choice();
+    let store = EngineStore { name: choice.kind.name(), stores: choice.open(folder.path())? };
     let options = EngineOptions {
         protocol: arguments.protocol.clone(),
         customers: arguments.customers,
@@ -162,6 +168,7 @@ fn engine(arguments: &EngineArguments) -> Result<(), CommandError> {
             _ => types::Consistency::Strict,
         },
         one_by_one: arguments.one_by_one,
+        store,
         seed: arguments.seed,
         time: Duration::from_secs(if arguments.quick { 2 } else { 10 }),
     };

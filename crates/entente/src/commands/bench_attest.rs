@@ -9,7 +9,7 @@ use bench::{LatencyMs, Load, LoadOptions, LoadReport, Pace};
 use clap::Args;
 use client::Client;
 use comfy_table::{Table, presets};
-use node::{Network, NetworkOptions, Node, NodeFolder, NodeOptions};
+use node::{Network, NetworkOptions, Node, NodeFolder, NodeOptions, StoreChoice};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -150,6 +150,7 @@ fn start(
         port_base,
         threads: 2,
         pipeline: Pipeline::Serial,
+        store: StoreChoice::default(),
         charter,
     };
     let network = Network::create(folder, &options)?;

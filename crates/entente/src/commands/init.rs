@@ -1,5 +1,6 @@
 use crate::CommandError;
 use crate::model::ModelArguments;
+use crate::store::StoreArguments;
 use clap::Args;
 use node::{Network, NetworkOptions};
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub(crate) struct InitArguments {
     governance: String,
     #[command(flatten)]
     model: ModelArguments,
+    #[command(flatten)]
+    store: StoreArguments,
     /// First port: nodes from here, Postgres 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7000)]
     port_base: u16,
@@ -43,6 +46,7 @@ pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
         port_base: arguments.port_base,
         threads: arguments.threads as usize,
         pipeline: arguments.model.pipeline(),
+        store: arguments.store.choice(),
         charter,
     };
     let network = Network::create(&arguments.dir, &options)?;

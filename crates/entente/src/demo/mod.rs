@@ -10,6 +10,7 @@ mod supervision;
 pub(crate) mod turn;
 
 use crate::model::ModelArguments;
+use crate::store::StoreArguments;
 use crate::{CommandError, terminal};
 use clap::Args;
 use client::Client;
@@ -50,6 +51,8 @@ pub(crate) struct DemoArguments {
     rate: Option<f64>,
     #[command(flatten)]
     model: ModelArguments,
+    #[command(flatten)]
+    store: StoreArguments,
     /// Folder of the network; a temporary one, removed at the end, by default
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -202,6 +205,7 @@ fn create_network(arguments: &DemoArguments, path: &Path) -> Result<Network, Com
         port_base: arguments.port_base,
         threads: 2,
         pipeline: arguments.model.pipeline(),
+        store: arguments.store.choice(),
         charter,
     };
     let network = Network::create(path, &options)?;

@@ -24,6 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct DemoResult {
     nodes: u64,
     protocol: String,
+    store: &'static str,
     customers: u64,
     skew: f64,
     seconds: f64,
@@ -32,6 +33,8 @@ pub(crate) struct DemoResult {
     conflict_aborts: u64,
     throughput_tps: f64,
     latency_ms: LatencyMs,
+    /// The most memory that one of the nodes has had, in 1,000,000 bytes.
+    peak_memory_mb: f64,
     height: u64,
     state_digests: Vec<String>,
     invariant_holds: bool,
@@ -95,9 +98,12 @@ pub(crate) async fn check(
         repeated: load.repeated,
         nodes,
     });
+    let processes = supervisor.processes().into_iter().filter_map(|(_, process)| process);
+    let peak_memory = processes.map(bench::peak_memory_bytes_of).max();
     Ok(DemoResult {
         nodes: arguments.orgs,
         protocol: network.charter.protocol.clone(),
+        store: arguments.store.choice().kind.name(),
         customers: arguments.customers,
         skew: arguments.skew,
         seconds: load.seconds,
@@ -106,6 +112,7 @@ pub(crate) async fn check(
         conflict_aborts: load.conflict_aborts,
         throughput_tps: load.throughput_tps,
         latency_ms: load.latency_ms,
+        peak_memory_mb: peak_memory.unwrap_or(0) as f64 / 1e6,
         height,
         state_digests,
         invariant_holds,

@@ -4,7 +4,7 @@
 pub mod load;
 
 use client::Client;
-use node::{Network, NetworkOptions, Newcomer};
+use node::{Network, NetworkOptions, Newcomer, StoreChoice};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -60,8 +60,14 @@ impl TestNetwork {
         charter.governance = "any".to_string();
         charter.block.idle_ms = 300;
         change(&mut charter);
-        let options =
-            NetworkOptions { organisations: 4, port_base, threads: 1, pipeline: Pipeline::Serial, charter };
+        let options = NetworkOptions {
+            organisations: 4,
+            port_base,
+            threads: 1,
+            pipeline: Pipeline::Serial,
+            store: StoreChoice::default(),
+            charter,
+        };
         let network = Network::create(folder.path(), &options).expect("an empty folder");
         TestNetwork { network, port_base, processes: (0..4).map(|_| None).collect(), folder }
     }

@@ -3,7 +3,7 @@
 use crypto::{SecretKey, Signature};
 use engine::{Engine, EngineError, ExecutedBlock, VerifiedBlock, VerifiedTransaction};
 use memory::Memory;
-use state::LiveRequests;
+use state::{LiveRequests, Stores};
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Credential, Organisation, Outcome, Payload, ProtocolOptions, RequestId,
@@ -67,8 +67,19 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// `batch`: transactions of an execution batch; `seed` names the ledger.
+    /// In memory. `batch`: transactions of an execution batch; `seed` names the ledger.
     pub(crate) fn new(
+        protocol: &str,
+        options: ProtocolOptions,
+        batch: u32,
+        seed: u64,
+    ) -> Result<Chain, EngineError> {
+        Chain::on(&Memory, protocol, options, batch, seed)
+    }
+
+    /// The same on a store that `stores` makes.
+    pub(crate) fn on(
+        stores: &dyn Stores,
         protocol: &str,
         options: ProtocolOptions,
         batch: u32,
@@ -93,7 +104,7 @@ impl Chain {
         });
         let charter = Arc::new(charter);
         let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
-        let engine = Engine::new(charter.clone(), &Memory)?;
+        let engine = Engine::new(charter.clone(), stores)?;
         Ok(Chain { engine, key, credential, charter, requests: 0, height: 0 })
     }
 

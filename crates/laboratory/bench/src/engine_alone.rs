@@ -3,9 +3,13 @@
 use crate::chain::{Chain, EngineBenchError};
 use crate::peak_memory_bytes;
 use engine::{ExecutedBlock, StageTimes, VerifiedBlock};
+use memory::Memory;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::Serialize;
+use state::Stores;
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Consistency, Payload, ProtocolOptions};
 use workloads::Workload;
@@ -34,10 +38,33 @@ pub struct EngineOptions {
     /// The engine sees the next block when the one before is executed, as where none waits: batches of two blocks do not
     /// overlap.
     pub one_by_one: bool,
+    /// Where the state is.
+    pub store: EngineStore,
     /// Seed of the workload.
     pub seed: u64,
     /// How long to execute.
     pub time: Duration,
+}
+
+/// Where a measured engine keeps its state.
+#[derive(Clone)]
+pub struct EngineStore {
+    /// As records name it.
+    pub name: &'static str,
+    /// Makes it.
+    pub stores: Arc<dyn Stores>,
+}
+
+impl fmt::Debug for EngineStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Default for EngineStore {
+    fn default() -> EngineStore {
+        EngineStore { name: "memory", stores: Arc::new(Memory) }
+    }
 }
 
 /// One measured point.
@@ -47,6 +74,8 @@ pub struct EngineRecord {
     pub workload: &'static str,
     /// The protocol.
     pub protocol: String,
+    /// Where the state is: `memory` or `disk`.
+    pub store: &'static str,
     /// Customers.
     pub customers: u64,
     /// Zipf's exponent.
@@ -94,7 +123,8 @@ pub fn engine_alone(options: &EngineOptions) -> Result<EngineRecord, EngineBench
         .build()
         .map_err(|_| EngineBenchError::Threads(options.threads))?;
     let protocol_options = ProtocolOptions { consistency: options.consistency, ..ProtocolOptions::default() };
-    let mut chain = Chain::new(&options.protocol, protocol_options, options.block, options.seed)?;
+    let mut chain =
+        Chain::on(&*options.store.stores, &options.protocol, protocol_options, options.block, options.seed)?;
     pool.install(|| chain.set_up(&smallbank))?;
     let mut random = StdRng::seed_from_u64(options.seed);
     let mut totals = Totals { money: smallbank.initial_total(), ..Totals::default() };
@@ -129,6 +159,7 @@ pub fn engine_alone(options: &EngineOptions) -> Result<EngineRecord, EngineBench
     Ok(EngineRecord {
         workload: "smallbank",
         protocol: options.protocol.clone(),
+        store: options.store.name,
         customers: options.customers,
         skew: options.skew,
         threads: options.threads,
@@ -200,6 +231,7 @@ mod tests {
                 batches: 1,
                 consistency: Consistency::Serializable,
                 one_by_one,
+                store: EngineStore::default(),
                 seed: 3,
                 // As many blocks as are made at once.
                 time: Duration::from_nanos(1),
@@ -223,6 +255,7 @@ mod tests {
                 batches: 3,
                 consistency: Consistency::Strict,
                 one_by_one: false,
+                store: EngineStore::default(),
                 seed: 3,
                 time: Duration::from_millis(50),
             };

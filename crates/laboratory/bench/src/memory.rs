@@ -1,6 +1,11 @@
 /// The most resident memory that this process has had, in bytes; 0 where the system does not tell.
 pub fn peak_memory_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    peak_memory_bytes_of(std::process::id())
+}
+
+/// The same of a process that runs; 0 where it does not.
+pub fn peak_memory_bytes_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024

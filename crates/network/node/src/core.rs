@@ -21,13 +21,13 @@ use crate::receipts::Receipts;
 use crate::recovery::{Recovered, Recovery, attestable};
 use crate::row_history::KeptRows;
 use crate::scrub::Scrub;
+use crate::store_choice::StoreChoice;
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError};
 use crossbeam_channel::{Sender, bounded};
 use crypto::SecretKey;
 use engine::Verifier;
 use ledger::{Anchor, CheckpointStore, Ledger, LedgerOptions, OpenReport};
-use memory::Memory;
 use ordering::{Admission, CertificateVerifier, Ordering, Services};
 use parking_lot::Mutex;
 use state::{FirstFailure, Stores};
@@ -49,6 +49,17 @@ pub(crate) struct Member<'a> {
     pub(crate) config: &'a NodeConfig,
     pub(crate) options: NodeOptions,
     pub(crate) clock: Clock,
+}
+
+impl Member<'_> {
+    /// What makes the store of the state.
+    fn stores(&self) -> Result<Arc<dyn Stores>, NodeError> {
+        let (kind, memory_megabytes) = (self.config.store, self.config.memory_megabytes);
+        match &self.options.stores {
+            Some(stores) => Ok(stores.clone()),
+            None => StoreChoice { kind, memory_megabytes }.open(&self.folder.join("state")),
+        }
+    }
 }
 
 /// Where ordering begins for a node that joins it.
@@ -162,7 +173,7 @@ impl Files {
             verifier: Arc::new(Verifier::new(member.charter)),
             ledger: self.ledger.clone(),
             checkpoints: self.checkpoints.clone(),
-            stores: member.options.stores.clone().unwrap_or_else(|| Arc::new(Memory)),
+            stores: member.stores()?,
             rows: self.rows.clone(),
             pool: Arc::new(threads("core", member.config.threads)?),
             faults: member.options.faults.clone(),

@@ -1,5 +1,6 @@
 use crate::NodeError;
 use crate::access;
+use crate::store_choice::{StoreChoice, StoreKind};
 use crypto::{SecretKey, Signature};
 use gateway::Authentication;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,12 @@ pub struct NodeConfig {
     pub client_transactions_per_second: Option<u32>,
     /// Threads of the deterministic core.
     pub threads: usize,
+    /// Where the rows of the state are: `memory` or `disk`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub store: StoreKind,
+    /// How much memory a store on the disk may use, in units of 1,048,576 bytes; 256 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_megabytes: Option<u64>,
     /// How many of the newest heights can be read with AS OF HEIGHT; 16 where nothing is said. Each costs memory for the rows
     /// that the block behind it has changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +189,8 @@ impl NodeConfig {
             tls_key: Some("tls.key".into()),
             connections_max: None,
             threads,
+            store: StoreKind::default(),
+            memory_megabytes: None,
             history_heights: None,
             row_history_megabytes: None,
             client_transactions_per_second: None,
@@ -320,6 +329,8 @@ pub struct NetworkOptions {
     pub threads: usize,
     /// How each node schedules validation.
     pub pipeline: Pipeline,
+    /// Where each node keeps the state.
+    pub store: StoreChoice,
     /// Charter to start from; members and signatures are filled in.
     pub charter: Charter,
 }
@@ -349,6 +360,7 @@ impl Network {
             );
             return Err(NodeError::Options(reason));
         }
+        options.store.check()?;
         if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(NodeError::FolderNotEmpty(path.to_path_buf()));
         }
@@ -377,7 +389,12 @@ impl Network {
         for (member, (root, node)) in roots.iter().zip(&nodes).enumerate() {
             let folder = path.join(format!("org{}", member + 1));
             let ports = [port(0, member), port(100, member), port(200, member)];
-            let config = NodeConfig { pipeline: options.pipeline, ..NodeConfig::new(ports, options.threads) };
+            let config = NodeConfig {
+                pipeline: options.pipeline,
+                store: options.store.kind,
+                memory_megabytes: options.store.memory_megabytes,
+                ..NodeConfig::new(ports, options.threads)
+            };
             let owner = Owner { position: member as u16, name: &format!("org{}", member + 1), root, node };
             clients.push(write_folder(&folder, &charter, &config, &owner)?);
             folders.push(folder);
@@ -396,6 +413,7 @@ mod tests {
             port_base: 7000,
             threads: 1,
             pipeline: Pipeline::Serial,
+            store: StoreChoice::default(),
             charter: Charter::with_defaults("test", 1),
         }
     }
@@ -455,8 +473,8 @@ mod tests {
             error
         };
         for file in ["node.toml", "charter.toml"] {
-            let error = says(file, &|text| format!("store = \"disk\"\n{text}"));
-            assert!(error.contains("unknown field `store`, expected one of"), "{error}");
+            let error = says(file, &|text| format!("columns = \"lazy\"\n{text}"));
+            assert!(error.contains("unknown field `columns`, expected one of"), "{error}");
             assert!(
                 error.contains("if a newer version of Entente wrote it, install that version"),
                 "{error}"

@@ -44,6 +44,7 @@ mod row_history;
 mod scrub;
 #[cfg(feature = "simulation")]
 pub mod simulation;
+mod store_choice;
 mod store_failure;
 mod submission;
 
@@ -54,3 +55,4 @@ pub use folder::{Join, Network, NetworkOptions, Newcomer, NodeConfig, NodeFolder
 pub use gateway::{Passwords, Verifier as PasswordVerifier};
 pub use node::{Node, NodeOptions, StartReport};
 pub use proving::receipt_proof;
+pub use store_choice::{MEMORY_MEGABYTES, MEMORY_MEGABYTES_MIN, StoreChoice, StoreKind};

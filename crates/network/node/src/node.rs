@@ -35,7 +35,7 @@ pub struct NodeOptions {
     pub faults: Option<Arc<Faults>>,
     /// What goes wrong with the disk of ledger and checkpoints.
     pub disk: Option<Arc<ledger::Faults>>,
-    /// What makes the store of the state; `None`: one that keeps it in memory.
+    /// What makes the store of the state; `None`: what `node.toml` names.
     pub stores: Option<Arc<dyn Stores>>,
 }
 

@@ -7,6 +7,7 @@ use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::is_proposal;
 use crate::endorsing::{Aborted, Endorser, Gather, Others};
 use crate::pipeline::Inline;
+use crate::store_choice::StoreKind;
 use crate::submission::{Submitted, Submitter};
 use crate::{Faults, Join, NodeConfig, NodeError, NodeOptions};
 use bytes::Bytes;
@@ -145,6 +146,8 @@ impl SimulatedNode {
             tls_key: None,
             connections_max: None,
             threads: 1,
+            store: StoreKind::default(),
+            memory_megabytes: None,
             history_heights: None,
             row_history_megabytes: Some(member.row_history_megabytes),
             client_transactions_per_second: None,

@@ -1,15 +1,7 @@
 //! The store that keeps all rows in memory.
 //!
-//! Rows are decoded values in shards, each behind its own lock: the newest value of each row, and beside it what the versions
-//! need that somebody holds a snapshot of. An ordered index per table has the keys for scans. It never fails, and comes back
-//! from a checkpoint.
-//!
-//! ```text
-//!  apply ──▶ by shard ──▶ Shard: newest values ─── replaced values ◀── snapshots of older versions
-//!                │              ▲                                         │
-//!                └──▶ keys ◀────┼── scan: a chunk of keys, row by row ────┤
-//!                               └── get: hash of the key ────────────────┘
-//! ```
+//! Rows are decoded values ([`versioned::VersionedRows`]): the newest value of each row, and beside it what the versions need
+//! that somebody holds a snapshot of. It never fails, and comes back from a checkpoint.
 //!
 //! [`Memory`] is all that others see; the rest is behind [`state::Store`] and [`state::Snapshot`].
 //!
@@ -29,7 +21,6 @@
 //! # Ok::<(), types::SqlError>(())
 //! ```
 
-mod shard;
 mod store;
 
 use state::{Filling, StoreError, Stores, Version};

@@ -1,48 +1,27 @@
-use crate::shard::{Shard, ShardReport};
 use crypto::Digest;
-use parking_lot::{Mutex, RwLock};
-use rayon::prelude::*;
+use parking_lot::Mutex;
 use state::{
-    AfterImage, Filling, KeyHasher, KeyRange, Snapshot, Store, StoreError, Version, all_entry_changes,
-    indexes_made, new_entries, tables_dropped,
+    AfterImage, Filling, KeyRange, Snapshot, Store, StoreError, Version, all_entry_changes, indexes_made,
+    new_entries, tables_dropped,
 };
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Bound, ControlFlow};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
-
-/// Shards of the rows; a power of two. More shards mean fewer threads that meet at a lock.
-const SHARDS: usize = 64;
-/// Batches below this size are written by one thread: handing out less work costs more than it saves.
-const PARALLEL_ROWS_MIN: usize = 256;
-/// Keys that a scan takes from the index at a time: first, and at most. The index is locked for that long.
-const SCAN_CHUNK: (usize, usize) = (16, 1024);
+use versioned::{Absence, VersionedRows, Write};
 
 /// The tables in memory, at the newest version and at every version that somebody holds a snapshot of.
 ///
-/// One thread writes ([`Store::apply`]), any number read snapshots, all through a shared reference. A row is found by
-/// hashing its key to one of the shards, each behind its own lock; an ordered index per table has the keys for
-/// scans. Readers never wait for a whole batch: a lock is held for one row, for the rows of a batch that fall into
-/// one shard, or for one chunk of a scan.
+/// One thread writes ([`Store::apply`]), any number read snapshots, all through a shared reference.
 pub(crate) struct MemoryStore {
     tables: Arc<Tables>,
     writer: Mutex<()>,
 }
 
 struct Tables {
-    hasher: KeyHasher,
-    shards: Box<[PaddedShard]>,
-    indexes: RwLock<BTreeMap<TableId, Arc<Index>>>,
+    rows: VersionedRows,
     versions: Mutex<Versions>,
 }
-
-/// Keys of the rows of one table that some retained version sees.
-type Index = RwLock<BTreeSet<Key>>;
-
-/// A shard that shares no cache line with another one.
-#[derive(Default)]
-#[repr(align(128))]
-struct PaddedShard(RwLock<Shard>);
 
 struct Versions {
     newest: Version,
@@ -78,12 +57,7 @@ impl MemoryStore {
             rows: BTreeMap::new(),
             dropped: Vec::new(),
         };
-        let tables = Tables {
-            hasher: KeyHasher::new(),
-            shards: (0..SHARDS).map(|_| PaddedShard::default()).collect(),
-            indexes: RwLock::default(),
-            versions: Mutex::new(versions),
-        };
+        let tables = Tables { rows: VersionedRows::new(Absence::Forgotten), versions: Mutex::new(versions) };
         MemoryStore { tables: Arc::new(tables), writer: Mutex::new(()) }
     }
 }
@@ -140,11 +114,11 @@ impl Store for MemoryStore {
             all_entry_changes(&before, changes, |table, key| Ok(self.tables.get(newest, table, key)))?;
         entries.retain(|entry| !dropped.contains(&entry.row.table));
         let write = Write { version, changes, retained: &retained, free: &free, dropped: &dropped };
-        let mut reports = self.tables.write_with_keys(&write, true);
+        let mut counts = self.tables.rows.write(&write);
         let rest = Write { free: &[], dropped: &[], ..write };
         let mut more = |entries: &[AfterImage]| {
             if !entries.is_empty() {
-                reports.extend(self.tables.write_with_keys(&Write { changes: entries, ..rest }, true));
+                counts.extend(self.tables.rows.write(&Write { changes: entries, ..rest }));
             }
         };
         more(&entries);
@@ -157,7 +131,7 @@ impl Store for MemoryStore {
         }
 
         let mut versions = self.tables.versions.lock();
-        versions.count(&reports);
+        versions.count(&counts);
         for table in dropped {
             versions.rows.remove(&table);
             versions.dropped.push((version, table));
@@ -177,9 +151,8 @@ impl Filling for MemoryStore {
         let version = self.version();
         let entries = all_entry_changes(&self.catalog(), rows, |_, _| Ok(None))?;
         for changes in [rows, &entries] {
-            let write = Write { version, changes, retained: &[version], free: &[], dropped: &[] };
-            let reports = self.tables.write_with_keys(&write, false);
-            self.tables.versions.lock().count(&reports);
+            let counts = self.tables.rows.fill(version, changes);
+            self.tables.versions.lock().count(&counts);
         }
         Ok(())
     }
@@ -207,34 +180,18 @@ impl Versions {
         free.into_iter().map(|(_, table): (Version, TableId)| table).collect()
     }
 
-    fn count(&mut self, reports: &[ShardReport]) {
-        for (table, change) in reports.iter().flat_map(|report| &report.counts) {
+    fn count(&mut self, counts: &[(TableId, i64)]) {
+        for (table, change) in counts {
             let rows = self.rows.entry(*table).or_default();
             *rows = rows.checked_add_signed(*change).expect("every row that goes has been counted");
         }
     }
 }
 
-/// What every shard does in one write.
-#[derive(Clone, Copy)]
-struct Write<'a> {
-    version: Version,
-    changes: &'a [AfterImage],
-    retained: &'a [Version],
-    free: &'a [TableId],
-    dropped: &'a [TableId],
-}
-
 impl Tables {
-    /// Bits of the hash that the tables inside a shard use least.
     #[inline]
-    fn shard(hash: u64) -> usize {
-        (hash >> 40) as usize % SHARDS
-    }
-
     fn get(&self, version: Version, table: TableId, key: &Key) -> Option<Row> {
-        let hash = self.hasher.hash(key.as_bytes());
-        self.shards[Tables::shard(hash)].0.read().get(version, table, key, hash)
+        self.rows.get(version, table, key).flatten()
     }
 
     fn scan(
@@ -245,120 +202,13 @@ impl Tables {
         reverse: bool,
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) {
-        let Some(index) = self.indexes.read().get(&table).filter(|_| !range.is_empty()).cloned() else {
-            return;
-        };
-        let (mut chunk, most) = SCAN_CHUNK;
-        let mut rest = range.clone();
-        let mut keys: Vec<Key> = Vec::new();
-        loop {
-            keys.clear();
+        for (key, row) in self.rows.scan(version, table, range, reverse) {
+            if let Some(row) = row
+                && visit(&key, &row).is_break()
             {
-                let index = index.read();
-                let found = index.range::<Key, _>(rest.bounds());
-                if reverse {
-                    keys.extend(found.rev().take(chunk).cloned());
-                } else {
-                    keys.extend(found.take(chunk).cloned());
-                }
-            }
-            for key in &keys {
-                if let Some(row) = self.get(version, table, key)
-                    && visit(key, &row).is_break()
-                {
-                    return;
-                }
-            }
-            if keys.len() < chunk {
                 return;
             }
-            chunk = (chunk * 4).min(most);
-            if let Some(last) = keys.pop() {
-                *(if reverse { &mut rest.end } else { &mut rest.start }) = Bound::Excluded(last);
-            }
         }
-    }
-
-    /// Writes rows and keeps the ordered keys of their tables.
-    fn write_with_keys(&self, write: &Write<'_>, keep_replaced: bool) -> Vec<ShardReport> {
-        let reports = self.write(write, keep_replaced);
-        self.update_keys(write.changes, &reports, write.free);
-        reports
-    }
-
-    fn write(&self, write: &Write<'_>, keep_replaced: bool) -> Vec<ShardReport> {
-        let (batch, starts) = self.by_shard(write.changes);
-        let write_shard = |(number, shard): (usize, &PaddedShard)| {
-            let mut report = ShardReport::default();
-            let batch = &batch[starts[number]..starts[number + 1]];
-            let mut shard = shard.0.write();
-            shard.trim(write.retained, &self.hasher, &mut report);
-            write.free.iter().for_each(|table| shard.free_table(*table));
-            shard.write(write.version, write.changes, batch, keep_replaced, &self.hasher, &mut report);
-            write.dropped.iter().for_each(|table| shard.drop_table(write.version, *table));
-            report
-        };
-        if write.changes.len() < PARALLEL_ROWS_MIN {
-            self.shards.iter().enumerate().map(write_shard).collect()
-        } else {
-            self.shards.par_iter().enumerate().map(write_shard).collect()
-        }
-    }
-
-    /// Hash and position of each change, those of one shard side by side and in order; where each shard's begin.
-    fn by_shard(&self, changes: &[AfterImage]) -> (Vec<(u64, u32)>, [usize; SHARDS + 1]) {
-        assert!(u32::try_from(changes.len()).is_ok(), "a batch has fewer than 2^32 rows");
-        assert!(
-            changes.is_sorted_by(|a, b| a.row < b.row),
-            "after-images stand by table and key, one per row"
-        );
-        let hashes: Vec<u64> =
-            changes.iter().map(|image| self.hasher.hash(image.row.key.as_bytes())).collect();
-        let mut starts = [0; SHARDS + 1];
-        hashes.iter().for_each(|hash| starts[Tables::shard(*hash) + 1] += 1);
-        for shard in 0..SHARDS {
-            starts[shard + 1] += starts[shard];
-        }
-        let mut next = starts;
-        let mut batch = vec![(0, 0); changes.len()];
-        for (position, hash) in hashes.into_iter().enumerate() {
-            let place = &mut next[Tables::shard(hash)];
-            batch[*place] = (hash, position as u32);
-            *place += 1;
-        }
-        (batch, starts)
-    }
-
-    fn update_keys(&self, changes: &[AfterImage], reports: &[ShardReport], free: &[TableId]) {
-        if !free.is_empty() {
-            let mut indexes = self.indexes.write();
-            free.iter().for_each(|table| drop(indexes.remove(table)));
-        }
-        // First out, then in: a key may be forgotten and come again in one write.
-        for (table, key) in reports.iter().flat_map(|report| &report.forgotten) {
-            if let Some(index) = self.indexes.read().get(table) {
-                index.write().remove(key);
-            }
-        }
-        let mut inserted: Vec<u32> = reports.iter().flat_map(|report| &report.inserted).copied().collect();
-        inserted.sort_unstable();
-        let table_of = |position: u32| changes[position as usize].row.table;
-        let runs: Vec<&[u32]> = inserted.chunk_by(|a, b| table_of(*a) == table_of(*b)).collect();
-        runs.into_par_iter().for_each(|run| {
-            let index = self.index_to_write(table_of(run[0]));
-            for chunk in run.chunks(SCAN_CHUNK.1) {
-                index
-                    .write()
-                    .extend(chunk.iter().map(|position| changes[*position as usize].row.key.clone()));
-            }
-        });
-    }
-
-    fn index_to_write(&self, table: TableId) -> Arc<Index> {
-        if let Some(index) = self.indexes.read().get(&table) {
-            return index.clone();
-        }
-        self.indexes.write().entry(table).or_default().clone()
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod endorsing;
 pub mod histories;
+pub mod random;
 
 use crypto::{Digest, SecretKey, Signature};
 use engine::{Engine, ExecutedBlock, VerifiedBlock};

@@ -10,7 +10,7 @@ use crate::demo::screen::Screen;
 use crate::demo::{prepare, report, turn};
 use bench::{LatencyMs, Load, LoadHandle, LoadOptions, LoadReport, Pace};
 use client::Client;
-use node::{Network, NetworkOptions};
+use node::{Network, NetworkOptions, StoreChoice};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -79,6 +79,7 @@ impl FaultsNetwork {
             port_base,
             threads: 2,
             pipeline: Pipeline::Serial,
+            store: StoreChoice::default(),
             charter,
         };
         let network = Network::create(folder, &options)?;

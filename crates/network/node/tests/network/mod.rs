@@ -3,7 +3,7 @@
 
 use client::Client;
 use crypto::SecretKey;
-use node::{Network, NetworkOptions, Newcomer, Node, NodeFolder, NodeOptions};
+use node::{Network, NetworkOptions, Newcomer, Node, NodeFolder, NodeOptions, StoreChoice};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -63,8 +63,14 @@ impl TestNetwork {
         charter.block.idle_ms = 200;
         change(&mut charter);
         let port_base = free_port_base();
-        let options =
-            NetworkOptions { organisations, port_base, threads: 1, pipeline: Pipeline::Serial, charter };
+        let options = NetworkOptions {
+            organisations,
+            port_base,
+            threads: 1,
+            pipeline: Pipeline::Serial,
+            store: StoreChoice::default(),
+            charter,
+        };
         let network = Network::create(folder.path(), &options).expect("an empty folder");
         TestNetwork { network, port_base, nodes: (0..organisations).map(|_| None).collect(), _folder: folder }
     }

@@ -221,6 +221,8 @@ pub fn readers_see_a_batch_whole_or_not_at_all(stores: Arc<dyn Stores>) {
     let states = parking_lot::Mutex::new(vec![content_digest(&world.model).expect("a map can be read")]);
     let reads = AtomicU64::new(0);
     std::thread::scope(|scope| {
+        // Also where a check fails: readers that nobody ends would hide that.
+        let end = EndReaders(&done);
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Relaxed) {
@@ -243,9 +245,17 @@ pub fn readers_see_a_batch_whole_or_not_at_all(stores: Arc<dyn Stores>) {
                 states.lock().push(content_digest(model).expect("a map can be read"));
             });
         }
-        done.store(true, Relaxed);
+        drop(end);
     });
     assert!(reads.load(Relaxed) > 0, "the readers have read");
+}
+
+struct EndReaders<'a>(&'a AtomicBool);
+
+impl Drop for EndReaders<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 /// Reads one after the other are made to fail until none is left: whatever reads the state says so, and nothing is taken for

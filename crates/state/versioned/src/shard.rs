@@ -1,9 +1,19 @@
+use crate::rows::Write;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use smallvec::{SmallVec, smallvec};
 use state::{AfterImage, KeyHasher, Version};
 use std::collections::BTreeMap;
 use types::{Key, Row, TableId};
+
+/// What is kept of a row that has gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Absence {
+    /// Nothing, once no version sees it: what is not here is nowhere.
+    Forgotten,
+    /// That it has gone: what is not here may be in what stands behind.
+    Kept,
+}
 
 /// The rows whose keys hash to one shard: the newest value of each, and what retained versions see instead.
 ///
@@ -23,7 +33,8 @@ pub(crate) struct Shard {
 }
 
 struct TableRows {
-    rows: HashTable<(Key, Row)>,
+    /// `None`: it has gone, which is kept.
+    rows: HashTable<(Key, Option<Row>)>,
     replaced: HashTable<History>,
     /// The version that dropped the table.
     dropped: Option<Version>,
@@ -32,10 +43,10 @@ struct TableRows {
 /// The values that a row had.
 struct History {
     key: Key,
-    /// Until which version a value stood, ascending. `None`: there was no row.
-    images: SmallVec<[(Version, Option<Row>); 1]>,
-    /// There is no row now.
-    absent: bool,
+    /// Until which version a value stood, ascending. `None`: nothing was known of the row.
+    images: SmallVec<[(Version, Option<Option<Row>>); 1]>,
+    /// Nothing is known of the row now.
+    unknown: bool,
 }
 
 /// Names one value of a [`History`]: it stood from `start` (or later) until `end`.
@@ -58,9 +69,9 @@ pub(crate) struct ShardReport {
 }
 
 impl Shard {
-    /// The row as `version` sees it.
+    /// The row as `version` sees it: what is kept of it, if anything is.
     #[inline]
-    pub fn get(&self, version: Version, table: TableId, key: &Key, hash: u64) -> Option<Row> {
+    pub fn get(&self, version: Version, table: TableId, key: &Key, hash: u64) -> Option<Option<Row>> {
         let table = &self.tables[self.find(table).ok()?].1;
         if table.dropped.is_some_and(|dropped| version >= dropped) {
             return None;
@@ -112,23 +123,24 @@ impl Shard {
         let Ok(mut history) = found else { return };
         history.get_mut().images.retain(|(end, _)| *end != replaced.end);
         if history.get().images.is_empty() {
-            if history.get().absent {
+            if history.get().unknown {
                 report.forgotten.push((replaced.table, replaced.key));
             }
             history.remove();
         }
     }
 
-    /// Writes after-images; `batch` names hash and position of each. Where `keep_replaced` is false nobody reads yet.
+    /// Writes after-images; `batch` names hash and position of each. What is kept of replaced values, and of rows that go:
+    /// where nobody reads yet, nothing is kept.
     pub fn write(
         &mut self,
-        version: Version,
-        changes: &[AfterImage],
+        Write { version, changes, .. }: &Write<'_>,
         batch: &[(u64, u32)],
-        keep_replaced: bool,
+        (keep_replaced, absence): (bool, Absence),
         hasher: &KeyHasher,
         report: &mut ShardReport,
     ) {
+        let version = *version;
         if !batch.is_empty() {
             self.last_written = version;
         }
@@ -139,9 +151,10 @@ impl Shard {
                 at
             });
             let table = &mut self.tables[at].1;
-            let before = table.replace(*hash, &id.key, value, hasher);
-            let change = i64::from(value.is_some()) - i64::from(before.is_some());
-            if value.is_none() && before.is_none() {
+            let before = table.replace(*hash, &id.key, value, absence, hasher);
+            let change = i64::from(value.is_some()) - i64::from(matches!(before, Some(Some(_))));
+            let unknown = value.is_none() && absence == Absence::Forgotten;
+            if unknown && before.is_none() {
                 continue;
             }
             if change != 0 {
@@ -151,9 +164,9 @@ impl Shard {
                 }
             }
             if keep_replaced {
-                let absent_before = before.is_none();
-                let (start, first) = table.keep(*hash, &id.key, before, version, value.is_none(), hasher);
-                if first && absent_before {
+                let unknown_before = before.is_none();
+                let (start, first) = table.keep(*hash, &id.key, before, version, unknown, hasher);
+                if first && unknown_before {
                     report.inserted.push(*position);
                 }
                 self.fresh.push(Replaced { table: id.table, key: id.key.clone(), start, end: version });
@@ -186,24 +199,29 @@ impl TableRows {
         TableRows { rows: HashTable::new(), replaced: HashTable::new(), dropped: None }
     }
 
-    /// Makes the row have this value and gives the one that it had.
+    /// Makes the row have this value and gives what was known of it.
     #[inline]
-    fn replace(&mut self, hash: u64, key: &Key, value: &Option<Row>, hasher: &KeyHasher) -> Option<Row> {
-        match value {
-            Some(row) => {
-                let rehash = |(key, _): &(Key, Row)| hasher.hash(key.as_bytes());
-                match self.rows.entry(hash, |(found, _)| found == key, rehash) {
-                    Entry::Occupied(mut entry) => {
-                        Some(std::mem::replace(&mut entry.get_mut().1, row.clone()))
-                    }
-                    Entry::Vacant(entry) => {
-                        entry.insert((key.clone(), row.clone()));
-                        None
-                    }
-                }
-            }
-            None => {
-                self.rows.find_entry(hash, |(found, _)| found == key).ok().map(|entry| entry.remove().0.1)
+    fn replace(
+        &mut self,
+        hash: u64,
+        key: &Key,
+        value: &Option<Row>,
+        absence: Absence,
+        hasher: &KeyHasher,
+    ) -> Option<Option<Row>> {
+        if value.is_none() && absence == Absence::Forgotten {
+            return self
+                .rows
+                .find_entry(hash, |(found, _)| found == key)
+                .ok()
+                .map(|entry| entry.remove().0.1);
+        }
+        let rehash = |(key, _): &(Key, Option<Row>)| hasher.hash(key.as_bytes());
+        match self.rows.entry(hash, |(found, _)| found == key, rehash) {
+            Entry::Occupied(mut entry) => Some(std::mem::replace(&mut entry.get_mut().1, value.clone())),
+            Entry::Vacant(entry) => {
+                entry.insert((key.clone(), value.clone()));
+                None
             }
         }
     }
@@ -215,9 +233,9 @@ impl TableRows {
         &mut self,
         hash: u64,
         key: &Key,
-        before: Option<Row>,
+        before: Option<Option<Row>>,
         version: Version,
-        absent: bool,
+        unknown: bool,
         hasher: &KeyHasher,
     ) -> (Version, bool) {
         let rehash = |history: &History| hasher.hash(history.key.as_bytes());
@@ -227,11 +245,11 @@ impl TableRows {
                 let start = history.images.last().map_or(Version::GENESIS, |(end, _)| *end);
                 assert!(start < version, "a batch writes a row once");
                 history.images.push((version, before));
-                history.absent = absent;
+                history.unknown = unknown;
                 (start, false)
             }
             Entry::Vacant(entry) => {
-                entry.insert(History { key: key.clone(), images: smallvec![(version, before)], absent });
+                entry.insert(History { key: key.clone(), images: smallvec![(version, before)], unknown });
                 (Version::GENESIS, true)
             }
         }
@@ -275,7 +293,8 @@ mod tests {
             let mut report = ShardReport::default();
             self.shard.trim(&retained, &self.hasher, &mut report);
             let version = version(self.height);
-            self.shard.write(version, &changes, &batch, true, &self.hasher, &mut report);
+            let write = Write { version, changes: &changes, retained: &retained, free: &[], dropped: &[] };
+            self.shard.write(&write, &batch, (true, Absence::Forgotten), &self.hasher, &mut report);
             self.forgotten += report.forgotten.len();
         }
 
@@ -300,8 +319,8 @@ mod tests {
             let (version, key) = (Version::after_batch(height, 0), Key::from_bytes(&[1]));
             driver.shard.get(version, TABLE, &key, driver.hasher.hash(key.as_bytes()))
         };
-        assert_eq!(read(&driver, 1).unwrap()[0], Value::BigInt(0));
-        assert_eq!(read(&driver, 200).unwrap()[0], Value::BigInt(199));
+        assert_eq!(read(&driver, 1).flatten().unwrap()[0], Value::BigInt(0));
+        assert_eq!(read(&driver, 200).flatten().unwrap()[0], Value::BigInt(199));
         driver.write(&[], None, &[]);
         assert_eq!(driver.kept(), (0, 0), "everything goes with the snapshot");
     }

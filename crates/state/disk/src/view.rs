@@ -1,0 +1,63 @@
+//! What a version of the state is read from.
+
+use crate::cache::RowCache;
+use crate::files::FilesAt;
+use crate::layout::{row_key, row_of};
+use crate::merged;
+use crypto::Digest;
+use state::{KeyRange, StoreError, Version};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{Catalog, Key, Row, TableId};
+use versioned::VersionedRows;
+
+/// Where the rows of one version are: in memory what the newest batches have written, then what is being written to the disk,
+/// then the files. Nothing of it changes for this version.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub(crate) version: Version,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) catalog_digest: Digest,
+    /// Tables that have gone, whose rows may still be in one of the places, or in the cache. No number is used twice.
+    pub(crate) dropped: Arc<BTreeSet<TableId>>,
+    pub(crate) newest: Arc<VersionedRows>,
+    pub(crate) writing: Option<Arc<VersionedRows>>,
+    pub(crate) files: Arc<FilesAt>,
+    /// The epoch of the cache that belongs to the files.
+    pub(crate) epoch: u64,
+}
+
+impl View {
+    /// The row with this primary key.
+    pub(crate) fn get(&self, cache: &RowCache, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        if self.dropped.contains(&table) {
+            return Ok(None);
+        }
+        let in_memory = [Some(&self.newest), self.writing.as_ref()];
+        for rows in in_memory.into_iter().flatten() {
+            if let Some(known) = rows.get(self.version, table, key) {
+                return Ok(known);
+            }
+        }
+        cache.get(self.epoch, table, key, || {
+            let found = self.files.get(&row_key(table, key))?;
+            let length = found.as_ref().map_or(0, |bytes| bytes.len());
+            Ok((found.map(|bytes| row_of(&bytes, self.files.folder())).transpose()?, length))
+        })
+    }
+
+    /// Visits the rows of an interval in key order (backwards if `reverse`), until `visit` breaks.
+    pub(crate) fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if self.dropped.contains(&table) || range.is_empty() {
+            return Ok(());
+        }
+        merged::scan(self, table, range, reverse, visit)
+    }
+}
