@@ -3,48 +3,18 @@
 //! | key | value |
 //! | --- | --- |
 //! | `r`, number of the table (4 bytes, big endian), primary key | the row's values, borsh |
-//! | `s` | [`StateRecord`], borsh: which version the files show |
 //!
 //! Keys stand in byte order, which is that of tables and of primary keys.
 
-use borsh::{BorshDeserialize, BorshSerialize};
-use state::{StoreError, Version};
-use std::collections::BTreeMap;
+use state::StoreError;
 use std::path::{Path, PathBuf};
-use types::{Catalog, Key, Row, TableId, decode_exactly, encode};
+use types::{Key, Row, TableId, decode_exactly, encode};
 
 /// Bytes in front of a row's primary key.
 const PREFIX: usize = 5;
 const ROW: u8 = b'r';
-/// Key of the [`StateRecord`], behind those of all rows.
-pub(crate) const STATE: &[u8] = b"s";
 /// What names of folders of stores begin with.
 const FOLDER: &str = "store-";
-/// Number of this layout.
-const LAYOUT: u16 = 1;
-
-/// Which version the files show, and what is needed beside their rows.
-#[derive(BorshSerialize, BorshDeserialize, Debug, PartialEq, Eq)]
-pub(crate) struct StateRecord {
-    layout: u16,
-    /// Height of the block, and number of the version in it.
-    pub(crate) version: u64,
-    /// Rows of each table.
-    pub(crate) rows: BTreeMap<TableId, u64>,
-    /// [`Catalog`], borsh.
-    pub(crate) catalog: Vec<u8>,
-}
-
-impl StateRecord {
-    pub(crate) fn new(version: Version, rows: &BTreeMap<TableId, u64>, catalog: &Catalog) -> StateRecord {
-        StateRecord {
-            layout: LAYOUT,
-            version: version.number(),
-            rows: rows.clone(),
-            catalog: encode(catalog),
-        }
-    }
-}
 
 /// The folder of a store.
 pub(crate) fn store_folder(folder: &Path, number: u64) -> PathBuf {
@@ -114,7 +84,6 @@ mod tests {
             keys.extend([i64::MIN, -1, 0, 1, i64::MAX].map(|number| row_key(TableId(table), &key(number))));
             keys.push(behind_table(TableId(table)));
         }
-        keys.push(STATE.to_vec());
         keys.dedup();
         assert!(keys.is_sorted());
     }

@@ -12,8 +12,8 @@
 //!                                                       (get) decoded rows in the cache
 //! ```
 //!
-//! There is no journal: the ledger is one. What was applied survives the end of the process from the next durable point on, at
-//! which one sorted run is written, flushed and made known at once, together with the version that it stands for.
+//! There is no journal: the ledger is one. At a durable point one sorted run is written, flushed and made known at once. Nothing
+//! here outlives the process yet: a state comes back from a checkpoint, as in memory.
 //!
 //! [`Disk`] is all that others see; the rest is behind [`state::Store`] and [`state::Snapshot`].
 //!
@@ -28,7 +28,7 @@
 //! let row = RowId { table: TableId(1), key: Key::encode([&Value::BigInt(7)])? };
 //! let image = AfterImage { row: row.clone(), value: Some(Arc::from([Value::BigInt(7), Value::text("seven")])) };
 //! store.apply(Version::after_batch(1, 0), &[image], None)?;
-//! assert_eq!(store.durable_point()?, Some(Version::after_batch(1, 0)));
+//! store.durable_point()?;
 //! assert!(store.snapshot().get(row.table, &row.key)?.is_some());
 //! # drop(store);
 //! # std::fs::remove_dir_all(&folder).ok();

@@ -111,17 +111,16 @@ impl DiskStore {
     /// Hands the newest rows over to be written, unless rows are being written already. With the lock, so that nobody reads
     /// between.
     fn hand_over(&self, versions: &mut MutexGuard<'_, Versions>) -> bool {
-        let counts = versions.counts.clone();
         let view = versions.newest_mut();
         if view.writing.is_some() {
             return false;
         }
         let rows = std::mem::replace(&mut view.newest, Arc::new(VersionedRows::new(Absence::Kept)));
         view.writing = Some(rows.clone());
-        let (version, catalog) = (view.version, view.catalog.clone());
+        let version = view.version;
         let dropped = std::mem::take(&mut versions.dropped);
         versions.newest_bytes = 0;
-        let point = DurablePoint { version, rows, dropped, catalog, counts };
+        let point = DurablePoint { version, rows, dropped };
         // The writer ends only where something has failed, which is noted.
         self.points.as_ref().is_some_and(|points| points.send(point).is_ok())
     }
@@ -254,7 +253,8 @@ impl Store for DiskStore {
         loop {
             self.shared.check()?;
             if versions.durable.is_some_and(|durable| durable >= version) {
-                return Ok(versions.durable);
+                // The files go with the process: it comes back from a checkpoint.
+                return Ok(None);
             }
             if !self.hand_over(&mut versions) {
                 self.shared.written.wait(&mut versions);

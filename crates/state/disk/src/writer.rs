@@ -1,16 +1,16 @@
 //! The thread that writes what the newest batches have left, and merges files.
 
 use crate::files::Files;
-use crate::layout::{STATE, StateRecord, row_bytes, row_key};
+use crate::layout::{row_bytes, row_key};
 use crate::merged::whole_table;
 use crate::store::Shared;
 use crossbeam_channel::Receiver;
 use state::{KeyRange, RowId, StoreError, Version};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use types::{Catalog, Row, TableId};
+use types::{Row, TableId};
 use versioned::VersionedRows;
 
 /// What becomes durable at once.
@@ -20,9 +20,6 @@ pub(crate) struct DurablePoint {
     pub(crate) rows: Arc<VersionedRows>,
     /// Tables that have gone since then.
     pub(crate) dropped: BTreeSet<TableId>,
-    pub(crate) catalog: Arc<Catalog>,
-    /// Rows of each table.
-    pub(crate) counts: BTreeMap<TableId, u64>,
 }
 
 /// A row as a durable point has changed it, and the bytes of its values.
@@ -47,9 +44,7 @@ impl DurablePoint {
                 Ok((name, bytes))
             }))
         });
-        let record = StateRecord::new(self.version, &self.counts, &self.catalog);
-        let record = std::iter::once(Ok((STATE.to_vec(), Some(types::encode(&record)))));
-        files.write(rows.chain(record))?;
+        files.write(rows)?;
         Ok(noted.into_inner())
     }
 }

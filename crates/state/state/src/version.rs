@@ -30,11 +30,6 @@ impl Version {
         Version(Version::after_batch(height, 0).0 | 0xffff)
     }
 
-    /// A number for it, of the same order.
-    pub fn number(self) -> u64 {
-        self.0
-    }
-
     /// Height of the block.
     pub fn height(self) -> u64 {
         self.0 >> 16
