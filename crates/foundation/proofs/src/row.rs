@@ -1,5 +1,5 @@
 use crate::receipt::check_bytes;
-use crate::state::{range_leaf, state_root, table_leaf};
+use crate::state::{TreeShape, state_root, table_leaf};
 use crate::{Path, ProofError, handovers};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, leaf_hash};
@@ -79,7 +79,8 @@ impl RowEntry {
     }
 
     fn nodes(&self) -> Digest {
-        self.across.root(range_leaf(self.table, &self.first, &self.within.root(self.leaf())))
+        let rows = self.within.root(self.leaf());
+        self.across.root(TreeShape::Ranges.range_leaf(self.table, &self.first, &rows))
     }
 }
 

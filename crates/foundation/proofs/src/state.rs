@@ -3,30 +3,122 @@
 //! ```text
 //!  state root = SHA-256(domain ‖ nodes ‖ catalog ‖ requests)
 //!                               │
-//!              Merkle tree over tables and ranges, by table and first key
-//!               ├─ table: its definition          (in front of its ranges; sequences have none)
-//!               ├─ range: table ‖ first key ‖ ──▶ Merkle tree over its rows, by key: key ‖ row
+//!              Merkle tree over tables and groups, by table and first key
+//!               ├─ table: its definition          (in front of its groups; sequences have none)
+//!               ├─ group: table ‖ first key ‖ ──▶ Merkle tree over its ranges, by first key
+//!               │                                  ├─ range: table ‖ first key ‖ ──▶ Merkle tree over its rows, by key: key ‖ row
+//!               │                                  └─ …
 //!               └─ …
 //! ```
 //!
-//! Where a range ends follows from the rows in it ([`ends_range`]), so that equal states have equal trees, whatever led to
-//! them, and a change moves the ranges around it at most.
+//! Where a range and a group end follows from the rows in them ([`TreeShape`]), so that equal states have equal trees, whatever
+//! led to them, and a change moves the ranges and groups around it at most. Up to execution version 2 there are no groups:
+//! ranges stand in their place.
 
-use crypto::{Digest, leaf_hash, sha256};
-use types::{Key, Table, TableId, encode};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, leaf_hash, merkle_root, sha256};
+use types::{ExecutionVersion, Key, Table, TableId, encode};
 
-/// Rows of a range at most.
-pub const RANGE_ROWS_MAX: usize = 1_024;
-/// A range that has so many bytes ends with the row that it has got there by.
-pub const RANGE_BYTES_MAX: usize = 256 * 1024;
+/// Rows of a range at most, up to execution version 2.
+const LONE_RANGE_ROWS_MAX: usize = 1_024;
+/// Such a range that has so many bytes ends with the row that it has got there by.
+const LONE_RANGE_BYTES_MAX: usize = 256 * 1024;
+/// Rows of a range in a group at most.
+const RANGE_ROWS_MAX: usize = 128;
+/// A range in a group that has so many bytes ends with the row that it has got there by.
+const RANGE_BYTES_MAX: usize = 64 * 1024;
+/// Ranges of a group at most.
+const GROUP_RANGES_MAX: usize = 128;
+/// A group that has so many bytes ends with the range that it has got there by.
+const GROUP_BYTES_MAX: usize = 256 * 1024;
+/// One row of so many ends a range in a group, and one range of so many the group.
+const GROUP_FANOUT: u8 = 32;
 
 const TABLE_DOMAIN: &[u8] = b"entente table 1\0";
-const RANGE_DOMAIN: &[u8] = b"entente range 1\0";
+const LONE_RANGE_DOMAIN: &[u8] = b"entente range 1\0";
+const RANGE_DOMAIN: &[u8] = b"entente range 2\0";
+const GROUP_DOMAIN: &[u8] = b"entente group 1\0";
 const STATE_DOMAIN: &[u8] = b"entente state root 1\0";
 
-/// Whether a range ends behind a row with this leaf. One row of 256 ends it, otherwise its size does.
-pub fn ends_range(leaf: &Digest, rows: usize, bytes: usize) -> bool {
-    leaf.0[31] == 0 || rows >= RANGE_ROWS_MAX || bytes >= RANGE_BYTES_MAX
+/// How a state's rows are gathered into the leaves of its tree; which one holds follows from the execution version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub enum TreeShape {
+    /// Versions 1 and 2: ranges of about 256 rows are leaves of the tree over all tables.
+    Ranges,
+    /// From version 3 on: ranges of about 32 rows, in groups of about 32 ranges, which are those leaves.
+    Groups,
+}
+
+impl TreeShape {
+    /// The one in which nodes attest a state that a block of this version has left.
+    pub fn of(version: ExecutionVersion) -> TreeShape {
+        match version >= ExecutionVersion::V3 {
+            true => TreeShape::Groups,
+            false => TreeShape::Ranges,
+        }
+    }
+
+    /// Whether a range ends behind a row with this leaf. `rows`, `bytes`: what the range has with it.
+    pub fn ends_range(self, leaf: &Digest, rows: usize, bytes: usize) -> bool {
+        match self {
+            TreeShape::Ranges => {
+                leaf.0[31] == 0 || rows >= LONE_RANGE_ROWS_MAX || bytes >= LONE_RANGE_BYTES_MAX
+            }
+            TreeShape::Groups => {
+                leaf.0[31].is_multiple_of(GROUP_FANOUT) || rows >= RANGE_ROWS_MAX || bytes >= RANGE_BYTES_MAX
+            }
+        }
+    }
+
+    /// Leaf of a range. `rows`: root of the tree over its rows.
+    pub fn range_leaf(self, table: TableId, first: &Key, rows: &Digest) -> Digest {
+        let domain = match self {
+            TreeShape::Ranges => LONE_RANGE_DOMAIN,
+            TreeShape::Groups => RANGE_DOMAIN,
+        };
+        leaf_hash(&[domain, &encode(&table), &encode(first), &rows.0].concat())
+    }
+
+    /// Whether a group ends behind a range with this leaf: always where ranges stand alone. `ranges`, `rows`, `bytes`:
+    /// what the group has with it.
+    pub fn ends_group(self, leaf: &Digest, ranges: usize, rows: usize, bytes: usize) -> bool {
+        match self {
+            TreeShape::Ranges => true,
+            TreeShape::Groups => {
+                leaf.0[31].is_multiple_of(GROUP_FANOUT)
+                    || ranges >= GROUP_RANGES_MAX
+                    || rows >= self.group_rows_max()
+                    || bytes >= GROUP_BYTES_MAX
+            }
+        }
+    }
+
+    /// Leaf of a group, from the leaves of its ranges. Where ranges stand alone it is that of the only one.
+    pub fn group_leaf(self, table: TableId, first: &Key, ranges: &[Digest]) -> Digest {
+        let ranges = merkle_root(ranges);
+        match self {
+            TreeShape::Ranges => ranges,
+            TreeShape::Groups => {
+                leaf_hash(&[GROUP_DOMAIN, &encode(&table), &encode(first), &ranges.0].concat())
+            }
+        }
+    }
+
+    /// Rows of a group at most.
+    pub const fn group_rows_max(self) -> usize {
+        match self {
+            TreeShape::Ranges => LONE_RANGE_ROWS_MAX,
+            TreeShape::Groups => GROUP_RANGES_MAX * RANGE_ROWS_MAX,
+        }
+    }
+
+    /// Bytes of a group's keys and rows at most, without those of its last row.
+    pub const fn group_bytes_max(self) -> usize {
+        match self {
+            TreeShape::Ranges => LONE_RANGE_BYTES_MAX,
+            TreeShape::Groups => GROUP_BYTES_MAX + RANGE_BYTES_MAX,
+        }
+    }
 }
 
 /// Leaf of a table's definition.
@@ -34,12 +126,7 @@ pub fn table_leaf(table: &Table) -> Digest {
     leaf_hash(&[TABLE_DOMAIN, &encode(table)].concat())
 }
 
-/// Leaf of a range. `rows`: root of the tree over its rows.
-pub fn range_leaf(table: TableId, first: &Key, rows: &Digest) -> Digest {
-    leaf_hash(&[RANGE_DOMAIN, &encode(&table), &encode(first), &rows.0].concat())
-}
-
-/// The root over everything. `nodes`: root of the tree over tables and ranges; `catalog`: digest of the catalog;
+/// The root over everything. `nodes`: root of the tree over tables and groups; `catalog`: digest of the catalog;
 /// `requests`: digest of the ids that may not come again.
 pub fn state_root(nodes: &Digest, catalog: &Digest, requests: &Digest) -> Digest {
     sha256(&[STATE_DOMAIN, &nodes.0, &catalog.0, &requests.0])

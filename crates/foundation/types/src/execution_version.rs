@@ -14,6 +14,8 @@ pub enum ExecutionVersion {
     V1 = 1,
     /// Mends the answers that `docs/execution-versions.md` lists.
     V2 = 2,
+    /// The state's tree has groups of ranges, and checkpoints come by the rows that have changed.
+    V3 = 3,
 }
 
 /// A program that executes blocks knows all versions up to one.

@@ -14,7 +14,7 @@ use crate::{
 use crate::{Filling, StateNode, StateTree, StoreError, Stores, Version};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, merkle_root};
-use proofs::state::{RANGE_ROWS_MAX, range_leaf, state_root, table_leaf};
+use proofs::state::{TreeShape, state_root, table_leaf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{Catalog, ClientId, Counter, Key, Row, TableId, TransactionId};
@@ -131,7 +131,7 @@ impl StatePiece {
     fn leaf(&self) -> Digest {
         let leaves: Vec<Digest> = hash_rows(&self.rows).into_iter().map(|(leaf, _)| leaf).collect();
         let first = self.rows.first().map(|(key, _)| key.clone()).unwrap_or_default();
-        range_leaf(self.table, &first, &merkle_root(&leaves))
+        TreeShape::Ranges.range_leaf(self.table, &first, &merkle_root(&leaves))
     }
 }
 
@@ -200,8 +200,9 @@ impl StateAssembly {
     pub fn add(&mut self, number: usize, piece: &StatePiece) -> Result<(), PieceError> {
         let nodes = self.leaves.len();
         let expected = *self.leaves.get(number).ok_or(PieceError::Number { nodes, found: number })?;
-        if piece.rows.len() > RANGE_ROWS_MAX {
-            let what = format!("a range of {} rows, the limit is {RANGE_ROWS_MAX}", piece.rows.len());
+        let limit = TreeShape::Ranges.group_rows_max();
+        if piece.rows.len() > limit {
+            let what = format!("a range of {} rows, the limit is {limit}", piece.rows.len());
             return Err(PieceError::Content(what));
         }
         let found = piece.leaf();

@@ -9,7 +9,7 @@ use crate::{
 use crypto::{Digest, merkle_root};
 use parking_lot::Mutex;
 use proofs::RowProof;
-use proofs::state::range_leaf;
+use proofs::state::TreeShape;
 use std::io::{self, Read};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -115,7 +115,8 @@ impl StoredState {
         let mut source = Source::new(At { stored: self, place }, place);
         let found = read_rows(&mut source, *table, columns, *rows as usize)?;
         let leaves: Vec<Digest> = hash_rows(&found).into_iter().map(|(leaf, _)| leaf).collect();
-        let (leaf, expected) = (range_leaf(*table, first, &merkle_root(&leaves)), self.tree.leaves()[number]);
+        let leaf = TreeShape::Ranges.range_leaf(*table, first, &merkle_root(&leaves));
+        let expected = self.tree.leaves()[number];
         match leaf == expected {
             true => Ok(found),
             false => Err(CheckpointError::Damaged {

@@ -3,7 +3,7 @@
 use crate::{KeyRange, LiveContent, Snapshot, StoreError};
 use borsh::BorshSerialize;
 use crypto::{Digest, Sha256Batch, merkle_root};
-use proofs::state::{ends_range, range_leaf, state_root, table_leaf};
+use proofs::state::{TreeShape, state_root, table_leaf};
 use proofs::{Entry, Found, Path, RowEntry, RowProof, TableEntry};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -273,7 +273,7 @@ impl GrowingTree {
             }
             self.open.leaves.push(leaf);
             self.open.bytes += bytes;
-            if ends_range(&leaf, self.open.leaves.len(), self.open.bytes) {
+            if TreeShape::Ranges.ends_range(&leaf, self.open.leaves.len(), self.open.bytes) {
                 self.end_range();
             }
         }
@@ -283,7 +283,7 @@ impl GrowingTree {
     fn end_range(&mut self) {
         let Some(table) = self.table.filter(|_| !self.open.leaves.is_empty()) else { return };
         let first = std::mem::take(&mut self.open.first);
-        self.leaves.push(range_leaf(table, &first, &merkle_root(&self.open.leaves)));
+        self.leaves.push(TreeShape::Ranges.range_leaf(table, &first, &merkle_root(&self.open.leaves)));
         self.places.push(self.open.place);
         let rows = self.open.leaves.len() as u32;
         self.nodes.push(StateNode::Range { table, first, rows });

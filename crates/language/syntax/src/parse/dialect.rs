@@ -25,7 +25,8 @@ impl Grammar {
     pub fn of(version: ExecutionVersion) -> &'static Grammar {
         match version {
             ExecutionVersion::V1 => &VERSION_1,
-            ExecutionVersion::V2 => &VERSION_2,
+            // The same since then.
+            ExecutionVersion::V2 | ExecutionVersion::V3 => &VERSION_2,
         }
     }
 }

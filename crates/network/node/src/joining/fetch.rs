@@ -19,7 +19,7 @@ use super::staging::Staging;
 use crypto::Digest;
 use ledger::{Anchor, HANDOVERS_BYTES_MAX, handovers_up_to};
 use ordering::{CertificateError, CertificateVerifier};
-use proofs::state::RANGE_BYTES_MAX;
+use proofs::state::TreeShape;
 use state::{CheckpointHeader, PieceError, StateAssembly, StateOutline, StatePiece, StoreError, Stores};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ use types::{Charter, Charters, Handover, decode_exactly, limits};
 /// Bytes of an outline that a member may send.
 const OUTLINE_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a piece: a range ends with the row that makes it long enough.
-const PIECE_BYTES_MAX: u64 = (RANGE_BYTES_MAX + 2 * (limits::ROW_BYTES_MAX + limits::KEY_BYTES_MAX)) as u64;
+const PIECE_BYTES_MAX: u64 =
+    (TreeShape::Groups.group_bytes_max() + 2 * (limits::ROW_BYTES_MAX + limits::KEY_BYTES_MAX)) as u64;
 /// Items that one member is asked for at the same time.
 const TRANSFERS_MAX: usize = 8;
 /// Parts of one item that are asked for ahead of what has come.
