@@ -4,7 +4,7 @@ use crate::json::{
     JSON_FACTOR, JsonSibling, JsonSignature, from_hex, malformed, parse, path, signatures, to_hex,
 };
 use crate::receipt::check_bytes;
-use crate::{Entry, Found, Path, ProofError, RowEntry, RowProof, TableEntry, handovers};
+use crate::{Entry, Found, GroupedRow, ProofError, RowEntry, RowProof, TableEntry, handovers};
 use borsh::BorshDeserialize;
 use crypto::Digest;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,17 @@ struct JsonRow {
     row: String,
     within: Vec<JsonSibling>,
     first: String,
+    /// Where the row's range is in a group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<JsonGroup>,
     across: Vec<JsonSibling>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonGroup {
+    within: Vec<JsonSibling>,
+    first: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -100,6 +110,7 @@ impl RowProof {
             definition: JsonTable::new(&self.table),
             found: match &self.found {
                 Found::Row(entry) => JsonFound::Row(JsonRow::new(entry)),
+                Found::Grouped(entry) => JsonFound::Row(JsonRow::grouped(entry)),
                 Found::Nothing { before, after, .. } => JsonFound::Nothing {
                     before: JsonEntry::new(before),
                     after: after.as_deref().map(JsonEntry::new),
@@ -135,7 +146,11 @@ impl RowProof {
         let digest = |text: &str| parse::<Digest>(text, "a digest");
         let key = Key::from_bytes(&from_hex(&json.key)?);
         let found = match &json.found {
-            JsonFound::Row(row) => Found::Row(row.entry()?),
+            JsonFound::Row(row) => match row.entry()? {
+                Entry::Grouped(row) => Found::Grouped(row),
+                Entry::Row(row) => Found::Row(row),
+                Entry::Table(_) => return Err(malformed("a table where a row is expected".to_string())),
+            },
             JsonFound::Nothing { before, after } => Found::Nothing {
                 key: key.clone(),
                 before: Box::new(before.entry()?),
@@ -168,7 +183,7 @@ impl RowProof {
 
     /// The row's values as text, by column, if there is a row.
     pub fn named_values(&self) -> Option<Vec<(&str, Option<String>)>> {
-        let Found::Row(entry) = &self.found else { return None };
+        let entry = self.found.row()?;
         let columns = self.table.table.columns.iter().map(|column| column.name.as_str());
         Some(columns.zip(entry.row.iter().map(format_value)).collect())
     }
@@ -200,20 +215,32 @@ impl JsonRow {
             row: to_hex(&encode(&entry.row)),
             within: JsonSibling::all(&entry.within),
             first: to_hex(entry.first.as_bytes()),
+            group: None,
             across: JsonSibling::all(&entry.across),
         }
     }
 
-    fn entry(&self) -> Result<RowEntry, ProofError> {
-        let path = |siblings: &[JsonSibling]| -> Result<Path, ProofError> { path(siblings) };
-        Ok(RowEntry {
+    fn grouped(entry: &GroupedRow) -> JsonRow {
+        let group =
+            JsonGroup { within: JsonSibling::all(&entry.ranges), first: to_hex(entry.group.as_bytes()) };
+        JsonRow { group: Some(group), ..JsonRow::new(&entry.row) }
+    }
+
+    fn entry(&self) -> Result<Entry, ProofError> {
+        let row = RowEntry {
             table: TableId(self.table),
             key: Key::from_bytes(&from_hex(&self.key)?),
             row: decode(&self.row, "a row")?,
             within: path(&self.within)?,
             first: Key::from_bytes(&from_hex(&self.first)?),
             across: path(&self.across)?,
-        })
+        };
+        let Some(JsonGroup { within, first }) = &self.group else { return Ok(Entry::Row(row)) };
+        Ok(Entry::Grouped(GroupedRow {
+            row,
+            ranges: path(within)?,
+            group: Key::from_bytes(&from_hex(first)?),
+        }))
     }
 }
 
@@ -222,13 +249,14 @@ impl JsonEntry {
         match entry {
             Entry::Table(entry) => JsonEntry::Table(JsonTable::new(entry)),
             Entry::Row(entry) => JsonEntry::Row(JsonRow::new(entry)),
+            Entry::Grouped(entry) => JsonEntry::Row(JsonRow::grouped(entry)),
         }
     }
 
     fn entry(&self) -> Result<Entry, ProofError> {
         Ok(match self {
             JsonEntry::Table(table) => Entry::Table(table.entry()?),
-            JsonEntry::Row(row) => Entry::Row(row.entry()?),
+            JsonEntry::Row(row) => row.entry()?,
         })
     }
 }

@@ -27,7 +27,7 @@ pub mod state;
 pub use error::ProofError;
 pub use path::{Path, Sibling};
 pub use receipt::ReceiptProof;
-pub use row::{Entry, Found, RowEntry, RowProof, TableEntry};
+pub use row::{Entry, Found, GroupedRow, RowEntry, RowProof, TableEntry};
 
 /// Bytes of an encoded proof.
 pub const PROOF_BYTES_MAX: usize = 32 << 20;

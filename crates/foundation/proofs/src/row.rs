@@ -18,8 +18,19 @@ pub struct RowEntry {
     pub within: Path,
     /// First key of the range.
     pub first: Key,
-    /// From the range to the root over all ranges.
+    /// From the range to the root over all tables and ranges; from its group, where it is in one.
     pub across: Path,
+}
+
+/// A row in a tree with groups ([`TreeShape::Groups`]).
+#[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct GroupedRow {
+    /// The row and its range.
+    pub row: RowEntry,
+    /// From the range to the root of its group.
+    pub ranges: Path,
+    /// First key of the group.
+    pub group: Key,
 }
 
 /// A table's definition in the tree.
@@ -27,7 +38,7 @@ pub struct RowEntry {
 pub struct TableEntry {
     /// Its definition.
     pub table: Table,
-    /// From it to the root over all ranges.
+    /// From it to the root over all tables and groups.
     pub across: Path,
 }
 
@@ -38,6 +49,8 @@ pub enum Entry {
     Table(TableEntry),
     /// Stands behind the rows with smaller keys.
     Row(RowEntry),
+    /// The same, in a tree with groups.
+    Grouped(GroupedRow),
 }
 
 /// What there is under a key.
@@ -54,6 +67,8 @@ pub enum Found {
         /// What stands behind it, if anything does.
         after: Option<Box<Entry>>,
     },
+    /// This row, in a tree with groups.
+    Grouped(GroupedRow),
 }
 
 /// Proves a row, or that there is none, in the state at a checkpoint.
@@ -78,9 +93,20 @@ impl RowEntry {
         leaf_hash(&[encode(&self.key), encode(&self.row)].concat())
     }
 
+    fn range(&self, shape: TreeShape) -> Digest {
+        shape.range_leaf(self.table, &self.first, &self.within.root(self.leaf()))
+    }
+
     fn nodes(&self) -> Digest {
-        let rows = self.within.root(self.leaf());
-        self.across.root(TreeShape::Ranges.range_leaf(self.table, &self.first, &rows))
+        self.across.root(self.range(TreeShape::Ranges))
+    }
+}
+
+impl GroupedRow {
+    fn nodes(&self) -> Digest {
+        let ranges = self.ranges.root(self.row.range(TreeShape::Groups));
+        // One digest: the root over all ranges of the group.
+        self.row.across.root(TreeShape::Groups.group_leaf(self.row.table, &self.group, &[ranges]))
     }
 }
 
@@ -95,13 +121,16 @@ impl Entry {
         match self {
             Entry::Table(entry) => entry.nodes(),
             Entry::Row(entry) => entry.nodes(),
+            Entry::Grouped(entry) => entry.nodes(),
         }
     }
 
-    fn paths(&self) -> (Option<&Path>, &Path) {
+    /// From the root over everything down to it.
+    fn paths(&self) -> Vec<&Path> {
         match self {
-            Entry::Table(entry) => (None, &entry.across),
-            Entry::Row(entry) => (Some(&entry.within), &entry.across),
+            Entry::Table(entry) => vec![&entry.across],
+            Entry::Row(entry) => vec![&entry.across, &entry.within],
+            Entry::Grouped(GroupedRow { row, ranges, .. }) => vec![&row.across, ranges, &row.within],
         }
     }
 
@@ -109,24 +138,50 @@ impl Entry {
     fn place(&self) -> (TableId, Option<&Key>) {
         match self {
             Entry::Table(entry) => (entry.table.id, None),
-            Entry::Row(entry) => (entry.table, Some(&entry.key)),
+            Entry::Row(entry) | Entry::Grouped(GroupedRow { row: entry, .. }) => {
+                (entry.table, Some(&entry.key))
+            }
         }
     }
 
-    fn is_first_of_range(&self) -> bool {
-        self.paths().0.is_none_or(Path::is_first)
+    fn is_last(&self) -> bool {
+        self.paths().into_iter().all(Path::is_last)
     }
 
-    fn is_last_of_range(&self) -> bool {
-        self.paths().0.is_none_or(Path::is_last)
-    }
-
-    /// Whether nothing stands between the two, of which both lead to the same root.
+    /// Whether nothing stands between the two, of which both lead to the same root. Equal paths from the same root lead to the
+    /// same leaf, below which the next ones begin at the same root again. Where they part for the first time, one goes along
+    /// the right edge of what it leads to, and the other along the left edge.
     fn is_next_to(&self, after: &Entry) -> bool {
-        let ((left, left_across), (right, right_across)) = (self.paths(), after.paths());
-        match (left, right) {
-            (Some(left), Some(right)) if left_across == right_across => left.is_next_to(right),
-            _ => self.is_last_of_range() && after.is_first_of_range() && left_across.is_next_to(right_across),
+        let (left, right) = (self.paths(), after.paths());
+        let same = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
+        match (left[same..].split_first(), right[same..].split_first()) {
+            (Some((left, left_below)), Some((right, right_below))) => {
+                left.is_next_to(right)
+                    && left_below.iter().all(|path| path.is_last())
+                    && right_below.iter().all(|path| path.is_first())
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Found {
+    /// The row, if there is one.
+    pub fn row(&self) -> Option<&RowEntry> {
+        match self {
+            Found::Row(entry) | Found::Grouped(GroupedRow { row: entry, .. }) => Some(entry),
+            Found::Nothing { .. } => None,
+        }
+    }
+
+    /// All paths that it has of its own.
+    fn paths(&self) -> Vec<&Path> {
+        match self {
+            Found::Row(row) => vec![&row.across, &row.within],
+            Found::Grouped(GroupedRow { row, ranges, .. }) => vec![&row.across, ranges, &row.within],
+            Found::Nothing { before, after, .. } => {
+                before.paths().into_iter().chain(after.iter().flat_map(|after| after.paths())).collect()
+            }
         }
     }
 }
@@ -135,7 +190,7 @@ impl RowProof {
     /// The key that was asked for.
     pub fn key(&self) -> &Key {
         match &self.found {
-            Found::Row(entry) => &entry.key,
+            Found::Row(entry) | Found::Grouped(GroupedRow { row: entry, .. }) => &entry.key,
             Found::Nothing { key, .. } => key,
         }
     }
@@ -169,14 +224,16 @@ impl RowProof {
             false => Err(ProofError::Path { what, root: "root over all tables", expected: nodes, found }),
         };
         let table = self.table.table.id;
-        match &self.found {
-            Found::Row(entry) => {
-                leads("the row", entry.nodes())?;
-                match entry.table == table {
-                    true => Ok(Some(&entry.row)),
-                    false => Err(ProofError::Order("the row is one of another table")),
-                }
+        let found_row = |entry: &RowEntry, leads_to| {
+            leads("the row", leads_to)?;
+            match entry.table == table {
+                true => Ok(()),
+                false => Err(ProofError::Order("the row is one of another table")),
             }
+        };
+        match &self.found {
+            Found::Row(entry) => found_row(entry, entry.nodes()).map(|()| Some(&entry.row)),
+            Found::Grouped(entry) => found_row(&entry.row, entry.nodes()).map(|()| Some(&entry.row.row)),
             Found::Nothing { key, before, after } => {
                 leads("what stands before the key", before.nodes())?;
                 let place = (table, Some(key));
@@ -184,8 +241,7 @@ impl RowProof {
                     return Err(ProofError::Order("what should stand before the key does not"));
                 }
                 let Some(after) = after else {
-                    let last = before.is_last_of_range() && before.paths().1.is_last();
-                    return match last {
+                    return match before.is_last() {
                         true => Ok(None),
                         false => Err(ProofError::Order("something stands behind what should be the last")),
                     };
@@ -220,18 +276,8 @@ impl RowProof {
     }
 
     pub(crate) fn check_size(&self) -> Result<(), ProofError> {
-        let check = |entry: &Entry| {
-            let (within, across) = entry.paths();
-            within.map_or(Ok(()), Path::check_size).and_then(|()| across.check_size())
-        };
         handovers::check_count(&self.handovers)?;
         self.table.across.check_size()?;
-        match &self.found {
-            Found::Row(entry) => entry.within.check_size().and_then(|()| entry.across.check_size()),
-            Found::Nothing { before, after, .. } => {
-                check(before)?;
-                after.as_deref().map_or(Ok(()), check)
-            }
-        }
+        self.found.paths().into_iter().try_for_each(Path::check_size)
     }
 }

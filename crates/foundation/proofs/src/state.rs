@@ -17,7 +17,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, leaf_hash, merkle_root, sha256};
-use types::{ExecutionVersion, Key, Table, TableId, encode};
+use types::{Catalog, ExecutionVersion, Key, Table, TableId, encode};
 
 /// Rows of a range at most, up to execution version 2.
 const LONE_RANGE_ROWS_MAX: usize = 1_024;
@@ -52,7 +52,17 @@ pub enum TreeShape {
 impl TreeShape {
     /// The one in which nodes attest a state that a block of this version has left.
     pub fn of(version: ExecutionVersion) -> TreeShape {
-        match version >= ExecutionVersion::V3 {
+        TreeShape::of_number(version.number())
+    }
+
+    /// The same from the catalog of the state at `height`: it has the charters that said the block's version.
+    pub fn at(catalog: &Catalog, height: u64) -> TreeShape {
+        let charter = catalog.governance.charter_at(height);
+        TreeShape::of_number(charter.map_or(0, |charter| charter.execution_version))
+    }
+
+    fn of_number(version: u32) -> TreeShape {
+        match version >= ExecutionVersion::V3.number() {
             true => TreeShape::Groups,
             false => TreeShape::Ranges,
         }

@@ -10,6 +10,7 @@ use crate::{Faults, NodeError};
 use crypto::Digest;
 use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
+use proofs::state::TreeShape;
 use state::{
     Checkpoint, CheckpointError, CheckpointHeader, StateTree, StoreError, Stores, Watched, write_checkpoint,
 };
@@ -344,7 +345,8 @@ fn check_state(
 ) -> Result<(), NodeError> {
     let (height, snapshot, live) = (engine.height(), engine.state().snapshot(), engine.live().content());
     if let Some(expected) = root {
-        let found = StateTree::new(snapshot.as_ref(), &live)?.root();
+        let shape = TreeShape::at(snapshot.catalog(), height);
+        let found = StateTree::new(snapshot.as_ref(), &live, shape)?.root();
         if found != expected {
             return Err(NodeError::State { height, expected, found });
         }

@@ -5,6 +5,7 @@ use bench::{SignedLedger, SignedLedgerOptions};
 use crypto::Digest;
 use ledger::Anchor;
 use node::joining::{Fetch, Fetched, Item, Message, Served, Server, Shelf, Staging};
+use proofs::state::TreeShape;
 use state::conformance::{FailingStores, Failures, Operation};
 use state::{StateOutline, StatePiece, StateTree, Stores, content_digest};
 use std::path::Path;
@@ -77,7 +78,8 @@ impl Source {
     fn copy(&self) -> Arc<Copy> {
         let (snapshot, live) =
             (self.signed.engine().state().snapshot(), self.signed.engine().live().content());
-        let tree = StateTree::new(snapshot.as_ref(), &live).expect("memory can be read");
+        let shape = TreeShape::at(snapshot.catalog(), self.signed.engine().height());
+        let tree = StateTree::new(snapshot.as_ref(), &live, shape).expect("memory can be read");
         let (ledger, height) = (self.signed.ledger(), self.signed.engine().height());
         let outcome = ledger.outcome_header(height).expect("reads").expect("such a height");
         let (block, certificate) = ledger.block(height).expect("reads").expect("such a height");

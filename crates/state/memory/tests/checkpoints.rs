@@ -4,6 +4,7 @@
 
 use crypto::{Digest, PublicKey};
 use memory::Memory;
+use proofs::state::TreeShape;
 use state::conformance::{FailingStores, Failures, Operation};
 use state::{
     AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeyRange, LiveRequests, PlainState, RowId,
@@ -14,8 +15,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Certificate, CheckpointRoot, ClientId, Column, DataType, Index, Key, RequestId, Row, Table,
-    TableId, TransactionId, Value,
+    Catalog, Certificate, Charter, CheckpointRoot, ClientId, Column, DataType, Index, Key, RequestId, Row,
+    Table, TableId, TransactionId, Value,
 };
 
 const HEADER: CheckpointHeader = CheckpointHeader {
@@ -69,7 +70,11 @@ fn live_since(first: u64) -> LiveRequests {
 
 /// A state with `rows` rows in each of two tables; how it came about depends on `batches`.
 fn state(rows: i64, batches: usize) -> Arc<dyn Store> {
-    let state = Memory.create(catalog()).unwrap();
+    state_of(catalog(), rows, batches)
+}
+
+fn state_of(catalog: Arc<Catalog>, rows: i64, batches: usize) -> Arc<dyn Store> {
+    let state = Memory.create(catalog).unwrap();
     let mut changes: Vec<AfterImage> =
         [3, 7].iter().flat_map(|table| (0..rows).map(|number| image(*table, number, "text"))).collect();
     changes.sort_by(|a, b| a.row.cmp(&b.row));
@@ -243,11 +248,16 @@ fn stored(bytes: &[u8]) -> Result<StoredState, CheckpointError> {
 
 #[test]
 fn a_checkpoint_on_the_disk_has_the_tree_of_the_memory_and_gives_proofs_and_pieces() {
-    for rows in [0, 1, 6_000] {
-        let (state, live) = (state(rows, 2), live());
+    let shapes = [(TreeShape::Ranges, 2), (TreeShape::Groups, 3)];
+    let cases = [0, 1, 6_000].into_iter().flat_map(|rows| shapes.map(|shape| (rows, shape)));
+    for (rows, (shape, execution_version)) in cases {
+        let mut catalog = Catalog::clone(&catalog());
+        let charter = Charter { execution_version, ..Charter::with_defaults("test", 1) };
+        catalog.governance.founding = Some(Arc::new(charter));
+        let (state, live) = (state_of(Arc::new(catalog), rows, 2), live());
         let stored = stored(&written(&*state, &live)).unwrap();
         let (snapshot, live) = (state.snapshot(), live.content());
-        let tree = StateTree::new(snapshot.as_ref(), &live).unwrap();
+        let tree = StateTree::new(snapshot.as_ref(), &live, shape).unwrap();
         assert_eq!((stored.tree(), *stored.header()), (&tree, HEADER));
         assert_eq!(stored.outline().unwrap(), StateOutline::new(&tree, snapshot.as_ref(), &live));
         for number in 0..tree.nodes().len() + 1 {

@@ -4,6 +4,7 @@
 
 use crypto::{Digest, SecretKey};
 use memory::Memory;
+use proofs::state::TreeShape;
 use proptest::prelude::*;
 use state::conformance::{FailingStores, Failures, Operation};
 use state::{
@@ -13,10 +14,20 @@ use state::{
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId, Value,
+    Catalog, Charter, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId,
+    Value,
 };
 
 const HEIGHT: u64 = 20;
+
+/// The catalog of a ledger in which states have trees of this shape.
+fn catalog(shape: TreeShape) -> Catalog {
+    let execution_version = match shape {
+        TreeShape::Ranges => 2,
+        TreeShape::Groups => 3,
+    };
+    Catalog::founded(Arc::new(Charter { execution_version, ..Charter::with_defaults("test", 1) }))
+}
 
 fn row(number: u32) -> (Key, Row) {
     let key = Value::Integer(number as i32);
@@ -24,8 +35,8 @@ fn row(number: u32) -> (Key, Row) {
 }
 
 /// Two tables, the first with so many rows, and some live ids.
-fn original(rows: u32) -> (Arc<dyn Store>, LiveRequests) {
-    let mut catalog = Catalog::default();
+fn original(rows: u32, shape: TreeShape) -> (Arc<dyn Store>, LiveRequests) {
+    let mut catalog = catalog(shape);
     for id in [1, 2] {
         let column =
             |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
@@ -67,9 +78,10 @@ struct Source {
 }
 
 impl Source {
-    fn new(rows: u32) -> Source {
-        let (state, live) = original(rows);
-        let tree = StateTree::new(state.snapshot().as_ref(), &live.content()).expect("memory can be read");
+    fn new(rows: u32, shape: TreeShape) -> Source {
+        let (state, live) = original(rows, shape);
+        let tree = StateTree::new(state.snapshot().as_ref(), &live.content(), shape);
+        let tree = tree.expect("memory can be read");
         Source { state, live, tree }
     }
 
@@ -80,7 +92,7 @@ impl Source {
     fn piece(&self, number: usize) -> StatePiece {
         StatePiece::new(&self.tree, self.state.snapshot().as_ref(), number)
             .expect("memory can be read")
-            .expect("a range")
+            .expect("a group")
     }
 
     fn assembly(&self) -> StateAssembly {
@@ -99,16 +111,17 @@ fn header() -> CheckpointHeader {
 
 #[test]
 fn a_state_is_the_same_from_pieces_in_any_order_some_of_them_twice() {
-    for rows in [0, 1, 3_000] {
-        let source = Source::new(rows);
+    let shapes = [TreeShape::Ranges, TreeShape::Groups];
+    for (rows, shape) in [0, 1, 3_000].into_iter().flat_map(|rows| shapes.map(|shape| (rows, shape))) {
+        let source = Source::new(rows, shape);
         let mut assembly = source.assembly();
-        let ranges =
-            source.tree.nodes().iter().filter(|node| matches!(node, StateNode::Range { .. })).count();
+        let groups =
+            source.tree.nodes().iter().filter(|node| matches!(node, StateNode::Group { .. })).count();
         let mut missing: Vec<usize> = assembly.missing().collect();
-        assert_eq!(missing.len(), ranges);
+        assert_eq!(missing.len(), groups);
         missing.reverse();
         for (done, number) in missing.iter().enumerate() {
-            assert_eq!(assembly.missing().count(), ranges - done);
+            assert_eq!(assembly.missing().count(), groups - done);
             for _ in 0..2 {
                 assembly.add(*number, &source.piece(*number)).expect("the right piece");
             }
@@ -120,7 +133,7 @@ fn a_state_is_the_same_from_pieces_in_any_order_some_of_them_twice() {
             content_digest(other.as_ref()).expect("memory can be read")
         );
         assert_eq!(
-            StateTree::new(other.as_ref(), &copy.live.content()).expect("memory can be read"),
+            StateTree::new(other.as_ref(), &copy.live.content(), shape).expect("memory can be read"),
             source.tree
         );
         assert_eq!(copy.state.rows(TableId(1)), u64::from(rows));
@@ -130,7 +143,7 @@ fn a_state_is_the_same_from_pieces_in_any_order_some_of_them_twice() {
 /// Without rows that the store has refused the state would look whole.
 #[test]
 fn a_piece_that_the_store_refuses_stays_missing() {
-    let source = Source::new(3_000);
+    let source = Source::new(3_000, TreeShape::Groups);
     let adds = 2 * source.assembly().missing().count() as u64;
     for times in 0..adds {
         let failures = Arc::new(Failures::default());
@@ -150,7 +163,7 @@ fn a_piece_that_the_store_refuses_stays_missing() {
 
 #[test]
 fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
-    let (source, other) = (Source::new(3_000), Source::new(2_999));
+    let (source, other) = (Source::new(3_000, TreeShape::Groups), Source::new(2_999, TreeShape::Groups));
     let root = source.tree.root();
     let mut outline = source.outline();
     outline.leaves.pop();
@@ -195,7 +208,7 @@ fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
 #[test]
 fn keys_that_are_taken_in_unique_indexes_are_there_again() {
     let index = Index { number: 11, name: "i".into(), columns: vec![1], unique: true, constraint: true };
-    let (state, live) = original(0);
+    let (state, live) = original(0, TreeShape::Groups);
     let mut catalog = Catalog::clone(&state.catalog());
     catalog.indexes.insert(TableId(1), vec![index.clone()]);
     let state = Memory.create(Arc::new(catalog)).unwrap();
@@ -210,13 +223,14 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
     images.sort_by(|one, other| one.row.cmp(&other.row));
     state.apply(Version::after_batch(HEIGHT, 0), &images, None).unwrap();
 
-    let tree = StateTree::new(state.snapshot().as_ref(), &live.content()).expect("memory can be read");
+    let tree = StateTree::new(state.snapshot().as_ref(), &live.content(), TreeShape::Groups);
+    let tree = tree.expect("memory can be read");
     let outline = StateOutline::new(&tree, state.snapshot().as_ref(), &live.content());
     let mut assembly = StateAssembly::new(outline, HEIGHT, tree.root(), &Memory).expect("the right outline");
     for number in assembly.missing().collect::<Vec<_>>() {
         let piece = StatePiece::new(&tree, state.snapshot().as_ref(), number)
             .expect("memory can be read")
-            .expect("a range");
+            .expect("a group");
         assembly.add(number, &piece).expect("the right piece");
     }
     let copy = assembly.finish(header()).expect("everything is there");
@@ -239,8 +253,8 @@ proptest! {
 
     #[test]
     fn no_flipped_byte_of_outline_or_piece_gets_in(at in any::<prop::sample::Index>(), bit in 0u8..8) {
-        let source = Source::new(40);
-        let number = source.assembly().missing().next().expect("a range");
+        let source = Source::new(40, TreeShape::Groups);
+        let number = source.assembly().missing().next().expect("a group");
         let flipped = |bytes: Vec<u8>| {
             let mut bytes = bytes;
             let at = at.index(bytes.len());

@@ -47,6 +47,7 @@ mod digest;
 mod effects;
 mod endorsed;
 mod footprint;
+mod groups;
 mod hash;
 mod indexes;
 mod live_requests;

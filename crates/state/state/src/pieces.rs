@@ -2,12 +2,13 @@
 //! in any order, and resumed where it was left.
 //!
 //! ```text
-//!  StateOutline: catalog, live ids, leaves ──verify(root)──▶ StateAssembly ◀──add── StatePiece: the rows of one range
+//!  StateOutline: catalog, live ids, leaves ──verify(root)──▶ StateAssembly ◀──add── StatePiece: the rows of one group
 //!                                                               └──finish──▶ Checkpoint
 //! ```
 
+use crate::groups::GroupRanges;
 use crate::indexes::{in_order, taken_keys};
-use crate::tree::{hash_rows, requests_root};
+use crate::tree::requests_root;
 use crate::{
     AfterImage, Checkpoint, CheckpointHeader, LiveContent, LiveRequest, LiveRequests, RowId, Snapshot,
 };
@@ -29,7 +30,7 @@ pub struct StateOutline {
     pub catalog: Catalog,
     /// The ids that may not come again, by expiry height and then in the order of the ledger.
     pub requests: Vec<OutlinedRequest>,
-    /// Leaves of the tree over tables and ranges, in order.
+    /// Leaves of the tree over tables and groups, in order. Its shape follows from the charters in the catalog.
     pub leaves: Vec<Digest>,
 }
 
@@ -43,7 +44,7 @@ pub struct OutlinedRequest {
     expires_at: u64,
 }
 
-/// The rows of one range.
+/// The rows of one group.
 #[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
 pub struct StatePiece {
     /// Their table.
@@ -64,7 +65,7 @@ pub enum PieceError {
         found: Digest,
     },
     /// There is no piece of this number.
-    #[error("expected the number of a range below {nodes}, found {found}")]
+    #[error("expected the number of a group below {nodes}, found {found}")]
     Number {
         /// Leaves of the tree.
         nodes: usize,
@@ -115,7 +116,7 @@ impl StateOutline {
 }
 
 impl StatePiece {
-    /// The rows of node `number` of a tree; nothing where that is no range.
+    /// The rows of node `number` of a tree; nothing where that is no group.
     ///
     /// # Errors
     /// They cannot be read.
@@ -124,14 +125,12 @@ impl StatePiece {
         snapshot: &dyn Snapshot,
         number: usize,
     ) -> Result<Option<StatePiece>, StoreError> {
-        let Some(StateNode::Range { table, .. }) = tree.nodes().get(number) else { return Ok(None) };
+        let Some(StateNode::Group { table, .. }) = tree.nodes().get(number) else { return Ok(None) };
         Ok(Some(StatePiece { table: *table, rows: tree.rows(snapshot, number)? }))
     }
 
-    fn leaf(&self) -> Digest {
-        let leaves: Vec<Digest> = hash_rows(&self.rows).into_iter().map(|(leaf, _)| leaf).collect();
-        let first = self.rows.first().map(|(key, _)| key.clone()).unwrap_or_default();
-        TreeShape::Ranges.range_leaf(self.table, &first, &merkle_root(&leaves))
+    fn leaf(&self, shape: TreeShape) -> Digest {
+        GroupRanges::new(shape, self.table, &self.rows).leaf()
     }
 }
 
@@ -140,6 +139,7 @@ pub struct StateAssembly {
     filling: Box<dyn Filling>,
     catalog: Arc<Catalog>,
     live: LiveRequests,
+    shape: TreeShape,
     leaves: Vec<Digest>,
     missing: BTreeSet<usize>,
     /// Columns of each table that has rows of its own.
@@ -172,14 +172,15 @@ impl StateAssembly {
             return Err(PieceError::Outline { expected: root, found });
         }
         let catalog = Arc::new(outline.catalog);
+        let shape = TreeShape::at(&catalog, height);
         let tables: BTreeSet<Digest> = catalog.tables.values().map(|table| table_leaf(table)).collect();
-        let ranges = outline.leaves.iter().enumerate().filter(|(_, leaf)| !tables.contains(*leaf));
-        let missing = ranges.map(|(number, _)| number).collect();
+        let groups = outline.leaves.iter().enumerate().filter(|(_, leaf)| !tables.contains(*leaf));
+        let missing = groups.map(|(number, _)| number).collect();
         let mut columns: BTreeMap<TableId, usize> =
             catalog.tables.values().map(|table| (table.id, table.columns.len())).collect();
         columns.extend(catalog.counters().map(|counter| (counter.table, Counter::COLUMNS)));
         let filling = stores.begin(Version::after_block(height), catalog.clone())?;
-        Ok(StateAssembly { filling, catalog, live, leaves: outline.leaves, missing, columns })
+        Ok(StateAssembly { filling, catalog, live, shape, leaves: outline.leaves, missing, columns })
     }
 
     /// Numbers of the pieces that are still missing, ascending.
@@ -200,12 +201,12 @@ impl StateAssembly {
     pub fn add(&mut self, number: usize, piece: &StatePiece) -> Result<(), PieceError> {
         let nodes = self.leaves.len();
         let expected = *self.leaves.get(number).ok_or(PieceError::Number { nodes, found: number })?;
-        let limit = TreeShape::Ranges.group_rows_max();
+        let limit = self.shape.group_rows_max();
         if piece.rows.len() > limit {
-            let what = format!("a range of {} rows, the limit is {limit}", piece.rows.len());
+            let what = format!("a group of {} rows, the limit is {limit}", piece.rows.len());
             return Err(PieceError::Content(what));
         }
-        let found = piece.leaf();
+        let found = piece.leaf(self.shape);
         if found != expected {
             return Err(PieceError::Rows { number, expected, found });
         }

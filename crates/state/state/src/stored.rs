@@ -1,12 +1,12 @@
 //! The state in a checkpoint that is read where it is needed: its tree in memory, its rows where they were written.
 
 use crate::checkpoint::{Source, read_begin, read_live_requests, read_rows, read_tables};
-use crate::tree::{GrowingTree, TreePosition, hash_rows};
+use crate::groups::GroupRanges;
+use crate::tree::{GrowingTree, TreePosition};
 use crate::{
     CheckpointError, CheckpointHeader, KeyRange, LiveRequests, Snapshot, StateNode, StateOutline, StatePiece,
     StateTree, StoreError,
 };
-use crypto::{Digest, merkle_root};
 use parking_lot::Mutex;
 use proofs::RowProof;
 use proofs::state::TreeShape;
@@ -39,7 +39,7 @@ impl StoredState {
     pub fn read(source: impl Read, read_at: Box<ReadCheckpointAt>) -> Result<StoredState, CheckpointError> {
         let mut source = Source::new(source, 0);
         let (header, catalog) = read_begin(&mut source)?;
-        let mut growing = GrowingTree::new(&catalog);
+        let mut growing = GrowingTree::new(&catalog, TreeShape::at(&catalog, header.height));
         read_tables(&mut source, &catalog, &mut |image, place| {
             if let Some(row) = image.value {
                 growing.add(image.row.table, image.row.key, row, place);
@@ -77,7 +77,7 @@ impl StoredState {
         Ok(StateOutline::new(&self.tree, &Reading::new(self), &live.content()))
     }
 
-    /// The rows of node `number` of the tree; nothing where that is no range.
+    /// The rows of node `number` of the tree; nothing where that is no group.
     ///
     /// # Errors
     /// The checkpoint cannot be read any more.
@@ -102,9 +102,9 @@ impl StoredState {
         reading.result(proof)
     }
 
-    /// Reads the rows of a range again. They are those of the tree.
+    /// Reads the rows of a group again. They are those of the tree.
     fn rows(&self, number: usize) -> Result<Vec<(Key, Row)>, CheckpointError> {
-        let Some(StateNode::Range { table, first, rows }) = self.tree.nodes().get(number) else {
+        let Some(StateNode::Group { table, rows, .. }) = self.tree.nodes().get(number) else {
             return Ok(Vec::new());
         };
         let columns = match self.catalog.table(*table) {
@@ -114,13 +114,12 @@ impl StoredState {
         let place = self.places[number];
         let mut source = Source::new(At { stored: self, place }, place);
         let found = read_rows(&mut source, *table, columns, *rows as usize)?;
-        let leaves: Vec<Digest> = hash_rows(&found).into_iter().map(|(leaf, _)| leaf).collect();
-        let leaf = TreeShape::Ranges.range_leaf(*table, first, &merkle_root(&leaves));
+        let leaf = GroupRanges::new(self.tree.shape(), *table, &found).leaf();
         let expected = self.tree.leaves()[number];
         match leaf == expected {
             true => Ok(found),
             false => Err(CheckpointError::Damaged {
-                expected: "the rows of a range as they were",
+                expected: "the rows of a group as they were",
                 found: format!("others, from byte {place} of the content on"),
             }),
         }

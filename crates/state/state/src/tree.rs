@@ -1,10 +1,11 @@
 //! The tree over a whole state: its root, proofs of rows, and the pieces that somebody else fetches and checks.
 
+use crate::groups::{Gathering, Group, GroupRanges};
 use crate::{KeyRange, LiveContent, Snapshot, StoreError};
 use borsh::BorshSerialize;
 use crypto::{Digest, Sha256Batch, merkle_root};
 use proofs::state::{TreeShape, state_root, table_leaf};
-use proofs::{Entry, Found, Path, RowEntry, RowProof, TableEntry};
+use proofs::{Entry, Found, GroupedRow, Path, RowEntry, RowProof, TableEntry};
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
@@ -18,13 +19,13 @@ const HASH_ROWS: usize = 512;
 /// Live ids in one leaf: as many as fit into the lanes of [`Sha256Batch`].
 const LEAF_REQUESTS: usize = 15;
 
-/// A leaf of the tree over tables and ranges.
+/// A leaf of the tree over tables and groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StateNode {
     /// A table's definition.
     Table(Arc<Table>),
     /// Rows of a table that follow one another.
-    Range {
+    Group {
         /// Which table.
         table: TableId,
         /// Key of the first row.
@@ -37,6 +38,7 @@ pub enum StateNode {
 /// The tree over a state at one height, without the rows: those are read again where a proof needs them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StateTree {
+    shape: TreeShape,
     nodes: Vec<StateNode>,
     leaves: Vec<Digest>,
     root: Digest,
@@ -44,26 +46,30 @@ pub struct StateTree {
     requests: Digest,
 }
 
-/// Where a node stands in the order of all: a table's definition before its ranges.
+/// Where a node stands in the order of all: a table's definition before its groups.
 pub(crate) type TreePosition<'a> = (TableId, Option<&'a Key>);
 
 impl StateNode {
     pub(crate) fn place(&self) -> TreePosition<'_> {
         match self {
             StateNode::Table(table) => (table.id, None),
-            StateNode::Range { table, first, .. } => (*table, Some(first)),
+            StateNode::Group { table, first, .. } => (*table, Some(first)),
         }
     }
 }
 
 impl StateTree {
     /// Reads all rows of a snapshot and hashes them on the threads of the current rayon pool; the same for any number of
-    /// them. Whoever writes meanwhile does not wait.
+    /// them. Whoever writes meanwhile does not wait. `shape`: the one that holds at the snapshot's height ([`TreeShape::at`]).
     ///
     /// # Errors
     /// Rows cannot be read.
-    pub fn new(snapshot: &dyn Snapshot, live: &LiveContent) -> Result<StateTree, StoreError> {
-        let mut growing = GrowingTree::new(snapshot.catalog());
+    pub fn new(
+        snapshot: &dyn Snapshot,
+        live: &LiveContent,
+        shape: TreeShape,
+    ) -> Result<StateTree, StoreError> {
+        let mut growing = GrowingTree::new(snapshot.catalog(), shape);
         let tables: Vec<TableId> = growing.waiting.iter().map(|(id, _)| *id).collect();
         for table in tables {
             snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
@@ -84,7 +90,12 @@ impl StateTree {
         &self.leaves
     }
 
-    /// Tables and ranges, in order.
+    /// How rows are gathered into its nodes.
+    pub(crate) fn shape(&self) -> TreeShape {
+        self.shape
+    }
+
+    /// Tables and groups, in order.
     pub fn nodes(&self) -> &[StateNode] {
         &self.nodes
     }
@@ -123,8 +134,8 @@ impl StateTree {
         let Some(node) = node.checked_sub(1) else { return Ok(None) };
         let rows = self.rows(snapshot, node)?;
         let next = match self.nodes.get(node + 1) {
-            // Whether it is needed is known when this range has been read.
-            Some(StateNode::Range { .. }) if rows.last().is_none_or(|(last, _)| last < key) => {
+            // Whether it is needed is known when this group has been read.
+            Some(StateNode::Group { .. }) if rows.last().is_none_or(|(last, _)| last < key) => {
                 self.rows(snapshot, node + 1)?
             }
             _ => Vec::new(),
@@ -136,19 +147,26 @@ impl StateTree {
     /// between both.
     fn found(&self, key: &Key, node: usize, rows: &[(Key, Row)], next: &[(Key, Row)]) -> Option<Found> {
         let behind = rows.partition_point(|(one, _)| one < key);
+        let ranges = self.ranges(node, rows);
         if rows.get(behind).is_some_and(|(one, _)| one == key) {
-            return Some(Found::Row(self.row_entry(node, rows, behind)?));
+            return Some(match self.row_entry(node, rows, ranges.as_ref()?, behind)? {
+                Entry::Grouped(row) => Found::Grouped(row),
+                Entry::Row(row) => Found::Row(row),
+                Entry::Table(_) => return None,
+            });
         }
         let before = match behind.checked_sub(1) {
-            Some(last) => Entry::Row(self.row_entry(node, rows, last)?),
+            Some(last) => self.row_entry(node, rows, ranges.as_ref()?, last)?,
             None => self.table_entry(node)?,
         };
         let after = match rows.len() > behind {
-            true => Some(Entry::Row(self.row_entry(node, rows, behind)?)),
+            true => Some(self.row_entry(node, rows, ranges.as_ref()?, behind)?),
             false => match self.nodes.get(node + 1) {
                 None => None,
                 Some(StateNode::Table(_)) => Some(self.table_entry(node + 1)?),
-                Some(StateNode::Range { .. }) => Some(Entry::Row(self.row_entry(node + 1, next, 0)?)),
+                Some(StateNode::Group { .. }) => {
+                    Some(self.row_entry(node + 1, next, &self.ranges(node + 1, next)?, 0)?)
+                }
             },
         };
         Some(Found::Nothing { key: key.clone(), before: Box::new(before), after: after.map(Box::new) })
@@ -159,19 +177,40 @@ impl StateTree {
         Some(Entry::Table(TableEntry { table: Table::clone(table), across: self.across(node)? }))
     }
 
-    fn row_entry(&self, node: usize, rows: &[(Key, Row)], index: usize) -> Option<RowEntry> {
-        let StateNode::Range { table, first, .. } = self.nodes.get(node)? else { return None };
-        let (key, row) = rows.get(index)?.clone();
-        let within = Path::new(&row_leaves(rows), index)?;
-        Some(RowEntry { table: *table, key, row, within, first: first.clone(), across: self.across(node)? })
+    /// The ranges of a group with these rows; nothing of a table's definition.
+    fn ranges(&self, node: usize, rows: &[(Key, Row)]) -> Option<GroupRanges> {
+        let StateNode::Group { table, .. } = self.nodes.get(node)? else { return None };
+        Some(GroupRanges::new(self.shape, *table, rows))
     }
 
-    /// The rows of a range; none of a table's definition.
+    fn row_entry(
+        &self,
+        node: usize,
+        rows: &[(Key, Row)],
+        ranges: &GroupRanges,
+        index: usize,
+    ) -> Option<Entry> {
+        let StateNode::Group { table, first: group, .. } = self.nodes.get(node)? else { return None };
+        let (key, row) = rows.get(index)?.clone();
+        let place = ranges.place(index)?;
+        let (within, first) = (Path::new(place.rows, place.row)?, place.first.clone());
+        let row = RowEntry { table: *table, key, row, within, first, across: self.across(node)? };
+        Some(match self.shape {
+            TreeShape::Ranges => Entry::Row(row),
+            TreeShape::Groups => Entry::Grouped(GroupedRow {
+                row,
+                ranges: Path::new(&ranges.leaves(), place.range)?,
+                group: group.clone(),
+            }),
+        })
+    }
+
+    /// The rows of a group; none of a table's definition.
     ///
     /// # Errors
     /// They cannot be read.
     pub fn rows(&self, snapshot: &dyn Snapshot, node: usize) -> Result<Vec<(Key, Row)>, StoreError> {
-        let Some(StateNode::Range { table, first, rows }) = self.nodes.get(node) else {
+        let Some(StateNode::Group { table, first, rows }) = self.nodes.get(node) else {
             return Ok(Vec::new());
         };
         let range = KeyRange { start: Bound::Included(first.clone()), end: Bound::Unbounded };
@@ -196,20 +235,12 @@ pub(crate) struct GrowingTree {
     places: Vec<u64>,
     /// Rows that are not hashed yet, and where they stand.
     read: (Vec<(Key, Row)>, Vec<u64>),
-    open: OpenRange,
-}
-
-/// The rows since the last end of a range.
-#[derive(Default)]
-struct OpenRange {
-    first: Key,
-    place: u64,
-    leaves: Vec<Digest>,
-    bytes: usize,
+    shape: TreeShape,
+    open: Gathering,
 }
 
 impl GrowingTree {
-    pub(crate) fn new(catalog: &Catalog) -> GrowingTree {
+    pub(crate) fn new(catalog: &Catalog, shape: TreeShape) -> GrowingTree {
         let mut tables: Vec<(TableId, Option<Arc<Table>>)> =
             catalog.tables.values().map(|table| (table.id, Some(table.clone()))).collect();
         tables.extend(catalog.counters().map(|counter| (counter.table, None)));
@@ -221,7 +252,8 @@ impl GrowingTree {
             leaves: Vec::new(),
             places: Vec::new(),
             read: Default::default(),
-            open: OpenRange::default(),
+            shape,
+            open: Gathering::new(shape),
         }
     }
 
@@ -246,14 +278,16 @@ impl GrowingTree {
         self.begin(|_| true);
         let (catalog, requests) = (catalog.digest(), requests_root(live));
         let root = state_root(&merkle_root(&self.leaves), &catalog, &requests);
-        let GrowingTree { nodes, leaves, places, .. } = self;
-        (StateTree { nodes, leaves, root, catalog, requests }, places)
+        let GrowingTree { shape, nodes, leaves, places, .. } = self;
+        (StateTree { shape, nodes, leaves, root, catalog, requests }, places)
     }
 
     /// Ends the table, and begins those behind it that `which` names.
     fn begin(&mut self, which: impl Fn(TableId) -> bool) {
         self.hash();
-        self.end_range();
+        if let Some((table, group)) = self.table.and_then(|table| Some((table, self.open.end(table)?))) {
+            self.push(table, group);
+        }
         while let Some((id, definition)) = self.waiting.pop_front_if(|(id, _)| which(*id)) {
             self.table = Some(id);
             if let Some(table) = definition {
@@ -267,28 +301,19 @@ impl GrowingTree {
     fn hash(&mut self) {
         let (mut rows, mut places) = std::mem::take(&mut self.read);
         let hashed: Vec<(Digest, usize)> = rows.par_chunks(HASH_ROWS).flat_map_iter(hash_rows).collect();
-        for (((key, _), place), (leaf, bytes)) in rows.drain(..).zip(places.drain(..)).zip(hashed) {
-            if self.open.leaves.is_empty() {
-                (self.open.first, self.open.place) = (key, place);
-            }
-            self.open.leaves.push(leaf);
-            self.open.bytes += bytes;
-            if TreeShape::Ranges.ends_range(&leaf, self.open.leaves.len(), self.open.bytes) {
-                self.end_range();
+        for (((key, _), place), hashed) in rows.drain(..).zip(places.drain(..)).zip(hashed) {
+            let Some(table) = self.table else { continue };
+            if let Some(group) = self.open.add(table, key, hashed, place) {
+                self.push(table, group);
             }
         }
         self.read = (rows, places);
     }
 
-    fn end_range(&mut self) {
-        let Some(table) = self.table.filter(|_| !self.open.leaves.is_empty()) else { return };
-        let first = std::mem::take(&mut self.open.first);
-        self.leaves.push(TreeShape::Ranges.range_leaf(table, &first, &merkle_root(&self.open.leaves)));
-        self.places.push(self.open.place);
-        let rows = self.open.leaves.len() as u32;
-        self.nodes.push(StateNode::Range { table, first, rows });
-        self.open.leaves.clear();
-        self.open.bytes = 0;
+    fn push(&mut self, table: TableId, Group { first, place, rows, leaf }: Group) {
+        self.leaves.push(leaf);
+        self.places.push(place);
+        self.nodes.push(StateNode::Group { table, first, rows: rows as u32 });
     }
 }
 
@@ -304,10 +329,6 @@ pub(crate) fn hash_rows(rows: &[(Key, Row)]) -> Vec<(Digest, usize)> {
         lengths.push(content.len());
     }
     hashes.finish().into_iter().zip(lengths).collect()
-}
-
-fn row_leaves(rows: &[(Key, Row)]) -> Vec<Digest> {
-    hash_rows(rows).into_iter().map(|(leaf, _)| leaf).collect()
 }
 
 /// Merkle root over the live ids, in their order, several in one leaf.

@@ -217,7 +217,7 @@ fn tables_that_differ(one: &StoredState, other: &StoredState) -> Result<BTreeSet
         let differing = state.tree().nodes().iter().zip(own).filter(|(_, leaf)| !known.contains(leaf));
         tables.extend(differing.map(|(node, _)| match node {
             StateNode::Table(table) => table.id,
-            StateNode::Range { table, .. } => *table,
+            StateNode::Group { table, .. } => *table,
         }));
     }
     Ok(tables)

@@ -17,6 +17,7 @@ use crate::{
     StoreError, Stores, Version, content_digest, read_checkpoint, write_checkpoint,
 };
 use checks::{assert_same, certificate, charter, header};
+use proofs::state::TreeShape;
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -166,8 +167,8 @@ pub fn roots_and_proofs_are_those_of_a_full_computation(stores: Arc<dyn Stores>)
     for mut world in worlds(stores.as_ref()) {
         (0..BLOCKS).for_each(|_| world.block());
         let (live, snapshot) = (LiveRequests::at(world.height).content(), world.store.snapshot());
-        let tree = StateTree::new(snapshot.as_ref(), &live).expect("nothing fails here");
-        let full = StateTree::new(&world.model, &live).expect("a map can be read");
+        let tree = StateTree::new(snapshot.as_ref(), &live, TreeShape::Groups).expect("nothing fails here");
+        let full = StateTree::new(&world.model, &live, TreeShape::Groups).expect("a map can be read");
         assert_eq!(tree.root(), full.root());
         let certificate = certificate(&charter, world.height, tree.root());
         for table in world.model.catalog.tables.values() {
@@ -184,7 +185,8 @@ pub fn roots_and_proofs_are_those_of_a_full_computation(stores: Arc<dyn Stores>)
 fn pieces(store: &dyn Store, height: u64, stores: &dyn Stores) -> Result<Checkpoint, String> {
     let (snapshot, live) = (store.snapshot(), LiveRequests::at(height).content());
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let tree = StateTree::new(snapshot.as_ref(), &live).map_err(|error| text(&error))?;
+    let shape = TreeShape::at(snapshot.catalog(), height);
+    let tree = StateTree::new(snapshot.as_ref(), &live, shape).map_err(|error| text(&error))?;
     let outline = StateOutline::new(&tree, snapshot.as_ref(), &live);
     let assembly = StateAssembly::new(outline, height, tree.root(), stores);
     let mut assembly = assembly.map_err(|error| text(&error))?;
@@ -192,7 +194,7 @@ fn pieces(store: &dyn Store, height: u64, stores: &dyn Stores) -> Result<Checkpo
     missing.shuffle(&mut <rand::rngs::StdRng as rand::SeedableRng>::seed_from_u64(height));
     for number in missing {
         let piece = StatePiece::new(&tree, snapshot.as_ref(), number).map_err(|error| text(&error))?;
-        let piece = piece.ok_or("a range without rows")?;
+        let piece = piece.ok_or("a group without rows")?;
         assembly.add(number, &piece).map_err(|error| text(&error))?;
     }
     assembly.finish(header(height)).map_err(|error| text(&error))
@@ -290,7 +292,9 @@ pub fn what_cannot_be_read_is_an_error_wherever_it_is_met(stores: Arc<dyn Stores
         scanned.map_err(text)
     });
     read("content_digest", &|snapshot| content_digest(snapshot).map(drop).map_err(|error| error.to_string()));
-    read("StateTree::new", &|snapshot| StateTree::new(snapshot, &live).map(drop).map_err(text));
+    read("StateTree::new", &|snapshot| {
+        StateTree::new(snapshot, &live, TreeShape::Groups).map(drop).map_err(text)
+    });
     read("write_checkpoint", &|snapshot| {
         let written = write_checkpoint(&header(height), snapshot, &live, std::io::sink());
         written.map_err(|error| error.to_string())
