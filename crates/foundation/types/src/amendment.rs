@@ -1,5 +1,6 @@
 //! Charters that change: what can be changed, what the charter is then, and from which height on it holds.
 
+use crate::charter_encoding::has_rows;
 use crate::{Charter, CharterError, Organisation, encode};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage};
@@ -175,10 +176,14 @@ impl Charter {
             }
             "meter.block_steps" => self.meter.block_steps = number("meter.block_steps", value)?,
             "execution_version" => self.set_execution_version(value)?,
+            "checkpoint_rows" if has_rows(self.execution_version) => {
+                self.checkpoint_rows = number("checkpoint_rows", value)?;
+            }
             other => {
                 let expected = match self.execution_version {
                     1 => KNOWN.to_string(),
-                    _ => format!("{KNOWN}, execution_version"),
+                    2 => format!("{KNOWN}, execution_version"),
+                    _ => format!("{KNOWN}, execution_version, checkpoint_rows"),
                 };
                 return Err(CharterError::Value {
                     field: "the parameter to change",
@@ -266,6 +271,30 @@ mod tests {
         assert_eq!(refused, Err(CharterError::NotAccepted { organisation: "org5".into() }));
         let other_ledger = founding.amended(&add(&sha256(&[b"other"]), 5, 5));
         assert!(matches!(other_ledger, Err(CharterError::NotAccepted { .. })));
+    }
+
+    #[test]
+    fn how_many_rows_lead_to_a_checkpoint_is_a_parameter_of_version_3() {
+        let mut second = charter();
+        second.execution_version = 2;
+        let refused = second.amended(&set("checkpoint_rows", "5000")).expect_err("not yet").to_string();
+        // In receipts of such ledgers, as it always was.
+        assert!(
+            refused.ends_with("meter.block_steps, execution_version, found `checkpoint_rows`"),
+            "{refused}"
+        );
+        second.checkpoint_rows = 5_000;
+        let refused = second.amended(&set("block.fill_ms", "30")).expect_err("not yet").to_string();
+        assert!(refused.contains("checkpoint_rows must be left out before execution version 3"), "{refused}");
+        second.checkpoint_rows = Charter::CHECKPOINT_ROWS_DEFAULT;
+        let third = second.amended(&set("execution_version", "3")).expect("the next one");
+        assert_eq!(third.checkpoint_rows, 250_000);
+        let other = third.amended(&set("checkpoint_rows", "5000")).expect("in range");
+        assert_eq!(other.checkpoint_rows, 5_000);
+        assert_eq!(decode_exactly::<Charter>(&encode(&other)).expect("whole"), other);
+        for wrong in ["999", "1000000001", "many", ""] {
+            assert!(third.amended(&set("checkpoint_rows", wrong)).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,3 +1,4 @@
+use crate::charter_encoding::has_rows;
 use crate::charter_text::{as_text, digest_as_text, signatures_as_text};
 use crate::{
     EndorsementOptions, ExecutionModel, ExecutionVersion, KnownVersions, Policy, PolicyError,
@@ -61,7 +62,7 @@ pub struct MeterLimits {
 
 /// A ledger's configuration, agreed by its members. The digest of the founding one names the ledger; what members
 /// agree on later makes amended ones ([`Charter::amended`]), which are states of the ledger.
-#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charter {
     /// For people.
@@ -87,8 +88,12 @@ pub struct Charter {
     pub protocol: String,
     /// Who orders: `bft`, or `solo` for a network of one.
     pub ordering: String,
-    /// Every so many blocks a node writes a checkpoint.
+    /// Checkpoints are so many blocks apart, from execution version 3 on at most.
     pub checkpoint_blocks: u32,
+    /// From execution version 3 on: there is a checkpoint where so many rows have changed since the last one. In the file it
+    /// may be left out; before that version it must be.
+    #[serde(default = "default_checkpoint_rows", skip_serializing_if = "is_default_checkpoint_rows")]
+    pub checkpoint_rows: u32,
     /// How far ahead a transaction's expiry height may lie.
     pub expiry_blocks_max: u32,
     /// How many organisations must come to the same outcome of a block; n − ⌊(n − 1)/3⌋ where it is not said.
@@ -191,6 +196,9 @@ pub enum CharterError {
 }
 
 impl Charter {
+    /// What [`Charter::checkpoint_rows`] is where nobody says it. It cannot become another number: charters do without it.
+    pub const CHECKPOINT_ROWS_DEFAULT: u32 = 250_000;
+
     /// The parameters of a new network; members and signatures are still missing.
     pub fn with_defaults(name: &str, nonce: u64) -> Charter {
         Charter {
@@ -204,6 +212,7 @@ impl Charter {
             protocol: "harmony".to_string(),
             ordering: "bft".to_string(),
             checkpoint_blocks: 1_000,
+            checkpoint_rows: Charter::CHECKPOINT_ROWS_DEFAULT,
             expiry_blocks_max: 100_000,
             outcome_quorum: None,
             outcome_lag_blocks: default_outcome_lag(),
@@ -411,7 +420,11 @@ impl Charter {
         }
         let block = &self.block;
         let members = self.members().count();
-        let ranges: [(&'static str, u64, u64, u64); 12] = [
+        if !has_rows(self.execution_version) && self.checkpoint_rows != Charter::CHECKPOINT_ROWS_DEFAULT {
+            let expected = "left out before execution version 3";
+            return wrong("checkpoint_rows", expected, self.checkpoint_rows.to_string());
+        }
+        let ranges: [(&'static str, u64, u64, u64); 13] = [
             (
                 "outcome_quorum",
                 self.outcome_quorum() as u64,
@@ -436,6 +449,7 @@ impl Charter {
             ("block.idle_ms", block.idle_ms.into(), 100, 60_000),
             ("block.batch_transactions", block.batch_transactions.into(), 1, 65_535),
             ("checkpoint_blocks", self.checkpoint_blocks.into(), 1, 1_000_000),
+            ("checkpoint_rows", self.checkpoint_rows.into(), 1_000, 1_000_000_000),
             ("expiry_blocks_max", self.expiry_blocks_max.into(), 1, 10_000_000),
             ("meter.transaction_steps", self.meter.transaction_steps, 1_000, 1_000_000_000),
             ("meter.block_steps", self.meter.block_steps, self.meter.transaction_steps, 1_000_000_000_000),
@@ -449,6 +463,14 @@ impl Charter {
 
 fn default_outcome_lag() -> u32 {
     100
+}
+
+fn default_checkpoint_rows() -> u32 {
+    Charter::CHECKPOINT_ROWS_DEFAULT
+}
+
+fn is_default_checkpoint_rows(rows: &u32) -> bool {
+    *rows == Charter::CHECKPOINT_ROWS_DEFAULT
 }
 
 fn default_governance() -> String {

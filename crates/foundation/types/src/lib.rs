@@ -16,6 +16,7 @@ mod bytes;
 mod cast;
 mod catalog;
 mod charter;
+mod charter_encoding;
 mod charter_text;
 mod charters;
 mod columns;
