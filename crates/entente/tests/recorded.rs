@@ -25,6 +25,7 @@ const PACKED: &str = "nodes.zst";
 const ORDERED: Recording = Recording { name: "ordered", port_base: 9_400, charter: quick };
 const ENDORSED: Recording = Recording { name: "endorsed", port_base: 9_410, charter: endorsing };
 const MISTAKES: Recording = Recording { name: "mistakes", port_base: 9_420, charter: quick };
+const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
 fn quick(charter: &mut Charter) {
@@ -32,6 +33,13 @@ fn quick(charter: &mut Charter) {
     charter.execution_version = 1;
     charter.outcome_lag_blocks = 10;
     charter.block.idle_ms = 200;
+}
+
+/// Of execution version 2.
+fn second(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 2;
+    charter.checkpoint_blocks = 30;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -100,6 +108,10 @@ impl Recording {
             found.push(answers_at(&network, node, height, &self.file("queries.sql")).await);
         }
         assert!(found.iter().all(|answers| *answers == found[0]), "the nodes answer differently");
+        if self.folder().join("proofs.sql").exists() {
+            let proofs = answers(&network.session(0).await, &self.file("proofs.sql")).await;
+            std::fs::write(self.folder().join("proofs.txt"), proofs).expect("written");
+        }
         (0..4).for_each(|node| network.interrupt(node));
         self.pack(network.folder());
         std::fs::write(self.folder().join("answers.txt"), &found[0]).expect("written");
@@ -134,6 +146,12 @@ async fn record() {
     ORDERED.record().await;
     ENDORSED.record().await;
     MISTAKES.record().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_second() {
+    SECOND.record().await;
 }
 
 /// What `entente verify --replay` says of a node's folder.
@@ -183,6 +201,11 @@ async fn a_recorded_network_opens_verifies_and_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_keeps_its_wrong_answers_until_it_goes_over_to_the_next_version() {
     assert_goes_on(&MISTAKES).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_of_version_2_goes_over_to_version_3() {
+    assert_goes_on(&SECOND).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

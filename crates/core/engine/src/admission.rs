@@ -159,6 +159,13 @@ impl<'a> Admission<'a> {
         }
     }
 
+    /// So many rows a transaction changes at most, where its endorsed effects say that: keys that it takes in unique indexes are
+    /// among their writes. Who may run again can come to anything.
+    pub(crate) fn rows_max(&self, position: u32) -> Option<u64> {
+        let endorsed = self.endorsed.get(&position).filter(|endorsed| !endorsed.may_run_again)?;
+        Some(endorsed.effects.commands.len() as u64)
+    }
+
     /// The endorsed effects of a transaction that was taken.
     pub(crate) fn take_endorsed(&mut self, position: u32) -> Option<Endorsed> {
         self.endorsed.remove(&position)

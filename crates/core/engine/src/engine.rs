@@ -10,8 +10,8 @@ use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::{CompileOptions, Library};
 use state::{
-    AfterImage, BlockChanges, CheckpointHeader, EndorsedForm, LiveRequests, Store, StoreError, Stores,
-    block_digest,
+    AfterImage, BlockChanges, CheckpointHeader, CheckpointProgress, EndorsedForm, LiveRequests, Store,
+    StoreError, Stores, block_digest,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -136,6 +136,8 @@ pub struct Engine {
     pub(crate) forget: bool,
     /// Simulations that come with transactions count only if made on the state after this height or a later one.
     pub(crate) oldest_snapshot: u64,
+    /// How far it is from the last checkpoint.
+    pub(crate) progress: CheckpointProgress,
     /// The next blocks, as far as they are admitted.
     pub(crate) foreseen: VecDeque<ForeseenBlock>,
     /// What transactions do to rows is noted.
@@ -165,20 +167,22 @@ impl Engine {
         let state = stores.create(Arc::new(Catalog::founded(charter.clone())))?;
         let ledger = charter.ledger();
         let header = CheckpointHeader { ledger, height: 0, state_digest: ledger, outcome: ledger };
-        Engine::continued(charter, &header, (state, LiveRequests::new()), known_versions)
+        let progress = CheckpointProgress::default();
+        Engine::continued(charter, (&header, progress), (state, LiveRequests::new()), known_versions)
     }
 
-    /// The state of a checkpoint.
+    /// The state of a checkpoint, or the one behind any other block of a ledger in which no block depends on what the one before
+    /// has left in memory ([`Charter::blocks_stand_alone`]). `progress`: [`Engine::checkpoint_progress`] there.
     ///
     /// # Errors
     /// The charter's protocol or execution version is unknown, or the checkpoint's catalog does not compile.
     pub fn at(
         charter: Arc<Charter>,
-        header: &CheckpointHeader,
+        (header, progress): (&CheckpointHeader, CheckpointProgress),
         state: Arc<dyn Store>,
         live: LiveRequests,
     ) -> Result<Engine, EngineError> {
-        Engine::continued(charter, header, (state, live), KnownVersions::default())
+        Engine::continued(charter, (header, progress), (state, live), KnownVersions::default())
     }
 
     /// As [`Engine::at`], with what an older program knows.
@@ -187,7 +191,7 @@ impl Engine {
     /// As [`Engine::at`].
     pub fn continued(
         charter: Arc<Charter>,
-        header: &CheckpointHeader,
+        (header, progress): (&CheckpointHeader, CheckpointProgress),
         (state, live): (Arc<dyn Store>, LiveRequests),
         known_versions: KnownVersions,
     ) -> Result<Engine, EngineError> {
@@ -227,6 +231,7 @@ impl Engine {
             known_versions,
             forget: true,
             oldest_snapshot: height,
+            progress,
             foreseen: VecDeque::new(),
             notes_rows: false,
             failure: None,
@@ -332,13 +337,39 @@ impl Engine {
     /// Whether every node makes a checkpoint of the state behind the last block: the charter says so, or a CHECKPOINT in the
     /// block.
     pub fn is_at_checkpoint(&self) -> bool {
-        self.is_checkpoint(self.height)
+        self.progress.last == self.height
     }
 
-    /// Of the last block or one that was foreseen: those have no CHECKPOINT.
-    pub(crate) fn is_checkpoint(&self, height: u64) -> bool {
-        height.is_multiple_of(u64::from(self.charter.checkpoint_blocks))
-            || self.library.catalog().checkpoint == height
+    /// How far it is from the last checkpoint: an engine that goes on from the state at this height needs it.
+    pub fn checkpoint_progress(&self) -> CheckpointProgress {
+        self.progress
+    }
+
+    /// Whether the charter lets there be a checkpoint behind the block of this height, the first one since the last. `rows_before`:
+    /// so many rows have the blocks between the two changed; where that is not known it may be enough. The block's own rows do
+    /// not count: while it takes effect the one behind it is simulated already, which must know.
+    pub(crate) fn is_due(&self, height: u64, rows_before: Option<u64>) -> bool {
+        let Charter { checkpoint_blocks, checkpoint_rows, .. } = *self.charter;
+        match self.version >= ExecutionVersion::V3 {
+            true => {
+                height - self.progress.last >= u64::from(checkpoint_blocks)
+                    || rows_before.is_none_or(|rows| rows >= u64::from(checkpoint_rows))
+            }
+            false => height.is_multiple_of(u64::from(checkpoint_blocks)),
+        }
+    }
+
+    /// Behind a block that has changed so many rows.
+    fn make_progress(&mut self, rows: usize) {
+        let asked = self.library.catalog().checkpoint == self.height;
+        if asked || self.is_due(self.height, Some(self.progress.rows)) {
+            self.progress = CheckpointProgress::at(self.height);
+            // An engine that starts there knows nothing of what was before, whatever charter holds for the next block.
+            self.forget = true;
+            self.oldest_snapshot = self.height;
+        } else {
+            self.progress.rows += rows as u64;
+        }
     }
 
     /// The charter that holds for the block of this height, as the ledger has amended it.
@@ -499,11 +530,7 @@ impl Engine {
             charters: self.charters_digest(),
         };
         self.outcome = outcome.digest();
-        if self.is_at_checkpoint() {
-            // An engine that starts there knows nothing of what was before, whatever charter holds for the next block.
-            self.forget = true;
-            self.oldest_snapshot = height;
-        }
+        self.make_progress(changes.len());
         let row_history = noting.map(|noting| noting.history);
         ExecutedBlock {
             receipts: receipts.receipts,

@@ -8,6 +8,7 @@ use engine::{Engine, VerifiedBlock};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
+use support::at;
 use support::endorsing::{Network, call, fault, node, script};
 use types::{
     BlockHeader, Charter, EndorsementFault, Outcome, Payload, Pipeline, RowWrite, SignedTransaction,
@@ -284,7 +285,7 @@ fn an_engine_restored_from_a_checkpoint_validates_as_one_that_went_on() {
         let read = state::read_checkpoint(network.checkpoint().as_slice(), &memory::Memory);
         let read = read.expect("what was written");
         let (charter, restored_state) = (network.charter.clone(), read.state);
-        let restored = Engine::at(charter, &read.header, restored_state, read.live);
+        let restored = Engine::at(charter, at(&read.header), restored_state, read.live);
         let mut restored = restored.expect("a good checkpoint");
 
         let fresh: Vec<SignedTransaction> =
@@ -330,7 +331,7 @@ fn what_was_found_with_another_execution_version_is_to_be_endorsed_again() {
         // Endorsers wait for the next state, wherever they have begun.
         let checkpoint = network.checkpoint();
         let read = state::read_checkpoint(checkpoint.as_slice(), &memory::Memory).expect("what was written");
-        let other = Engine::at(network.charter.clone(), &read.header, read.state, read.live);
+        let other = Engine::at(network.charter.clone(), at(&read.header), read.state, read.live);
         let mut other = other.expect("a good checkpoint");
         assert!(!network.basis().is_endorsable() && !other.endorsement_basis(0).is_endorsable());
         // One that does not wait.

@@ -8,6 +8,7 @@ use memory::Memory;
 use state::conformance::{CAUSE, FILE, FailingStores, Failures, Operation};
 use state::{LiveRequests, Stores, read_checkpoint, write_checkpoint};
 use std::sync::Arc;
+use support::at;
 use support::endorsing::{Network, call};
 use support::{Chain, charter, script};
 use types::{Charter, Outcome, Payload};
@@ -101,7 +102,7 @@ impl Prepared {
 
     fn engine(&self, stores: &dyn Stores) -> Engine {
         let read = read_checkpoint(self.checkpoint.as_slice(), stores).expect("what was written");
-        let engine = Engine::at(self.charter.clone(), &read.header, read.state, read.live);
+        let engine = Engine::at(self.charter.clone(), at(&read.header), read.state, read.live);
         engine.expect("a good checkpoint").noting_row_history()
     }
 

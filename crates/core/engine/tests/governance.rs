@@ -5,7 +5,7 @@ mod support;
 use crypto::{SecretKey, Signature};
 use engine::{Engine, ExecutedBlock};
 use state::{read_checkpoint, write_checkpoint};
-use support::{Chain, charter, script};
+use support::{Chain, at, charter, script};
 use types::{
     Charter, Credential, ExecutionModel, Organisation, Outcome, Payload, ProposalState, RejectReason,
     SessionResults, SessionStep, SqlState, Value, accept_membership, limits,
@@ -153,7 +153,7 @@ fn a_checkpoint_has_what_waits() {
     let snapshot = chain.engine.state().snapshot();
     write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
     let read = read_checkpoint(bytes.as_slice(), &memory::Memory).expect("what was written");
-    let restored = Engine::at(chain.charter.clone(), &read.header, read.state, read.live);
+    let restored = Engine::at(chain.charter.clone(), at(&read.header), read.state, read.live);
     let approve = |engine: Engine| {
         let mut chain = Chain { engine, charter: chain.charter.clone(), requests: 9 };
         let executed = block(&mut chain, vec![(2, script("SELECT entente.approve(1)"))]);

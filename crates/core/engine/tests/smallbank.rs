@@ -11,7 +11,7 @@ use sql::{Context, Invocation};
 use state::{AfterImage, KeyRange, PlainState, RowId, Simulate, Snapshot};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use support::{Chain, charter, script};
+use support::{Chain, at, charter, script};
 use types::{Outcome, Payload, Receipt, TransactionId};
 use workloads::Call;
 use workloads::smallbank::{Smallbank, money_change};
@@ -175,7 +175,7 @@ fn around_a_restart(checkpoint_blocks: u32, asked: bool) -> [(Vec<Receipt>, cryp
     state::write_checkpoint(&header, snapshot.as_ref(), &live, &mut bytes).expect("memory");
     let checkpoint = state::read_checkpoint(bytes.as_slice(), &memory::Memory).expect("what was written");
     let mut restored =
-        engine::Engine::at(chain.charter.clone(), &checkpoint.header, checkpoint.state, checkpoint.live)
+        engine::Engine::at(chain.charter.clone(), at(&checkpoint.header), checkpoint.state, checkpoint.live)
             .expect("a good checkpoint");
     let mut calls = Vec::new();
     for _ in 0..120 {

@@ -7,7 +7,7 @@ use engine::{Engine, EngineError};
 use memory::Memory;
 use state::{read_checkpoint, write_checkpoint};
 use std::sync::Arc;
-use support::{Chain, charter, script};
+use support::{Chain, at, charter, script};
 use types::{Charter, ExecutionModel, ExecutionVersion, KnownVersions, Outcome, SqlState};
 
 const SWITCH: &str = "SELECT entente.set_charter('execution_version', '2')";
@@ -55,7 +55,8 @@ fn blocks_are_executed_with_the_version_of_their_height() {
         let checkpoint = read_checkpoint(&mut file.as_slice(), &Memory).expect("read");
         let state = checkpoint.state;
         let mut other = Chain {
-            engine: Engine::at(chain.charter.clone(), &header, state, checkpoint.live).expect("it goes on"),
+            engine: Engine::at(chain.charter.clone(), at(&header), state, checkpoint.live)
+                .expect("it goes on"),
             charter: chain.charter.clone(),
             requests: chain.requests,
         };

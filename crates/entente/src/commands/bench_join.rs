@@ -10,7 +10,7 @@ use memory::Memory;
 use node::joining::{Fetch, Fetched, Message, Server, Shelf, Staging, StoredCheckpoint};
 use ordering::CertificateVerifier;
 use serde::Serialize;
-use state::{StoredState, write_checkpoint};
+use state::{CheckpointProgress, StoredState, write_checkpoint};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -250,7 +250,12 @@ impl Source {
         store
             .write(header.height, |writer| write_checkpoint(&header, snapshot.as_ref(), &content, writer))?;
         drop((snapshot, content));
-        let engine = Engine::at(self.charter.clone(), &header, checkpoint.state, live)?;
+        let engine = Engine::at(
+            self.charter.clone(),
+            (&header, CheckpointProgress::at(header.height)),
+            checkpoint.state,
+            live,
+        )?;
         self.follow(engine, &folder.join("ledger"), Some(anchor))
     }
 }

@@ -1,7 +1,7 @@
 use crate::charter_encoding::has_rows;
 use crate::charter_text::{as_text, digest_as_text, signatures_as_text};
 use crate::{
-    EndorsementOptions, ExecutionModel, ExecutionVersion, KnownVersions, Policy, PolicyError,
+    Consistency, EndorsementOptions, ExecutionModel, ExecutionVersion, KnownVersions, Policy, PolicyError,
     ProtocolOptions, UnknownVersion, encode, faults_tolerated, limits, quorum,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -307,6 +307,12 @@ impl Charter {
         let member = self.organisations.get(position).filter(|organisation| !organisation.removed);
         member.is_some_and(|member| member.node_key_expires.is_none_or(|last| height <= last))
             || member.is_some() && height > self.keys_expire_up_to()
+    }
+
+    /// Whether blocks come to the same for a node that remembers nothing of those before but the state and what has not
+    /// expired: otherwise it can come back at checkpoints only, where all nodes forget.
+    pub fn blocks_stand_alone(&self) -> bool {
+        self.execution == ExecutionModel::OrderExecute && self.concurrency.consistency == Consistency::Strict
     }
 
     /// Who must have endorsed a transaction that nothing else is said of.

@@ -42,13 +42,13 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 2] = [ExecutionVersion::V1, ExecutionVersion::V2];
+    pub const ALL: [ExecutionVersion; 3] = [ExecutionVersion::V1, ExecutionVersion::V2, ExecutionVersion::V3];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V2;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V3;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V2;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V3;
 
     /// As charters write it.
     pub fn number(self) -> u32 {
@@ -111,7 +111,8 @@ mod tests {
         assert!(error.contains("knows versions 1 to 1"), "{error}");
         let this = KnownVersions::default();
         assert_eq!(this.of(&charter(2), 50), Ok(ExecutionVersion::V2));
-        assert!(this.of(&charter(3), 0).is_err());
+        assert_eq!(this.of(&charter(3), 50), Ok(ExecutionVersion::V3));
+        assert!(this.of(&charter(4), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }

@@ -187,7 +187,7 @@ impl Chain {
         let charter = Arc::new(charter);
         let (state, header) = (self.engine.state().clone(), self.engine.checkpoint_header());
         let live = LiveRequests::at(header.height);
-        let engine = Engine::at(charter.clone(), &header, state, live)?;
+        let engine = Engine::at(charter.clone(), (&header, self.engine.checkpoint_progress()), state, live)?;
         Ok(Chain { engine, charter, ..self })
     }
 

@@ -112,7 +112,8 @@ impl FaultyEngine {
         faults.flip(engine.state().as_ref())?;
         if faults.lacks(Defence::ExactlyOnce) {
             let (header, state) = (engine.checkpoint_header(), engine.state().clone());
-            *engine = Engine::at(charter.clone(), &header, state, LiveRequests::new())?;
+            let at = (&header, engine.checkpoint_progress());
+            *engine = Engine::at(charter.clone(), at, state, LiveRequests::new())?;
         }
         Ok(())
     }

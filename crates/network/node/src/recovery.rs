@@ -12,7 +12,8 @@ use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
 use proofs::state::TreeShape;
 use state::{
-    Checkpoint, CheckpointError, CheckpointHeader, StateTree, StoreError, Stores, Watched, write_checkpoint,
+    Checkpoint, CheckpointError, CheckpointHeader, CheckpointProgress, StateTree, StoreError, Stores,
+    Watched, write_checkpoint,
 };
 use std::sync::Arc;
 use types::{Charter, KnownVersions, OutcomeHeader, Pipeline};
@@ -278,8 +279,9 @@ impl Recovery {
             let found = format_args!("expected the state {expected:?}, found {:?}", checkpoint.header);
             return Err(Refusal::of_checkpoint(found));
         }
-        let state = (checkpoint.state, checkpoint.live);
-        let engine = Engine::continued(self.charter.clone(), &expected, state, self.known_versions);
+        let (state, progress) = ((checkpoint.state, checkpoint.live), CheckpointProgress::at(height));
+        let engine =
+            Engine::continued(self.charter.clone(), (&expected, progress), state, self.known_versions);
         engine.map_err(|error| Refusal::of(error.into()))
     }
 
@@ -303,7 +305,8 @@ impl Recovery {
     /// As [`Recovery::recover`].
     pub(crate) fn begin_with(&self, checkpoint: Checkpoint) -> Result<Recovered, NodeError> {
         let Checkpoint { header, state, live } = checkpoint;
-        let engine = Engine::continued(self.charter.clone(), &header, (state, live), self.known_versions)?;
+        let at = (&header, CheckpointProgress::at(header.height));
+        let engine = Engine::continued(self.charter.clone(), at, (state, live), self.known_versions)?;
         let (engine, replayed) = self.pool.install(|| self.replay(engine, &Known::NOTHING))?;
         Ok(self.recovered(engine, header.height, replayed))
     }

@@ -51,6 +51,22 @@ pub struct CheckpointHeader {
     pub outcome: Digest,
 }
 
+/// How far a ledger has come since its last checkpoint: when the next one comes follows from that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, BorshSerialize, BorshDeserialize)]
+pub struct CheckpointProgress {
+    /// Height of the last checkpoint, whether it has a file or not; 0: the founding.
+    pub last: u64,
+    /// Rows that the blocks since then have changed, each counted once per block.
+    pub rows: u64,
+}
+
+impl CheckpointProgress {
+    /// At a checkpoint.
+    pub fn at(height: u64) -> CheckpointProgress {
+        CheckpointProgress { last: height, rows: 0 }
+    }
+}
+
 /// A state as a checkpoint holds it.
 pub struct Checkpoint {
     /// Where the state stands.

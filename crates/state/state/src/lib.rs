@@ -63,7 +63,8 @@ mod version;
 mod watched;
 
 pub use checkpoint::{
-    Checkpoint, CheckpointError, CheckpointHeader, content_digest, read_checkpoint, write_checkpoint,
+    Checkpoint, CheckpointError, CheckpointHeader, CheckpointProgress, content_digest, read_checkpoint,
+    write_checkpoint,
 };
 pub use command::apply_command;
 pub use digest::{BlockChanges, block_digest};

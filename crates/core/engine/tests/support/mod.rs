@@ -7,12 +7,18 @@ pub mod random;
 
 use crypto::{Digest, SecretKey, Signature};
 use engine::{Engine, ExecutedBlock, VerifiedBlock};
+use state::{CheckpointHeader, CheckpointProgress};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Credential, Organisation, Outcome, Payload, RequestId, SignedTransaction,
     Transaction, Value,
 };
+
+/// Where an engine goes on from a checkpoint.
+pub fn at(header: &CheckpointHeader) -> (&CheckpointHeader, CheckpointProgress) {
+    (header, CheckpointProgress::at(header.height))
+}
 
 /// A charter of one organisation; tests change what they are about.
 pub fn charter() -> Charter {
