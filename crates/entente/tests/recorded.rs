@@ -208,6 +208,26 @@ async fn a_recorded_network_of_version_2_goes_over_to_version_3() {
     assert_goes_on(&SECOND).await;
 }
 
+/// Byte for byte what the program gave that recorded them, which had no groups in trees.
+#[test]
+fn recorded_proofs_of_rows_are_read_and_verified() {
+    let network = SECOND.unpack();
+    let charter = std::fs::read_to_string(network.node_folder(0).join("charter.toml")).expect("recorded");
+    let founding = Charter::from_toml(&charter).expect("a good charter");
+    assert_eq!(founding.to_toml(), charter);
+    let text = SECOND.file("proofs.txt");
+    let proofs = text.lines().filter_map(|line| line.strip_prefix("    "));
+    let mut rows = Vec::new();
+    for escaped in proofs {
+        let json = escaped.replace("\\\"", "\"");
+        let proof = proofs::RowProof::from_json(&json).expect("a proof");
+        assert_eq!(proof.to_json(), json);
+        assert_eq!(proofs::RowProof::from_bytes(&proof.to_bytes()), Ok(proof.clone()));
+        rows.push(proof.verify(&founding).expect("it was right").is_some());
+    }
+    assert_eq!(rows, [true, false, false, false, true, false]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_that_endorses_opens_verifies_and_goes_on() {
     assert_goes_on(&ENDORSED).await;

@@ -19,7 +19,7 @@ async fn versions(network: &TestNetwork, node: usize) -> (u64, u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let mut network = TestNetwork::create(|charter| {
-        charter.execution_version = 1;
+        charter.execution_version = 2;
         // Changes take effect 20 blocks after they are decided.
         charter.outcome_lag_blocks = 10;
         charter.block.idle_ms = 100;
@@ -27,17 +27,17 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     });
     network.start_all().await;
     let load = Load::start(&network).await;
-    load.wait_for(200, "version 1").await;
-    assert_eq!(versions(&network, 0).await, (1, 2));
+    load.wait_for(200, "version 2").await;
+    assert_eq!(versions(&network, 0).await, (2, 3));
     let governor = network.session(1).await;
-    let switch = "SELECT entente.set_charter('execution_version', '2')";
+    let switch = "SELECT entente.set_charter('execution_version', '3')";
     let switched = governor.simple_query(switch).await;
     switched.expect("the next one");
     let height = network.client(1).status().await.expect("it answers").height;
     // One is away when it happens.
     network.kill(2);
     network.wait_for_height(0, height + 25).await;
-    load.wait_for(200, "version 2").await;
+    load.wait_for(200, "version 3").await;
     network.start(2);
     let wait = network.wait_for_height(2, height + 25);
     wait.await;
@@ -57,7 +57,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(3, height).await;
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     for node in [0, 1, 2, 3, fifth] {
-        assert_eq!(versions(&network, node).await, (2, 2), "node {node}");
+        assert_eq!(versions(&network, node).await, (3, 3), "node {node}");
     }
     load.finish(&mut network).await;
     for node in 0..4 {

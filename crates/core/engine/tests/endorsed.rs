@@ -7,12 +7,13 @@ use crypto::Digest;
 use engine::{Engine, VerifiedBlock};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use state::CheckpointProgress;
 use std::sync::Arc;
 use support::at;
 use support::endorsing::{Network, call, fault, node, script};
 use types::{
-    BlockHeader, Charter, EndorsementFault, Outcome, Payload, Pipeline, RowWrite, SignedTransaction,
-    SqlError, SqlState, Value, endorse,
+    BlockHeader, Charter, EndorsementFault, Outcome, OutcomeHeader, Payload, Pipeline, RowWrite,
+    SignedTransaction, SqlError, SqlState, Value, endorse,
 };
 
 #[test]
@@ -352,6 +353,7 @@ fn what_was_found_with_another_execution_version_is_to_be_endorsed_again() {
         // Nothing is foreseen from one version into the next.
         for seed in 0..8 {
             let (found, _) = network.replay_on_the_graph(&pool, &mut StdRng::seed_from_u64(seed));
+            let found: Vec<_> = found.into_iter().map(|(receipts, state, _)| (receipts, state)).collect();
             let expected = [executed.outcome.clone(), last.outcome.clone()]
                 .map(|outcome| (outcome.receipts_root, outcome.state_digest));
             assert_eq!(found[found.len() - 2..], expected, "{protocol}, seed {seed}");
@@ -361,9 +363,10 @@ fn what_was_found_with_another_execution_version_is_to_be_endorsed_again() {
 
 /// A random ledger: stale and fresh payments, some not endorsed enough, some twice, schema changes in between. What every
 /// block came to.
-fn random_ledger(protocol: &str, rng: &mut StdRng) -> (Network, Vec<(Digest, Digest)>) {
+fn random_ledger(protocol: &str, rng: &mut StdRng) -> (Network, Vec<(Digest, Digest, CheckpointProgress)>) {
     let mut network = Network::new(protocol, |charter| {
         charter.checkpoint_blocks = 5;
+        charter.checkpoint_rows = rng.random_range(10..100);
         charter.block.batch_transactions = rng.random_range(1..6);
         charter.endorsement.commands = rng.random_bool(0.5);
     });
@@ -391,7 +394,8 @@ fn random_ledger(protocol: &str, rng: &mut StdRng) -> (Network, Vec<(Digest, Dig
         }
         earlier.extend(block.iter().cloned());
         let executed = network.order(block);
-        found.push((executed.outcome.receipts_root, executed.outcome.state_digest));
+        let OutcomeHeader { receipts_root, state_digest, .. } = executed.outcome;
+        found.push((receipts_root, state_digest, network.engine.checkpoint_progress()));
         bases.push(network.basis());
     }
     (network, found)

@@ -34,7 +34,7 @@ fn foreseeing(charter: &Charter, blocks: &[VerifiedBlock], rng: &mut StdRng) -> 
             (next, foreseen) = (next + 1, foreseen + 1);
         }
         let executed = engine.execute(block).expect("the next block");
-        said.push((executed.receipts, executed.outcome.digest()));
+        said.push((executed.receipts, executed.outcome.digest(), engine.checkpoint_progress()));
     }
     (said, foreseen)
 }
@@ -47,6 +47,8 @@ fn blocks_that_are_foreseen_come_to_the_same_on_any_number_of_threads() {
         let mut charter = overlapping();
         let mut rng = StdRng::seed_from_u64(seed);
         charter.checkpoint_blocks = rng.random_range(5..40);
+        charter.checkpoint_rows = rng.random_range(100..2_000);
+        charter.execution_version = rng.random_range(2..=3);
         charter.block.batch_transactions = rng.random_range(1..20);
         charter.concurrency.on_conflict =
             if rng.random_bool(0.3) { OnConflict::Abort } else { OnConflict::Reexecute };
@@ -100,7 +102,7 @@ fn nothing_is_foreseen_under_a_charter_that_holds_no_longer() {
             let block = chain.block(vec![transaction]);
             let executed = chain.engine.execute(&block).expect("the next height");
             let outcome = executed.receipts[0].outcome.clone();
-            said.push((executed.receipts, executed.outcome.digest()));
+            said.push((executed.receipts, executed.outcome.digest(), chain.engine.checkpoint_progress()));
             blocks.push(block);
             outcome
         };
@@ -174,7 +176,7 @@ fn the_first_batch_of_a_block_is_there_while_the_last_one_of_the_block_before_ta
             next += 1;
         }
         let executed = engine.execute(block).expect("the next block");
-        assert_eq!((executed.receipts, executed.outcome.digest()), expected);
+        assert_eq!((executed.receipts, executed.outcome.digest(), engine.checkpoint_progress()), expected);
     }
     let overlapped = OVERLAPPED.lock().expect("nobody panics").len();
     assert!(overlapped > 8, "{overlapped} of {} blocks", blocks.len());

@@ -22,7 +22,7 @@ fn on(stores: &dyn Stores, charter: &Charter, blocks: &[VerifiedBlock]) -> (Vec<
             engine.foresee(next);
         }
         let executed = engine.execute(block).expect("the next block");
-        said.push((executed.receipts, executed.outcome.digest()));
+        said.push((executed.receipts, executed.outcome.digest(), engine.checkpoint_progress()));
     }
     let (snapshot, mut checkpoint) = (engine.state().snapshot(), Vec::new());
     let (header, live) = (engine.checkpoint_header(), engine.live().content());

@@ -455,7 +455,7 @@ impl Charter {
             ("block.idle_ms", block.idle_ms.into(), 100, 60_000),
             ("block.batch_transactions", block.batch_transactions.into(), 1, 65_535),
             ("checkpoint_blocks", self.checkpoint_blocks.into(), 1, 1_000_000),
-            ("checkpoint_rows", self.checkpoint_rows.into(), 1_000, 1_000_000_000),
+            ("checkpoint_rows", self.checkpoint_rows.into(), 1, 1_000_000_000),
             ("expiry_blocks_max", self.expiry_blocks_max.into(), 1, 10_000_000),
             ("meter.transaction_steps", self.meter.transaction_steps, 1_000, 1_000_000_000),
             ("meter.block_steps", self.meter.block_steps, self.meter.transaction_steps, 1_000_000_000_000),

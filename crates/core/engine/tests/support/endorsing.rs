@@ -4,11 +4,12 @@ use crypto::{Digest, SecretKey};
 use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, Verifier};
 use rand::RngExt;
 use rand::rngs::StdRng;
+use state::CheckpointProgress;
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Charters, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel,
-    Organisation, Outcome, Payload, Pipeline, Place, RejectReason, RequestId, SignedTransaction, SqlError,
-    Transaction, Value, endorse,
+    Organisation, Outcome, OutcomeHeader, Payload, Pipeline, Place, RejectReason, RequestId,
+    SignedTransaction, SqlError, Transaction, Value, endorse,
 };
 
 const ORGANISATIONS: u8 = 4;
@@ -173,7 +174,7 @@ impl Network {
         &self,
         pool: &rayon::ThreadPool,
         rng: &mut StdRng,
-    ) -> (Vec<(Digest, Digest)>, usize) {
+    ) -> (Vec<(Digest, Digest, CheckpointProgress)>, usize) {
         let engine = Engine::new(self.charter.clone(), &memory::Memory).expect("a known protocol");
         let mut engine = engine.with_pipeline(Pipeline::Graph).expect("a known protocol");
         let verified = |(header, bytes): &(BlockHeader, Vec<bytes::Bytes>)| VerifiedBlock {
@@ -193,7 +194,8 @@ impl Network {
                 }
                 engine.execute(block).expect("the next block")
             });
-            found.push((executed.outcome.receipts_root, executed.outcome.state_digest));
+            let OutcomeHeader { receipts_root, state_digest, .. } = executed.outcome;
+            found.push((receipts_root, state_digest, engine.checkpoint_progress()));
         }
         (found, looked_at)
     }

@@ -4,14 +4,15 @@ use super::{Chain, script};
 use engine::{Engine, VerifiedBlock};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use state::CheckpointProgress;
 use types::{Charter, Payload, Receipt};
 use workloads::Workload;
 use workloads::smallbank::Smallbank;
 
 const CUSTOMERS: u64 = 30;
 
-/// What an engine says of a block.
-pub type Said = (Vec<Receipt>, crypto::Digest);
+/// What an engine says of a block, and how far it is from the last checkpoint behind it.
+pub type Said = (Vec<Receipt>, crypto::Digest, CheckpointProgress);
 
 /// Blocks of a random ledger, and what an engine says of them that foresees nothing.
 pub fn random_ledger(charter: &Charter, seed: u64) -> (Vec<VerifiedBlock>, Vec<Said>) {
@@ -31,7 +32,7 @@ pub fn random_ledger(charter: &Charter, seed: u64) -> (Vec<VerifiedBlock>, Vec<S
         }
         let block = chain.block(transactions);
         let executed = chain.engine.execute(&block).expect("the next height");
-        said.push((executed.receipts, executed.outcome.digest()));
+        said.push((executed.receipts, executed.outcome.digest(), chain.engine.checkpoint_progress()));
         blocks.push(block);
     };
     for statement in smallbank.set_up() {

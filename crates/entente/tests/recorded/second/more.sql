@@ -8,8 +8,6 @@ INSERT INTO stock SELECT n, 'item ' || n, 1, 0 FROM generate_series(3001, 3500) 
 --@ fails 23505
 INSERT INTO stock VALUES (1, 'item 1', 1, 1)
 
-CHECKPOINT
-
 --@ wait 30
 CALL take(9, 2)
 
