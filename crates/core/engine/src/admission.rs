@@ -160,9 +160,9 @@ impl<'a> Admission<'a> {
     }
 
     /// So many rows a transaction changes at most, where its endorsed effects say that: keys that it takes in unique indexes are
-    /// among their writes. Who may run again can come to anything.
+    /// among their writes, and who runs again may write no other rows.
     pub(crate) fn rows_max(&self, position: u32) -> Option<u64> {
-        let endorsed = self.endorsed.get(&position).filter(|endorsed| !endorsed.may_run_again)?;
+        let endorsed = self.endorsed.get(&position)?;
         Some(endorsed.effects.commands.len() as u64)
     }
 

@@ -363,6 +363,7 @@ impl Engine {
     fn make_progress(&mut self, rows: usize) {
         let asked = self.library.catalog().checkpoint == self.height;
         if asked || self.is_due(self.height, Some(self.progress.rows)) {
+            debug_assert!(self.foreseen.is_empty(), "nothing is foreseen across a checkpoint");
             self.progress = CheckpointProgress::at(self.height);
             // An engine that starts there knows nothing of what was before, whatever charter holds for the next block.
             self.forget = true;

@@ -365,8 +365,8 @@ fn what_was_found_with_another_execution_version_is_to_be_endorsed_again() {
 /// block came to.
 fn random_ledger(protocol: &str, rng: &mut StdRng) -> (Network, Vec<(Digest, Digest, CheckpointProgress)>) {
     let mut network = Network::new(protocol, |charter| {
-        charter.checkpoint_blocks = 5;
-        charter.checkpoint_rows = rng.random_range(10..100);
+        charter.checkpoint_blocks = 8;
+        charter.checkpoint_rows = rng.random_range(5..40);
         charter.block.batch_transactions = rng.random_range(1..6);
         charter.endorsement.commands = rng.random_bool(0.5);
     });
