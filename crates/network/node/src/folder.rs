@@ -489,7 +489,7 @@ mod tests {
         }
         let error = says("charter.toml", &|_| newer.to_toml());
         assert!(
-            error.contains("execution version 3 is needed, this program knows versions 1 to 2"),
+            error.contains("execution version 4 is needed, this program knows versions 1 to 3"),
             "{error}"
         );
         assert!(error.contains("install a newer version of Entente"), "{error}");
