@@ -49,7 +49,7 @@ impl Source {
         let options = SignedLedgerOptions { clients: 2, ..SignedLedgerOptions::default() };
         let lag = |charter: &mut Charter| charter.outcome_lag_blocks = 4;
         let mut signed = SignedLedger::create(folder.path(), options, lag).expect("an empty folder");
-        let workload = workloads::workload("smallbank", 5_000, 0.0).expect("such a workload");
+        let workload = workloads::workload("smallbank", 1_500, 0.0).expect("such a workload");
         signed.set_up(workload.as_ref()).expect("it is set up");
         signed.run(workload.as_ref(), [50, 50], 1).expect("it runs");
         Source { signed, _folder: folder }
@@ -71,7 +71,7 @@ impl Source {
     }
 
     fn go_on(&mut self) {
-        let workload = workloads::workload("smallbank", 5_000, 0.0).expect("such a workload");
+        let workload = workloads::workload("smallbank", 1_500, 0.0).expect("such a workload");
         self.signed.run(workload.as_ref(), [4], 2).expect("it runs");
     }
 
@@ -320,7 +320,7 @@ fn one_honest_member_is_enough_whatever_the_others_do() {
             source.check(&fetched);
             let progress = run.fetch.progress();
             assert_eq!((progress.checked, progress.height), (progress.pieces, copy.anchor.height()));
-            assert!(progress.pieces > 10, "{progress:?}");
+            assert!(progress.pieces > 5, "{progress:?}");
             let most = [one, other].iter().filter(|behaviour| behaviour.lies()).count();
             assert!(progress.liars <= most, "{one:?}, {other:?}: {progress:?}");
             if one.lies() && one != Behaviour::WrongOutline && one != Behaviour::Endless {
