@@ -77,6 +77,9 @@ struct Member {
     answered: bool,
     liar: bool,
     rests_until: Duration,
+    /// It did not have this state any more when it was asked, and is not asked for it again before that time, also where it offers
+    /// it again: whoever does so could keep the last piece for ever.
+    gone: Option<(Digest, Duration)>,
     transfers: Vec<Transfer>,
     /// Parts that it may be asked for now, and since when.
     budget: (f64, Duration),
@@ -258,7 +261,12 @@ impl Fetch {
         };
         let able = |member: &Member| {
             let offers = member.offer.as_ref().is_some_and(|offer| root_of(offer) == root);
-            offers && !member.liar && now >= member.rests_until && member.transfers.len() < TRANSFERS_MAX
+            let is_gone = member.gone.is_some_and(|(gone, until)| gone == root && now < until);
+            offers
+                && !is_gone
+                && !member.liar
+                && now >= member.rests_until
+                && member.transfers.len() < TRANSFERS_MAX
         };
         match &mut self.phase {
             Phase::Choosing | Phase::Ended => {}
@@ -318,6 +326,7 @@ impl Fetch {
             }
             Message::Gone(root) if known.offers(root) => {
                 (known.offer, known.unproved, known.asked_at) = (None, None, None);
+                known.gone = Some((root, now + REST));
                 let items = known.transfers.drain(..).map(|transfer| transfer.item).collect();
                 self.give_back(items);
             }
