@@ -10,8 +10,8 @@ use crypto::Digest;
 use rustc_hash::FxHashSet;
 use sql::{CompileOptions, Library};
 use state::{
-    AfterImage, BlockChanges, CheckpointHeader, CheckpointProgress, EndorsedForm, LiveRequests, Store,
-    StoreError, Stores, block_digest,
+    AfterImage, BlockChanges, BlockEnd, CheckpointHeader, CheckpointProgress, EndorsedForm, LiveRequests,
+    ResumePoint, Store, StoreError, Stores, block_digest,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -434,7 +434,9 @@ impl Engine {
         }
         let finished = outcomes::places(block);
         let ran = self.run(block, foreseen, &finished)?;
-        Ok(self.finish(block, ran, finished))
+        let executed = self.finish(block, ran, finished);
+        self.end_block().inspect_err(|failure| self.failure = Some(failure.clone()))?;
+        Ok(executed)
     }
 
     /// Runs the transactions of a block: the state is the one behind it then.
@@ -498,6 +500,17 @@ impl Engine {
             })
         })
         .inspect_err(|failure| self.failure = Some(failure.clone()))
+    }
+
+    /// The store hears that the state is the one behind a block, and what belongs to it beside rows.
+    fn end_block(&mut self) -> Result<(), StoreError> {
+        let is_checkpoint = self.is_at_checkpoint();
+        let catalog = self.state.catalog();
+        let next = catalog.governance.charter_at(self.height + 1).unwrap_or(&self.charter);
+        let is_resumable = is_checkpoint || (self.charter.blocks_stand_alone() && next.blocks_stand_alone());
+        let point = ResumePoint { header: self.checkpoint_header(), progress: self.progress };
+        let admitted = self.live.take_admitted(self.height);
+        self.state.end_block(BlockEnd { point, admitted, is_resumable, is_checkpoint })
     }
 
     /// What the block came to. `finished`: its receipts, all of which are there.

@@ -91,8 +91,8 @@ impl Engine {
     /// and none of them but the last one is in front of a checkpoint.
     fn may_be_behind_checkpoint(&self, height: u64) -> bool {
         let Some(before_last) = self.foreseen.len().checked_sub(1) else { return false };
-        let rows_max = self.foreseen.iter().take(before_last).map(|block| block.rows_max);
-        let rows_max = rows_max.fold(Some(self.progress.rows), |sum, rows| sum?.checked_add(rows?));
+        let mut rows_max = self.foreseen.iter().take(before_last).map(|block| block.rows_max);
+        let rows_max = rows_max.try_fold(self.progress.rows, |sum, rows| sum.checked_add(rows?));
         self.is_due(height - 1, rows_max)
     }
 

@@ -61,7 +61,7 @@ fn before_version_3_checkpoints_are_where_heights_say_it() {
             chain(Charter { execution_version, checkpoint_rows: 10, checkpoint_blocks: 4, ..charter() });
         while chain.engine.height() < 14 {
             let height = chain.engine.height() + 1;
-            assert_eq!(add(&mut chain, 50), height % 4 == 0, "height {height}");
+            assert_eq!(add(&mut chain, 50), height.is_multiple_of(4), "height {height}");
         }
     }
 }

@@ -5,12 +5,14 @@ use crate::CommandError;
 use bench::{SignedLedger, SignedLedgerOptions, grouped};
 use clap::Args;
 use engine::{Engine, Verifier};
-use ledger::{Anchor, BlockOutcome, BlockRecord, CheckpointStore, Ledger};
+use ledger::{Anchor, BlockOutcome, BlockRecord, Ledger};
 use memory::Memory;
+use node::StoreChoice;
 use node::joining::{Fetch, Fetched, Message, Server, Shelf, Staging, StoredCheckpoint};
 use ordering::CertificateVerifier;
+use proofs::state::TreeShape;
 use serde::Serialize;
-use state::{CheckpointProgress, StoredState, write_checkpoint};
+use state::{BlockEnd, CheckpointProgress, ResumePoint, Stores};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -87,7 +89,8 @@ pub(crate) fn run(arguments: &JoinArguments) -> Result<(), CommandError> {
     println!("executing every block: {replay_seconds:.2} s");
 
     let start = Instant::now();
-    let (fetched, bytes, pieces) = source.fetch(&temporary.path().join("joining"))?;
+    let stores = StoreChoice::default().open(&temporary.path().join("state"))?;
+    let (fetched, bytes, pieces) = source.fetch(&temporary.path().join("joining"), &stores)?;
     let fetch_seconds = start.elapsed().as_secs_f64();
     let joined = source.join(fetched, &temporary.path().join("joined"))?;
     let join_seconds = start.elapsed().as_secs_f64();
@@ -143,14 +146,10 @@ impl Source {
         signed.run(workload.as_ref(), sizes(0, blocks - behind), 1)?;
 
         let (header, live) = (signed.engine().checkpoint_header(), signed.engine().live().content());
-        let store = CheckpointStore::open(folder.join("checkpoints"), signed.charter().ledger())?;
-        let snapshot = signed.engine().state().snapshot();
-        store.write(header.height, |writer| write_checkpoint(&header, snapshot.as_ref(), &live, writer))?;
-        drop(snapshot);
-        let content = store.content(header.height)?;
-        let read_at =
-            move |place: u64, bytes: &mut [u8]| content.read_at(place, bytes).map_err(std::io::Error::other);
-        let stored = StoredState::read(store.read(header.height)?, Box::new(read_at))?;
+        let (state, shape) =
+            (signed.engine().state(), TreeShape::at(&signed.engine().state().catalog(), header.height));
+        let stored = state.keep_checkpoint(&header, state.snapshot(), live, shape)?;
+        let stored = stored.ok_or("the store is open")?;
         let missing = || format!("the ledger has no block {}", header.height);
         let outcome = signed.ledger().outcome_header(header.height)?.ok_or_else(missing)?;
         let (block, certificate) = signed.ledger().block(header.height)?.ok_or_else(missing)?;
@@ -213,11 +212,11 @@ impl Source {
     }
 
     /// From three members, with the pace that they allow.
-    fn fetch(&self, folder: &Path) -> Result<(Fetched, u64, usize), CommandError> {
+    fn fetch(&self, folder: &Path, stores: &Arc<dyn Stores>) -> Result<(Fetched, u64, usize), CommandError> {
         let members = self.charter.organisations.len();
         let start = Instant::now();
         let mut fetch =
-            Fetch::new(&self.charter, 0, 0, Staging::open(folder)?, Arc::new(Memory), Duration::ZERO)?;
+            Fetch::new(&self.charter, 0, 0, Staging::open(folder)?, stores.clone(), Duration::ZERO)?;
         let mut servers: Vec<Server> =
             (0..members).map(|_| Server::new(self.shelf.clone(), members)).collect();
         while !fetch.has_failed(start.elapsed()) {
@@ -244,12 +243,11 @@ impl Source {
     fn join(&self, fetched: Fetched, folder: &Path) -> Result<crypto::Digest, CommandError> {
         let Fetched { anchor, checkpoint } = fetched;
         let (header, live) = (checkpoint.header, checkpoint.live);
-        let store = CheckpointStore::open(folder.join("checkpoints"), header.ledger)?;
-        let snapshot = checkpoint.state.snapshot();
-        let content = live.content();
-        store
-            .write(header.height, |writer| write_checkpoint(&header, snapshot.as_ref(), &content, writer))?;
-        drop((snapshot, content));
+        let (state, progress) = (&checkpoint.state, CheckpointProgress::at(header.height));
+        let (point, admitted) = (ResumePoint { header, progress }, live.content().iter().collect());
+        state.end_block(BlockEnd { point, admitted, is_resumable: true, is_checkpoint: true })?;
+        let shape = TreeShape::at(&state.catalog(), header.height);
+        drop(state.keep_checkpoint(&header, state.snapshot(), live.content(), shape)?);
         let engine = Engine::at(
             self.charter.clone(),
             (&header, CheckpointProgress::at(header.height)),

@@ -151,7 +151,9 @@ fn forged_certificates_in_blocks_are_refused_and_would_be_found_if_not() {
     let plan = with(Byzantine::Node(Lie::Certificates));
     check(1..=2, &plan);
     let (seed, error) = found(Mutation::TrustCertificates, 5, plan);
-    assert!(error.contains("that is none"), "seed {seed}: {error}");
+    // It stands in a block, or a node has believed it before the run was looked at.
+    let is_found = error.contains("that is none") || error.contains("was made to doubt what is right");
+    assert!(is_found, "seed {seed}: {error}");
 }
 
 #[test]

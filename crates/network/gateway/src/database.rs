@@ -189,6 +189,31 @@ pub struct StateAt {
     pub state_digest: String,
 }
 
+/// Where a node keeps the rows of the state, and what that costs it.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct StoreStatus {
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Bytes of the store's files, without those that checkpoints alone hold.
+    pub file_bytes: u64,
+    /// Bytes of rows that blocks have changed since the node started.
+    pub changed_bytes: u64,
+    /// Bytes that were written to files since then, with those of merging.
+    pub written_bytes: u64,
+    /// Reads of single rows that the cache has answered, of a store that has one.
+    pub cache_hits: u64,
+    /// Those that it has not.
+    pub cache_misses: u64,
+    /// Height of the newest durable point: behind it a node that is killed executes blocks again.
+    pub durable_height: u64,
+    /// Seconds since that was written; `None`: since the node started there was none.
+    pub durable_seconds_ago: Option<u64>,
+    /// Milliseconds that blocks have waited for the disk since the node started.
+    pub waited_ms: u64,
+    /// The disk is full: blocks wait for room.
+    pub waits_for_room: bool,
+}
+
 /// What `GET /status` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct NodeStatus {
@@ -220,6 +245,8 @@ pub struct NodeStatus {
     pub execution_version_known: u32,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
+    /// What the store of the state has; `None` where it does not tell.
+    pub store: Option<StoreStatus>,
     /// Where its outcomes were not those of a quorum the last time that this was so, since it started: from which block on,
     /// and in which tables.
     pub diverged: Option<String>,

@@ -45,7 +45,8 @@ mod postgres;
 pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
     Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared, StateAt,
-    StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
+    StatementKind, StoreStatus, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome,
+    TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;

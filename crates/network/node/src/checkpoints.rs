@@ -1,25 +1,21 @@
-//! Writes checkpoints beside the pipeline: the pipeline hands over a snapshot and goes on. What was written is read again,
-//! which gives the root of the state: of the memory, and of the file.
+//! Keeps checkpoints beside the pipeline: the pipeline hands over a snapshot and goes on. The store keeps the state and its tree
+//! up; what is hashed is what has changed since the checkpoint before. A file says which state it is, and its root.
 //!
-//! Proofs of rows and pieces for nodes that join are read from the file, one range at a time, and compared with the
-//! tree. So there is no second state in memory.
+//! Proofs of rows and pieces for nodes that join are read from the store, as it was at the checkpoint. Whether rows are still
+//! those of the tree is looked at again and again ([`crate::scrub`]).
 
 use crate::NodeError;
 use crate::attesting::Input;
 use crate::metrics::{CHECKPOINT_ROOT, CHECKPOINT_WRITE, NodeMetrics};
 use crate::published::Published;
-use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use ledger::CheckpointStore;
-use state::{CheckpointError, CheckpointHeader, LiveContent, Snapshot, Store, StoredState, Watched};
-use std::io::{self, Read};
+use proofs::state::TreeShape;
+use state::{CheckpointHeader, KeptState, LiveContent, Manifest, Snapshot, Store, StoreError, Stores};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// After so many bytes whoever reads a checkpoint rests for as long as that has taken: half a core is left to others.
-const BREATH_BYTES: usize = 1 << 20;
-/// It rests no longer than this.
-const REST_MAX: Duration = Duration::from_millis(200);
+use std::time::Instant;
 
 /// A state to be written down.
 pub(crate) struct CheckpointRequest {
@@ -33,6 +29,8 @@ pub(crate) struct CheckpointRequest {
 #[derive(Clone)]
 pub(crate) struct CheckpointParts {
     pub(crate) store: Arc<CheckpointStore>,
+    /// Makes the store of the state.
+    pub(crate) stores: Arc<dyn Stores>,
     pub(crate) published: Arc<Published>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// Who attests roots; `None` where nobody does.
@@ -46,12 +44,9 @@ pub(crate) struct Checkpoints {
 
 impl Checkpoints {
     /// Starts the thread, which first reads the checkpoints that are there and not known yet. It ends when the returned value
-    /// is dropped, and reads nothing any more once `stopped` disconnects.
-    pub(crate) fn start(
-        parts: CheckpointParts,
-        stopped: Receiver<()>,
-    ) -> Result<(Checkpoints, JoinHandle<()>), NodeError> {
-        let (checkpoints, writer) = Checkpoints::new(parts, stopped)?;
+    /// is dropped.
+    pub(crate) fn start(parts: CheckpointParts) -> Result<(Checkpoints, JoinHandle<()>), NodeError> {
+        let (checkpoints, writer) = Checkpoints::new(parts)?;
         let thread = std::thread::Builder::new()
             .name("checkpoint".to_string())
             .spawn(move || writer.run())
@@ -60,15 +55,12 @@ impl Checkpoints {
     }
 
     /// The same without the thread: the work is for whoever drives the writer.
-    pub(crate) fn new(
-        parts: CheckpointParts,
-        stopped: Receiver<()>,
-    ) -> Result<(Checkpoints, CheckpointWriter), NodeError> {
+    pub(crate) fn new(parts: CheckpointParts) -> Result<(Checkpoints, CheckpointWriter), NodeError> {
         let (requests, asked) = bounded(1);
         // What is hashed is hashed by one thread.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "root".to_string()).build();
         let pool = pool.map_err(|build| failed(io::Error::other(build)))?;
-        Ok((Checkpoints { requests }, CheckpointWriter { parts, requests: asked, stopped, pool }))
+        Ok((Checkpoints { requests }, CheckpointWriter { parts, requests: asked, pool }))
     }
 
     /// Hands over a state. If the previous checkpoint is still being written this one is left out: recovery then
@@ -89,7 +81,6 @@ fn failed(error: io::Error) -> NodeError {
 pub(crate) struct CheckpointWriter {
     parts: CheckpointParts,
     requests: Receiver<CheckpointRequest>,
-    stopped: Receiver<()>,
     pool: rayon::ThreadPool,
 }
 
@@ -105,10 +96,49 @@ impl CheckpointWriter {
         self.requests.try_iter().for_each(|request| self.take(request));
     }
 
+    /// Whether somebody waits for a checkpoint.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Keeps a checkpoint, and hands over its root to be attested.
     fn take(&self, request: CheckpointRequest) {
-        let height = request.header.height;
-        if self.write(request) && self.parts.attest.is_some() {
-            self.read_again(height);
+        let CheckpointRequest { header, store, snapshot, live } = request;
+        let (height, start) = (header.height, Instant::now());
+        let kept = self.pool.install(|| keep_checkpoint(&header, &store, snapshot, live));
+        let kept = match kept {
+            Ok(Some(kept)) => kept,
+            Ok(None) => return,
+            Err(failure) => {
+                // The disk of the ledger may be well: this is for an operator all the same.
+                tracing::error!(height, %failure, "the store of the state has failed at a checkpoint");
+                self.parts.published.store_failure().note(failure);
+                return;
+            }
+        };
+        self.parts.metrics.worked(CHECKPOINT_ROOT, start.elapsed());
+        let start = Instant::now();
+        let manifest = Manifest { header, root: kept.tree().root() };
+        match self.parts.store.write(height, |writer| writer.write_all(&manifest.to_bytes())) {
+            Ok(_) => {}
+            Err(error) => {
+                // The blocks are recorded, so nothing is lost: recovery takes an older state.
+                tracing::error!(height, %error, "checkpoint not written");
+                return;
+            }
+        }
+        self.parts.keep_needed();
+        self.parts.metrics.worked(CHECKPOINT_WRITE, start.elapsed());
+        self.hand_over(kept);
+    }
+
+    fn hand_over(&self, kept: KeptState) {
+        let (height, root, nodes) = (kept.header().height, kept.tree().root(), kept.tree().nodes().len());
+        tracing::info!(height, %root, nodes, "the checkpoint is kept");
+        if let Some(attest) = &self.parts.attest {
+            // It ends after the pipeline only.
+            let _ = attest.send(Input::Checkpoint(Arc::new(kept)));
         }
     }
 
@@ -125,69 +155,55 @@ impl CheckpointWriter {
         heights.iter().rev().for_each(|height| self.read_again(*height));
     }
 
-    /// Whether it is written.
-    fn write(&self, request: CheckpointRequest) -> bool {
-        let CheckpointRequest { header, store, snapshot, live } = request;
-        let (height, start) = (header.height, Instant::now());
-        let watched = Watched::new(snapshot.as_ref());
-        let written = self
-            .parts
-            .store
-            .write(height, |writer| state::write_checkpoint(&header, &watched, &live, writer));
-        if let Err(failure) = watched.check(()).and_then(|()| store.durable_point()) {
-            // The disk of the ledger may be well: this is for an operator all the same.
-            tracing::error!(height, %failure, "the store of the state has failed at a checkpoint");
-            self.parts.published.store_failure().note(failure);
-            return false;
-        }
-        self.parts.metrics.worked(CHECKPOINT_WRITE, start.elapsed());
-        let milliseconds = start.elapsed().as_millis() as u64;
-        match &written {
-            Ok(bytes) => tracing::info!(height, bytes, milliseconds, "checkpoint written"),
-            // The blocks are recorded, so nothing is lost: recovery takes an older checkpoint.
-            Err(error) => tracing::error!(height, %error, "checkpoint not written"),
-        }
-        written.is_ok()
-    }
-
-    /// Reads a checkpoint, and hands over its root to be attested. One that is damaged goes: there is an older one, and will
-    /// be a newer one.
+    /// Reads a checkpoint of an earlier run. One that is damaged goes: there is an older one, and will be a newer one.
     fn read_again(&self, height: u64) {
-        let start = Instant::now();
-        let read = self.pool.install(|| self.read_stored(height));
-        self.parts.metrics.worked(CHECKPOINT_ROOT, start.elapsed());
-        match read {
-            Ok(Some(stored)) => {
-                let (root, nodes) = (stored.tree().root(), stored.tree().nodes().len());
-                let milliseconds = start.elapsed().as_millis() as u64;
-                tracing::info!(height, %root, nodes, milliseconds, "root of the checkpoint computed");
-                if let Some(attest) = &self.parts.attest {
-                    // It ends after the pipeline only.
-                    let _ = attest.send(Input::Checkpoint(Arc::new(stored)));
-                }
-            }
+        match self.pool.install(|| self.parts.read(height)) {
+            Ok(Some(kept)) => self.hand_over(kept),
+            // Its rows are in its file: an older program has written it.
             Ok(None) => {}
             Err(error) => self.parts.remove_damaged(height, &error),
         }
     }
+}
 
-    /// `None` where it was to stop.
-    fn read_stored(&self, height: u64) -> Result<Option<StoredState>, String> {
-        let store = &self.parts.store;
-        let content = store.content(height).map_err(|error| error.to_string())?;
-        let read_at =
-            move |place: u64, bytes: &mut [u8]| content.read_at(place, bytes).map_err(io::Error::other);
-        let mut reader = store.read(height).map_err(|error| error.to_string())?;
-        let resting = Resting { inner: &mut reader, stopped: &self.stopped, read: 0, since: Instant::now() };
-        match StoredState::read(resting, Box::new(read_at)) {
-            Ok(stored) => reader.finish().map(|_| Some(stored)).map_err(|error| error.to_string()),
-            Err(CheckpointError::Read(error)) if error.kind() == io::ErrorKind::ConnectionAborted => Ok(None),
-            Err(error) => Err(error.to_string()),
-        }
-    }
+/// The state at a checkpoint with its tree, as the store keeps it; nothing where that is being closed. `snapshot`: its rows.
+pub(crate) fn keep_checkpoint(
+    header: &CheckpointHeader,
+    store: &Arc<dyn Store>,
+    snapshot: Arc<dyn Snapshot>,
+    live: LiveContent,
+) -> Result<Option<KeptState>, StoreError> {
+    let shape = TreeShape::at(snapshot.catalog(), header.height);
+    store.keep_checkpoint(header, snapshot, live, shape)
 }
 
 impl CheckpointParts {
+    /// A checkpoint that is on the disk; nothing where the store does not have it.
+    fn read(&self, height: u64) -> Result<Option<KeptState>, String> {
+        let mut bytes = Vec::new();
+        let mut reader = self.store.read(height).map_err(|error| error.to_string())?;
+        let limit = Manifest::length() as u64 + 1;
+        reader.by_ref().take(limit).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        let Some(manifest) = Manifest::from_bytes(&bytes).map_err(|error| error.to_string())? else {
+            return Ok(None);
+        };
+        let shape = TreeShape::at(self.published.library().catalog(), height);
+        let kept = self.stores.kept_checkpoint(height, shape).map_err(|error| error.to_string())?;
+        let Some(kept) = kept else { return Ok(None) };
+        let found = Manifest { header: *kept.header(), root: kept.tree().root() };
+        match found == manifest {
+            true => Ok(Some(kept)),
+            false => Err(format!("expected the state {manifest:?}, found {found:?}")),
+        }
+    }
+
+    /// The store lets those checkpoints go that have no file any more.
+    pub(crate) fn keep_needed(&self) {
+        if let Err(error) = self.stores.keep_checkpoints(&self.store.newest()) {
+            tracing::error!(%error, "checkpoints that nobody needs cannot be removed");
+        }
+    }
+
     /// Takes a checkpoint that cannot be read out of use.
     pub(crate) fn remove_damaged(&self, height: u64, error: &str) {
         tracing::error!(
@@ -203,28 +219,6 @@ impl CheckpointParts {
         if let Err(error) = self.store.remove(height) {
             tracing::error!(height, %error, "a damaged checkpoint cannot be removed");
         }
-    }
-}
-
-/// Reads at most half of the time.
-struct Resting<'a, R> {
-    inner: R,
-    stopped: &'a Receiver<()>,
-    read: usize,
-    since: Instant,
-}
-
-impl<R: Read> Read for Resting<'_, R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if self.read >= BREATH_BYTES {
-            if self.stopped.try_recv() == Err(TryRecvError::Disconnected) {
-                return Err(io::ErrorKind::ConnectionAborted.into());
-            }
-            std::thread::sleep(self.since.elapsed().min(REST_MAX));
-            (self.read, self.since) = (0, Instant::now());
-        }
-        let read = self.inner.read(bytes)?;
-        self.read += read;
-        Ok(read)
+        self.keep_needed();
     }
 }

@@ -91,7 +91,7 @@ pub(crate) struct NodeParts {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) checkpoints: Arc<CheckpointStore>,
     /// Makes the store of the state.
-    stores: Arc<dyn Stores>,
+    pub(crate) stores: Arc<dyn Stores>,
     pub(crate) verifier: Arc<Verifier>,
     /// Those that the state has decided on.
     pub(crate) charters: Arc<DecidedCharters>,
@@ -439,6 +439,7 @@ impl NodeParts {
     fn record(&self, recovery: &Recovery, ordering: Arc<dyn Ordering>) -> RecordStage {
         RecordStage {
             ledger: self.ledger.clone(),
+            stores: self.stores.clone(),
             rows: recovery.rows.clone(),
             ordering,
             published: self.published.clone(),
@@ -462,6 +463,7 @@ impl NodeParts {
     fn checkpoint_parts(&self, attest: Option<Sender<Input>>) -> CheckpointParts {
         CheckpointParts {
             store: self.checkpoints.clone(),
+            stores: self.stores.clone(),
             published: self.published.clone(),
             metrics: self.metrics.clone(),
             attest,

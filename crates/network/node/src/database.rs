@@ -13,11 +13,12 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, TemporaryTables,
-    TransactionFilter, TransactionRow,
+    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StoreStatus,
+    TemporaryTables, TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
+use state::{StoreStatistics, Stores};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,6 +45,8 @@ pub(crate) struct NodeDatabase {
     pub(crate) ordering: Arc<dyn Ordering>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) published: Arc<Published>,
+    /// Has the store of the state.
+    pub(crate) stores: Arc<dyn Stores>,
     pub(crate) submitter: Arc<Submitter>,
     /// Where transactions are executed before they are ordered.
     pub(crate) endorsing: Option<Endorsing>,
@@ -322,6 +325,7 @@ impl Database for NodeDatabase {
             execution_version: self.charters.at(height + 1).execution_version,
             execution_version_known: self.charters.known_versions().newest().number(),
             resident_bytes: resident_bytes(),
+            store: self.stores.newest().map(|store| store_status(&store.statistics())),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
             warnings: self.warnings(height),
@@ -329,6 +333,9 @@ impl Database for NodeDatabase {
     }
 
     fn metrics(&self) -> String {
+        if let Some(store) = self.stores.newest() {
+            self.metrics.stored(&store.statistics());
+        }
         self.metrics.text() + &self.ordering.metrics()
     }
 }
@@ -337,7 +344,25 @@ impl NodeDatabase {
     /// What somebody must do before long: replace a key, or install a newer program.
     fn warnings(&self, height: u64) -> Vec<String> {
         let unknown = self.charters.unknown_version().map(|unknown| unknown.to_string());
-        unknown.into_iter().chain(self.keys.warnings(height)).collect()
+        let is_full = self.stores.newest().is_some_and(|store| store.statistics().waits_for_room);
+        let is_full =
+            is_full.then(|| "the disk of the state is full: blocks wait until there is room".to_string());
+        unknown.into_iter().chain(is_full).chain(self.keys.warnings(height)).collect()
+    }
+}
+
+fn store_status(statistics: &StoreStatistics) -> StoreStatus {
+    StoreStatus {
+        rows: statistics.rows,
+        file_bytes: statistics.file_bytes,
+        changed_bytes: statistics.changed_bytes,
+        written_bytes: statistics.written_bytes,
+        cache_hits: statistics.cache_hits,
+        cache_misses: statistics.cache_misses,
+        durable_height: statistics.durable_height,
+        durable_seconds_ago: statistics.durable_age.map(|age| age.as_secs()),
+        waited_ms: statistics.waited.as_millis() as u64,
+        waits_for_room: statistics.waits_for_room,
     }
 }
 

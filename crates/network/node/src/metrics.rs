@@ -9,6 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use state::StoreStatistics;
 use std::time::Duration;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -49,6 +50,7 @@ pub(crate) struct NodeMetrics {
     checkpoint: Gauge,
     scrubbed: Counter,
     scrub_found: Family<FoundLabel, Counter>,
+    store: StoreGauges,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
 }
@@ -63,6 +65,74 @@ pub(crate) const ANSWER: &str = "answer";
 pub(crate) const CHECKPOINT_SNAPSHOT: &str = "checkpoint_snapshot";
 pub(crate) const CHECKPOINT_WRITE: &str = "checkpoint_write";
 pub(crate) const CHECKPOINT_ROOT: &str = "checkpoint_root";
+
+/// What the store of the state has, as it was when somebody last asked.
+#[derive(Default)]
+struct StoreGauges {
+    rows: Gauge,
+    file_bytes: Gauge,
+    changed_bytes: Gauge,
+    written_bytes: Gauge,
+    cache_hits: Gauge,
+    cache_misses: Gauge,
+    durable_points: Gauge,
+    durable_height: Gauge,
+    durable_age_seconds: Gauge,
+    waited_milliseconds: Gauge,
+    waits_for_room: Gauge,
+}
+
+impl StoreGauges {
+    fn register(&self, registry: &mut Registry) {
+        let gauges = [
+            ("entente_store_rows", "Rows of all tables", &self.rows),
+            ("entente_store_file_bytes", "Bytes of the files of the state", &self.file_bytes),
+            ("entente_store_changed_bytes", "Bytes of rows that blocks have changed", &self.changed_bytes),
+            (
+                "entente_store_written_bytes",
+                "Bytes written to files, with those of merging; by bytes changed: the write amplification",
+                &self.written_bytes,
+            ),
+            ("entente_store_cache_hits", "Reads of rows that the cache has answered", &self.cache_hits),
+            ("entente_store_cache_misses", "Reads of rows that it has not", &self.cache_misses),
+            ("entente_store_durable_points", "Durable points since the start", &self.durable_points),
+            ("entente_store_durable_height", "Height of the newest durable point", &self.durable_height),
+            (
+                "entente_store_durable_age_seconds",
+                "Time since the newest durable point",
+                &self.durable_age_seconds,
+            ),
+            (
+                "entente_store_waited_milliseconds",
+                "How long blocks have waited for the disk",
+                &self.waited_milliseconds,
+            ),
+            ("entente_store_waits_for_room", "1 where the disk is full", &self.waits_for_room),
+        ];
+        for (name, help, gauge) in gauges {
+            registry.register(name, help, gauge.clone());
+        }
+    }
+
+    fn set(&self, statistics: &StoreStatistics) {
+        let age = statistics.durable_age.map_or(0, |age| age.as_secs());
+        for (gauge, value) in [
+            (&self.rows, statistics.rows),
+            (&self.file_bytes, statistics.file_bytes),
+            (&self.changed_bytes, statistics.changed_bytes),
+            (&self.written_bytes, statistics.written_bytes),
+            (&self.cache_hits, statistics.cache_hits),
+            (&self.cache_misses, statistics.cache_misses),
+            (&self.durable_points, statistics.durable_points),
+            (&self.durable_height, statistics.durable_height),
+            (&self.durable_age_seconds, age),
+            (&self.waited_milliseconds, statistics.waited.as_millis() as u64),
+            (&self.waits_for_room, u64::from(statistics.waits_for_room)),
+        ] {
+            gauge.set(value as i64);
+        }
+    }
+}
 
 impl NodeMetrics {
     pub(crate) fn new() -> NodeMetrics {
@@ -88,6 +158,7 @@ impl NodeMetrics {
             checkpoint: Gauge::default(),
             scrubbed: Counter::default(),
             scrub_found: Family::default(),
+            store: StoreGauges::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
             registry: Registry::default(),
@@ -96,6 +167,7 @@ impl NodeMetrics {
         metrics.register_heights(&mut registry);
         metrics.register_joining(&mut registry);
         metrics.register_files_and_stages(&mut registry);
+        metrics.store.register(&mut registry);
         NodeMetrics { registry, ..metrics }
     }
 
@@ -268,6 +340,11 @@ impl NodeMetrics {
     /// Reading again has found damage.
     pub(crate) fn scrub_found(&self, what: &'static str) {
         self.scrub_found.get_or_create(&FoundLabel { what }).inc();
+    }
+
+    /// What the store of the state has.
+    pub(crate) fn stored(&self, statistics: &StoreStatistics) {
+        self.store.set(statistics);
     }
 
     pub(crate) fn diverged(&self) {

@@ -129,6 +129,7 @@ impl Node {
             ordering: ordering.clone(),
             ledger: parts.ledger,
             published: published.clone(),
+            stores: parts.stores.clone(),
             submitter,
             endorsing,
             metrics: parts.metrics,
@@ -177,6 +178,13 @@ impl Node {
         for stage in self.stages.drain(..) {
             // A stage that panicked has said so in `not_serving`.
             let _ = stage.join();
+        }
+        if self.published.not_serving().is_none()
+            && let Some(store) = self.database.stores.newest()
+            && let Err(failure) = store.durable_point()
+        {
+            // What is missing is executed again at the next start.
+            tracing::warn!(%failure, "the state could not be made durable at the end");
         }
     }
 }

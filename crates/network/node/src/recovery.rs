@@ -3,6 +3,7 @@
 
 use crate::attesting::OwnOutcome;
 use crate::charters;
+use crate::checkpoints::keep_checkpoint;
 use crate::faults::FaultyEngine;
 use crate::pipeline::ExecuteBlock;
 use crate::row_history::KeptRows;
@@ -10,11 +11,11 @@ use crate::{Faults, NodeError};
 use crypto::Digest;
 use engine::{Engine, EngineError, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
-use proofs::state::TreeShape;
 use state::{
-    Checkpoint, CheckpointError, CheckpointHeader, CheckpointProgress, StateTree, StoreError, Stores,
-    Watched, write_checkpoint,
+    BlockEnd, Checkpoint, CheckpointError, CheckpointHeader, CheckpointProgress, LiveRequests, Manifest,
+    Reopened, ResumePoint, Store, StoreError, Stores,
 };
+use std::io::Write;
 use std::sync::Arc;
 use types::{Charter, KnownVersions, OutcomeHeader, Pipeline};
 
@@ -22,7 +23,7 @@ use types::{Charter, KnownVersions, OutcomeHeader, Pipeline};
 pub(crate) struct Recovered {
     /// Executes the blocks that come.
     pub(crate) executor: Box<dyn ExecuteBlock>,
-    /// Height of the checkpoint that was loaded; 0 where everything was replayed.
+    /// Height at which the state was taken up; 0 where everything was replayed.
     pub(crate) checkpoint: u64,
     /// Blocks executed again.
     pub(crate) replayed: u64,
@@ -33,7 +34,7 @@ pub(crate) struct Recovered {
 /// What is known of the states that recovery comes through.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
-    /// Only checkpoints below this height are tried.
+    /// Only states below this height are tried.
     pub(crate) below: u64,
     /// Behind this height the state is written down as a checkpoint, and has this root, if one is known.
     pub(crate) state: Option<(u64, Option<Digest>)>,
@@ -69,7 +70,25 @@ pub(crate) struct Recovery {
     pub(crate) known_versions: KnownVersions,
 }
 
-/// Why recovery does not begin at a checkpoint.
+/// Where a state can be taken up.
+#[derive(Clone, Copy)]
+enum Start {
+    /// The store has it.
+    Left(ResumePoint),
+    /// The file of the checkpoint of this height has all rows.
+    File(u64),
+}
+
+impl Start {
+    fn height(self) -> u64 {
+        match self {
+            Start::Left(point) => point.header.height,
+            Start::File(height) => height,
+        }
+    }
+}
+
+/// Why recovery does not begin at a state.
 enum Refusal {
     /// Something is wrong with it. Another one may be better.
     Checkpoint(String),
@@ -123,6 +142,7 @@ impl Recovery {
     /// state.
     pub(crate) fn recover(&self) -> Result<Recovered, NodeError> {
         self.check_versions()?;
+        self.stores.recorded(self.tip());
         let mut refused = Vec::new();
         let recovered = match self.begin_anywhere(&mut refused) {
             Ok(recovered) => recovered,
@@ -134,7 +154,15 @@ impl Recovery {
                 self.begin_anywhere(&mut refused)?
             }
         };
+        self.settle()?;
         Ok(Recovered { refused, ..recovered })
+    }
+
+    /// The state that was made or taken up last is the right one: what other states there are is of no use any more.
+    pub(crate) fn settle(&self) -> Result<(), NodeError> {
+        self.stores.settle()?;
+        self.stores.keep_checkpoints(&self.checkpoints.newest())?;
+        Ok(())
     }
 
     /// A node that would stop at the first block behind its ledger, or whose ledger a newer program has written, does not
@@ -168,11 +196,11 @@ impl Recovery {
     /// are.
     fn record_outcomes_again(&self) -> Result<Option<String>, NodeError> {
         let first = self.ledger.first_height();
-        let mut engine = match (first, self.checkpoints.newest().last()) {
+        let mut engine = match (first, self.starting_points()?.last()) {
             (1, _) => Engine::founded(self.charter.clone(), &*self.stores, self.known_versions)?,
             (_, None) => return Ok(None),
             // The oldest has seen least.
-            (_, Some(height)) => match self.load(*height) {
+            (_, Some(oldest)) => match self.take_up(*oldest) {
                 Ok(engine) => engine,
                 Err(Refusal::Checkpoint(_)) => return Ok(None),
                 Err(Refusal::Store(failure)) => return Err(failure.into()),
@@ -217,6 +245,7 @@ impl Recovery {
         let (from, to) = (from.block.header.height, to.block.header.height);
         self.ledger.truncate_after(from - 1)?;
         self.checkpoints.remove_after(from - 1)?;
+        self.stores.remove_checkpoints_behind(from - 1)?;
         if let Some(rows) = &self.rows {
             rows.take_back(from - 1)?;
         }
@@ -228,58 +257,95 @@ impl Recovery {
         )))
     }
 
-    /// From the newest checkpoint that may be good, is whole, and whose replay agrees with the ledger and with what is
-    /// known. `refused`: why others do not.
+    /// From the newest state that may be good, is whole, and whose replay agrees with the ledger and with what is known.
+    /// `refused`: why others do not.
     ///
     /// # Errors
-    /// The store of the state cannot be read or written; no other checkpoint would help.
+    /// It cannot be said what the store has left.
     pub(crate) fn begin_at_checkpoint(
         &self,
         known: &Known,
         refused: &mut Vec<String>,
     ) -> Result<Option<Recovered>, StoreError> {
         let tip = self.tip();
-        for height in self.checkpoints.newest().into_iter().filter(|height| *height < known.below) {
+        for start in self.starting_points()?.into_iter().filter(|start| start.height() < known.below) {
+            let height = start.height();
             if height > tip {
-                refused.push(format!("checkpoint {height} lies above the ledger's tip {tip}"));
+                refused.push(format!("the state of height {height} lies above the ledger's tip {tip}"));
                 continue;
             }
             if let Some(rows) = self.rows.as_ref().filter(|rows| rows.tip() < height) {
                 let known = rows.tip();
                 refused.push(format!(
-                    "checkpoint {height} lies above height {known}, where the history of rows ends"
+                    "the state of height {height} lies above height {known}, where the history of rows ends"
                 ));
                 continue;
             }
             let attempt = self.pool.install(|| {
-                let engine = self.load(height)?;
+                let engine = self.take_up(start)?;
                 self.replay(engine, known).map_err(Refusal::of)
             });
             match attempt {
                 Ok((engine, replayed)) => return Ok(Some(self.recovered(engine, height, replayed))),
-                Err(Refusal::Checkpoint(reason)) => refused.push(format!("checkpoint {height}: {reason}")),
-                Err(Refusal::Store(failure)) => return Err(failure),
+                Err(Refusal::Checkpoint(reason)) => {
+                    refused.push(format!("the state of height {height}: {reason}"))
+                }
+                // What the store has left may be damaged; a store that begins anew may be well.
+                Err(Refusal::Store(failure)) => {
+                    refused.push(format!("the state of height {height}: {failure}"))
+                }
             }
         }
         Ok(None)
     }
 
-    /// The engine that stands at a checkpoint which says what the ledger has recorded.
-    fn load(&self, height: u64) -> Result<Engine, Refusal> {
-        let mut reader = self.checkpoints.read(height).map_err(Refusal::of_checkpoint)?;
-        let checkpoint = state::read_checkpoint(&mut reader, &*self.stores)?;
-        reader.finish().map_err(Refusal::of_checkpoint)?;
+    /// Where a state can be taken up, the newest first: what the store has left, and checkpoints that have all rows themselves.
+    fn starting_points(&self) -> Result<Vec<Start>, StoreError> {
+        let mut starts: Vec<Start> = self.checkpoints.newest().into_iter().map(Start::File).collect();
+        for point in self.stores.left()? {
+            // What it has itself is there more quickly.
+            starts.retain(|start| start.height() != point.header.height);
+            starts.push(Start::Left(point));
+        }
+        starts.sort_by_key(|start| std::cmp::Reverse(start.height()));
+        Ok(starts)
+    }
+
+    /// The engine that stands at a state which says what the ledger has recorded.
+    fn take_up(&self, start: Start) -> Result<Engine, Refusal> {
+        let height = start.height();
         let recorded = self.ledger.outcome_header(height).map_err(Refusal::of_checkpoint)?;
         let Some(outcome) = recorded else {
             return Err(Refusal::of_checkpoint(format_args!("the ledger has no block {height}")));
         };
         let (state_digest, outcome) = (outcome.state_digest, outcome.digest());
         let expected = CheckpointHeader { ledger: self.charter.ledger(), height, state_digest, outcome };
-        if checkpoint.header != expected {
-            let found = format_args!("expected the state {expected:?}, found {:?}", checkpoint.header);
-            return Err(Refusal::of_checkpoint(found));
+        let check = |found: &CheckpointHeader| match *found == expected {
+            true => Ok(()),
+            false => {
+                Err(Refusal::of_checkpoint(format_args!("expected the state {expected:?}, found {found:?}")))
+            }
+        };
+        let (state, progress) = match start {
+            Start::Left(point) => {
+                check(&point.header)?;
+                let reopened = self.stores.reopen(height).map_err(Refusal::Store)?;
+                let Some(Reopened { point, state, live }) = reopened else {
+                    return Err(Refusal::of_checkpoint("the store does not have it any more"));
+                };
+                ((state, live), point.progress)
+            }
+            Start::File(height) => {
+                let mut reader = self.checkpoints.read(height).map_err(Refusal::of_checkpoint)?;
+                let checkpoint = state::read_checkpoint(&mut reader, &*self.stores)?;
+                reader.finish().map_err(Refusal::of_checkpoint)?;
+                check(&checkpoint.header)?;
+                ((checkpoint.state, checkpoint.live), CheckpointProgress::at(height))
+            }
+        };
+        if let Start::File(_) = start {
+            end_at_checkpoint(&expected, &state).map_err(Refusal::Store)?;
         }
-        let (state, progress) = ((checkpoint.state, checkpoint.live), CheckpointProgress::at(height));
         let engine =
             Engine::continued(self.charter.clone(), (&expected, progress), state, self.known_versions);
         engine.map_err(|error| Refusal::of(error.into()))
@@ -332,7 +398,7 @@ impl Recovery {
                 rows.record(block.header.height, history)?;
             }
             if let Some((_, root)) = known.state.filter(|(height, _)| *height == engine.height()) {
-                check_state(&engine, root, &self.checkpoints)?;
+                check_state(&engine, root, (&self.checkpoints, &*self.stores))?;
             }
             replayed += 1;
         }
@@ -340,26 +406,32 @@ impl Recovery {
     }
 }
 
-/// Compares the root of the state, and writes the checkpoint.
+/// The store hears that a state was put together which is that of a checkpoint.
+pub(crate) fn end_at_checkpoint(
+    header: &CheckpointHeader,
+    (state, live): &(Arc<dyn Store>, LiveRequests),
+) -> Result<(), StoreError> {
+    let point = ResumePoint { header: *header, progress: CheckpointProgress::at(header.height) };
+    let admitted = live.content().iter().collect();
+    state.end_block(BlockEnd { point, admitted, is_resumable: true, is_checkpoint: true })
+}
+
+/// Compares the root of the state, and writes the checkpoint, where this is one.
 fn check_state(
     engine: &Engine,
     root: Option<Digest>,
-    checkpoints: &CheckpointStore,
+    (checkpoints, stores): (&CheckpointStore, &dyn Stores),
 ) -> Result<(), NodeError> {
-    let (height, snapshot, live) = (engine.height(), engine.state().snapshot(), engine.live().content());
-    if let Some(expected) = root {
-        let shape = TreeShape::at(snapshot.catalog(), height);
-        let found = StateTree::new(snapshot.as_ref(), &live, shape)?.root();
-        if found != expected {
-            return Err(NodeError::State { height, expected, found });
-        }
+    let (height, state) = (engine.height(), engine.state());
+    let (header, live) = (engine.checkpoint_header(), engine.live().content());
+    let Some(kept) = keep_checkpoint(&header, state, state.snapshot(), live)? else { return Ok(()) };
+    let found = kept.tree().root();
+    if let Some(expected) = root.filter(|expected| *expected != found) {
+        stores.remove_checkpoints_behind(height - 1)?;
+        return Err(NodeError::State { height, expected, found });
     }
-    let header = engine.checkpoint_header();
-    let watched = Watched::new(snapshot.as_ref());
-    let written = checkpoints.write(height, |writer| write_checkpoint(&header, &watched, &live, writer));
-    // First of all: where the state cannot be read that comes back as an error of the file.
-    watched.check(())?;
-    written?;
+    let manifest = Manifest { header, root: found };
+    checkpoints.write(height, |writer| writer.write_all(&manifest.to_bytes()))?;
     Ok(())
 }
 
@@ -448,16 +520,18 @@ mod tests {
     #[test]
     fn a_state_that_cannot_be_read_is_no_fault_of_the_checkpoint_that_is_written() {
         let failures = Arc::new(Failures::default());
-        let engine = engine(&FailingStores::new(Arc::new(memory::Memory), failures.clone()));
+        let stores = FailingStores::new(Arc::new(memory::Memory), failures.clone());
+        let engine = engine(&stores);
         let folder = tempfile::tempdir().expect("a folder");
         let ledger = engine.checkpoint_header().ledger;
         let checkpoints = CheckpointStore::open(folder.path().join("checkpoints"), ledger);
         let checkpoints = checkpoints.expect("an empty folder");
         failures.fail(Operation::Read, 0);
-        let error = check_state(&engine, None, &checkpoints).expect_err("the state cannot be read");
+        let error =
+            check_state(&engine, None, (&checkpoints, &stores)).expect_err("the state cannot be read");
         assert!(failures.have_struck() && error.store_failure().is_some(), "{error}");
         assert!(matches!(Refusal::of(error), Refusal::Store(_)));
         failures.mend();
-        check_state(&engine, None, &checkpoints).expect("everything works again");
+        check_state(&engine, None, (&checkpoints, &stores)).expect("everything works again");
     }
 }

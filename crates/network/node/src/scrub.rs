@@ -1,17 +1,19 @@
 //! Reads the files of blocks and checkpoints again, beside everything else, and compares them with their checksums: what a
-//! disk or somebody has changed is found before it is needed. (What somebody has changed in memory is found by the roots of
-//! checkpoints, which are computed from memory.)
+//! disk or somebody has changed is found before it is needed. Rows are read as the store has them, in memory or on the disk, and
+//! compared with the tree of the newest checkpoint that is certified.
 //!
 //! ```text
 //!  checkpoints ──▶ damaged ──▶ removed: an older one is there, the next one takes its place
+//!  rows        ──▶ others than the newest certified checkpoint has ──▶ the state is made again: Input::Damaged
 //!  blocks      ──▶ damaged ──▶ taken back from there on, fetched from ordering and executed again: Heal::Blocks
 //! ```
 
-use crate::attesting::{Divergence, Heal};
+use crate::attesting::{Divergence, Heal, Input};
 use crate::checkpoints::CheckpointParts;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use ledger::{Ledger, LedgerError, LedgerFiles};
 use ordering::Ordering;
+use state::{KeptState, StateNode};
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,6 +25,8 @@ const RATE_MAX: u64 = 50 << 20;
 const RATE_MIN: u64 = 1 << 20;
 /// Bytes that are read between two rests.
 const PIECE_BYTES: usize = 256 << 10;
+/// Bytes that reading a row counts for.
+const ROW_BYTES: u64 = 100;
 /// The least time from one round to the next.
 const ROUND_MIN: Duration = Duration::from_millis(500);
 
@@ -66,6 +70,14 @@ impl Pace<'_> {
     }
 }
 
+/// For people.
+fn name(kept: &KeptState, node: &StateNode) -> String {
+    match kept.catalog().table(node.table()) {
+        Some(table) => format!("table {}", table.name),
+        None => format!("table number {}", node.table().0),
+    }
+}
+
 fn sleep(stopped: &Receiver<()>, time: Duration) -> Result<(), Stopped> {
     match stopped.recv_timeout(time) {
         Err(RecvTimeoutError::Timeout) => Ok(()),
@@ -96,6 +108,7 @@ impl Scrubbing {
         for height in self.stage.parts.store.newest() {
             self.read_checkpoint(height, &mut pace)?;
         }
+        self.read_rows(&mut pace)?;
         self.read_blocks(&mut pace, told)?;
         sleep(&self.stopped, time.saturating_sub(began.elapsed()))
     }
@@ -150,6 +163,35 @@ impl Scrubbing {
         }
         if let Err(error) = reader.finish() {
             damaged(error);
+        }
+        Ok(())
+    }
+
+    /// Compares the rows of the newest certified checkpoint with its tree.
+    fn read_rows(&self, pace: &mut Pace<'_>) -> Result<(), Stopped> {
+        let certified = self.stage.parts.published.certified();
+        let Some(checkpoint) = certified.checkpoint() else { return Ok(()) };
+        let kept = &checkpoint.stored;
+        for number in 0..kept.tree().nodes().len() {
+            let found = match kept.find_damage(number..number + 1) {
+                Ok(None) => {
+                    let rows = kept.tree().nodes().get(number).map_or(0, StateNode::rows);
+                    pace.rest(u64::from(rows) * ROW_BYTES)?;
+                    continue;
+                }
+                Ok(Some(node)) => format!("rows of {} are not those that were certified", name(kept, &node)),
+                Err(error) => error.to_string(),
+            };
+            let height = kept.header().height;
+            let text = format!("the state behind block {height}: {found}");
+            tracing::error!(height, text, "the state is made again");
+            self.stage.parts.metrics.scrub_found("state");
+            if let Some(attest) = &self.stage.parts.attest {
+                // It ends after the pipeline only.
+                let _ = attest.send(Input::Damaged(checkpoint.certificate.statement.clone(), text));
+            }
+            // It is looked at again when the state was made again.
+            return Err(Stopped);
         }
         Ok(())
     }

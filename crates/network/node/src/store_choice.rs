@@ -1,8 +1,7 @@
 //! Which store keeps the state, where nothing else is given: each node chooses for itself, and all come to the same.
 
 use crate::NodeError;
-use disk::{Disk, DiskOptions};
-use memory::Memory;
+use disk::{Disk, DiskOptions, RowsIn};
 use serde::{Deserialize, Serialize};
 use state::Stores;
 use std::path::Path;
@@ -60,19 +59,18 @@ impl StoreChoice {
         }
     }
 
-    /// What makes stores. Those on the disk lie in `folder`, which nothing else uses.
+    /// What makes stores, whose files lie in `folder`, which nothing else uses.
     ///
     /// # Errors
     /// As [`StoreChoice::check`]; the folder cannot be written.
     pub fn open(self, folder: &Path) -> Result<Arc<dyn Stores>, NodeError> {
         self.check()?;
-        Ok(match self.kind {
-            StoreKind::Memory => Arc::new(Memory),
-            StoreKind::Disk => {
-                let memory_bytes = self.memory_megabytes.unwrap_or(MEMORY_MEGABYTES) << 20;
-                Arc::new(Disk::open(folder, DiskOptions { memory_bytes })?)
-            }
-        })
+        let rows_in = match self.kind {
+            StoreKind::Memory => RowsIn::Memory,
+            StoreKind::Disk => RowsIn::Disk,
+        };
+        let memory_bytes = self.memory_megabytes.unwrap_or(MEMORY_MEGABYTES) << 20;
+        Ok(Arc::new(Disk::open(folder, DiskOptions { rows_in, memory_bytes })?))
     }
 }
 

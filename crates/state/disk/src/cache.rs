@@ -5,6 +5,7 @@ use parking_lot::RwLock;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use state::{RowId, StoreError};
+use std::sync::atomic::{AtomicU64, Ordering};
 use types::{Key, Row, TableId};
 
 /// Bytes that an entry takes beside its key and its values.
@@ -26,6 +27,8 @@ pub(crate) struct RowCache {
     /// The newest epoch. Whoever adds what was read holds this, so that nothing of an older epoch comes behind what has
     /// replaced it.
     epoch: RwLock<u64>,
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -61,7 +64,12 @@ impl RowCache {
     /// At most so many bytes.
     pub(crate) fn new(bytes: u64) -> RowCache {
         let items = (bytes / (2 * ENTRY_BYTES)).max(16) as usize;
-        RowCache { rows: Cache::with_weighter(items, bytes, Weight), epoch: RwLock::new(0) }
+        RowCache {
+            rows: Cache::with_weighter(items, bytes, Weight),
+            epoch: RwLock::new(0),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
     }
 
     /// The row, from here or as `read` finds it in the files of this epoch, with the number of its bytes.
@@ -75,8 +83,10 @@ impl RowCache {
         if let Some(entry) = self.rows.get(&Asked { table, key })
             && entry.epoch <= epoch
         {
+            self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(entry.row);
         }
+        self.misses.fetch_add(1, Ordering::Relaxed);
         let (row, bytes) = read()?;
         // Where a durable point replaces entries just now, this one can wait for the next reader.
         if let Some(newest) = self.epoch.try_read()
@@ -86,6 +96,11 @@ impl RowCache {
             self.rows.insert(RowId { table, key: key.clone() }, entry);
         }
         Ok(row)
+    }
+
+    /// How many rows were found here, and how many were not.
+    pub(crate) fn hits_and_misses(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
     /// Begins the next epoch, in which the files have these rows; gives its number.

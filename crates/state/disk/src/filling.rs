@@ -2,17 +2,23 @@
 
 use crate::Budget;
 use crate::cache::row_memory;
-use crate::files::Files;
+use crate::durable::Written;
+use crate::files::{Files, WriteError};
+use crate::gate::Gate;
 use crate::layout::{row_bytes, row_key};
 use crate::store::DiskStore;
 use state::{AfterImage, Filling, Store, StoreError, Version, all_entry_changes};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use types::{Catalog, TableId};
 
 pub(crate) struct DiskFilling {
     files: Arc<Files>,
+    gate: Arc<Gate>,
+    /// As whom it writes.
+    owner: u64,
+    /// Entries of ordered indexes are written like rows.
+    with_entries: bool,
     budget: Budget,
     version: Version,
     catalog: Arc<Catalog>,
@@ -24,33 +30,47 @@ pub(crate) struct DiskFilling {
 }
 
 impl DiskFilling {
+    /// `files`: without rows.
     pub(crate) fn new(
-        folder: &Path,
+        (files, gate): (Arc<Files>, Arc<Gate>),
+        with_entries: bool,
         budget: Budget,
         version: Version,
         catalog: Arc<Catalog>,
-    ) -> Result<DiskFilling, StoreError> {
-        let files = Files::open(folder, budget.blocks)?;
+    ) -> DiskFilling {
+        let owner = files.take_over();
         let (counts, waiting, waiting_bytes) = (BTreeMap::new(), Vec::new(), 0);
-        Ok(DiskFilling { files, budget, version, catalog, counts, waiting, waiting_bytes })
-    }
-
-    fn write(&mut self) -> Result<(), StoreError> {
-        let mut rows = std::mem::take(&mut self.waiting);
-        self.waiting_bytes = 0;
-        if rows.is_empty() {
-            return Ok(());
+        DiskFilling {
+            files,
+            gate,
+            owner,
+            with_entries,
+            budget,
+            version,
+            catalog,
+            counts,
+            waiting,
+            waiting_bytes,
         }
-        rows.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        self.files.write(rows.into_iter().map(|(key, value)| Ok((key, Some(value)))))?;
-        self.files.merge()
     }
-}
 
-impl Filling for DiskFilling {
-    fn add(&mut self, rows: &[AfterImage]) -> Result<(), StoreError> {
-        let entries = all_entry_changes(&self.catalog, rows, |_, _| Ok(None))?;
-        for AfterImage { row: id, value } in rows.iter().chain(&entries) {
+    /// Rows of each table so far.
+    pub(crate) fn counts(&self) -> &BTreeMap<TableId, u64> {
+        &self.counts
+    }
+
+    /// The rows are in the files, all of them.
+    pub(crate) fn into_files(mut self) -> Result<(Arc<Files>, Arc<Gate>), StoreError> {
+        self.write()?;
+        Ok((self.files, self.gate))
+    }
+
+    /// Adds rows that stand for themselves.
+    pub(crate) fn add_rows<'r>(
+        &mut self,
+        rows: impl Iterator<Item = &'r AfterImage>,
+    ) -> Result<(), StoreError> {
+        for AfterImage { row: id, value } in rows {
             let Some(row) = value else { continue };
             let bytes = row_bytes(row);
             self.waiting_bytes += row_memory(&id.key, bytes.len());
@@ -60,9 +80,31 @@ impl Filling for DiskFilling {
         if self.waiting_bytes > self.budget.newest { self.write() } else { Ok(()) }
     }
 
+    fn write(&mut self) -> Result<(), StoreError> {
+        let mut rows = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        rows.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let rows = rows.into_iter().map(|(key, value)| Ok((key, Some(value))));
+        let written = self.files.write(self.owner, rows).and_then(|_| self.files.merge_filling());
+        written.map_err(WriteError::into_store_error)
+    }
+}
+
+impl Filling for DiskFilling {
+    fn add(&mut self, rows: &[AfterImage]) -> Result<(), StoreError> {
+        let entries = match self.with_entries {
+            true => all_entry_changes(&self.catalog, rows, |_, _| Ok(None))?,
+            false => Vec::new(),
+        };
+        self.add_rows(rows.iter().chain(&entries))
+    }
+
     fn finish(mut self: Box<Self>) -> Result<Arc<dyn Store>, StoreError> {
         self.write()?;
-        let DiskFilling { files, budget, version, catalog, counts, .. } = *self;
-        Ok(Arc::new(DiskStore::new(files, budget, version, catalog, counts)?))
+        let DiskFilling { files, gate, budget, version, catalog, counts, .. } = *self;
+        Ok(Arc::new(DiskStore::new((files, gate, Written::default()), budget, version, catalog, counts)?))
     }
 }

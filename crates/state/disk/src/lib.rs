@@ -1,9 +1,9 @@
-//! The store that keeps rows on disk.
+//! The stores that keep rows on disk: [`RowsIn::Disk`], whose state may be many times larger than memory, and
+//! [`RowsIn::Memory`], which reads all rows from memory and has them on the disk for the next process.
 //!
-//! Memory has what the newest batches have written, and rows that are often read; everything else is in sorted files
-//! (`lsm-tree`, which only `files.rs` knows). A state may so be many times larger than memory. At every version
-//! the store shows the same rows as crate `memory`, in the same order: what is in memory, and when files are merged, changes
-//! nothing but times.
+//! In the first one memory has what the newest batches have written, and rows that are often read; everything else is in sorted
+//! files (`lsm-tree`, which only `files.rs` knows). At every version both show the same rows as crate `memory`, in the same
+//! order: what is in memory, and when files are merged, changes nothing but times.
 //!
 //! ```text
 //!  apply ──▶ newest rows ──(enough of them)──▶ rows being written ──▶ sorted files ──merge──┐
@@ -12,8 +12,11 @@
 //!                                                       (get) decoded rows in the cache
 //! ```
 //!
-//! There is no journal: the ledger is one. At a durable point one sorted run is written, flushed and made known at once. Nothing
-//! here outlives the process yet: a state comes back from a checkpoint, as in memory.
+//! There is no journal: the ledger is one. At a *durable point* one sorted run is written, flushed and made known at once: what
+//! has changed, and beside it catalog, live ids and where the state stands. A store comes back at the newest durable point that
+//! is the end of a block, and the ledger has what came behind it. A *checkpoint* is a durable point whose tree is brought up
+//! (`sealing.rs`) and that stays readable beside what is written later, also by the next process. The files of both stores are
+//! the same, so that a node may go over from one to the other.
 //!
 //! [`Disk`] is all that others see; the rest is behind [`state::Store`] and [`state::Snapshot`].
 //!
@@ -36,31 +39,74 @@
 //! ```
 
 mod cache;
+mod durable;
+mod entries;
 mod files;
+mod files_snapshot;
 mod filling;
+mod gate;
 mod layout;
 mod merged;
+mod open_files;
+mod reopening;
+mod resident;
+mod sealing;
 mod store;
 mod view;
 mod writer;
 
+use files::{Files, WriteError};
+use files_snapshot::{FilesSnapshot, read_catalog, read_live, read_meta};
 use filling::DiskFilling;
+use gate::Gate;
+use layout::{checkpoint_of, store_folder, store_number};
+use memory::Memory;
+use open_files::OpenFiles;
 use parking_lot::Mutex;
-use state::{Filling, StoreError, Stores, Version};
+use proofs::state::TreeShape;
+use reopening::{point_of, read_written};
+use resident::{ResidentFilling, ResidentStore};
+use state::{
+    AfterImage, Filling, KeptState, KeyRange, Reopened, ResumePoint, RowId, Snapshot, Store, StoreError,
+    Stores, Version,
+};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use store::DiskStore;
 use types::Catalog;
+
+/// Rows that are read into memory at a time.
+const PIECE_ROWS: usize = 4_096;
+/// Memory for blocks of files where all rows are in memory, in bytes.
+const RESIDENT_BLOCKS: u64 = 8 << 20;
+/// Memory for rows that wait to be written there, in bytes.
+const RESIDENT_WAITING: u64 = 16 << 20;
+
+/// Where rows are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RowsIn {
+    /// In memory, all of them.
+    Memory,
+    /// On the disk, but for the newest ones and those that are often read.
+    #[default]
+    Disk,
+}
 
 /// How much memory a store may use, and when it writes.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskOptions {
-    /// Memory for rows, for blocks of files and for what waits to be written; indexes and filters of files come on top.
+    /// Where rows are read.
+    pub rows_in: RowsIn,
+    /// Of a store with rows on the disk: memory for rows, for blocks of files and for what waits to be written; indexes and
+    /// filters of files come on top.
     pub memory_bytes: u64,
 }
 
 impl Default for DiskOptions {
     fn default() -> DiskOptions {
-        DiskOptions { memory_bytes: 256 << 20 }
+        DiskOptions { rows_in: RowsIn::Disk, memory_bytes: 256 << 20 }
     }
 }
 
@@ -71,51 +117,261 @@ struct Budget {
     rows: u64,
     /// Blocks of files as they are on the disk.
     blocks: u64,
-    /// What batches have written since the last durable point. While that is written out there may be twice as much.
+    /// What batches have written since the last durable point. While that is written out there may be as much again, twice.
     newest: u64,
 }
 
 impl Budget {
     fn of(options: DiskOptions) -> Budget {
         let bytes = options.memory_bytes;
-        Budget { rows: bytes / 2, blocks: bytes / 4, newest: bytes / 8 }
+        match options.rows_in {
+            RowsIn::Memory => Budget { rows: 0, blocks: RESIDENT_BLOCKS, newest: RESIDENT_WAITING },
+            RowsIn::Disk => Budget { rows: bytes / 2, blocks: bytes / 4, newest: bytes / 12 },
+        }
     }
 }
 
-/// Makes stores in one folder, each in a folder of its own in there.
+/// Makes stores in one folder, each in a folder of its own in there, and takes up what an earlier process has left.
 pub struct Disk {
     folder: PathBuf,
     options: DiskOptions,
-    /// Number of the next store.
-    next: Mutex<u64>,
+    gate: Arc<Gate>,
+    /// Files that somebody has open.
+    open: OpenFiles,
+    newest: Newest,
+    numbers: Mutex<Numbers>,
+}
+
+/// The store that was made or taken up last.
+type Newest = Arc<Mutex<Option<Weak<dyn Store>>>>;
+
+/// Numbers of stores in a folder.
+struct Numbers {
+    next: u64,
+    /// The one that was begun or taken up last.
+    newest: Option<u64>,
 }
 
 impl Disk {
-    /// Stores of an earlier process in this folder are removed: a state comes back from a checkpoint.
+    /// Stores of an earlier process in this folder stay until [`Stores::settle`].
     ///
     /// # Errors
     /// The folder cannot be written.
     pub fn open(folder: &Path, options: DiskOptions) -> Result<Disk, StoreError> {
         let failed = |error: std::io::Error| StoreError::write(folder.display(), error);
         std::fs::create_dir_all(folder).map_err(failed)?;
-        for entry in std::fs::read_dir(folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if layout::is_store(&path) {
-                std::fs::remove_dir_all(&path).map_err(failed)?;
+        let paths = paths(folder)?;
+        for path in paths.iter().filter(|path| layout::is_unfinished(path)) {
+            std::fs::remove_dir_all(path).map_err(failed)?;
+        }
+        let next = paths.iter().filter_map(|path| store_number(path)).max().unwrap_or(0) + 1;
+        Ok(Disk {
+            folder: folder.to_path_buf(),
+            options,
+            gate: Arc::default(),
+            open: OpenFiles::default(),
+            newest: Newest::default(),
+            numbers: Mutex::new(Numbers { next, newest: None }),
+        })
+    }
+
+    fn budget(&self) -> Budget {
+        Budget::of(self.options)
+    }
+
+    /// The folder of the next store.
+    fn next_folder(&self) -> PathBuf {
+        let mut numbers = self.numbers.lock();
+        let number = numbers.next;
+        (numbers.next, numbers.newest) = (number + 1, Some(number));
+        store_folder(&self.folder, number)
+    }
+
+    /// Where states can be taken up: the newest store first, then checkpoints. What cannot be read is left out.
+    fn all_left(&self) -> Result<Vec<(PathBuf, ResumePoint)>, StoreError> {
+        let paths = paths(&self.folder)?;
+        let mut stores: Vec<u64> = paths.iter().filter_map(|path| store_number(path)).collect();
+        stores.sort_unstable_by(|one, other| other.cmp(one));
+        let stores = stores.into_iter().map(|number| store_folder(&self.folder, number));
+        let checkpoints = self.checkpoints()?.into_iter().rev().map(|(_, path)| path);
+        let mut left = Vec::new();
+        for path in stores.chain(checkpoints) {
+            match self.open.get(&path, RESIDENT_BLOCKS).and_then(|files| point_of(&files)) {
+                Ok(point) => left.extend(point.map(|point| (path, point))),
+                Err(error) => tracing::warn!(%error, "a state that was left cannot be taken up"),
             }
         }
-        Ok(Disk { folder: folder.to_path_buf(), options, next: Mutex::new(1) })
+        Ok(left)
     }
+
+    /// Folders of checkpoints by height, and of one height in the order in which they were made.
+    fn checkpoints(&self) -> Result<BTreeMap<(u64, u64), PathBuf>, StoreError> {
+        let paths = paths(&self.folder)?.into_iter();
+        Ok(paths.filter_map(|path| Some((checkpoint_of(&path)?, path))).collect())
+    }
+
+    /// The files of a store that has what is in this folder. The folder of a checkpoint stays as it is.
+    fn files_of(&self, path: &Path) -> Result<Arc<Files>, StoreError> {
+        if let Some(number) = store_number(path) {
+            self.numbers.lock().newest = Some(number);
+            return self.open.get(path, self.budget().blocks);
+        }
+        let folder = self.next_folder();
+        let copied = self.open.get(path, RESIDENT_BLOCKS)?.copy_to(&folder);
+        copied.map_err(WriteError::into_store_error)?;
+        self.open.get(&folder, self.budget().blocks)
+    }
+
+    fn take_up(&self, files: Arc<Files>, height: u64) -> Result<Reopened, StoreError> {
+        let (now, gate, budget) = (files.now(), self.gate.clone(), self.budget());
+        let meta =
+            read_meta(&now)?.filter(|meta| meta.point.is_some_and(|point| point.header.height == height));
+        let point = meta.as_ref().and_then(|meta| meta.point);
+        let (Some(meta), Some(point)) = (meta, point) else {
+            return Err(StoreError::read(
+                files.folder().display(),
+                "what its rows are is not what was written",
+            ));
+        };
+        let written = read_written(&now, height)?;
+        let (catalog, (live, _)) = (read_catalog(&now)?, read_live(&now, height)?);
+        let version = Version::after_block(height);
+        let rows = FilesSnapshot::of(now, catalog.clone());
+        let state: Arc<dyn Store> = match self.options.rows_in {
+            RowsIn::Memory => {
+                let memory = read_into_memory(rows.as_ref(), version)?;
+                Arc::new(ResidentStore::new(memory, (files, gate, written))?)
+            }
+            RowsIn::Disk => {
+                let mut counts = meta.counts;
+                if !meta.has_entries {
+                    counts.extend(entries::make_entries((&files, &gate), budget, rows.as_ref())?);
+                }
+                Arc::new(DiskStore::new((files, gate, written), budget, version, catalog, counts)?)
+            }
+        };
+        *self.newest.lock() = Some(Arc::downgrade(&state));
+        Ok(Reopened { point, state, live })
+    }
+
+    /// Also those that another one of the same height has followed.
+    fn remove_checkpoints(&self, goes: impl Fn(u64) -> bool) -> Result<(), StoreError> {
+        let checkpoints = self.checkpoints()?;
+        let mut newest: BTreeMap<u64, u64> = BTreeMap::new();
+        newest.extend(checkpoints.keys().copied());
+        for ((height, number), path) in &checkpoints {
+            if goes(*height) || newest.get(height) != Some(number) {
+                self.open.remove(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A store that was begun: when it has its rows it is the newest one.
+struct Begun {
+    inner: Box<dyn Filling>,
+    newest: Newest,
+}
+
+impl Filling for Begun {
+    fn add(&mut self, rows: &[AfterImage]) -> Result<(), StoreError> {
+        self.inner.add(rows)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Arc<dyn Store>, StoreError> {
+        let state = self.inner.finish()?;
+        *self.newest.lock() = Some(Arc::downgrade(&state));
+        Ok(state)
+    }
+}
+
+/// Everything in a folder.
+fn paths(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let failed = |error: std::io::Error| StoreError::read(folder.display(), error);
+    std::fs::read_dir(folder).map_err(failed)?.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
+}
+
+/// A store in memory with these rows.
+fn read_into_memory(rows: &dyn Snapshot, version: Version) -> Result<Arc<dyn Store>, StoreError> {
+    let catalog: Arc<Catalog> = rows.catalog().clone();
+    let mut filling = Memory.begin(version, catalog.clone())?;
+    for table in catalog.row_tables().filter(|table| !table.is_index()) {
+        let (mut piece, mut added) = (Vec::with_capacity(PIECE_ROWS), Ok(()));
+        rows.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+            piece.push(AfterImage { row: RowId { table, key: key.clone() }, value: Some(row.clone()) });
+            if piece.len() == PIECE_ROWS {
+                added = filling.add(&piece);
+                piece.clear();
+            }
+            if added.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        added?;
+        filling.add(&piece)?;
+    }
+    filling.finish()
 }
 
 impl Stores for Disk {
     fn begin(&self, version: Version, catalog: Arc<Catalog>) -> Result<Box<dyn Filling>, StoreError> {
-        let number = {
-            let mut next = self.next.lock();
-            *next += 1;
-            *next - 1
+        let (budget, with_entries) = (self.budget(), self.options.rows_in == RowsIn::Disk);
+        let owned = (self.open.get(&self.next_folder(), budget.blocks)?, self.gate.clone());
+        let files = DiskFilling::new(owned, with_entries, budget, version, catalog.clone());
+        let inner: Box<dyn Filling> = match self.options.rows_in {
+            RowsIn::Disk => Box::new(files),
+            RowsIn::Memory => Box::new(ResidentFilling { memory: Memory.begin(version, catalog)?, files }),
         };
-        let folder = layout::store_folder(&self.folder, number);
-        Ok(Box::new(DiskFilling::new(&folder, Budget::of(self.options), version, catalog)?))
+        Ok(Box::new(Begun { inner, newest: self.newest.clone() }))
+    }
+
+    fn newest(&self) -> Option<Arc<dyn Store>> {
+        self.newest.lock().as_ref().and_then(Weak::upgrade)
+    }
+
+    fn left(&self) -> Result<Vec<ResumePoint>, StoreError> {
+        let points = self.all_left()?.into_iter().map(|(_, point)| (point.header.height, point));
+        Ok(points.collect::<BTreeMap<_, _>>().into_values().rev().collect())
+    }
+
+    fn reopen(&self, height: u64) -> Result<Option<Reopened>, StoreError> {
+        let found = self.all_left()?.into_iter().find(|(_, point)| point.header.height == height);
+        let Some((path, _)) = found else { return Ok(None) };
+        let files = self.files_of(&path)?;
+        self.take_up(files, height).map(Some)
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        let newest = self.numbers.lock().newest;
+        let paths = paths(&self.folder)?.into_iter();
+        let mut others = paths.filter(|path| store_number(path).is_some_and(|number| Some(number) != newest));
+        others.try_for_each(|path| self.open.remove(&path))
+    }
+
+    fn kept_checkpoint(&self, height: u64, shape: TreeShape) -> Result<Option<KeptState>, StoreError> {
+        let checkpoints = self.checkpoints()?;
+        let Some((_, path)) = checkpoints.range((height, 0)..=(height, u64::MAX)).next_back() else {
+            return Ok(None);
+        };
+        let files = self.open.get(path, RESIDENT_BLOCKS)?;
+        let Some(point) = point_of(&files)? else { return Ok(None) };
+        sealing::kept_state(files, point, shape).map(Some)
+    }
+
+    fn keep_checkpoints(&self, heights: &[u64]) -> Result<(), StoreError> {
+        let newest = heights.iter().max().copied().unwrap_or(0);
+        // One above these may be on its way.
+        self.remove_checkpoints(|height| height < newest && !heights.contains(&height))
+    }
+
+    fn remove_checkpoints_behind(&self, height: u64) -> Result<(), StoreError> {
+        self.remove_checkpoints(|other| other > height)
+    }
+
+    fn recorded(&self, height: u64) {
+        self.gate.recorded(height);
+    }
+
+    fn recording_ends(&self) {
+        self.gate.end();
     }
 }

@@ -17,9 +17,9 @@ pub(crate) fn scan(
     visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let (folder, version) = (view.files.folder(), view.version);
-    let mut newest = view.newest.scan(version, table, range, reverse).peekable();
-    let writing = view.writing.iter().flat_map(|rows| rows.scan(version, table, range, reverse));
-    let mut writing = writing.peekable();
+    let layers = std::iter::once(&view.newest).chain(&view.writing);
+    let mut layers: Vec<_> =
+        layers.map(|rows| rows.scan(version, table, range, reverse).peekable()).collect();
     let mut files = view
         .files
         .range(bytes_of(table, range), reverse)
@@ -36,16 +36,18 @@ pub(crate) fn scan(
             Some(Ok((key, _))) => Some(key),
             None => None,
         };
-        let keys = [newest.peek().map(|(key, _)| key), writing.peek().map(|(key, _)| key), on_disk];
-        let keys = keys.into_iter().flatten();
+        let keys = layers.iter_mut().filter_map(|rows| rows.peek()).map(|(key, _)| key).chain(on_disk);
         let Some(key) = (if reverse { keys.max() } else { keys.min() }).cloned() else { return Ok(()) };
         // Of each place, so that all go on behind this key; the first that knows it has the newest value.
-        let known = [take(&mut newest, &key), take(&mut writing, &key)];
+        let mut known = None;
+        for rows in &mut layers {
+            known = known.or(take(rows, &key));
+        }
         let bytes = match files.next_if(|item| item.as_ref().is_ok_and(|(other, _)| *other == key)) {
             Some(Ok((_, bytes))) => Some(bytes),
             _ => None,
         };
-        let row = match (known.into_iter().flatten().next(), bytes) {
+        let row = match (known, bytes) {
             (Some(known), _) => known,
             (None, Some(bytes)) => Some(row_of(&bytes, folder)?),
             (None, None) => None,
@@ -64,7 +66,7 @@ fn take<I: Iterator<Item = (Key, Option<Row>)>>(rows: &mut Peekable<I>, key: &Ke
 }
 
 /// The same interval in the files.
-fn bytes_of(table: TableId, range: &KeyRange) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+pub(crate) fn bytes_of(table: TableId, range: &KeyRange) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let bound = |bound: &Bound<Key>, open: Bound<Vec<u8>>| match bound {
         Bound::Included(key) => Bound::Included(row_key(table, key)),
         Bound::Excluded(key) => Bound::Excluded(row_key(table, key)),

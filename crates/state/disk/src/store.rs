@@ -1,46 +1,52 @@
-//! The store: what is applied, which versions can be read, and when the newest rows go to the disk.
+//! The store with rows on the disk: what is applied, which versions can be read, and when the newest rows go to the files.
 
 use crate::Budget;
 use crate::cache::{RowCache, row_memory};
-use crate::files::Files;
+use crate::durable::{Admitted, Changes, Durable, Point, WhenWritten, Written};
+use crate::files::{Files, FilesAt};
+use crate::files_snapshot::FilesSnapshot;
+use crate::gate::Gate;
+use crate::layout::Meta;
 use crate::view::View;
-use crate::writer::{self, Changed, DurablePoint};
 use crypto::Digest;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
+use proofs::state::TreeShape;
 use rayon::prelude::*;
 use state::{
-    AfterImage, FirstFailure, KeyRange, RowId, Snapshot, Store, StoreError, Version, all_entry_changes,
-    indexes_made, new_entries, tables_dropped,
+    AfterImage, BlockEnd, CheckpointHeader, KeptState, KeyRange, LiveContent, ResumePoint, RowId, Snapshot,
+    Store, StoreError, StoreStatistics, Version, all_entry_changes, indexes_made, new_entries,
+    tables_dropped,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use types::{Catalog, Key, Row, TableId};
 use versioned::{Absence, VersionedRows, Write};
 
 /// Rows below this number are read by one thread.
 const PARALLEL_ROWS_MIN: usize = 256;
+/// So many points may wait to be written before batches wait for them.
+const WAITING_MAX: usize = 2;
+/// Batches wait for all of them where so many runs of the files overlap.
+const OVERLAPPING_MAX: usize = 48;
 
 /// Rows on the disk, with the newest in memory.
 pub(crate) struct DiskStore {
     shared: Arc<Shared>,
+    durable: Durable,
     /// One thread applies at a time.
     applying: Mutex<()>,
-    /// Takes durable points; `None` once the store is dropped.
-    points: Option<crossbeam_channel::Sender<DurablePoint>>,
-    writer: Option<JoinHandle<()>>,
 }
 
-/// What the store, its snapshots and its writer have in common.
-pub(crate) struct Shared {
-    pub(crate) files: Arc<Files>,
+/// What the store and its snapshots have in common.
+struct Shared {
     cache: RowCache,
     budget: Budget,
     versions: Mutex<Versions>,
-    /// A durable point is written, or could not be.
-    written: Condvar,
-    failure: FirstFailure,
+    /// Nanoseconds that batches have waited for the disk.
+    waited: AtomicU64,
 }
 
 struct Versions {
@@ -51,10 +57,12 @@ struct Versions {
     counts: BTreeMap<TableId, u64>,
     /// Tables that have gone since rows were handed over last.
     dropped: BTreeSet<TableId>,
+    /// Ids that were admitted since then.
+    admitted: Admitted,
     /// Memory of the newest rows.
     newest_bytes: u64,
-    /// The newest version on the disk.
-    durable: Option<Version>,
+    /// The end of the last block, unless batches have been applied since.
+    ended: Option<ResumePoint>,
 }
 
 struct Retained {
@@ -71,7 +79,7 @@ struct DiskSnapshot {
 impl DiskStore {
     /// A store whose files have the rows of this version.
     pub(crate) fn new(
-        files: Arc<Files>,
+        (files, gate, written): (Arc<Files>, Arc<Gate>, Written),
         budget: Budget,
         version: Version,
         catalog: Arc<Catalog>,
@@ -83,46 +91,50 @@ impl DiskStore {
             catalog,
             dropped: Arc::default(),
             newest: Arc::new(VersionedRows::new(Absence::Kept)),
-            writing: None,
-            files: Arc::new(files.now()),
+            writing: Vec::new(),
+            files: files.now(),
             epoch: 0,
         };
-        let retained = BTreeMap::from([(version, Retained { snapshots: 0, view })]);
-        let (dropped, newest_bytes, durable) = (BTreeSet::new(), 0, None);
-        let versions = Versions { newest: version, retained, counts, dropped, newest_bytes, durable };
-        let shared = Arc::new(Shared {
+        let versions = Versions {
+            newest: version,
+            retained: BTreeMap::from([(version, Retained { snapshots: 0, view })]),
+            counts,
+            dropped: BTreeSet::new(),
+            admitted: Admitted::default(),
+            newest_bytes: 0,
+            ended: None,
+        };
+        let shared = Shared {
             cache: RowCache::new(budget.rows),
-            files,
             budget,
             versions: Mutex::new(versions),
-            written: Condvar::new(),
-            failure: FirstFailure::default(),
-        });
-        // One is written while the next is gathered.
-        let (points, waiting) = crossbeam_channel::bounded(1);
-        let thread = std::thread::Builder::new().name("disk-writer".into()).spawn({
-            let shared = shared.clone();
-            move || writer::run(&shared, &waiting)
-        });
-        let writer = thread.map_err(|error| StoreError::write(shared.files.folder().display(), error))?;
-        Ok(DiskStore { shared, applying: Mutex::new(()), points: Some(points), writer: Some(writer) })
+            waited: AtomicU64::new(0),
+        };
+        let durable = Durable::start(files, gate, written)?;
+        Ok(DiskStore { shared: Arc::new(shared), durable, applying: Mutex::new(()) })
     }
 
-    /// Hands the newest rows over to be written, unless rows are being written already. With the lock, so that nobody reads
-    /// between.
-    fn hand_over(&self, versions: &mut MutexGuard<'_, Versions>) -> bool {
-        let view = versions.newest_mut();
-        if view.writing.is_some() {
-            return false;
-        }
-        let rows = std::mem::replace(&mut view.newest, Arc::new(VersionedRows::new(Absence::Kept)));
-        view.writing = Some(rows.clone());
-        let version = view.version;
+    /// Hands the newest rows over to be written. With the lock, so that nobody reads between.
+    fn hand_over(&self, versions: &mut MutexGuard<'_, Versions>, is_checkpoint: bool) {
+        let (point, counts) = (versions.ended, versions.counts.clone());
         let dropped = std::mem::take(&mut versions.dropped);
+        let admitted = std::mem::take(&mut versions.admitted);
         versions.newest_bytes = 0;
-        let point = DurablePoint { version, rows, dropped };
-        // The writer ends only where something has failed, which is noted.
-        self.points.as_ref().is_some_and(|points| points.send(point).is_ok())
+        let view = versions.newest_mut();
+        let layer = std::mem::replace(&mut view.newest, Arc::new(VersionedRows::new(Absence::Kept)));
+        view.writing.insert(0, layer.clone());
+        let (version, catalog) = (view.version, view.catalog.clone());
+        let written = written(self.shared.clone(), layer.clone(), version);
+        self.durable.hand_over(Point {
+            version,
+            changes: Changes::Layer(layer),
+            dropped,
+            catalog,
+            meta: Meta::new(point, counts, true),
+            admitted,
+            is_checkpoint,
+            written,
+        });
     }
 
     /// What every row that changes was before.
@@ -134,16 +146,32 @@ impl DiskStore {
         }
     }
 
-    /// Waits, while rows are being written, for the newest ones to take not much more memory than they may.
+    /// Waits while many points wait to be written: what they have is in memory.
     fn wait_for_room(&self) -> Result<(), StoreError> {
-        let mut versions = self.shared.versions.lock();
-        while versions.newest_bytes > 2 * self.shared.budget.newest && versions.newest_mut().writing.is_some()
-        {
-            self.shared.check()?;
-            self.shared.written.wait(&mut versions);
-        }
-        self.shared.check()
+        let core = &self.durable.core;
+        let most = if core.files.overlapping_runs() > OVERLAPPING_MAX { 0 } else { WAITING_MAX };
+        let waited = core.wait_for_points(most)?;
+        self.shared.waited.fetch_add(waited.as_nanos() as u64, Ordering::Relaxed);
+        Ok(())
     }
+}
+
+/// What happens when a layer is written: from now on the newest version reads the files, and not this layer.
+fn written(shared: Arc<Shared>, layer: Arc<VersionedRows>, version: Version) -> WhenWritten {
+    Box::new(move |files| {
+        let changed = layer.tables().into_iter().flat_map(|table| {
+            let rows = layer.scan(version, table, &KeyRange::ALL, false);
+            rows.map(move |(key, row)| {
+                let bytes = row.as_ref().map_or(0, |row| borsh::object_length(row).unwrap_or(0));
+                (RowId { table, key }, row, bytes)
+            })
+        });
+        let epoch = shared.cache.begin_epoch(changed);
+        let mut versions = shared.versions.lock();
+        let view = versions.newest_mut();
+        view.writing.retain(|other| !Arc::ptr_eq(other, &layer));
+        (view.files, view.epoch) = (files.clone(), epoch);
+    })
 }
 
 impl Store for DiskStore {
@@ -240,26 +268,54 @@ impl Store for DiskStore {
         versions.retained.insert(version, Retained { snapshots: 0, view });
         versions.newest = version;
         versions.newest_bytes += bytes;
-        if versions.newest_bytes > self.shared.budget.newest {
-            self.hand_over(&mut versions);
+        versions.ended = None;
+        // The end of the block is a better place.
+        if versions.newest_bytes > 2 * self.shared.budget.newest {
+            self.hand_over(&mut versions, false);
         }
         Ok(())
     }
 
-    fn durable_point(&self) -> Result<Option<Version>, StoreError> {
+    fn end_block(&self, end: BlockEnd) -> Result<(), StoreError> {
         let _applying = self.applying.lock();
         let mut versions = self.shared.versions.lock();
-        let version = versions.newest;
-        loop {
-            self.shared.check()?;
-            if versions.durable.is_some_and(|durable| durable >= version) {
-                // The files go with the process: it comes back from a checkpoint.
-                return Ok(None);
-            }
-            if !self.hand_over(&mut versions) {
-                self.shared.written.wait(&mut versions);
-            }
+        let BlockEnd { point, admitted, is_resumable, is_checkpoint } = end;
+        versions.ended = is_resumable.then_some(point);
+        versions.admitted.add(admitted);
+        if is_checkpoint || versions.newest_bytes > self.shared.budget.newest {
+            self.hand_over(&mut versions, is_checkpoint);
         }
+        drop(versions);
+        self.durable.core.check()
+    }
+
+    fn durable_point(&self) -> Result<Option<u64>, StoreError> {
+        let _applying = self.applying.lock();
+        self.hand_over(&mut self.shared.versions.lock(), false);
+        self.durable.core.wait_for_points(0)?;
+        Ok(self.durable.core.written.lock().durable.and_then(|(_, height)| height))
+    }
+
+    fn keep_checkpoint(
+        &self,
+        header: &CheckpointHeader,
+        snapshot: Arc<dyn Snapshot>,
+        live: LiveContent,
+        shape: TreeShape,
+    ) -> Result<Option<KeptState>, StoreError> {
+        let catalog = snapshot.catalog().clone();
+        // The rows in memory are not needed any more once they are in the files.
+        drop(snapshot);
+        let in_files = |files: &Arc<FilesAt>| FilesSnapshot::of(files.clone(), catalog.clone());
+        self.durable.core.seal(header.height, &in_files, &live, shape)
+    }
+
+    fn statistics(&self) -> StoreStatistics {
+        let counts = self.shared.versions.lock().counts.clone();
+        let rows = counts.iter().filter(|(table, _)| table.is_made()).map(|(_, rows)| rows).sum();
+        let (cache_hits, cache_misses) = self.shared.cache.hits_and_misses();
+        let waited = Duration::from_nanos(self.shared.waited.load(Ordering::Relaxed));
+        StoreStatistics { rows, cache_hits, cache_misses, waited, ..self.durable.core.statistics() }
     }
 }
 
@@ -292,46 +348,6 @@ impl Versions {
         for (table, change) in changes {
             let rows = self.counts.entry(*table).or_default();
             *rows = rows.checked_add_signed(*change).expect("every row that goes has been counted");
-        }
-    }
-}
-
-impl Shared {
-    /// # Errors
-    /// What could not be written.
-    fn check(&self) -> Result<(), StoreError> {
-        self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
-    }
-
-    /// Something could not be written: whoever waits for it hears of it, and whoever comes later.
-    pub(crate) fn fail(&self, failure: StoreError) {
-        self.failure.note(failure);
-        let _versions = self.versions.lock();
-        self.written.notify_all();
-    }
-
-    /// A durable point is written: from now on the newest version reads the files, and no rows that are being written.
-    pub(crate) fn is_durable(&self, point: &DurablePoint, changed: Vec<Changed>) {
-        let epoch = self.cache.begin_epoch(changed.into_iter());
-        let mut versions = self.versions.lock();
-        versions.durable = Some(point.version);
-        let view = versions.newest_mut();
-        (view.writing, view.files, view.epoch) = (None, Arc::new(self.files.now()), epoch);
-        self.written.notify_all();
-    }
-
-    /// Files were merged: the newest version reads the new ones, with the same content.
-    pub(crate) fn read_merged(&self) {
-        self.versions.lock().newest_mut().files = Arc::new(self.files.now());
-    }
-}
-
-impl Drop for DiskStore {
-    fn drop(&mut self) {
-        self.points = None;
-        if let Some(writer) = self.writer.take() {
-            // One that has panicked has said so.
-            let _ = writer.join();
         }
     }
 }

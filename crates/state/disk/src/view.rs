@@ -12,8 +12,8 @@ use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
 use versioned::VersionedRows;
 
-/// Where the rows of one version are: in memory what the newest batches have written, then what is being written to the disk,
-/// then the files. Nothing of it changes for this version.
+/// Where the rows of one version are: in memory what the newest batches have written, then what waits to be written to the
+/// disk, then the files. Nothing of it changes for this version.
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) version: Version,
@@ -22,7 +22,8 @@ pub(crate) struct View {
     /// Tables that have gone, whose rows may still be in one of the places, or in the cache. No number is used twice.
     pub(crate) dropped: Arc<BTreeSet<TableId>>,
     pub(crate) newest: Arc<VersionedRows>,
-    pub(crate) writing: Option<Arc<VersionedRows>>,
+    /// What is being written, the newest first.
+    pub(crate) writing: Vec<Arc<VersionedRows>>,
     pub(crate) files: Arc<FilesAt>,
     /// The epoch of the cache that belongs to the files.
     pub(crate) epoch: u64,
@@ -34,8 +35,7 @@ impl View {
         if self.dropped.contains(&table) {
             return Ok(None);
         }
-        let in_memory = [Some(&self.newest), self.writing.as_ref()];
-        for rows in in_memory.into_iter().flatten() {
+        for rows in std::iter::once(&self.newest).chain(&self.writing) {
             if let Some(known) = rows.get(self.version, table, key) {
                 return Ok(known);
             }

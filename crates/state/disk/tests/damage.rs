@@ -1,6 +1,6 @@
 //! Files that are damaged, and folders of an earlier process.
 
-use disk::{Disk, DiskOptions};
+use disk::{Disk, DiskOptions, RowsIn};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use state::{AfterImage, KeyRange, RowId, Snapshot, Store, StoreError, Stores, Version};
@@ -11,7 +11,7 @@ use types::{Key, Row, TableId, Value};
 
 const TABLE: TableId = TableId(1);
 /// So little that reading starts at the disk again and again.
-const LITTLE: DiskOptions = DiskOptions { memory_bytes: 1_000 };
+const LITTLE: DiskOptions = DiskOptions { rows_in: RowsIn::Disk, memory_bytes: 1_000 };
 
 fn image(number: i64, text: &str) -> AfterImage {
     let key = Key::encode([&Value::BigInt(number)]).expect("a key");
@@ -83,21 +83,26 @@ fn a_flipped_byte_is_an_error_or_changes_nothing() {
 }
 
 #[test]
-fn stores_of_an_earlier_process_are_removed_and_nothing_else() {
+fn stores_of_an_earlier_process_go_when_another_one_is_settled_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["store-7", "store-x", "other"] {
         std::fs::create_dir_all(folder.path().join(name).join("below")).expect("a folder");
     }
     let disk = Disk::open(folder.path(), LITTLE).expect("a folder");
     let left = |name: &str| folder.path().join(name).exists();
-    assert_eq!(["store-7", "store-x", "other"].map(left), [false, true, true]);
     let store = disk.create(Arc::default()).expect("an empty store");
-    assert!(left("store-1"));
+    assert_eq!(["store-7", "store-8", "store-x", "other"].map(left), [true; 4]);
+    disk.settle().expect("it is removed");
+    assert_eq!(["store-7", "store-8", "store-x", "other"].map(left), [false, true, true, true]);
     let snapshot = store.snapshot();
     drop(store);
-    assert!(left("store-1"), "somebody reads it");
+    let other = disk.create(Arc::default()).expect("an empty store");
+    disk.settle().expect("it is removed");
+    assert!(left("store-8"), "somebody reads it");
     drop(snapshot);
-    assert!(!left("store-1"), "it goes with the last who reads it");
+    assert!(!left("store-8"), "it goes with the last who reads it");
+    drop(other);
+    assert!(left("store-9"), "the next process takes it up");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rayon::ThreadPool;
 use state::{
-    AfterImage, BlockChanges, CheckpointHeader, KeyRange, LiveRequests, RowId, Store, StoredState, Stores,
-    Version, content_digest, read_checkpoint, write_checkpoint,
+    AfterImage, BlockChanges, CheckpointHeader, KeyRange, LiveRequests, RowId, Store, Stores, Version,
+    content_digest, read_checkpoint, write_checkpoint,
 };
 use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
@@ -265,20 +265,6 @@ fn checkpoints(state: &dyn Store) {
         ROWS as usize
     });
     memory("memory per row read", before, 3 * ROWS as usize);
-    let content = std::sync::Arc::new(bytes.clone());
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
-    let (before, mut stored) = (resident(), Vec::new());
-    measure("read a row of a checkpoint for its tree, 1 thread", 3, |_| {
-        let content = content.clone();
-        let read_at = move |place: u64, into: &mut [u8]| {
-            std::io::Read::read(&mut content.get(place as usize..).unwrap_or_default(), into)
-        };
-        let read = one.install(|| StoredState::read(&bytes[..], Box::new(read_at)));
-        stored.push(read.expect("it was just written"));
-        ROWS as usize
-    });
-    memory("memory per row of a tree whose rows are on the disk", before, 3 * ROWS as usize);
-    println!("{} ranges and tables, {} bytes", stored[0].tree().nodes().len(), bytes.len());
     assert_eq!(
         content_digest(&*read[0].snapshot()).expect("memory can be read"),
         content_digest(&*state.snapshot()).expect("memory can be read")

@@ -140,10 +140,6 @@ impl Store for MemoryStore {
         versions.newest = version;
         Ok(())
     }
-
-    fn durable_point(&self) -> Result<Option<Version>, StoreError> {
-        Ok(None)
-    }
 }
 
 impl Filling for MemoryStore {

@@ -7,8 +7,8 @@ use memory::Memory;
 use proofs::state::TreeShape;
 use state::conformance::{FailingStores, Failures, Operation};
 use state::{
-    AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeyRange, LiveRequests, PlainState, RowId,
-    Snapshot, StateOutline, StatePiece, StateTree, Store, StoredState, Stores, Version, content_digest,
+    AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeptState, KeyRange, LiveRequests, PlainState,
+    RowId, Snapshot, StateOutline, StatePiece, StateTree, Store, Stores, Version, content_digest,
     read_checkpoint, write_checkpoint,
 };
 use std::io::Read;
@@ -237,33 +237,28 @@ fn claimed_lengths_do_not_take_memory() {
     assert!(matches!(read_checkpoint(endless, &Memory), Err(CheckpointError::Read(_))));
 }
 
-fn stored(bytes: &[u8]) -> Result<StoredState, CheckpointError> {
-    let content = bytes.to_vec();
-    let read_at = move |place: u64, into: &mut [u8]| {
-        let mut rest = content.get(place as usize..).unwrap_or_default();
-        rest.read(into)
-    };
-    StoredState::read(bytes, Box::new(read_at))
-}
-
 #[test]
-fn a_checkpoint_on_the_disk_has_the_tree_of_the_memory_and_gives_proofs_and_pieces() {
+fn a_checkpoint_that_is_kept_gives_proofs_and_pieces_while_the_state_goes_on() {
     let shapes = [(TreeShape::Ranges, 2), (TreeShape::Groups, 3)];
     let cases = [0, 1, 6_000].into_iter().flat_map(|rows| shapes.map(|shape| (rows, shape)));
     for (rows, (shape, execution_version)) in cases {
         let mut catalog = Catalog::clone(&catalog());
         let charter = Charter { execution_version, ..Charter::with_defaults("test", 1) };
         catalog.governance.founding = Some(Arc::new(charter));
-        let (state, live) = (state_of(Arc::new(catalog), rows, 2), live());
-        let stored = stored(&written(&*state, &live)).unwrap();
-        let (snapshot, live) = (state.snapshot(), live.content());
+        let (state, live) = (state_of(Arc::new(catalog), rows, 2), live().content());
+        let snapshot = state.snapshot();
         let tree = StateTree::new(snapshot.as_ref(), &live, shape).unwrap();
-        assert_eq!((stored.tree(), *stored.header()), (&tree, HEADER));
-        assert_eq!(stored.outline().unwrap(), StateOutline::new(&tree, snapshot.as_ref(), &live));
+        let kept = state.keep_checkpoint(&HEADER, snapshot.clone(), live.clone(), shape).unwrap().unwrap();
+        let key = Key::encode([&Value::BigInt(0)]).unwrap();
+        let gone = AfterImage { row: RowId { table: TableId(3), key }, value: None };
+        state.apply(Version::after_batch(41, 0), &[gone], None).unwrap();
+        assert_eq!((kept.tree(), *kept.header()), (&tree, HEADER));
+        assert_eq!(kept.outline(), StateOutline::new(&tree, snapshot.as_ref(), &live));
         for number in 0..tree.nodes().len() + 1 {
             let piece = StatePiece::new(&tree, snapshot.as_ref(), number).unwrap();
-            assert_eq!(stored.piece(number).unwrap(), piece);
+            assert_eq!(kept.piece(number).unwrap(), piece);
         }
+        assert_eq!(kept.find_damage(0..tree.nodes().len()).unwrap(), None);
         let statement = CheckpointRoot {
             ledger: HEADER.ledger,
             height: 40,
@@ -274,33 +269,48 @@ fn a_checkpoint_on_the_disk_has_the_tree_of_the_memory_and_gives_proofs_and_piec
         for (table, number) in [(3, 0), (3, 2_999), (3, -1), (7, 9_999), (9, 1), (4, 1)] {
             let key = Key::encode([&Value::BigInt(number)]).unwrap();
             let expected = tree.prove(snapshot.as_ref(), TableId(table), &key, certificate.clone()).unwrap();
-            assert_eq!(stored.prove(TableId(table), &key, certificate.clone()).unwrap(), expected);
+            assert_eq!(kept.prove(TableId(table), &key, certificate.clone()).unwrap(), expected);
         }
     }
 }
 
 #[test]
-fn a_checkpoint_that_was_damaged_later_gives_an_error_and_nothing_wrong() {
-    let bytes = written(&*state(2_000, 1), &live());
-    let damaged = std::sync::Arc::new(parking_lot::Mutex::new(bytes.clone()));
-    let content = damaged.clone();
-    let read_at = move |place: u64, into: &mut [u8]| {
-        content.lock().get(place as usize..).unwrap_or_default().read(into)
-    };
-    let stored = StoredState::read(&bytes[..], Box::new(read_at)).unwrap();
-    let ranges: Vec<usize> =
-        (0..stored.tree().nodes().len()).filter(|number| stored.piece(*number).unwrap().is_some()).collect();
-    assert!(ranges.len() > 4);
-    for at in (0..bytes.len()).step_by(97) {
-        damaged.lock()[at] ^= 0x10;
-        for number in &ranges {
-            if let Ok(piece) = stored.piece(*number) {
-                let right = piece.unwrap();
-                damaged.lock()[at] ^= 0x10;
-                assert_eq!(right, stored.piece(*number).unwrap().unwrap(), "byte {at}");
-                damaged.lock()[at] ^= 0x10;
+fn a_row_that_is_another_one_than_the_tree_was_made_of_is_found() {
+    let (state, live) = (state(6_000, 1), live().content());
+    let snapshot = state.snapshot();
+    for shape in [TreeShape::Ranges, TreeShape::Groups] {
+        let tree = StateTree::new(snapshot.as_ref(), &live, shape).unwrap();
+        let nodes = tree.nodes().len();
+        for number in [0, 1_234, 2_999] {
+            let key = Key::encode([&Value::BigInt(number)]).unwrap();
+            for value in [None, snapshot.get(TableId(3), &key).unwrap().map(|row| changed(&row))] {
+                let mut other = PlainState::new(snapshot.catalog().clone());
+                for table in snapshot.catalog().row_tables() {
+                    snapshot
+                        .scan(table, &KeyRange::ALL, false, &mut |key, row| {
+                            let row = AfterImage {
+                                row: RowId { table, key: key.clone() },
+                                value: Some(row.clone()),
+                            };
+                            other.apply(&row);
+                            ControlFlow::Continue(())
+                        })
+                        .unwrap();
+                }
+                other.apply(&AfterImage { row: RowId { table: TableId(3), key: key.clone() }, value });
+                let kept = KeptState::new(HEADER, Arc::new(other), live.clone(), tree.clone());
+                let found = kept.find_damage(0..nodes).unwrap().expect("a row is another one");
+                assert_eq!(found.table(), TableId(3), "row {number}");
             }
         }
-        damaged.lock()[at] ^= 0x10;
     }
+}
+
+/// A row with another value in its last column.
+fn changed(row: &Row) -> Row {
+    let mut values = row.to_vec();
+    if let Some(last) = values.last_mut() {
+        *last = Value::Null;
+    }
+    values.into()
 }

@@ -39,7 +39,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 const PIECE_ROWS: usize = 4096;
 
 /// Which state a checkpoint holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct CheckpointHeader {
     /// Digest of the ledger's charter.
     pub ledger: Digest,
@@ -234,11 +234,11 @@ impl<W: Write> Stream<W> {
 /// # Errors
 /// [`CheckpointError`]: every stream that differs in a byte from one that was written.
 pub fn read_checkpoint(source: impl Read, stores: &dyn Stores) -> Result<Checkpoint, CheckpointError> {
-    let mut source = Source::new(source, 0);
+    let mut source = Source::new(source);
     let (header, catalog) = read_begin(&mut source)?;
     let mut filling = stores.begin(Version::after_block(header.height), catalog.clone())?;
     let (mut rows, failure): (Vec<AfterImage>, _) = (Vec::new(), FirstFailure::default());
-    let read = read_tables(&mut source, &catalog, &mut |image, _| {
+    let read = read_tables(&mut source, &catalog, &mut |image| {
         rows.push(image);
         if rows.len() == PIECE_ROWS {
             if failure.get().is_none() {
@@ -257,9 +257,7 @@ pub fn read_checkpoint(source: impl Read, stores: &dyn Stores) -> Result<Checkpo
 }
 
 /// What stands in front of the rows.
-pub(crate) fn read_begin(
-    source: &mut Source<impl Read>,
-) -> Result<(CheckpointHeader, Arc<Catalog>), CheckpointError> {
+fn read_begin(source: &mut Source<impl Read>) -> Result<(CheckpointHeader, Arc<Catalog>), CheckpointError> {
     let magic: [u8; 8] = source.array()?;
     if magic != MAGIC {
         return Err(CheckpointError::Format { found: format!("the bytes {magic:02x?}") });
@@ -278,11 +276,11 @@ pub(crate) fn read_begin(
     Ok((header, Arc::new(catalog)))
 }
 
-/// Visits every row, with the place where it begins in the stream.
-pub(crate) fn read_tables(
+/// Visits every row.
+fn read_tables(
     source: &mut Source<impl Read>,
     catalog: &Catalog,
-    visit: &mut dyn FnMut(AfterImage, u64),
+    visit: &mut dyn FnMut(AfterImage),
 ) -> Result<(), CheckpointError> {
     // Rows of the keys that a unique index has taken have no columns.
     let mut columns: BTreeMap<TableId, usize> = catalog.row_tables().map(|table| (table, 0)).collect();
@@ -293,7 +291,6 @@ pub(crate) fn read_tables(
     // The table that rows belong to, and its number of columns.
     let mut table: Option<(TableId, usize)> = None;
     loop {
-        let place = source.place;
         match u8::from_le_bytes(source.array()?) {
             TABLE => {
                 let id = TableId(u32::from_le_bytes(source.array()?));
@@ -312,7 +309,7 @@ pub(crate) fn read_tables(
                 }
                 last = Some(image.row.clone());
                 loaded += 1;
-                visit(image, place);
+                visit(image);
             }
             END => break,
             other => return Err(damaged("a table, a row or the end of the rows", format!("byte {other}"))),
@@ -326,29 +323,7 @@ pub(crate) fn read_tables(
     }
 }
 
-/// Reads so many rows of a table from where the first of them begins.
-pub(crate) fn read_rows(
-    source: &mut Source<impl Read>,
-    table: TableId,
-    columns: usize,
-    count: usize,
-) -> Result<Vec<(Key, Row)>, CheckpointError> {
-    let mut rows = Vec::new();
-    for _ in 0..count {
-        match u8::from_le_bytes(source.array()?) {
-            ROW => {}
-            other => return Err(damaged("a row", format!("byte {other}"))),
-        }
-        let AfterImage { row, value } = source.row(table, columns)?;
-        rows.extend(value.map(|value| (row.key, value)));
-    }
-    Ok(rows)
-}
-
-pub(crate) fn read_live_requests(
-    source: &mut Source<impl Read>,
-    height: u64,
-) -> Result<LiveRequests, CheckpointError> {
+fn read_live_requests(source: &mut Source<impl Read>, height: u64) -> Result<LiveRequests, CheckpointError> {
     let mut live = LiveRequests::at(height);
     let count = u64::from_le_bytes(source.array()?);
     live.reserve(count as usize);
@@ -388,18 +363,15 @@ impl Hashed {
 }
 
 /// Hashes what it reads.
-pub(crate) struct Source<R> {
+struct Source<R> {
     inner: io::BufReader<R>,
     digest: Hashed,
-    /// Where the next byte stands in the stream.
-    pub(crate) place: u64,
 }
 
 impl<R: Read> Source<R> {
-    /// Reads from `place` on.
-    pub(crate) fn new(inner: R, place: u64) -> Source<R> {
+    fn new(inner: R) -> Source<R> {
         let inner = io::BufReader::with_capacity(PIECE_BYTES, inner);
-        Source { inner, digest: Hashed::default(), place }
+        Source { inner, digest: Hashed::default() }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], CheckpointError> {
@@ -423,7 +395,6 @@ impl<R: Read> Source<R> {
     /// Grows the buffer as bytes arrive.
     fn bytes(&mut self, length: u64, buffer: &mut Vec<u8>) -> Result<(), CheckpointError> {
         let read = (&mut self.inner).take(length).read_to_end(buffer)?;
-        self.place += read as u64;
         self.digest.update(&buffer[buffer.len() - read..]);
         if read as u64 == length { Ok(()) } else { Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()) }
     }
@@ -467,7 +438,6 @@ impl<R: Read> Source<R> {
 impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.place += read as u64;
         self.digest.update(&buffer[..read]);
         Ok(read)
     }

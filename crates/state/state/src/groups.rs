@@ -1,97 +1,9 @@
-//! Rows gathered into ranges, and ranges into groups: the leaves of the tree over all tables.
+//! The ranges of one group, whose rows are read again: for proofs of rows, and for pieces that somebody else has sent.
 
 use crate::tree::hash_rows;
 use crypto::{Digest, merkle_root};
 use proofs::state::TreeShape;
 use types::{Key, Row, TableId};
-
-/// Gathers the rows of a table, which come by key, into groups.
-pub(crate) struct Gathering {
-    shape: TreeShape,
-    group: OpenGroup,
-}
-
-/// The ranges since the last end of a group, and the rows since the last end of a range.
-#[derive(Default)]
-struct OpenGroup {
-    first: Key,
-    place: u64,
-    /// Leaves of the ranges that have ended, how many rows they have, and their bytes.
-    ranges: Vec<Digest>,
-    rows: usize,
-    bytes: usize,
-    open: OpenRange,
-}
-
-/// The rows since the last end of a range.
-#[derive(Default)]
-struct OpenRange {
-    first: Key,
-    leaves: Vec<Digest>,
-    bytes: usize,
-}
-
-/// A group that has ended.
-pub(crate) struct Group {
-    /// Key of its first row, and where that stands.
-    pub(crate) first: Key,
-    pub(crate) place: u64,
-    /// How many rows.
-    pub(crate) rows: usize,
-    pub(crate) leaf: Digest,
-}
-
-impl Gathering {
-    pub(crate) fn new(shape: TreeShape) -> Gathering {
-        Gathering { shape, group: OpenGroup::default() }
-    }
-
-    /// The next row of a table. `place`: where it stands. The group that ends behind it, if one does.
-    pub(crate) fn add(
-        &mut self,
-        table: TableId,
-        key: Key,
-        (leaf, bytes): (Digest, usize),
-        place: u64,
-    ) -> Option<Group> {
-        let (shape, group) = (self.shape, &mut self.group);
-        if group.open.leaves.is_empty() {
-            if group.ranges.is_empty() {
-                (group.first, group.place) = (key.clone(), place);
-            }
-            group.open.first = key;
-        }
-        group.open.leaves.push(leaf);
-        group.open.bytes += bytes;
-        if !shape.ends_range(&leaf, group.open.leaves.len(), group.open.bytes) {
-            return None;
-        }
-        let range = group.end_range(shape, table)?;
-        match shape.ends_group(&range, group.ranges.len(), group.rows, group.bytes) {
-            true => self.end(table),
-            false => None,
-        }
-    }
-
-    /// Ends the group where the table ends; nothing where no row has come since the last one.
-    pub(crate) fn end(&mut self, table: TableId) -> Option<Group> {
-        self.group.end_range(self.shape, table);
-        let OpenGroup { first, place, ranges, rows, .. } = std::mem::take(&mut self.group);
-        let leaf = (!ranges.is_empty()).then(|| self.shape.group_leaf(table, &first, &ranges))?;
-        Some(Group { first, place, rows, leaf })
-    }
-}
-
-impl OpenGroup {
-    fn end_range(&mut self, shape: TreeShape, table: TableId) -> Option<Digest> {
-        let OpenRange { first, leaves, bytes } = std::mem::take(&mut self.open);
-        let leaf = (!leaves.is_empty()).then(|| shape.range_leaf(table, &first, &merkle_root(&leaves)))?;
-        self.ranges.push(leaf);
-        self.rows += leaves.len();
-        self.bytes += bytes;
-        Some(leaf)
-    }
-}
 
 /// The ranges of a group, whose rows are read again.
 pub(crate) struct GroupRanges {

@@ -13,8 +13,9 @@
 //! - [`LiveRequests`]: the transaction ids that have not expired.
 //! - [`StateTree`]: the root over everything, and proofs of rows under it.
 //! - [`StateOutline`], [`StatePiece`], [`StateAssembly`]: a state in pieces that are checked one by one against its root.
-//! - [`StoredState`]: what others need of a checkpoint, read where it was written.
-//! - [`write_checkpoint`] and [`read_checkpoint`]: all of this as a stream of bytes, the same on every node.
+//! - [`bring_up`]: the groups of such a tree, kept up with what changes.
+//! - [`KeptState`]: what others need of a checkpoint.
+//! - [`write_checkpoint`] and [`read_checkpoint`]: a whole state as a stream of bytes, the same on every node.
 //!
 //! ```text
 //!  transaction ──simulate──▶ Effects ──protocol──▶ after-images ──Store::apply──▶ next snapshot
@@ -50,14 +51,16 @@ mod footprint;
 mod groups;
 mod hash;
 mod indexes;
+mod kept_state;
+mod kept_tree;
 mod live_requests;
+mod manifest;
 mod overlay;
 mod pieces;
 mod plain;
 mod snapshot;
 mod store;
 mod store_error;
-mod stored;
 mod tree;
 mod version;
 mod watched;
@@ -76,14 +79,16 @@ pub use endorsed::{Endorsed, EndorsedForm, effects_of, endorsed_effects, write_c
 pub use footprint::{Footprint, Region};
 pub use hash::KeyHasher;
 pub use indexes::{all_entry_changes, entry_changes, indexes_made, new_entries, tables_dropped};
+pub use kept_state::KeptState;
+pub use kept_tree::{GroupChange, GroupHead, GroupRecord, GroupRecords, Groups, RangeRecord, bring_up};
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
+pub use manifest::Manifest;
 pub use overlay::{Changes, Overlay};
 pub use pieces::{OutlinedRequest, PieceError, StateAssembly, StateOutline, StatePiece};
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
-pub use store::{Filling, Store, Stores};
+pub use store::{BlockEnd, Filling, Reopened, ResumePoint, Store, StoreStatistics, Stores};
 pub use store_error::{FirstFailure, StoreError};
-pub use stored::{ReadCheckpointAt, StoredState};
 pub use tree::{StateNode, StateTree};
 pub use version::Version;
 pub use watched::Watched;

@@ -2,7 +2,7 @@ use crate::hash::KeyHasher;
 use crypto::{Digest, PublicKey, Sha256Batch, sha256};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use types::{ClientId, RejectReason, RequestId, TransactionId};
 
@@ -49,6 +49,8 @@ pub struct LiveRequests {
     free: Vec<u32>,
     /// Position and id of what the block has admitted, one behind the other.
     admitted: Vec<u8>,
+    /// What was admitted and nobody has taken, in the order of the ledger.
+    fresh: VecDeque<LiveRequest>,
 }
 
 /// The live ids at one height, unchanged while a checkpoint is written. Shares its lists with [`LiveRequests`], which
@@ -95,7 +97,19 @@ impl LiveRequests {
             numbers: HashTable::new(),
             free: Vec::new(),
             admitted: Vec::new(),
+            fresh: VecDeque::new(),
         }
+    }
+
+    /// These are live after the block at `height`, in the order of [`LiveContent::iter`].
+    ///
+    /// # Errors
+    /// They cannot be: what is wrong with them.
+    pub fn restored(height: u64, requests: &[LiveRequest]) -> Result<LiveRequests, &'static str> {
+        let mut live = LiveRequests::at(height);
+        live.reserve(requests.len());
+        requests.iter().try_for_each(|request| live.restore(request))?;
+        Ok(live)
     }
 
     /// Starts the block at `height`: forgets what has expired before it.
@@ -145,9 +159,17 @@ impl LiveRequests {
             });
         }
         self.insert(&client, id, index, expires_at, ahead);
+        self.fresh.push_back(LiveRequest { client, id, height, index, expires_at });
         self.admitted.extend_from_slice(&index.to_le_bytes());
         self.admitted.extend_from_slice(&id.0.0);
         Ok(())
+    }
+
+    /// Takes what blocks up to this height have admitted since it was taken last, for who writes it down. The blocks behind it may
+    /// have been admitted too.
+    pub fn take_admitted(&mut self, height: u64) -> Vec<LiveRequest> {
+        let behind = self.fresh.partition_point(|request| request.height <= height);
+        self.fresh.drain(..behind).collect()
     }
 
     /// The live transaction with this request of this client.
@@ -364,7 +386,9 @@ mod tests {
             Err(RejectReason::RequestReused { height: 5, index: 0 })
         );
         assert_eq!(live.admit(client(2, 1), id(2), 3, 9), Ok(()), "requests are the client's own");
+        assert_eq!(live.take_admitted(6).len(), 1, "that of block 5");
         live.begin_block(8);
+        assert_eq!(live.take_admitted(8).iter().map(|one| one.height).collect::<Vec<_>>(), [7]);
         assert_eq!(live.lookup(&client(1, 1)), None);
         assert_eq!(live.len(), 1);
         assert_eq!(live.admit(client(1, 1), id(1), 0, 8), Ok(()));

@@ -129,7 +129,7 @@ impl StatePiece {
         Ok(Some(StatePiece { table: *table, rows: tree.rows(snapshot, number)? }))
     }
 
-    fn leaf(&self, shape: TreeShape) -> Digest {
+    pub(crate) fn leaf(&self, shape: TreeShape) -> Digest {
         GroupRanges::new(shape, self.table, &self.rows).leaf()
     }
 }

@@ -1,6 +1,12 @@
-use crate::{AfterImage, Snapshot, StoreError, Version};
+use crate::{
+    AfterImage, CheckpointHeader, CheckpointProgress, KeptState, LiveContent, LiveRequest, LiveRequests,
+    Snapshot, StateTree, StoreError, Version,
+};
+use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::Digest;
+use proofs::state::TreeShape;
 use std::sync::Arc;
+use std::time::Duration;
 use types::{Catalog, TableId};
 
 /// Where the rows of one ledger's state are kept.
@@ -48,12 +54,96 @@ pub trait Store: Send + Sync {
         catalog: Option<Arc<Catalog>>,
     ) -> Result<(), StoreError>;
 
-    /// Makes what was applied survive the end of the process, where the store has files of its own. Gives the version that it
-    /// would come back with, which is the newest one or an earlier one; `None`: it comes back from a checkpoint only.
+    /// A block has ended whose batches were all applied. A store that outlives the process may come back here, and keeps what
+    /// belongs to the state beside its rows.
     ///
     /// # Errors
     /// Something cannot be written.
-    fn durable_point(&self) -> Result<Option<Version>, StoreError>;
+    fn end_block(&self, end: BlockEnd) -> Result<(), StoreError> {
+        let _ = end;
+        Ok(())
+    }
+
+    /// Makes what was applied survive the end of the process, where the store has files of its own. Gives the height of the last
+    /// block that it would come back behind; `None`: it does not come back.
+    ///
+    /// # Errors
+    /// Something cannot be written.
+    fn durable_point(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+
+    /// The state at a checkpoint with its tree; [`Store::end_block`] has announced it, and `snapshot` are its rows. A store that
+    /// keeps the tree up hashes what has changed since the checkpoint before. From now on a store that outlives the process can
+    /// come back at this checkpoint, until [`Stores::keep_checkpoints`] lets it go. Uses rayon's current pool; one thread at a
+    /// time. Nothing where the store is being closed.
+    ///
+    /// # Errors
+    /// Rows cannot be read, or what is kept cannot be written.
+    fn keep_checkpoint(
+        &self,
+        header: &CheckpointHeader,
+        snapshot: Arc<dyn Snapshot>,
+        live: LiveContent,
+        shape: TreeShape,
+    ) -> Result<Option<KeptState>, StoreError> {
+        let tree = StateTree::new(snapshot.as_ref(), &live, shape)?;
+        Ok(Some(KeptState::new(*header, snapshot, live, tree)))
+    }
+
+    /// What it has and what it has done.
+    fn statistics(&self) -> StoreStatistics {
+        StoreStatistics::default()
+    }
+}
+
+/// The end of a block, and what of the state is not in rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockEnd {
+    /// Where the state stands, and what nodes say of it.
+    pub point: ResumePoint,
+    /// The ids that the block has admitted, in its order.
+    pub admitted: Vec<LiveRequest>,
+    /// Whoever executes blocks can go on here knowing nothing of the blocks before.
+    pub is_resumable: bool,
+    /// Every node makes a checkpoint of this state.
+    pub is_checkpoint: bool,
+}
+
+/// Where whoever executes blocks can go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct ResumePoint {
+    /// The state behind a block.
+    pub header: CheckpointHeader,
+    /// How far it is to the next checkpoint.
+    pub progress: CheckpointProgress,
+}
+
+/// What a store has and has done since it was made or opened. What it does not count is 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StoreStatistics {
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Bytes of its files.
+    pub file_bytes: u64,
+    /// Bytes of rows that batches have changed, as they stand in files.
+    pub changed_bytes: u64,
+    /// Bytes that were written to files, with those of merging.
+    pub written_bytes: u64,
+    /// Rows that were found in the cache.
+    pub cache_hits: u64,
+    /// Rows that were not.
+    pub cache_misses: u64,
+    /// Durable points.
+    pub durable_points: u64,
+    /// The height of the newest one.
+    pub durable_height: u64,
+    /// How long ago that was written.
+    pub durable_age: Option<Duration>,
+    /// How long batches have waited for the disk.
+    pub waited: Duration,
+    /// The disk is full: nothing is written before there is room.
+    pub waits_for_room: bool,
 }
 
 /// Makes stores. Which kind a node has is chosen where it is given one of these, and nowhere else.
@@ -64,6 +154,72 @@ pub trait Stores: Send + Sync {
     /// Something cannot be written.
     fn begin(&self, version: Version, catalog: Arc<Catalog>) -> Result<Box<dyn Filling>, StoreError>;
 
+    /// The store that was made or taken up last, while somebody has it; `None` where that is not known.
+    fn newest(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
+
+    /// Where states that an earlier process has left here can be taken up, the newest first.
+    ///
+    /// # Errors
+    /// Something cannot be read.
+    fn left(&self) -> Result<Vec<ResumePoint>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Takes a state up that was left ([`Stores::left`]) behind the block of this height. What came behind that block is gone
+    /// then.
+    ///
+    /// # Errors
+    /// Something cannot be read or written.
+    fn reopen(&self, height: u64) -> Result<Option<Reopened>, StoreError> {
+        let _ = height;
+        Ok(None)
+    }
+
+    /// The newest store that was begun or taken up is the right one: all others that were left may go.
+    ///
+    /// # Errors
+    /// They cannot be removed.
+    fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The state at a checkpoint that a store has kept, in an earlier process or this one, with its tree; `None`: there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or its tree not be kept.
+    fn kept_checkpoint(&self, height: u64, shape: TreeShape) -> Result<Option<KeptState>, StoreError> {
+        let _ = (height, shape);
+        Ok(None)
+    }
+
+    /// Of the checkpoints up to the newest one of these only these are needed.
+    ///
+    /// # Errors
+    /// Others cannot be removed.
+    fn keep_checkpoints(&self, heights: &[u64]) -> Result<(), StoreError> {
+        let _ = heights;
+        Ok(())
+    }
+
+    /// Blocks above this height are taken back: there are no checkpoints of them.
+    ///
+    /// # Errors
+    /// They cannot be removed.
+    fn remove_checkpoints_behind(&self, height: u64) -> Result<(), StoreError> {
+        let _ = height;
+        Ok(())
+    }
+
+    /// Blocks up to this height are in the ledger for good, and none above. A store does not come back above it.
+    fn recorded(&self, height: u64) {
+        let _ = height;
+    }
+
+    /// No more blocks are recorded before [`Stores::recorded`] is called again: nobody waits for that.
+    fn recording_ends(&self) {}
+
     /// A store without rows, at [`Version::GENESIS`].
     ///
     /// # Errors
@@ -71,6 +227,16 @@ pub trait Stores: Send + Sync {
     fn create(&self, catalog: Arc<Catalog>) -> Result<Arc<dyn Store>, StoreError> {
         self.begin(Version::GENESIS, catalog)?.finish()
     }
+}
+
+/// A state that was left and is taken up again.
+pub struct Reopened {
+    /// Where.
+    pub point: ResumePoint,
+    /// The tables.
+    pub state: Arc<dyn Store>,
+    /// The transaction ids that are live.
+    pub live: LiveRequests,
 }
 
 /// A store that gets the rows of its first version; nobody reads it yet.

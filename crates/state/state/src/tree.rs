@@ -1,7 +1,8 @@
 //! The tree over a whole state: its root, proofs of rows, and the pieces that somebody else fetches and checks.
 
-use crate::groups::{Gathering, Group, GroupRanges};
-use crate::{KeyRange, LiveContent, Snapshot, StoreError};
+use crate::groups::GroupRanges;
+use crate::kept_tree::{Growing, HashedRow};
+use crate::{GroupHead, KeyRange, LiveContent, RowId, Snapshot, StoreError};
 use borsh::BorshSerialize;
 use crypto::{Digest, Sha256Batch, merkle_root};
 use proofs::state::{TreeShape, state_root, table_leaf};
@@ -47,10 +48,23 @@ pub struct StateTree {
 }
 
 /// Where a node stands in the order of all: a table's definition before its groups.
-pub(crate) type TreePosition<'a> = (TableId, Option<&'a Key>);
+type TreePosition<'a> = (TableId, Option<&'a Key>);
 
 impl StateNode {
-    pub(crate) fn place(&self) -> TreePosition<'_> {
+    /// Whose definition or rows it has.
+    pub fn table(&self) -> TableId {
+        self.place().0
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> u32 {
+        match self {
+            StateNode::Table(_) => 0,
+            StateNode::Group { rows, .. } => *rows,
+        }
+    }
+
+    fn place(&self) -> TreePosition<'_> {
         match self {
             StateNode::Table(table) => (table.id, None),
             StateNode::Group { table, first, .. } => (*table, Some(first)),
@@ -73,11 +87,26 @@ impl StateTree {
         let tables: Vec<TableId> = growing.waiting.iter().map(|(id, _)| *id).collect();
         for table in tables {
             snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
-                growing.add(table, key.clone(), row.clone(), 0);
+                growing.add(table, key.clone(), row.clone());
                 ControlFlow::Continue(())
             })?;
         }
-        Ok(growing.finish(snapshot.catalog(), live).0)
+        Ok(growing.finish(snapshot.catalog(), live))
+    }
+
+    /// The tree whose groups are known, by table and first key.
+    pub fn of_groups(
+        catalog: &Catalog,
+        live: &LiveContent,
+        shape: TreeShape,
+        groups: impl Iterator<Item = (RowId, GroupHead)>,
+    ) -> StateTree {
+        let mut growing = GrowingTree::new(catalog, shape);
+        for (RowId { table, key: first }, head) in groups {
+            growing.begin(|next| next <= table);
+            growing.push(table, first, head);
+        }
+        growing.finish(catalog, live)
     }
 
     /// What nodes attest.
@@ -86,12 +115,12 @@ impl StateTree {
     }
 
     /// Hashes of its nodes.
-    pub(crate) fn leaves(&self) -> &[Digest] {
+    pub fn leaves(&self) -> &[Digest] {
         &self.leaves
     }
 
     /// How rows are gathered into its nodes.
-    pub(crate) fn shape(&self) -> TreeShape {
+    pub fn shape(&self) -> TreeShape {
         self.shape
     }
 
@@ -224,96 +253,88 @@ impl StateTree {
 }
 
 /// A tree that gets its rows one by one, in their order.
-pub(crate) struct GrowingTree {
+struct GrowingTree {
     /// Numbers that rows of the tree may have, ascending, with definitions: those that were not begun.
     waiting: VecDeque<(TableId, Option<Arc<Table>>)>,
-    /// The table that rows come of; `None` before the first.
-    table: Option<TableId>,
+    /// The table that rows come of, and its groups; `None` before the first.
+    open: Option<(TableId, Growing)>,
     nodes: Vec<StateNode>,
     leaves: Vec<Digest>,
-    /// Of each node: where its first row stands.
-    places: Vec<u64>,
-    /// Rows that are not hashed yet, and where they stand.
-    read: (Vec<(Key, Row)>, Vec<u64>),
+    /// Rows that are not hashed yet.
+    read: Vec<(Key, Row)>,
     shape: TreeShape,
-    open: Gathering,
 }
 
 impl GrowingTree {
-    pub(crate) fn new(catalog: &Catalog, shape: TreeShape) -> GrowingTree {
+    fn new(catalog: &Catalog, shape: TreeShape) -> GrowingTree {
         let mut tables: Vec<(TableId, Option<Arc<Table>>)> =
             catalog.tables.values().map(|table| (table.id, Some(table.clone()))).collect();
         tables.extend(catalog.counters().map(|counter| (counter.table, None)));
         tables.sort_unstable_by_key(|(id, _)| *id);
-        GrowingTree {
-            waiting: tables.into(),
-            table: None,
-            nodes: Vec::new(),
-            leaves: Vec::new(),
-            places: Vec::new(),
-            read: Default::default(),
-            shape,
-            open: Gathering::new(shape),
-        }
+        let (nodes, leaves, read) = (Vec::new(), Vec::new(), Vec::new());
+        GrowingTree { waiting: tables.into(), open: None, nodes, leaves, read, shape }
     }
 
-    /// The next row; those of tables that the tree does not have are left out. `place`: where it stands, for whoever reads
-    /// it again.
-    pub(crate) fn add(&mut self, table: TableId, key: Key, row: Row, place: u64) {
-        if Some(table) != self.table {
+    fn is_open(&self, table: TableId) -> bool {
+        self.open.as_ref().is_some_and(|(open, _)| *open == table)
+    }
+
+    /// The next row; those of tables that the tree does not have are left out.
+    fn add(&mut self, table: TableId, key: Key, row: Row) {
+        if !self.is_open(table) {
             self.begin(|next| next <= table);
         }
-        if Some(table) != self.table {
+        if !self.is_open(table) {
             return;
         }
-        self.read.0.push((key, row));
-        self.read.1.push(place);
-        if self.read.0.len() == READ_ROWS {
+        self.read.push((key, row));
+        if self.read.len() == READ_ROWS {
             self.hash();
         }
     }
 
-    /// The tree, and where the rows of each of its nodes begin.
-    pub(crate) fn finish(mut self, catalog: &Catalog, live: &LiveContent) -> (StateTree, Vec<u64>) {
+    fn finish(mut self, catalog: &Catalog, live: &LiveContent) -> StateTree {
         self.begin(|_| true);
         let (catalog, requests) = (catalog.digest(), requests_root(live));
         let root = state_root(&merkle_root(&self.leaves), &catalog, &requests);
-        let GrowingTree { shape, nodes, leaves, places, .. } = self;
-        (StateTree { shape, nodes, leaves, root, catalog, requests }, places)
+        let GrowingTree { shape, nodes, leaves, .. } = self;
+        StateTree { shape, nodes, leaves, root, catalog, requests }
     }
 
     /// Ends the table, and begins those behind it that `which` names.
     fn begin(&mut self, which: impl Fn(TableId) -> bool) {
         self.hash();
-        if let Some((table, group)) = self.table.and_then(|table| Some((table, self.open.end(table)?))) {
-            self.push(table, group);
+        if let Some((_, growing)) = &mut self.open {
+            growing.end();
         }
+        self.push_made();
         while let Some((id, definition)) = self.waiting.pop_front_if(|(id, _)| which(*id)) {
-            self.table = Some(id);
+            self.open = Some((id, Growing::new(self.shape, id)));
             if let Some(table) = definition {
                 self.leaves.push(table_leaf(&table));
-                self.places.push(0);
                 self.nodes.push(StateNode::Table(table));
             }
         }
     }
 
     fn hash(&mut self) {
-        let (mut rows, mut places) = std::mem::take(&mut self.read);
-        let hashed: Vec<(Digest, usize)> = rows.par_chunks(HASH_ROWS).flat_map_iter(hash_rows).collect();
-        for (((key, _), place), hashed) in rows.drain(..).zip(places.drain(..)).zip(hashed) {
-            let Some(table) = self.table else { continue };
-            if let Some(group) = self.open.add(table, key, hashed, place) {
-                self.push(table, group);
-            }
+        let Some((_, growing)) = &mut self.open else { return };
+        let hashed: Vec<(Digest, usize)> = self.read.par_chunks(HASH_ROWS).flat_map_iter(hash_rows).collect();
+        for ((key, _), (leaf, bytes)) in self.read.drain(..).zip(hashed) {
+            growing.row(HashedRow { key, leaf, bytes });
         }
-        self.read = (rows, places);
+        self.push_made();
     }
 
-    fn push(&mut self, table: TableId, Group { first, place, rows, leaf }: Group) {
+    fn push_made(&mut self) {
+        let Some((table, growing)) = &mut self.open else { return };
+        let (table, made) = (*table, growing.take_made());
+        made.for_each(|(first, head)| self.push(table, first, head));
+    }
+
+    fn push(&mut self, table: TableId, first: Key, GroupHead { rows, leaf }: GroupHead) {
         self.leaves.push(leaf);
-        self.places.push(place);
-        self.nodes.push(StateNode::Group { table, first, rows: rows as u32 });
+        self.nodes.push(StateNode::Group { table, first, rows });
     }
 }
 

@@ -30,6 +30,16 @@ impl Version {
         Version(Version::after_batch(height, 0).0 | 0xffff)
     }
 
+    /// As a number, for files: versions are ordered as their numbers are.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The version of a number ([`Version::number`]).
+    pub fn of_number(number: u64) -> Version {
+        Version(number)
+    }
+
     /// Height of the block.
     pub fn height(self) -> u64 {
         self.0 >> 16

@@ -1,6 +1,6 @@
 use crypto::Digest;
 use parking_lot::RwLock;
-use state::StoredState;
+use state::KeptState;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ pub(crate) struct CertifiedCheckpoint {
     /// Proves its root.
     pub(crate) certificate: CheckpointCertificate,
     /// The state, read where it was written.
-    pub(crate) stored: Arc<StoredState>,
+    pub(crate) stored: Arc<KeptState>,
 }
 
 /// What is known about others' outcomes, for everybody in the node.

@@ -7,7 +7,7 @@ use super::heal::Heal;
 use super::message::Message;
 use super::stage::Attester;
 use ledger::CheckpointStore;
-use state::{CheckpointError, StateNode, StoredState};
+use state::KeptState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) struct Roots {
     pub(super) outputs: Vec<Output<CheckpointRoot>>,
     store: Arc<CheckpointStore>,
     /// Own checkpoints that are not certified.
-    stored: BTreeMap<u64, Arc<StoredState>>,
+    stored: BTreeMap<u64, Arc<KeptState>>,
     /// What differs from a quorum, until it agrees.
     differing: Option<Differing>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Roots {
 struct Differing {
     height: u64,
     /// What was found instead.
-    stored: Option<Arc<StoredState>>,
+    stored: Option<Arc<KeptState>>,
     /// What the pipeline has to do, and when it was asked last; `None` once it has done so.
     heal: Option<(Heal, Duration)>,
 }
@@ -69,7 +69,7 @@ impl Roots {
     }
 
     /// A checkpoint is written, and its root computed from what was written.
-    pub(super) fn found(&mut self, stored: Arc<StoredState>) {
+    pub(super) fn found(&mut self, stored: Arc<KeptState>) {
         let (header, state_root) = (*stored.header(), stored.tree().root());
         let root = CheckpointRoot {
             ledger: header.ledger,
@@ -172,7 +172,7 @@ impl Attester {
         }
     }
 
-    fn differ_in_state(&mut self, height: u64, text: String, expected: Option<CheckpointRoot>) {
+    pub(super) fn differ_in_state(&mut self, height: u64, text: String, expected: Option<CheckpointRoot>) {
         self.report(Divergence { height, text });
         let agreed = self.roots.attestations.certified();
         let heal = Heal::State { height, expected, agreed };
@@ -196,11 +196,8 @@ impl Attester {
     }
 
     /// Names of the tables whose rows are not the same in both states.
-    fn differing_tables(&self, one: &StoredState, other: &StoredState) -> String {
-        let found = tables_that_differ(one, other).unwrap_or_else(|error| {
-            tracing::warn!(%error, "a checkpoint cannot be read any more");
-            BTreeSet::new()
-        });
+    fn differing_tables(&self, one: &KeptState, other: &KeptState) -> String {
+        let found = tables_that_differ(one, other);
         let name = |id: &TableId| match other.catalog().table(*id) {
             Some(table) => format!("table {}", table.name),
             None => format!("table number {}", id.0),
@@ -209,16 +206,14 @@ impl Attester {
     }
 }
 
-fn tables_that_differ(one: &StoredState, other: &StoredState) -> Result<BTreeSet<TableId>, CheckpointError> {
-    let leaves = [one.outline()?.leaves, other.outline()?.leaves];
-    let known = leaves.each_ref().map(|leaves| leaves.iter().copied().collect::<BTreeSet<_>>());
+fn tables_that_differ(one: &KeptState, other: &KeptState) -> BTreeSet<TableId> {
+    let leaves = [one.tree().leaves(), other.tree().leaves()];
+    let known = leaves.map(|leaves| leaves.iter().copied().collect::<BTreeSet<_>>());
     let mut tables = BTreeSet::new();
-    for (state, own, known) in [(one, &leaves[0], &known[1]), (other, &leaves[1], &known[0])] {
-        let differing = state.tree().nodes().iter().zip(own).filter(|(_, leaf)| !known.contains(leaf));
-        tables.extend(differing.map(|(node, _)| match node {
-            StateNode::Table(table) => table.id,
-            StateNode::Group { table, .. } => *table,
-        }));
+    for (state, known) in [(one, &known[1]), (other, &known[0])] {
+        let nodes = state.tree().nodes().iter().zip(state.tree().leaves());
+        let differing = nodes.filter(|(_, leaf)| !known.contains(leaf));
+        tables.extend(differing.map(|(node, _)| node.table()));
     }
-    Ok(tables)
+    tables
 }

@@ -12,11 +12,11 @@ use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender, never, select, tick};
 use ledger::{Anchor, Ledger};
 use ordering::{CertifyOutcomes, ExchangeMessages};
-use state::StoredState;
+use state::KeptState;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::{Attested, BlockDigest, Charters, OutcomeHeader};
+use types::{Attested, BlockDigest, Charters, CheckpointRoot, OutcomeHeader};
 
 /// How often the time is looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -50,9 +50,11 @@ pub(crate) enum Input {
     /// The blocks from this height on will be executed again.
     TakenBack(u64),
     /// A checkpoint is written.
-    Checkpoint(Arc<StoredState>),
+    Checkpoint(Arc<KeptState>),
     /// The state was made again; the checkpoints from this height on will be read again.
     StateReplaced(u64),
+    /// Rows of a certified checkpoint are not what they were, and why that is known.
+    Damaged(CheckpointRoot, String),
     /// The node goes on behind a block that a quorum has certified, with the state there, and has executed neither.
     Joined(Box<Anchor>),
 }
@@ -166,6 +168,9 @@ impl Attester {
             Input::Checkpoint(_) if self.attestations.is_diverged() => {}
             Input::Checkpoint(stored) => self.roots.found(stored),
             Input::StateReplaced(height) => self.roots.take_back(height),
+            Input::Damaged(expected, text) => {
+                self.differ_in_state(expected.height, text, Some(expected));
+            }
             Input::Joined(anchor) => {
                 let Anchor { outcome, checkpoint, .. } = *anchor;
                 let height = outcome.height;

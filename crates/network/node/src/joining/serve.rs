@@ -4,7 +4,7 @@ use super::message::{Item, Message, PART_BYTES};
 use crypto::Digest;
 use ledger::Anchor;
 use parking_lot::RwLock;
-use state::StoredState;
+use state::KeptState;
 use std::sync::Arc;
 use std::time::Duration;
 use types::encode;
@@ -39,7 +39,7 @@ pub struct StoredCheckpoint {
     /// What proves it.
     pub anchor: Anchor,
     /// The state.
-    pub stored: Arc<StoredState>,
+    pub stored: Arc<KeptState>,
 }
 
 impl Served for StoredCheckpoint {
@@ -48,7 +48,7 @@ impl Served for StoredCheckpoint {
     }
 
     fn outline(&self) -> Result<Vec<u8>, String> {
-        self.stored.outline().map(|outline| encode(&outline)).map_err(|error| error.to_string())
+        Ok(encode(&self.stored.outline()))
     }
 
     fn piece(&self, number: usize) -> Result<Option<Vec<u8>>, String> {

@@ -155,7 +155,7 @@ mod tests {
     use crate::charters::DecidedCharters;
     use crate::checkpoints::{CheckpointParts, CheckpointRequest};
     use bytes::Bytes;
-    use crossbeam_channel::{bounded, never};
+    use crossbeam_channel::bounded;
     use crypto::Digest;
     use engine::{BlockStatistics, EndorsementBasis, Engine, StageTimes, VerifiedBlock};
     use ledger::{CheckpointStore, Ledger};
@@ -334,8 +334,9 @@ mod tests {
         };
         let store = CheckpointStore::open(folder.join("checkpoints"), charter.ledger());
         let store = Arc::new(store.expect("an empty folder"));
-        let parts = CheckpointParts { store, published, metrics, attest: None };
-        let (checkpoints, _writer) = Checkpoints::new(parts, never()).expect("a thread");
+        let parts =
+            CheckpointParts { store, stores: Arc::new(memory::Memory), published, metrics, attest: None };
+        let (checkpoints, _writer) = Checkpoints::new(parts).expect("a thread");
         let foreign = Foreign { calls: calls.clone(), height: 0, foreseen: 0, shown, failure };
         (stage.with(Box::new(foreign), checkpoints), attested)
     }

@@ -129,6 +129,8 @@ impl Restore {
         let last = height.saturating_sub(1);
         ledger.truncate_after(last)?;
         checkpoints.remove_after(last)?;
+        self.takeover.recovery.stores.remove_checkpoints_behind(last)?;
+        self.takeover.recovery.stores.recorded(last);
         if let Some(rows) = rows {
             rows.take_back(last)?;
         }
@@ -164,6 +166,8 @@ impl Restore {
             self.tell(Input::TakenBack(certified + 1));
         }
         checkpoints.remove_after(height.saturating_sub(1))?;
+        self.takeover.recovery.stores.remove_checkpoints_behind(height.saturating_sub(1))?;
+        self.takeover.recovery.stores.recorded(self.takeover.recovery.tip());
         self.tell(Input::StateReplaced(height));
         self.try_steps(ladder, &steps, HealTarget { height, state: Some(root) })
     }
@@ -256,6 +260,7 @@ impl Restore {
             },
         };
         if let Some(recovered) = &recovered {
+            recovery.settle()?;
             self.takeover.show(&*recovered.executor)?;
         }
         Ok(recovered)

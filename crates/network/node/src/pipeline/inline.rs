@@ -86,18 +86,27 @@ impl Inline {
         while let Some(executed) = self.executing.step()? {
             self.executed.push(executed);
             self.attest(|_| ());
-            self.checkpoints.write_asked();
-            self.attest(|_| ());
+            if self.checkpoints.is_asked() {
+                // The store keeps what the ledger has.
+                self.record()?;
+                self.checkpoints.write_asked();
+                self.attest(|_| ());
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self) -> Result<(), NodeError> {
+        if !self.executed.is_empty() {
+            let recorded = self.stages.record.step(std::mem::take(&mut self.executed))?;
+            self.answering.take(recorded);
         }
         Ok(())
     }
 
     /// Records what is executed, hears what others say, hands out answers, heals or joins.
     pub(crate) fn turn(&mut self) -> Result<(), NodeError> {
-        if !self.executed.is_empty() {
-            let recorded = self.stages.record.step(std::mem::take(&mut self.executed))?;
-            self.answering.take(recorded);
-        }
+        self.record()?;
         self.hear();
         let Some(Attest { certified, heal: asked, .. }) = &self.attest else { return Ok(()) };
         if certified.try_recv().is_ok() {
@@ -169,6 +178,6 @@ fn begin(
     stages: &Stages,
     executor: Box<dyn ExecuteBlock>,
 ) -> Result<(Verifying, Executing, CheckpointWriter), NodeError> {
-    let (checkpoints, writer) = Checkpoints::new(stages.checkpoints.clone(), never())?;
+    let (checkpoints, writer) = Checkpoints::new(stages.checkpoints.clone())?;
     Ok((stages.verify.from(executor.height() + 1), stages.execute.with(executor, checkpoints), writer))
 }

@@ -5,17 +5,19 @@ use super::execute_block::ExecutedState;
 use crate::NodeError;
 use crate::attesting::Input;
 use crate::charters::Amendments;
+use crate::checkpoints::keep_checkpoint;
 use crate::endorsing::RecentStates;
 use crate::joining::{Fetched, Staging};
 use crate::published::Published;
 use crate::receipts::Receipts;
-use crate::recovery::{Recovered, Recovery};
+use crate::recovery::{Recovered, Recovery, end_at_checkpoint};
 use crossbeam_channel::Sender;
 use engine::EngineError;
 use ledger::Anchor;
 use ordering::{CertificateVerifier, CertifyOutcomes, Ordering};
 use parking_lot::Mutex;
-use state::Watched;
+use state::{Checkpoint, CheckpointHeader, LiveRequests, Manifest, Store};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
@@ -101,7 +103,7 @@ impl Takeover {
     /// leaves the node where it was or where it is to be. Where the ledger goes further than the checkpoint, the blocks behind
     /// it are executed again and nothing else changes.
     fn install(&self, fetched: Fetched) -> Result<Recovered, NodeError> {
-        let Recovery { ledger, checkpoints, rows, .. } = &self.recovery;
+        let Recovery { ledger, checkpoints, rows, stores, .. } = &self.recovery;
         let Fetched { anchor, checkpoint } = fetched;
         let height = anchor.height();
         let known_versions = self.recovery.known_versions;
@@ -112,14 +114,10 @@ impl Takeover {
             // Before anything is written: a newer program begins where this one stood.
             return Err(EngineError::UnknownVersion(unknown).into());
         }
-        let (snapshot, content) = (checkpoint.state.snapshot(), checkpoint.live.content());
-        let watched = Watched::new(snapshot.as_ref());
-        let written = checkpoints
-            .write(height, |writer| state::write_checkpoint(&checkpoint.header, &watched, &content, writer));
-        // First of all: where the state cannot be read that comes back as an error of the file.
-        watched.check(())?;
-        written?;
-        drop(snapshot);
+        // Whoever ends before the ledger begins behind it takes up what was there before.
+        stores.recorded(height);
+        let Checkpoint { header, state, live } = checkpoint;
+        let (state, live) = self.keep(&header, (state, live))?;
         checkpoints.certify(height, &encode(&anchor.checkpoint))?;
         if self.recovery.tip() < height {
             ledger.begin_behind(anchor)?;
@@ -127,9 +125,33 @@ impl Takeover {
         if let Some(rows) = rows {
             rows.reach(height)?;
         }
-        let recovered = self.recovery.begin_with(checkpoint)?;
+        stores.recorded(self.recovery.tip());
+        let recovered = self.recovery.begin_with(Checkpoint { header, state, live })?;
+        self.recovery.settle()?;
         Staging::remove(&self.staging)?;
         Ok(recovered)
+    }
+
+    /// The store keeps the state, and a file says which it is.
+    fn keep(
+        &self,
+        header: &CheckpointHeader,
+        state: (Arc<dyn Store>, LiveRequests),
+    ) -> Result<(Arc<dyn Store>, LiveRequests), NodeError> {
+        let height = header.height;
+        end_at_checkpoint(header, &state)?;
+        let (store, live) = &state;
+        let kept = self
+            .recovery
+            .pool
+            .install(|| keep_checkpoint(header, store, store.snapshot(), live.content()))?;
+        let Some(kept) = kept else {
+            let reason = "the store of the state was closed meanwhile".to_string();
+            return Err(NodeError::Certificate { height, reason });
+        };
+        let manifest = Manifest { header: *header, root: kept.tree().root() };
+        self.recovery.checkpoints.write(height, |writer| writer.write_all(&manifest.to_bytes()))?;
+        Ok(state)
     }
 
     /// Shows the state that was made anew to everybody.

@@ -211,7 +211,7 @@ fn run_stages(
     let Stages { published, record, .. } = stages;
     let (verified, to_execute) = bounded(QUEUE_BLOCKS);
     let (executed, to_record) = bounded(QUEUE_BLOCKS);
-    let (checkpoints, writing) = Checkpoints::start(stages.checkpoints.clone(), stopped.clone())?;
+    let (checkpoints, writing) = Checkpoints::start(stages.checkpoints.clone())?;
     let verifying = stages.verify.from(executor.height() + 1);
     let executing = stages.execute.with(executor, checkpoints);
     let (record, answers, stop) = (record.clone(), answers.clone(), stopped.clone());

@@ -9,6 +9,7 @@ use crate::{Defence, Faults, NodeError};
 use crossbeam_channel::{Receiver, Sender};
 use ledger::Ledger;
 use ordering::Ordering;
+use state::Stores;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ const GROUP_BLOCKS: usize = 64;
 #[derive(Clone)]
 pub(crate) struct RecordStage {
     pub(crate) ledger: Arc<Ledger>,
+    /// Who hears up to where the ledger goes.
+    pub(crate) stores: Arc<dyn Stores>,
     /// The history of rows, where it is kept.
     pub(crate) rows: Option<Arc<KeptRows>>,
     pub(crate) ordering: Arc<dyn Ordering>,
@@ -51,6 +54,7 @@ impl RecordStage {
         if let Some(last) = group.last() {
             let height = last.record.block.header.height;
             self.metrics.recorded(group.len() as u64, height);
+            self.stores.recorded(height);
             self.ordering.acknowledge(height);
         }
         Ok(Answerable::Recorded(group.into_iter().map(|executed| executed.record).collect()))
@@ -58,6 +62,16 @@ impl RecordStage {
 
     /// Works until the stage before it has ended.
     pub(super) fn run(
+        &self,
+        executed: &Receiver<Executed>,
+        answers: &Sender<Answerable>,
+    ) -> Result<(), NodeError> {
+        let ran = self.record_all(executed, answers);
+        self.stores.recording_ends();
+        ran
+    }
+
+    fn record_all(
         &self,
         executed: &Receiver<Executed>,
         answers: &Sender<Answerable>,

@@ -1,8 +1,12 @@
 //! A store whose reads and writes fail when a test says so.
 
-use crate::{AfterImage, Filling, KeyRange, Snapshot, Store, StoreError, Stores, Version};
+use crate::{
+    AfterImage, BlockEnd, CheckpointHeader, Filling, KeptState, KeyRange, LiveContent, Reopened, ResumePoint,
+    Snapshot, Store, StoreError, StoreStatistics, Stores, Version,
+};
 use crypto::Digest;
 use parking_lot::Mutex;
+use proofs::state::TreeShape;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
@@ -14,9 +18,9 @@ pub enum Operation {
     Read,
     /// [`Store::apply`], behind half of its changes.
     Apply,
-    /// [`Store::durable_point`].
+    /// [`Store::durable_point`] and [`Store::keep_checkpoint`].
     DurablePoint,
-    /// [`Stores::begin`].
+    /// [`Stores::begin`] and [`Stores::reopen`].
     Begin,
     /// [`Filling::add`].
     Add,
@@ -100,6 +104,47 @@ impl Stores for FailingStores {
         let inner = self.inner.begin(version, catalog)?;
         Ok(Box::new(FailingFilling { inner, failures: self.failures.clone() }))
     }
+
+    fn newest(&self) -> Option<Arc<dyn Store>> {
+        self.inner.newest()
+    }
+
+    fn left(&self) -> Result<Vec<ResumePoint>, StoreError> {
+        self.inner.left()
+    }
+
+    fn reopen(&self, height: u64) -> Result<Option<Reopened>, StoreError> {
+        self.failures.meet(Operation::Begin)?;
+        let reopened = self.inner.reopen(height)?;
+        Ok(reopened.map(|Reopened { point, state, live }| {
+            let state = Arc::new(FailingStore { inner: state, failures: self.failures.clone() });
+            Reopened { point, state, live }
+        }))
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        self.inner.settle()
+    }
+
+    fn kept_checkpoint(&self, height: u64, shape: TreeShape) -> Result<Option<KeptState>, StoreError> {
+        self.inner.kept_checkpoint(height, shape)
+    }
+
+    fn keep_checkpoints(&self, heights: &[u64]) -> Result<(), StoreError> {
+        self.inner.keep_checkpoints(heights)
+    }
+
+    fn remove_checkpoints_behind(&self, height: u64) -> Result<(), StoreError> {
+        self.inner.remove_checkpoints_behind(height)
+    }
+
+    fn recorded(&self, height: u64) {
+        self.inner.recorded(height);
+    }
+
+    fn recording_ends(&self) {
+        self.inner.recording_ends();
+    }
 }
 
 struct FailingFilling {
@@ -167,9 +212,28 @@ impl Store for FailingStore {
         met
     }
 
-    fn durable_point(&self) -> Result<Option<Version>, StoreError> {
+    fn end_block(&self, end: BlockEnd) -> Result<(), StoreError> {
+        self.inner.end_block(end)
+    }
+
+    fn durable_point(&self) -> Result<Option<u64>, StoreError> {
         self.failures.meet(Operation::DurablePoint)?;
         self.inner.durable_point()
+    }
+
+    fn keep_checkpoint(
+        &self,
+        header: &CheckpointHeader,
+        snapshot: Arc<dyn Snapshot>,
+        live: LiveContent,
+        shape: TreeShape,
+    ) -> Result<Option<KeptState>, StoreError> {
+        self.failures.meet(Operation::DurablePoint)?;
+        self.inner.keep_checkpoint(header, snapshot, live, shape)
+    }
+
+    fn statistics(&self) -> StoreStatistics {
+        self.inner.statistics()
     }
 }
 

@@ -7,9 +7,11 @@
 //! [`FailingStores`] make reads and writes fail, for the tests here and for those of everything that works with a store.
 
 mod checks;
+mod coming_back;
 mod failing;
 mod world;
 
+pub use coming_back::{a_state_comes_back_where_it_was_left, checkpoints_are_kept_as_they_were};
 pub use failing::{CAUSE, FILE, FailingStores, Failures, Operation};
 
 use crate::{
@@ -40,6 +42,8 @@ macro_rules! conformance {
             readers_see_a_batch_whole_or_not_at_all
             what_cannot_be_read_is_an_error_wherever_it_is_met
             what_cannot_be_written_is_an_error
+            checkpoints_are_kept_as_they_were
+            a_state_comes_back_where_it_was_left
         }
     };
 }
@@ -335,5 +339,8 @@ pub fn what_cannot_be_written_is_an_error(stores: Arc<dyn Stores>) {
     let read = read_checkpoint(bytes.as_slice(), &failing).expect("it was the store that failed");
     assert_same(read.state.snapshot().as_ref(), &world.model, &world.numbers());
     let durable = read.state.durable_point().expect("nothing fails now");
-    assert!(durable.is_none_or(|version| version <= read.state.version()), "what is durable was applied");
+    assert!(
+        durable.is_none_or(|height| height <= read.state.version().height()),
+        "what is durable was applied"
+    );
 }

@@ -1,0 +1,94 @@
+//! A state as it stands in the files at one moment, with nothing of it in memory.
+
+use crate::files::FilesAt;
+use crate::layout::{
+    ADMITTED, AdmittedRecord, CATALOG, META, Meta, meta_of, number_of, primary_key, row_key, row_of, value_of,
+};
+use crate::merged::bytes_of;
+use state::{KeyRange, LiveRequest, LiveRequests, Snapshot, StoreError};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{Catalog, Key, Row, TableId};
+
+/// The rows of one durable point.
+pub(crate) struct FilesSnapshot {
+    files: Arc<FilesAt>,
+    catalog: Arc<Catalog>,
+}
+
+impl FilesSnapshot {
+    /// `catalog`: the one of that moment.
+    pub(crate) fn of(files: Arc<FilesAt>, catalog: Arc<Catalog>) -> Arc<dyn Snapshot> {
+        Arc::new(FilesSnapshot { files, catalog })
+    }
+}
+
+impl Snapshot for FilesSnapshot {
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        let found = self.files.get(&row_key(table, key))?;
+        found.map(|bytes| row_of(&bytes, self.files.folder())).transpose()
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let folder = self.files.folder();
+        for item in self.files.range(bytes_of(table, range), reverse) {
+            let (key, value) = item?;
+            let key = primary_key(&key)
+                .ok_or_else(|| StoreError::read(folder.display(), "a key of it is that of no row"))?;
+            if visit(&key, &row_of(&value, folder)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the rows are; `None`: nothing was ever written.
+pub(crate) fn read_meta(files: &FilesAt) -> Result<Option<Meta>, StoreError> {
+    files.get(META)?.map(|bytes| meta_of(&bytes, files.folder())).transpose()
+}
+
+/// Tables and procedures.
+pub(crate) fn read_catalog(files: &FilesAt) -> Result<Arc<Catalog>, StoreError> {
+    let folder = files.folder();
+    let bytes = files.get(CATALOG)?;
+    let bytes = bytes.ok_or_else(|| StoreError::read(folder.display(), "its catalog is missing"))?;
+    value_of(&bytes, "the catalog", folder).map(Arc::new)
+}
+
+/// Heights whose ids are in the files, with the last height at which one of them is live.
+pub(crate) type LastLive = Vec<(u64, u64)>;
+
+/// The ids that are live behind the block of this height.
+pub(crate) fn read_live(files: &FilesAt, height: u64) -> Result<(LiveRequests, LastLive), StoreError> {
+    let folder = files.folder();
+    let (mut found, mut last_live): (Vec<LiveRequest>, LastLive) = (Vec::new(), Vec::new());
+    for item in files.kind(ADMITTED) {
+        let (key, value) = item?;
+        let record: AdmittedRecord = value_of(&value, "ids that a block has admitted", folder)?;
+        let of = number_of(&key).unwrap_or(0);
+        let damaged = || StoreError::read(folder.display(), "ids that a block has admitted are of no client");
+        let requests = record.requests(of).ok_or_else(damaged)?;
+        let last = requests.iter().map(|request| request.expires_at).max().unwrap_or(0);
+        last_live.push((of, last));
+        found.extend(requests.into_iter().filter(|request| request.expires_at >= height));
+    }
+    found.sort_unstable_by_key(|request| (request.expires_at, request.height, request.index));
+    let live = LiveRequests::restored(height, &found);
+    let live =
+        live.map_err(|what| StoreError::read(folder.display(), format_args!("its live ids: {what}")))?;
+    Ok((live, last_live))
+}
