@@ -1,4 +1,4 @@
-//! Where nodes keep the state: the options that `init`, `demo` and `bench engine` share.
+//! Where nodes keep the state: the options that `init`, `demo`, `bench engine` and `bench state` share.
 
 use clap::{Args, ValueEnum};
 use node::{StoreChoice, StoreKind};

@@ -1,6 +1,7 @@
 use super::bench_attest::{self, AttestArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_join::{self, JoinArguments};
+use super::bench_state::{self, GrowthArguments, StateArguments};
 use crate::CommandError;
 use crate::store::StoreArguments;
 use bench::{
@@ -28,6 +29,8 @@ pub(crate) enum BenchCommand {
     /// Runs the experiments of docs/endorse.toml. Example: entente bench endorse --quick --json endorse.json
     Endorse(ExperimentArguments),
     Tpcc(TpccArguments),
+    State(StateArguments),
+    Growth(GrowthArguments),
     Attest(AttestArguments),
     Join(JoinArguments),
     Faults(FaultsArguments),
@@ -88,6 +91,8 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Attest(arguments) => bench_attest::run(arguments),
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),
+        BenchCommand::State(arguments) => bench_state::run(arguments),
+        BenchCommand::Growth(arguments) => bench_state::run_growth(arguments),
         BenchCommand::Engine(arguments) => engine(&arguments.narrowed()?),
         BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),
         BenchCommand::Ablation(arguments) => experiments(LaboratoryCommand::Ablation, arguments),

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 mod bench_attest;
 mod bench_faults;
 mod bench_join;
+mod bench_state;
 mod figures;
 pub(crate) mod governance;
 pub(crate) mod init;

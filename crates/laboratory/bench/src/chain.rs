@@ -3,7 +3,7 @@
 use crypto::{SecretKey, Signature};
 use engine::{Engine, EngineError, ExecutedBlock, VerifiedBlock, VerifiedTransaction};
 use memory::Memory;
-use state::{LiveRequests, Stores};
+use state::{LiveRequests, ResumePoint, Store, Stores};
 use std::sync::Arc;
 use types::{
     BlockHeader, Charter, Credential, Organisation, Outcome, Payload, ProtocolOptions, RequestId,
@@ -11,7 +11,7 @@ use types::{
 };
 use workloads::{Condition, Invariant, Workload};
 
-/// How many blocks a transaction stays valid, counted from when it was made.
+/// How many blocks a transaction stays valid where nothing else is said.
 const EXPIRY_BLOCKS: u64 = 50_000;
 
 /// Why the engine could not be measured.
@@ -64,6 +64,8 @@ pub(crate) struct Chain {
     credential: Credential,
     requests: u64,
     height: u64,
+    /// How many blocks a transaction stays valid, counted from when it was made.
+    expiry_blocks: u64,
 }
 
 impl Chain {
@@ -85,7 +87,11 @@ impl Chain {
         batch: u32,
         seed: u64,
     ) -> Result<Chain, EngineError> {
-        let key = SecretKey::from_bytes([7; 32]);
+        Chain::of(stores, Chain::charter(protocol, options, batch, seed))
+    }
+
+    /// The charter of such a chain. Nobody makes checkpoints, so there are none.
+    pub(crate) fn charter(protocol: &str, options: ProtocolOptions, batch: u32, seed: u64) -> Charter {
         let mut charter = Charter::with_defaults("bench", seed);
         charter.governance = "any".to_string();
         charter.protocol = protocol.to_string();
@@ -93,19 +99,26 @@ impl Chain {
         charter.ordering = "solo".to_string();
         charter.block.batch_transactions = batch;
         charter.checkpoint_blocks = 1_000_000;
+        charter.checkpoint_rows = 1_000_000_000;
         charter.organisations.push(Organisation {
             name: "bench".to_string(),
-            root_key: key.public_key(),
+            root_key: SecretKey::from_bytes([7; 32]).public_key(),
             node_key: SecretKey::from_bytes([8; 32]).public_key(),
             address: String::new(),
             gateway: String::new(),
             removed: false,
             node_key_expires: None,
         });
+        charter
+    }
+
+    /// A chain from its founding on.
+    pub(crate) fn of(stores: &dyn Stores, charter: Charter) -> Result<Chain, EngineError> {
+        let key = SecretKey::from_bytes([7; 32]);
         let charter = Arc::new(charter);
         let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
         let engine = Engine::new(charter.clone(), stores)?;
-        Ok(Chain { engine, key, credential, charter, requests: 0, height: 0 })
+        Ok(Chain { engine, key, credential, charter, requests: 0, height: 0, expiry_blocks: EXPIRY_BLOCKS })
     }
 
     /// The next block of the chain; blocks may be made ahead of their execution.
@@ -136,7 +149,7 @@ impl Chain {
             ledger: self.charter.ledger(),
             client: self.key.public_key(),
             request: RequestId(request),
-            expires_at: self.height + EXPIRY_BLOCKS,
+            expires_at: self.height + self.expiry_blocks,
             role: String::new(),
             payload,
         };
@@ -189,6 +202,28 @@ impl Chain {
         let live = LiveRequests::at(header.height);
         let engine = Engine::at(charter.clone(), (&header, self.engine.checkpoint_progress()), state, live)?;
         Ok(Chain { engine, charter, ..self })
+    }
+
+    /// From here on transactions are valid for so many blocks: the ids of those that still are take memory.
+    pub(crate) fn with_expiry(self, blocks: u64) -> Chain {
+        Chain { expiry_blocks: blocks, ..self }
+    }
+
+    /// The same ledger from this point on, whose rows are in `state`.
+    pub(crate) fn on_state(
+        self,
+        point: ResumePoint,
+        state: Arc<dyn Store>,
+        live: LiveRequests,
+    ) -> Result<Chain, EngineError> {
+        let engine = Engine::at(self.charter.clone(), (&point.header, point.progress), state, live)?;
+        Ok(Chain { engine, height: point.header.height, ..self })
+    }
+
+    /// The same ledger at its founding: nobody holds its state any more.
+    pub(crate) fn without_state(self) -> Result<Chain, EngineError> {
+        let engine = Engine::new(self.charter.clone(), &Memory)?;
+        Ok(Chain { engine, ..self })
     }
 
     /// The names of those conditions that do not hold.

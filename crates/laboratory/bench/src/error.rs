@@ -8,7 +8,7 @@ pub enum LaboratoryError {
     /// The file of experiments, or a result, cannot be read or written.
     #[error("cannot {action} {path}: {error}")]
     File {
-        /// `read`, `write`, `create`.
+        /// `read`, `write`, `create`, `remove`.
         action: &'static str,
         /// Which file.
         path: PathBuf,

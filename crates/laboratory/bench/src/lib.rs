@@ -3,6 +3,8 @@
 //! - [`engine_alone`]: the deterministic core without network, signatures and disk.
 //! - [`laboratory()`]: the experiments of `docs/experiments.toml`, protocols side by side and beside PostgreSQL.
 //! - [`endorse()`]: execute–order–validate in one process, the experiments of `docs/endorse.toml`.
+//! - [`state_bench`]: a state of any size in a store, with checkpoints beside it.
+//! - [`growth()`]: the same on ever more rows.
 //! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
 //! - [`PostgresServer`]: a PostgreSQL of one's own, to compare with.
 //! - [`SignedLedger`]: a ledger on disk as a network of four would have written it, for audits.
@@ -13,6 +15,7 @@ mod chain;
 mod endorse;
 mod engine_alone;
 mod error;
+mod growth;
 mod laboratory;
 mod load;
 mod machine;
@@ -22,19 +25,27 @@ mod paper;
 mod postgres;
 mod report;
 mod signed_ledger;
+mod stored;
 mod tpcc;
 
 pub use arguments::ExperimentArguments;
 pub use chain::EngineBenchError;
+pub use disk::{DiskOptions as StateStore, RowsIn};
 pub use endorse::{EndorseMeasurement, EndorseRecord, endorse};
 pub use engine_alone::{EngineOptions, EngineRecord, EngineStore, engine_alone};
 pub use error::LaboratoryError;
+pub use growth::{GrowthOptions, GrowthRecord, growth};
 pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record, run as laboratory};
 pub use load::{Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::{peak_memory_bytes, peak_memory_bytes_of};
 pub use postgres::{PostgresError, Server as PostgresServer};
 pub use report::grouped;
 pub use signed_ledger::{SignedLedger, SignedLedgerError, SignedLedgerOptions};
+pub use stored::{
+    CheckpointTime, ControlGroup, ControlGroupRecord, DurablePoint, JoinedControlGroup, LoadRecord,
+    Percentiles, ReadRecord, ReopenRecord, RunRecord, StateBenchError, StateOptions, StateRecord, TimesMs,
+    state_bench,
+};
 pub use tpcc::{TpccArguments, TpccRecord, tpcc, tpcc_table};
 
 use hdrhistogram::Histogram;

@@ -38,6 +38,22 @@ pub(crate) fn process_seconds(process: &str) -> Option<f64> {
     Some((next()? + next()?) / TICKS_PER_SECOND)
 }
 
+/// CPU seconds that this thread has used; 0 where the system does not tell.
+pub(crate) fn thread_seconds() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// Bytes that disks have read for this process, and those that it has written to files; 0 where the system does not tell.
+pub(crate) fn read_and_written_bytes() -> (u64, u64) {
+    let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
+    };
+    (number("read_bytes:"), number("write_bytes:"))
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
