@@ -234,3 +234,23 @@ fn what_is_wrong_with_experiments_and_filters_is_said() {
     let message = refused(&|arguments| arguments.rate = Some(-1.0));
     assert_eq!(message, "--rate: expected more than 0, at most 10000000, found -1");
 }
+
+#[test]
+fn rows_may_be_on_a_disk_and_records_say_so() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let toml = experiment(
+        "protocols = [\"harmony\"]\nworkloads = [\"smallbank\"]\nskews = [0.5]\nblock_sizes = [50]\nthreads = [2]\n\
+         stores = [\"memory\", \"disk\"]\nmeasures = [\"throughput\"]\n",
+    );
+    let arguments = arguments(folder.path(), Some(&toml));
+    let measurements = run(LaboratoryCommand::Protocols, &arguments).expect("it runs");
+    let stores: Vec<_> = measurements
+        .iter()
+        .map(|measurement| (measurement.record.store, measurement.record.memory_megabytes))
+        .collect();
+    assert_eq!(stores, [(None, None), (Some("disk"), Some(16))]);
+    let page = fs::read_to_string(folder.path().join("out/report.html")).expect("a report");
+    assert!(page.contains("harmony, disk"), "{page}");
+    let refused = failure(&toml.replace("\"disk\"", "\"tape\""));
+    assert!(refused.contains("unknown variant `tape`"), "{refused}");
+}

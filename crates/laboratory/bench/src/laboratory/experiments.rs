@@ -1,4 +1,5 @@
 use super::measurement::METRICS;
+use super::store_place::StorePlace;
 use crate::LaboratoryError;
 use crate::paper::Paper;
 use crate::report::Published;
@@ -9,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
-const COMMANDS: [&str; 7] = ["protocols", "ablation", "endorse", "engine", "tpcc", "demo", "join"];
+const COMMANDS: [&str; 9] =
+    ["protocols", "ablation", "endorse", "engine", "tpcc", "demo", "join", "state", "growth"];
 /// What the horizontal axis of a plot may be.
 const AXES: [&str; 3] = ["skew", "block_size", "threads"];
 /// What may be measured.
@@ -66,6 +68,12 @@ pub(super) struct Experiment {
     /// Threads of the core; 0 is as many as the machine has.
     #[serde(default = "all_threads")]
     pub(super) threads: Vec<usize>,
+    /// Where rows are in timed runs.
+    #[serde(default = "memory_alone")]
+    pub(super) stores: Vec<StorePlace>,
+    /// Memory of a store with files, in units of 1,048,576 bytes.
+    #[serde(default = "store_megabytes")]
+    pub(super) memory_megabytes: u64,
     #[serde(default = "all_measures")]
     pub(super) measures: Vec<String>,
     #[serde(default)]
@@ -101,6 +109,14 @@ fn ten_thousand() -> u64 {
 
 fn all_threads() -> Vec<usize> {
     vec![0]
+}
+
+fn memory_alone() -> Vec<StorePlace> {
+    vec![StorePlace::Memory]
+}
+
+fn store_megabytes() -> u64 {
+    16
 }
 
 fn all_measures() -> Vec<String> {
@@ -209,6 +225,10 @@ impl Experiment {
         if let Some(size) = self.block_sizes.iter().find(|size| !(1..=65_000).contains(*size)) {
             return Err(self.wrong("block sizes from 1 to 65000", size.to_string()));
         }
+        if !(16..=1_000_000).contains(&self.memory_megabytes) {
+            let found = self.memory_megabytes.to_string();
+            return Err(self.wrong("16 to 1000000 as memory_megabytes", found));
+        }
         for published in &self.published {
             self.known("metric in `published`", &METRICS.map(|metric| metric.name), [&published.metric])?;
             if published.x.len() != published.y.len() {
@@ -226,6 +246,7 @@ impl Experiment {
             ("skews", self.skews.is_empty()),
             ("block_sizes", self.block_sizes.is_empty()),
             ("threads", self.threads.is_empty()),
+            ("stores", self.stores.is_empty()),
             ("measures", self.measures.is_empty()),
         ];
         match lists.into_iter().find(|(_, empty)| *empty) {

@@ -12,6 +12,12 @@ pub struct Record {
     /// In an ablation: which options.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
+    /// Where rows were in the timed runs: `disk`, `ram-disk`; none: in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<&'static str>,
+    /// Memory of that store, in units of 1,048,576 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_megabytes: Option<u64>,
     /// Id of the workload.
     pub workload: String,
     /// Zipf's exponent, or the share that the workload puts in its place.

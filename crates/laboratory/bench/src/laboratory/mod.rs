@@ -17,6 +17,7 @@ mod measurement;
 mod plan;
 mod report;
 mod run;
+mod store_place;
 mod timing;
 
 pub use arguments::{LaboratoryArguments, LaboratoryCommand};

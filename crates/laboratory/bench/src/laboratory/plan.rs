@@ -1,4 +1,5 @@
 use super::experiments::{Experiment, POSTGRES};
+use super::store_place::StorePlace;
 use crate::LaboratoryError;
 use concurrency::ProtocolOptions;
 use std::collections::BTreeMap;
@@ -17,6 +18,10 @@ pub(super) struct Point {
     /// Transactions of an execution batch; 0 for PostgreSQL.
     pub(super) block_size: u32,
     pub(super) threads: usize,
+    /// Where rows are in timed runs.
+    pub(super) store: StorePlace,
+    /// Memory of a store with files, in units of 1,048,576 bytes; 0 in memory.
+    pub(super) memory_megabytes: u64,
     pub(super) options: ProtocolOptions,
 }
 
@@ -38,7 +43,13 @@ impl Point {
     pub(super) fn describe(&self) -> String {
         let Point { protocol, variant, workload, skew, block_size, threads, .. } = self;
         let variant = if variant.is_empty() { String::new() } else { format!(" ({variant})") };
-        format!("{protocol}{variant} on {workload}, skew {skew}, blocks of {block_size}, {threads} threads")
+        let store = match self.store.has_files() {
+            true => format!(", {} with {} MB", self.store.name(), self.memory_megabytes),
+            false => String::new(),
+        };
+        format!(
+            "{protocol}{variant} on {workload}, skew {skew}, blocks of {block_size}, {threads} threads{store}"
+        )
     }
 }
 
@@ -100,6 +111,8 @@ fn points(experiment: &Experiment, cores: usize) -> Vec<Point> {
                         skew: *skew,
                         block_size: 0,
                         threads: cores,
+                        store: StorePlace::Memory,
+                        memory_megabytes: 0,
                         options,
                     };
                     // PostgreSQL has no blocks and takes the threads that it wants: it is the same for all of these.
@@ -107,10 +120,13 @@ fn points(experiment: &Experiment, cores: usize) -> Vec<Point> {
                         points.push(Point { options: ProtocolOptions::default(), ..point });
                         continue;
                     }
-                    for block_size in &experiment.block_sizes {
-                        for threads in &experiment.threads {
-                            let threads = if *threads == 0 { cores } else { *threads };
-                            points.push(Point { block_size: *block_size, threads, ..point.clone() });
+                    for store in &experiment.stores {
+                        let point = on_store(&point, *store, experiment.memory_megabytes);
+                        for block_size in &experiment.block_sizes {
+                            for threads in &experiment.threads {
+                                let threads = if *threads == 0 { cores } else { *threads };
+                                points.push(Point { block_size: *block_size, threads, ..point.clone() });
+                            }
                         }
                     }
                 }
@@ -120,6 +136,19 @@ fn points(experiment: &Experiment, cores: usize) -> Vec<Point> {
     points
 }
 
+/// The point with its rows there.
+fn on_store(point: &Point, store: StorePlace, memory_megabytes: u64) -> Point {
+    match store.has_files() {
+        true => Point {
+            series: format!("{}, {}", point.series, store.name()),
+            store,
+            memory_megabytes,
+            ..point.clone()
+        },
+        false => point.clone(),
+    }
+}
+
 /// What `--only` leaves: of every key that is named, one of its values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
@@ -127,8 +156,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    const KEYS: [&str; 7] =
-        ["experiment", "protocol", "variant", "workload", "skew", "block_size", "threads"];
+    const KEYS: [&str; 8] =
+        ["experiment", "protocol", "variant", "workload", "skew", "block_size", "threads", "store"];
 
     /// From `key=value` texts; ids are checked against what the file of experiments has.
     pub(super) fn parse(only: &[String], experiments: &[Experiment]) -> Result<Filter, LaboratoryError> {
@@ -152,6 +181,7 @@ impl Filter {
                 "protocol" => ids(protocols()),
                 "workload" => ids(workloads::WORKLOADS.to_vec()),
                 "variant" => ids(variants.map(|variant| variant.name.as_str()).collect()),
+                "store" => ids(StorePlace::NAMES.to_vec()),
                 "skew" => number(value.parse::<f64>().is_ok_and(f64::is_finite)),
                 "block_size" | "threads" => number(value.parse::<u32>().is_ok()),
                 _ => Err(format!("as key one of {}", Filter::KEYS.join(", "))),
@@ -174,6 +204,7 @@ impl Filter {
                     "variant" => point.variant == *value,
                     "workload" => point.workload == *value,
                     "skew" => number == Some(point.skew),
+                    "store" => point.is_postgres() || point.store.name() == value,
                     "block_size" => point.is_postgres() || number == Some(f64::from(point.block_size)),
                     _ => point.is_postgres() || number == Some(point.threads as f64),
                 }

@@ -194,7 +194,7 @@ fn csv(measurements: &[Measurement]) -> Table {
     let names = METRICS.map(|metric| metric.name);
     let mut table = Table::new(
         "experiments,protocol,variant,workload,rows,skew,block_size,threads,consistency,on_conflict,granularity,\
-         inter_block,reordering,coalescing"
+         inter_block,reordering,coalescing,store,memory_megabytes"
             .split(',')
             .chain(names)
             .chain(["committed_tps_min", "committed_tps_max"]),
@@ -217,6 +217,8 @@ fn csv(measurements: &[Measurement]) -> Table {
             options.inter_block.to_string(),
             options.reordering.to_string(),
             options.coalescing.to_string(),
+            point.store.name().to_string(),
+            point.memory_megabytes.to_string(),
         ];
         cells.extend(METRICS.iter().map(|metric| cell((metric.of)(measurement))));
         cells.push(cell(measurement.committed_tps_range.map(|range| range.0)));
@@ -271,6 +273,9 @@ fn markdown(measurements: &[Measurement]) -> Table {
         ];
         if !point.variant.is_empty() {
             cells[0] = format!("{} ({})", point.protocol, point.variant);
+        }
+        if point.store.has_files() {
+            cells[0] = format!("{}, {}", cells[0], point.store.name());
         }
         let shown =
             METRICS.iter().filter(|metric| !["committed_tps", "business_abort_rate"].contains(&metric.name));

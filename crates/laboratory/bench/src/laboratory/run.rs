@@ -184,6 +184,8 @@ fn measurement(planned: &Planned, rates: Option<Rates>, rounds: &[Timed]) -> Mea
     let record = Record {
         protocol: point.protocol.clone(),
         variant: (!point.variant.is_empty()).then(|| point.variant.clone()),
+        store: point.store.has_files().then(|| point.store.name()),
+        memory_megabytes: point.store.has_files().then_some(point.memory_megabytes),
         workload: point.workload.clone(),
         skew: point.skew,
         block_size: point.block_size,

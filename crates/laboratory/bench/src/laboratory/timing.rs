@@ -122,7 +122,9 @@ pub(super) fn round(
         .build()
         .map_err(|_| EngineBenchError::Threads(point.threads))?;
     pool.install(|| {
-        let mut chain = Chain::new(&point.protocol, point.options, point.block_size, seed)?;
+        // The folder goes behind the chain.
+        let (stores, _folder) = point.store.open(point.memory_megabytes)?;
+        let mut chain = Chain::on(&*stores, &point.protocol, point.options, point.block_size, seed)?;
         chain.set_up(workload)?;
         let mut source = Source::new(workload, seed);
         run_on(&mut chain, point.block_size, &mut source, pace, seconds)

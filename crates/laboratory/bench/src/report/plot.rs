@@ -24,8 +24,8 @@ const COLORS: [(&str, &str); 15] = [
     ("xox+commands", "#9a6324"),
 ];
 /// Colours of other series, in turn.
-const MORE_COLORS: [&str; 8] =
-    ["#8b949e", "#1f6feb", "#8250df", "#00875a", "#e0a800", "#d9480f", "#c2255c", "#0c8599"];
+const MORE_COLORS: [&str; 9] =
+    ["#8b949e", "#1f6feb", "#8250df", "#00875a", "#e0a800", "#d9480f", "#c2255c", "#0c8599", "#9a6324"];
 
 /// The colour of a series by its name and its place among all.
 pub(crate) fn color(series: &str, number: usize) -> &'static str {
