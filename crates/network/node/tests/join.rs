@@ -90,8 +90,8 @@ async fn a_late_node_joins_from_a_certified_checkpoint_and_takes_part() {
     load(&network, 0, 10).await;
     let many = "INSERT INTO accounts SELECT n, 'account ' || n, 0 FROM generate_series(1000, 3999) AS s(n)";
     network.run(&network.client(0), many).await;
-    long_blocks(&network, 30).await;
-    wait_for_height(&network, 0, 45).await;
+    long_blocks(&network, 90).await;
+    wait_for_height(&network, 0, 105).await;
 
     // It has never run, and asks once.
     for node in 0..3 {
@@ -135,6 +135,8 @@ async fn a_late_node_joins_from_a_certified_checkpoint_and_takes_part() {
     wait_for_height(&network, 0, height + 2 * u64::from(CHECKPOINT_BLOCKS)).await;
     network.start(3, NodeOptions::default());
     wait_for_anchor(&network, 3, first).await;
+    // A client waits for its receipt as long as a node that is level needs.
+    network.check_agreement().await;
     network.run(&network.client(3), "UPDATE accounts SET n = n + 1 WHERE id = 10").await;
     network.check_agreement().await;
     network.stop_all();
