@@ -25,6 +25,10 @@ pub(crate) struct Inline {
     executing: Executing,
     checkpoints: CheckpointWriter,
     executed: Vec<Executed>,
+    /// What is recorded, and nobody was told of.
+    recorded: Vec<Answerable>,
+    /// Why a block could not be recorded, which the node stops for in its turn.
+    not_recorded: Option<NodeError>,
     /// Taken from at once.
     answers: (Sender<Answerable>, Receiver<Answerable>),
     answering: Answering,
@@ -56,6 +60,8 @@ impl Inline {
             executing,
             checkpoints,
             executed: Vec::new(),
+            recorded: Vec::new(),
+            not_recorded: None,
             answers: bounded(QUEUE_BLOCKS),
             answering,
             attest,
@@ -88,8 +94,11 @@ impl Inline {
             self.attest(|_| ());
             if self.checkpoints.is_asked() {
                 // The store keeps what the ledger has.
-                self.record()?;
-                self.checkpoints.write_asked();
+                match self.record() {
+                    Ok(()) => self.checkpoints.write_asked(),
+                    // The block is executed all the same, and was attested.
+                    Err(error) => self.not_recorded = Some(error),
+                }
                 self.attest(|_| ());
             }
         }
@@ -99,14 +108,20 @@ impl Inline {
     fn record(&mut self) -> Result<(), NodeError> {
         if !self.executed.is_empty() {
             let recorded = self.stages.record.step(std::mem::take(&mut self.executed))?;
-            self.answering.take(recorded);
+            self.recorded.push(recorded);
         }
         Ok(())
     }
 
     /// Records what is executed, hears what others say, hands out answers, heals or joins.
     pub(crate) fn turn(&mut self) -> Result<(), NodeError> {
+        if let Some(error) = self.not_recorded.take() {
+            return Err(error);
+        }
         self.record()?;
+        for recorded in std::mem::take(&mut self.recorded) {
+            self.answering.take(recorded);
+        }
         self.hear();
         let Some(Attest { certified, heal: asked, .. }) = &self.attest else { return Ok(()) };
         if certified.try_recv().is_ok() {
