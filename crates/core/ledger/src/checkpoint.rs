@@ -1,7 +1,6 @@
 //! Files that hold a snapshot each, opaque to the ledger, checked chunk by chunk when they are read.
 
 use crate::LedgerError;
-use crate::checkpoint_content::CheckpointContent;
 use crate::disk::{self, Disk, Faults, read_up_to};
 use crate::file_head::{FILE_HEAD_BYTES, FileHead};
 use crate::layout::{Fields, checksum};
@@ -15,9 +14,9 @@ use std::sync::Arc;
 /// How many of the newest checkpoints are kept, besides the newest that is certified.
 const KEPT: usize = 2;
 /// Bytes of a full chunk; also the memory that writing or reading takes.
-pub(crate) const CHUNK_BYTES: usize = 1 << 20;
-pub(crate) const MAGIC: [u8; 8] = *b"EnCheckp";
-pub(crate) const CHUNK_HEAD_BYTES: usize = 8;
+const CHUNK_BYTES: usize = 1 << 20;
+const MAGIC: [u8; 8] = *b"EnCheckp";
+const CHUNK_HEAD_BYTES: usize = 8;
 const TRAILER_BYTES: usize = 48;
 
 /// The checkpoints of one node: the two newest stay, and the newest one that is certified.
@@ -219,18 +218,6 @@ impl CheckpointStore {
         CheckpointReader::open(self.folder.join(file_name(height)), self.ledger, height)
     }
 
-    /// Opens the content of the checkpoint of `height` to be read from any place, for as long as the result is held, also
-    /// where the checkpoint goes meanwhile.
-    ///
-    /// # Errors
-    /// As [`CheckpointStore::read`].
-    pub fn content(&self, height: u64) -> Result<CheckpointContent, LedgerError> {
-        if !self.heights.lock().contains(&height) {
-            return Err(LedgerError::NoCheckpoint { path: self.folder.clone(), height });
-        }
-        CheckpointContent::open(self.folder.join(file_name(height)), self.ledger, height)
-    }
-
     /// Bytes of the checkpoints' files.
     pub fn bytes(&self) -> u64 {
         let bytes = |height: &u64| std::fs::metadata(self.folder.join(file_name(*height)));
@@ -272,7 +259,7 @@ fn height_of_name(name: &str) -> Option<u64> {
     if digits.len() == 20 { digits.parse().ok() } else { None }
 }
 
-pub(crate) fn chunk_checksum(number: u64, length: u32, bytes: &[u8]) -> u32 {
+fn chunk_checksum(number: u64, length: u32, bytes: &[u8]) -> u32 {
     checksum(&[&number.to_le_bytes(), &length.to_le_bytes(), bytes])
 }
 

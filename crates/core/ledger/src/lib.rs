@@ -170,7 +170,6 @@
 
 mod anchor;
 mod checkpoint;
-mod checkpoint_content;
 mod disk;
 mod error;
 mod file_head;
@@ -189,7 +188,6 @@ mod writer;
 
 pub use anchor::{Anchor, HANDOVERS_BYTES_MAX, handovers_up_to, prove_charters};
 pub use checkpoint::{CheckpointReader, CheckpointStore, CheckpointWriter};
-pub use checkpoint_content::CheckpointContent;
 pub use disk::Faults;
 pub use error::LedgerError;
 pub use ledger::{Blocks, Ledger, LedgerOptions};

@@ -200,37 +200,6 @@ fn the_newest_that_is_certified_stays_until_a_newer_one_is() {
 }
 
 #[test]
-fn content_is_read_from_any_place_and_checked() {
-    let folder = chain::folder();
-    let store = store(folder.path());
-    let mebibyte = 1 << 20;
-    for bytes in [0, 5, mebibyte, 2 * mebibyte + 17] {
-        let whole = content(bytes);
-        store.write(7, |writer| writer.write_all(&whole)).expect("writes");
-        let open = store.content(7).expect("opens");
-        for place in [0, 3, mebibyte - 2, mebibyte, 2 * mebibyte + 16, bytes, bytes + 1] {
-            let mut read = [0; 10];
-            let length = open.read_at(place as u64, &mut read).expect("reads");
-            let end = (place + length).max(place).min(bytes);
-            assert_eq!(
-                &read[..length],
-                whole.get(place..end).unwrap_or_default(),
-                "{bytes} bytes, at {place}"
-            );
-            assert_eq!(length == 0, place >= bytes, "{bytes} bytes, at {place}");
-        }
-    }
-    let path = &files(folder.path(), "state")[0];
-    let mut stored = fs::read(path).expect("reads");
-    stored[mebibyte + 500] ^= 1;
-    fs::write(path, stored).expect("writes");
-    let open = store.content(7).expect("opens");
-    assert!(open.read_at(5, &mut [0; 10]).is_ok());
-    let damaged = open.read_at(mebibyte as u64 + 5, &mut [0; 10]);
-    assert!(matches!(damaged, Err(LedgerError::Damaged { .. })), "{damaged:?}");
-}
-
-#[test]
 fn a_certificate_does_not_wait_for_a_checkpoint_that_is_being_written() {
     let folder = chain::folder();
     let store = store(folder.path());
