@@ -8,7 +8,7 @@ use engine::{Engine, Verifier};
 use ledger::{Anchor, BlockOutcome, BlockRecord, Ledger};
 use memory::Memory;
 use node::StoreChoice;
-use node::joining::{Fetch, Fetched, Message, Server, Shelf, Staging, StoredCheckpoint};
+use node::joining::{Fetch, Fetched, KeptCheckpoint, Message, Server, Shelf, Staging};
 use ordering::CertificateVerifier;
 use proofs::state::TreeShape;
 use serde::Serialize;
@@ -148,8 +148,8 @@ impl Source {
         let (header, live) = (signed.engine().checkpoint_header(), signed.engine().live().content());
         let (state, shape) =
             (signed.engine().state(), TreeShape::at(&signed.engine().state().catalog(), header.height));
-        let stored = state.keep_checkpoint(&header, state.snapshot(), live, shape)?;
-        let stored = stored.ok_or("the store is open")?;
+        let kept = state.keep_checkpoint(&header, state.snapshot(), live, shape)?;
+        let kept = kept.ok_or("the store is open")?;
         let missing = || format!("the ledger has no block {}", header.height);
         let outcome = signed.ledger().outcome_header(header.height)?.ok_or_else(missing)?;
         let (block, certificate) = signed.ledger().block(header.height)?.ok_or_else(missing)?;
@@ -157,7 +157,7 @@ impl Source {
             ledger: header.ledger,
             height: header.height,
             outcome: header.outcome,
-            state_root: stored.tree().root(),
+            state_root: kept.tree().root(),
         });
         let anchor = Anchor {
             header: block.header,
@@ -167,7 +167,7 @@ impl Source {
             handovers: Vec::new(),
         };
         let shelf = Arc::new(Shelf::default());
-        shelf.put(Some(Arc::new(StoredCheckpoint { anchor, stored: Arc::new(stored) })));
+        shelf.put(Some(Arc::new(KeptCheckpoint { anchor, kept: Arc::new(kept) })));
 
         signed.run(workload.as_ref(), sizes(blocks - behind, blocks), 2)?;
         let (charter, state_digest) = (signed.charter().clone(), signed.engine().state_digest());

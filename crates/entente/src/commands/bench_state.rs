@@ -220,12 +220,12 @@ fn seconds(seconds: f64) -> Result<Duration, CommandError> {
         .map_err(|_| format!("--seconds: expected 0 or more, found {seconds}").into())
 }
 
-fn in_memory() -> bench::StateStore {
-    bench::StateStore { rows_in: bench::RowsIn::Memory, ..bench::StateStore::default() }
+fn in_memory() -> bench::DiskOptions {
+    bench::DiskOptions { rows_in: bench::RowsIn::Memory, ..bench::DiskOptions::default() }
 }
 
-fn on_disk(megabytes: u64) -> bench::StateStore {
-    bench::StateStore { rows_in: bench::RowsIn::Disk, memory_bytes: megabytes << 20 }
+fn on_disk(megabytes: u64) -> bench::DiskOptions {
+    bench::DiskOptions { rows_in: bench::RowsIn::Disk, memory_bytes: megabytes << 20 }
 }
 
 fn options(arguments: &LoadArguments, folder: PathBuf) -> StateOptions {

@@ -32,9 +32,9 @@ pub(crate) fn row_proof(
         let message = "no checkpoint of this node is certified yet";
         return Err(SqlError::new(NOT_CERTIFIED, message).hint(ASK));
     };
-    let (stored, certificate) = (&checkpoint.stored, checkpoint.certificate.clone());
+    let (kept, certificate) = (&checkpoint.kept, checkpoint.certificate.clone());
     let height = certificate.statement.height;
-    let Some(table) = stored.catalog().tables.get(&name) else {
+    let Some(table) = kept.catalog().tables.get(&name) else {
         let message = format!(
             "table \"{}\" is newer than the newest certified checkpoint, of height {height}",
             object_name(&name)
@@ -46,7 +46,7 @@ pub(crate) fn row_proof(
         tracing::error!(height, %error, "the handovers of amended charters cannot be read");
         SqlError::new(SqlState::INTERNAL_ERROR, "the ledger cannot be read; the node's log says more")
     })?;
-    match stored.prove(table.id, &key, certificate) {
+    match kept.prove(table.id, &key, certificate) {
         Ok(Some(proof)) => Ok(proof.with_handovers(handovers).to_json()),
         Ok(None) => {
             Err(SqlError::new(SqlState::INTERNAL_ERROR, "the checkpoint's tree lacks a table of its catalog"))

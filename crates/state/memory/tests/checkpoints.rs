@@ -8,7 +8,7 @@ use proofs::state::TreeShape;
 use state::conformance::{FailingStores, Failures, Operation};
 use state::{
     AfterImage, Checkpoint, CheckpointError, CheckpointHeader, KeptState, KeyRange, LiveRequests, PlainState,
-    RowId, Snapshot, StateOutline, StatePiece, StateTree, Store, Stores, Version, content_digest,
+    RowId, Snapshot, StateNode, StateOutline, StatePiece, StateTree, Store, Stores, Version, content_digest,
     read_checkpoint, write_checkpoint,
 };
 use std::io::Read;
@@ -237,6 +237,12 @@ fn claimed_lengths_do_not_take_memory() {
     assert!(matches!(read_checkpoint(endless, &Memory), Err(CheckpointError::Read(_))));
 }
 
+fn unsigned(tree: &StateTree) -> Certificate<CheckpointRoot> {
+    let CheckpointHeader { ledger, height, outcome, .. } = HEADER;
+    let statement = CheckpointRoot { ledger, height, outcome, state_root: tree.root() };
+    Certificate { statement, signatures: Vec::new() }
+}
+
 #[test]
 fn a_checkpoint_that_is_kept_gives_proofs_and_pieces_while_the_state_goes_on() {
     let shapes = [(TreeShape::Ranges, 2), (TreeShape::Groups, 3)];
@@ -259,13 +265,7 @@ fn a_checkpoint_that_is_kept_gives_proofs_and_pieces_while_the_state_goes_on() {
             assert_eq!(kept.piece(number).unwrap(), piece);
         }
         assert_eq!(kept.find_damage(0..tree.nodes().len()).unwrap(), None);
-        let statement = CheckpointRoot {
-            ledger: HEADER.ledger,
-            height: 40,
-            outcome: HEADER.outcome,
-            state_root: tree.root(),
-        };
-        let certificate = Certificate { statement, signatures: Vec::new() };
+        let certificate = unsigned(&tree);
         for (table, number) in [(3, 0), (3, 2_999), (3, -1), (7, 9_999), (9, 1), (4, 1)] {
             let key = Key::encode([&Value::BigInt(number)]).unwrap();
             let expected = tree.prove(snapshot.as_ref(), TableId(table), &key, certificate.clone()).unwrap();
@@ -302,6 +302,37 @@ fn a_row_that_is_another_one_than_the_tree_was_made_of_is_found() {
                 let found = kept.find_damage(0..nodes).unwrap().expect("a row is another one");
                 assert_eq!(found.table(), TableId(3), "row {number}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_row_that_has_come_is_found_wherever_it_stands() {
+    let live = live().content();
+    for shape in [TreeShape::Ranges, TreeShape::Groups] {
+        let mut even = PlainState::new(catalog());
+        (0..6_000).for_each(|number| even.apply(&image(3, 2 * number, "text")));
+        let tree = StateTree::new(&even, &live, shape).unwrap();
+        let nodes = tree.nodes().len();
+        assert!(nodes > 6, "{nodes} nodes");
+        // In front of all, behind all, in every gap around the ends of groups, and in the table that is empty.
+        let ends = tree.nodes().iter().filter_map(|node| match node {
+            StateNode::Group { first, .. } => Some(first.clone()),
+            StateNode::Table(_) => None,
+        });
+        let numbers = (0..6_000).map(|number| 2 * number);
+        let first = ends.flat_map(|end| numbers.clone().find(|number| image(3, *number, "").row.key == end));
+        let gaps = first.flat_map(|number| [(3, number - 1), (3, number + 1)]);
+        for (table, number) in gaps.chain([(3, 11_999), (3, 99_999), (7, 5)]) {
+            let mut other = even.clone();
+            other.apply(&image(table, number, "text"));
+            let kept = KeptState::new(HEADER, Arc::new(other), live.clone(), tree.clone());
+            let found = kept.find_damage(0..nodes).unwrap().expect("a row is there that was not");
+            assert_eq!(found.table(), TableId(table), "row {number}");
+            let damaged = (0..nodes).filter(|node| kept.piece(*node).is_err()).count();
+            assert_eq!(damaged, usize::from(table == 3), "row {number}: nobody gets such a piece");
+            let key = image(table, number, "").row.key;
+            assert!(kept.prove(TableId(table), &key, unsigned(&tree)).is_err(), "row {number}: nor a proof");
         }
     }
 }

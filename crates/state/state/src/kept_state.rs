@@ -47,6 +47,14 @@ impl KeptState {
         &self.tree
     }
 
+    /// Names a table, for people.
+    pub fn table_name(&self, id: TableId) -> String {
+        match self.catalog().table(id) {
+            Some(table) => format!("table {}", table.name),
+            None => format!("table number {}", id.0),
+        }
+    }
+
     /// Everything but its rows.
     pub fn outline(&self) -> StateOutline {
         StateOutline::new(&self.tree, self.snapshot.as_ref(), &self.live)
@@ -55,7 +63,7 @@ impl KeptState {
     /// The rows of node `number` of the tree; nothing where that has none.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// They cannot be read, or are not those that the tree was made of.
     pub fn piece(&self, number: usize) -> Result<Option<StatePiece>, StoreError> {
         StatePiece::new(&self.tree, self.snapshot.as_ref(), number)
     }
@@ -66,8 +74,7 @@ impl KeptState {
     /// Rows cannot be read.
     pub fn find_damage(&self, numbers: std::ops::Range<usize>) -> Result<Option<StateNode>, StoreError> {
         for number in numbers {
-            let Some(piece) = self.piece(number)? else { continue };
-            if self.tree.leaves().get(number) != Some(&piece.leaf(self.tree.shape())) {
+            if !self.tree.is_made_of(number, &self.tree.read_rows(self.snapshot.as_ref(), number)?) {
                 return Ok(self.tree.nodes().get(number).cloned());
             }
         }
@@ -77,7 +84,7 @@ impl KeptState {
     /// The proof of the row of `table` under `key`, or that there is none; nothing where there is no such table.
     ///
     /// # Errors
-    /// Rows cannot be read.
+    /// Rows cannot be read, or are not those that the tree was made of.
     pub fn prove(
         &self,
         table: TableId,

@@ -12,51 +12,17 @@
 //! A range that has changed may end somewhere else, and so may its group. Then the next ones are read too, until an end is where
 //! it was before. Ends follow from content, so that happens soon.
 
-use crate::tree::hash_rows;
-use crate::{KeyRange, RowId, Snapshot, StoreError};
-use borsh::{BorshDeserialize, BorshSerialize};
-use crypto::{Digest, merkle_root};
+use crate::growing::Growing;
+use crate::row_hashes::{HashedRow, READ_ROWS, hash_on_all_threads, hash_rows};
+use crate::{GroupHead, GroupRecord, KeyRange, RangeRecord, RowId, Snapshot, StoreError};
 use proofs::state::TreeShape;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use types::{Key, Row, TableId};
 
-/// Rows that are read before they are hashed, on all threads, where a whole table is.
-const READ_ROWS: usize = 16_384;
-/// Rows that one thread hashes together.
-const HASH_ROWS: usize = 512;
 /// Changed keys whose ranges are read and hashed side by side.
 const KEYS_AHEAD: usize = 4_096;
-
-/// What is kept of a range.
-#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
-pub struct RangeRecord {
-    /// Key of its first row.
-    pub first: Key,
-    /// How many rows it has.
-    pub rows: u32,
-    /// Bytes of these rows.
-    pub bytes: u32,
-    /// Its leaf.
-    pub leaf: Digest,
-}
-
-/// What is kept of a group: its ranges, in order, at least one.
-#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
-pub struct GroupRecord {
-    /// Its ranges.
-    pub ranges: Vec<RangeRecord>,
-}
-
-/// A group as the tree over all tables has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GroupHead {
-    /// How many rows it has.
-    pub rows: u32,
-    /// Its leaf.
-    pub leaf: Digest,
-}
 
 /// All groups of a state, by table and first key.
 pub type Groups = BTreeMap<RowId, GroupHead>;
@@ -73,21 +39,9 @@ pub trait GroupRecords: Sync {
 /// A group that has come, or has changed; `None`: one that has gone.
 pub type GroupChange = (RowId, Option<GroupRecord>);
 
-impl GroupRecord {
-    /// The group as the tree over all tables has it.
-    /// Nothing where it has no ranges, as no group that was made here.
-    pub fn head(&self, shape: TreeShape, table: TableId) -> Option<GroupHead> {
-        let leaves: Vec<Digest> = self.ranges.iter().map(|range| range.leaf).collect();
-        let first = &self.ranges.first()?.first;
-        let rows = self.ranges.iter().map(|range| range.rows).fold(0, u32::saturating_add);
-        Some(GroupHead { rows, leaf: shape.group_leaf(table, first, &leaves) })
-    }
-}
-
 /// Brings the groups of a state up to what it is now. `groups`: as they were, and are afterwards; `changed`: the rows that have
-/// changed since then, ascending, each once; `snapshot`: the state as it is now; `records`: of the groups as they
-/// were. `write` gets what has become of groups,
-/// ascending, each once.
+/// changed since then, ascending, each once; `snapshot`: the state as it is now; `records`: of the groups as they were. `write`
+/// gets what has become of groups, ascending, each once.
 ///
 /// Uses rayon's current pool, and gives the same for any number of threads. Memory: that of some ten thousand rows, beside
 /// `groups`.
@@ -152,13 +106,6 @@ enum OldRange {
     Same(RangeRecord),
     /// Its rows as they are now.
     Rows(Vec<HashedRow>),
-}
-
-/// A row, of which only that is needed.
-pub(crate) struct HashedRow {
-    pub(crate) key: Key,
-    pub(crate) leaf: Digest,
-    pub(crate) bytes: usize,
 }
 
 /// One table that is brought up.
@@ -271,7 +218,7 @@ impl TableUp<'_> {
     fn take_over(&mut self, range: OldRange) -> Result<(), StoreError> {
         match range {
             OldRange::Rows(rows) => rows.into_iter().for_each(|row| self.growing.row(row)),
-            OldRange::Same(range) if self.growing.range.is_none() => self.growing.range(range),
+            OldRange::Same(range) if self.growing.is_between_ranges() => self.growing.range(range),
             OldRange::Same(range) => {
                 let from = KeyRange { start: Bound::Included(range.first), end: Bound::Unbounded };
                 let rows = hashed_rows(self.of.0, self.table, &from, range.rows as usize)?;
@@ -285,10 +232,7 @@ impl TableUp<'_> {
     fn read_rows(&mut self, range: &KeyRange) -> Result<(), StoreError> {
         let (mut read, growing) = (Vec::with_capacity(READ_ROWS), &mut self.growing);
         let mut hash = |read: &mut Vec<(Key, Row)>| {
-            let hashed: Vec<(Digest, usize)> = read.par_chunks(HASH_ROWS).flat_map_iter(hash_rows).collect();
-            for ((key, _), (leaf, bytes)) in read.drain(..).zip(hashed) {
-                growing.row(HashedRow { key, leaf, bytes });
-            }
+            hash_on_all_threads(read).for_each(|row| growing.row(row));
         };
         self.of.0.scan(self.table, range, false, &mut |key, row| {
             read.push((key.clone(), row.clone()));
@@ -312,7 +256,7 @@ impl TableUp<'_> {
             self.groups.remove(&id);
             changes.insert(id, None);
         }
-        for record in std::mem::take(&mut self.growing.made) {
+        for record in self.growing.take_records() {
             let id = self.id(&record.ranges[0].first);
             let head = record.head(self.shape, self.table).expect("a group that is made has a range");
             self.groups.insert(id.clone(), head);
@@ -368,81 +312,6 @@ fn hashed_rows(
     })?;
     let hashed = hash_rows(&rows).into_iter().zip(rows);
     Ok(hashed.map(|((leaf, bytes), (key, _))| HashedRow { key, leaf, bytes }).collect())
-}
-
-/// Groups of a table that are being made, from rows and from ranges, in order.
-pub(crate) struct Growing {
-    shape: TreeShape,
-    table: TableId,
-    range: Option<OpenRange>,
-    /// Ranges since the last end of a group.
-    ranges: Vec<RangeRecord>,
-    made: Vec<GroupRecord>,
-}
-
-/// The rows since the last end of a range.
-struct OpenRange {
-    first: Key,
-    leaves: Vec<Digest>,
-    bytes: usize,
-}
-
-impl Growing {
-    /// No rows yet.
-    pub(crate) fn new(shape: TreeShape, table: TableId) -> Growing {
-        Growing { shape, table, range: None, ranges: Vec::new(), made: Vec::new() }
-    }
-
-    /// Takes the groups that have ended: first key, and the rest.
-    pub(crate) fn take_made(&mut self) -> impl Iterator<Item = (Key, GroupHead)> + use<> {
-        let (shape, table) = (self.shape, self.table);
-        std::mem::take(&mut self.made).into_iter().filter_map(move |record| {
-            let head = record.head(shape, table)?;
-            Some((record.ranges.into_iter().next()?.first, head))
-        })
-    }
-
-    /// A group has ended, and none has begun behind it.
-    fn is_closed(&self) -> bool {
-        self.range.is_none() && self.ranges.is_empty()
-    }
-
-    pub(crate) fn row(&mut self, HashedRow { key, leaf, bytes }: HashedRow) {
-        let open = self.range.get_or_insert_with(|| OpenRange { first: key, leaves: Vec::new(), bytes: 0 });
-        open.leaves.push(leaf);
-        open.bytes += bytes;
-        if self.shape.ends_range(&leaf, open.leaves.len(), open.bytes) {
-            self.end_range();
-        }
-    }
-
-    fn end_range(&mut self) {
-        let Some(OpenRange { first, leaves, bytes }) = self.range.take() else { return };
-        let leaf = self.shape.range_leaf(self.table, &first, &merkle_root(&leaves));
-        self.range(RangeRecord { first, rows: leaves.len() as u32, bytes: bytes as u32, leaf });
-    }
-
-    fn range(&mut self, range: RangeRecord) {
-        let leaf = range.leaf;
-        self.ranges.push(range);
-        let rows = self.ranges.iter().map(|range| range.rows as usize).sum();
-        let bytes = self.ranges.iter().map(|range| range.bytes as usize).sum();
-        if self.shape.ends_group(&leaf, self.ranges.len(), rows, bytes) {
-            self.end_group();
-        }
-    }
-
-    fn end_group(&mut self) {
-        if !self.ranges.is_empty() {
-            self.made.push(GroupRecord { ranges: std::mem::take(&mut self.ranges) });
-        }
-    }
-
-    /// There are no more rows.
-    pub(crate) fn end(&mut self) {
-        self.end_range();
-        self.end_group();
-    }
 }
 
 #[cfg(test)]

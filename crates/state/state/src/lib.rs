@@ -40,7 +40,9 @@
 //! # Ok::<(), types::SqlError>(())
 //! ```
 
+mod assembly;
 mod checkpoint;
+mod checkpoint_header;
 mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -48,7 +50,8 @@ mod digest;
 mod effects;
 mod endorsed;
 mod footprint;
-mod groups;
+mod group_ranges;
+mod growing;
 mod hash;
 mod indexes;
 mod kept_state;
@@ -58,6 +61,7 @@ mod manifest;
 mod overlay;
 mod pieces;
 mod plain;
+mod row_hashes;
 mod snapshot;
 mod store;
 mod store_error;
@@ -65,10 +69,9 @@ mod tree;
 mod version;
 mod watched;
 
-pub use checkpoint::{
-    Checkpoint, CheckpointError, CheckpointHeader, CheckpointProgress, content_digest, read_checkpoint,
-    write_checkpoint,
-};
+pub use assembly::{PieceError, StateAssembly};
+pub use checkpoint::{Checkpoint, CheckpointError, content_digest, read_checkpoint, write_checkpoint};
+pub use checkpoint_header::{CheckpointHeader, CheckpointProgress};
 pub use command::apply_command;
 pub use digest::{BlockChanges, block_digest};
 pub use effects::{
@@ -77,14 +80,15 @@ pub use effects::{
 };
 pub use endorsed::{Endorsed, EndorsedForm, effects_of, endorsed_effects, write_command};
 pub use footprint::{Footprint, Region};
+pub use growing::{GroupHead, GroupRecord, RangeRecord};
 pub use hash::KeyHasher;
 pub use indexes::{all_entry_changes, entry_changes, indexes_made, new_entries, tables_dropped};
 pub use kept_state::KeptState;
-pub use kept_tree::{GroupChange, GroupHead, GroupRecord, GroupRecords, Groups, RangeRecord, bring_up};
+pub use kept_tree::{GroupChange, GroupRecords, Groups, bring_up};
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
 pub use manifest::Manifest;
 pub use overlay::{Changes, Overlay};
-pub use pieces::{OutlinedRequest, PieceError, StateAssembly, StateOutline, StatePiece};
+pub use pieces::{OutlinedRequest, StateOutline, StatePiece};
 pub use plain::PlainState;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use store::{BlockEnd, Filling, Reopened, ResumePoint, Store, StoreStatistics, Stores};

@@ -1,22 +1,17 @@
 //! The tree over a whole state: its root, proofs of rows, and the pieces that somebody else fetches and checks.
 
-use crate::groups::GroupRanges;
-use crate::kept_tree::{Growing, HashedRow};
+use crate::group_ranges::GroupRanges;
+use crate::growing::Growing;
+use crate::row_hashes::{READ_ROWS, hash_on_all_threads};
 use crate::{GroupHead, KeyRange, LiveContent, RowId, Snapshot, StoreError};
-use borsh::BorshSerialize;
 use crypto::{Digest, Sha256Batch, merkle_root};
 use proofs::state::{TreeShape, state_root, table_leaf};
 use proofs::{Entry, Found, GroupedRow, Path, RowEntry, RowProof, TableEntry};
-use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use types::{Catalog, CheckpointCertificate, Key, Row, Table, TableId, encode};
 
-/// Rows that are read before they are hashed, on all threads.
-const READ_ROWS: usize = 16_384;
-/// Rows that one thread hashes together.
-const HASH_ROWS: usize = 512;
 /// Live ids in one leaf: as many as fit into the lanes of [`Sha256Batch`].
 const LEAF_REQUESTS: usize = 15;
 
@@ -237,18 +232,57 @@ impl StateTree {
     /// The rows of a group; none of a table's definition.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// They cannot be read, or are not those that the tree was made of.
     pub fn rows(&self, snapshot: &dyn Snapshot, node: usize) -> Result<Vec<(Key, Row)>, StoreError> {
-        let Some(StateNode::Group { table, first, rows }) = self.nodes.get(node) else {
-            return Ok(Vec::new());
-        };
-        let range = KeyRange { start: Bound::Included(first.clone()), end: Bound::Unbounded };
-        let mut found = Vec::with_capacity(*rows as usize);
-        snapshot.scan(*table, &range, false, &mut |key, row| {
+        let rows = self.read_rows(snapshot, node)?;
+        if self.is_made_of(node, &rows) {
+            return Ok(rows);
+        }
+        let table = self.nodes[node].table().0;
+        let what = "its rows are not those of the checkpoint's tree";
+        Err(StoreError::read(format_args!("table number {table}"), what))
+    }
+
+    /// Whether these are the rows of a node. A table's definition has none.
+    pub(crate) fn is_made_of(&self, node: usize, rows: &[(Key, Row)]) -> bool {
+        self.ranges(node, rows).map_or(rows.is_empty(), |ranges| ranges.leaf() == self.leaves[node])
+    }
+
+    /// The same, whatever they are.
+    pub(crate) fn read_rows(
+        &self,
+        snapshot: &dyn Snapshot,
+        node: usize,
+    ) -> Result<Vec<(Key, Row)>, StoreError> {
+        let Some((table, range, rows)) = self.interval(node) else { return Ok(Vec::new()) };
+        let mut found = Vec::with_capacity(rows);
+        snapshot.scan(table, &range, false, &mut |key, row| {
             found.push((key.clone(), row.clone()));
-            if found.len() < *rows as usize { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            // One more shows that there are too many.
+            if found.len() <= rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(found)
+    }
+
+    /// Where the rows of a node stand, and how many there are: the intervals of a table's nodes cover all keys. Nothing of a
+    /// definition with groups behind it.
+    fn interval(&self, node: usize) -> Option<(TableId, KeyRange, usize)> {
+        let table = self.nodes.get(node)?.table();
+        let group = |node: Option<usize>| match self.nodes.get(node?)? {
+            StateNode::Group { table: of, first, .. } if *of == table => Some(first.clone()),
+            _ => None,
+        };
+        let next = group(Some(node + 1));
+        match (group(Some(node)), next) {
+            (None, Some(_)) => None,
+            (None, None) => Some((table, KeyRange::ALL, 0)),
+            (Some(first), next) => {
+                let before = group(node.checked_sub(1));
+                let start = before.map_or(Bound::Unbounded, |_| Bound::Included(first));
+                let end = next.map_or(Bound::Unbounded, Bound::Excluded);
+                Some((table, KeyRange { start, end }, self.nodes[node].rows() as usize))
+            }
+        }
     }
 }
 
@@ -319,10 +353,7 @@ impl GrowingTree {
 
     fn hash(&mut self) {
         let Some((_, growing)) = &mut self.open else { return };
-        let hashed: Vec<(Digest, usize)> = self.read.par_chunks(HASH_ROWS).flat_map_iter(hash_rows).collect();
-        for ((key, _), (leaf, bytes)) in self.read.drain(..).zip(hashed) {
-            growing.row(HashedRow { key, leaf, bytes });
-        }
+        hash_on_all_threads(&mut self.read).for_each(|row| growing.row(row));
         self.push_made();
     }
 
@@ -336,20 +367,6 @@ impl GrowingTree {
         self.leaves.push(leaf);
         self.nodes.push(StateNode::Group { table, first, rows });
     }
-}
-
-/// Leaf and bytes of each row.
-pub(crate) fn hash_rows(rows: &[(Key, Row)]) -> Vec<(Digest, usize)> {
-    let (mut hashes, mut content) = (Sha256Batch::new(), Vec::new());
-    let mut lengths = Vec::with_capacity(rows.len());
-    for (key, row) in rows {
-        content.clear();
-        let written = key.serialize(&mut content).and_then(|()| row.serialize(&mut content));
-        written.expect("writing to memory cannot fail");
-        hashes.push_leaf(&content);
-        lengths.push(content.len());
-    }
-    hashes.finish().into_iter().zip(lengths).collect()
 }
 
 /// Merkle root over the live ids, in their order, several in one leaf.

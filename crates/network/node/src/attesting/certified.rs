@@ -22,8 +22,8 @@ pub(crate) struct Divergence {
 pub(crate) struct CertifiedCheckpoint {
     /// Proves its root.
     pub(crate) certificate: CheckpointCertificate,
-    /// The state, read where it was written.
-    pub(crate) stored: Arc<KeptState>,
+    /// The state, as the store keeps it.
+    pub(crate) kept: Arc<KeptState>,
 }
 
 /// What is known about others' outcomes, for everybody in the node.

@@ -25,7 +25,7 @@ pub(crate) struct Roots {
     pub(super) outputs: Vec<Output<CheckpointRoot>>,
     store: Arc<CheckpointStore>,
     /// Own checkpoints that are not certified.
-    stored: BTreeMap<u64, Arc<KeptState>>,
+    kept: BTreeMap<u64, Arc<KeptState>>,
     /// What differs from a quorum, until it agrees.
     differing: Option<Differing>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Roots {
 struct Differing {
     height: u64,
     /// What was found instead.
-    stored: Option<Arc<KeptState>>,
+    kept: Option<Arc<KeptState>>,
     /// What the pipeline has to do, and when it was asked last; `None` once it has done so.
     heal: Option<(Heal, Duration)>,
 }
@@ -41,8 +41,8 @@ struct Differing {
 impl Roots {
     /// Certificates that were kept beside checkpoints count as what others say: the checkpoints are compared with them.
     pub(crate) fn new(attestations: Attestations<CheckpointRoot>, store: Arc<CheckpointStore>) -> Roots {
-        let (outputs, stored) = (Vec::new(), BTreeMap::new());
-        let mut roots = Roots { attestations, outputs, store, stored, differing: None };
+        let (outputs, kept) = (Vec::new(), BTreeMap::new());
+        let mut roots = Roots { attestations, outputs, store, kept, differing: None };
         for height in roots.store.certified() {
             let kept = roots.store.certificate(height).map_err(|error| error.to_string()).and_then(|bytes| {
                 decode_exactly::<CheckpointCertificate>(&bytes.unwrap_or_default())
@@ -68,27 +68,26 @@ impl Roots {
         self.differing.is_some()
     }
 
-    /// A checkpoint is written, and its root computed from what was written.
-    pub(super) fn found(&mut self, stored: Arc<KeptState>) {
-        let (header, state_root) = (*stored.header(), stored.tree().root());
+    /// A checkpoint is kept, with its tree.
+    pub(super) fn found(&mut self, kept: Arc<KeptState>) {
+        let (header, state_root) = (*kept.header(), kept.tree().root());
         let root = CheckpointRoot {
             ledger: header.ledger,
             height: header.height,
             outcome: header.outcome,
             state_root,
         };
-        self.stored.insert(header.height, stored);
-        while self.stored.len() > WAITING_MAX {
-            self.stored.pop_first();
+        self.kept.insert(header.height, kept);
+        while self.kept.len() > WAITING_MAX {
+            self.kept.pop_first();
         }
         self.attestations.found(root, &mut self.outputs);
     }
 
-    /// The node goes on behind a checkpoint of others that a quorum has attested; it has the file, which is read like any
-    /// other.
+    /// The node goes on behind a checkpoint of others that a quorum has attested; its store keeps it like any other.
     pub(super) fn join(&mut self, certificate: CheckpointCertificate) {
         let height = certificate.statement.height;
-        self.stored = self.stored.split_off(&height);
+        self.kept = self.kept.split_off(&height);
         self.differing.take_if(|differing| differing.height <= height);
         if let Err(error) = self.attestations.hear_certificate(certificate, &mut self.outputs) {
             tracing::error!(height, %error, "the checkpoint that this node has joined from is not certified");
@@ -98,7 +97,7 @@ impl Roots {
     /// Checkpoints from `height` on are made again.
     pub(super) fn take_back(&mut self, height: u64) {
         self.attestations.take_back(height);
-        self.stored.split_off(&height);
+        self.kept.split_off(&height);
         if let Some(differing) = self.differing.as_mut().filter(|differing| differing.height >= height) {
             differing.heal = None;
         }
@@ -153,12 +152,12 @@ impl Attester {
         }
         self.metrics.checkpoint_certified(height);
         tracing::info!(height, "the checkpoint is certified");
-        let stored = self.roots.stored.get(&height).cloned();
-        self.roots.stored = self.roots.stored.split_off(&(height + 1));
+        let kept = self.roots.kept.get(&height).cloned();
+        self.roots.kept = self.roots.kept.split_off(&(height + 1));
         let differing = self.roots.differing.take_if(|differing| differing.height <= height);
         if let Some(differing) = differing {
             let tables =
-                differing.stored.zip(stored.clone()).map(|(one, other)| self.differing_tables(&one, &other));
+                differing.kept.zip(kept.clone()).map(|(one, other)| self.differing_tables(&one, &other));
             let (at, tables) = (differing.height, tables.unwrap_or_default());
             tracing::warn!(height = at, tables, "the state is that of a quorum again; these tables were not");
             if !tables.is_empty() {
@@ -167,8 +166,8 @@ impl Attester {
             }
             self.serve_again();
         }
-        if let Some(stored) = stored {
-            self.certified.keep_checkpoint(Some(CertifiedCheckpoint { certificate, stored }));
+        if let Some(kept) = kept {
+            self.certified.keep_checkpoint(Some(CertifiedCheckpoint { certificate, kept }));
         }
     }
 
@@ -176,8 +175,8 @@ impl Attester {
         self.report(Divergence { height, text });
         let agreed = self.roots.attestations.certified();
         let heal = Heal::State { height, expected, agreed };
-        let stored = self.roots.stored.get(&height).cloned();
-        self.roots.differing = Some(Differing { height, stored, heal: Some((heal, Duration::ZERO)) });
+        let kept = self.roots.kept.get(&height).cloned();
+        self.roots.differing = Some(Differing { height, kept, heal: Some((heal, Duration::ZERO)) });
         if self.certified.checkpoint().is_some_and(|kept| kept.certificate.statement.height >= height) {
             self.certified.keep_checkpoint(None);
         }
@@ -198,11 +197,7 @@ impl Attester {
     /// Names of the tables whose rows are not the same in both states.
     fn differing_tables(&self, one: &KeptState, other: &KeptState) -> String {
         let found = tables_that_differ(one, other);
-        let name = |id: &TableId| match other.catalog().table(*id) {
-            Some(table) => format!("table {}", table.name),
-            None => format!("table number {}", id.0),
-        };
-        found.iter().map(name).collect::<Vec<_>>().join(", ")
+        found.iter().map(|id| other.table_name(*id)).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -166,7 +166,7 @@ impl Attester {
             }
             // What it holds is taken back soon, where outcomes differ.
             Input::Checkpoint(_) if self.attestations.is_diverged() => {}
-            Input::Checkpoint(stored) => self.roots.found(stored),
+            Input::Checkpoint(kept) => self.roots.found(kept),
             Input::StateReplaced(height) => self.roots.take_back(height),
             Input::Damaged(expected, text) => {
                 self.differ_in_state(expected.height, text, Some(expected));

@@ -28,7 +28,7 @@ use types::{Charter, Charters, Handover, decode_exactly, limits};
 
 /// Bytes of an outline that a member may send.
 const OUTLINE_BYTES_MAX: u64 = 1 << 30;
-/// Bytes of a piece: a range ends with the row that makes it long enough.
+/// Bytes of a piece: a group ends with the row that makes it long enough.
 const PIECE_BYTES_MAX: u64 =
     (TreeShape::Groups.group_bytes_max() + 2 * (limits::ROW_BYTES_MAX + limits::KEY_BYTES_MAX)) as u64;
 /// Items that one member is asked for at the same time.
@@ -77,8 +77,8 @@ struct Member {
     answered: bool,
     liar: bool,
     rests_until: Duration,
-    /// It did not have this state any more when it was asked, and is not asked for it again before that time, also where it offers
-    /// it again: whoever does so could keep the last piece for ever.
+    /// It did not have this state any more when it was asked. Before that time it is not asked for it again, also where it
+    /// offers it again: otherwise it could keep the last piece for ever.
     gone: Option<(Digest, Duration)>,
     transfers: Vec<Transfer>,
     /// Parts that it may be asked for now, and since when.

@@ -13,7 +13,7 @@ pub(crate) const PART_BYTES: usize = 48 * 1024;
 pub enum Item {
     /// Everything but the rows: [`state::StateOutline`].
     Outline,
-    /// The rows of the range with this number: [`state::StatePiece`].
+    /// The rows of the group with this number: [`state::StatePiece`].
     Piece(u32),
     /// What proves the charters that the checkpoint's block names, a list of [`types::Handover`]; of a ledger whose charter
     /// was amended. Offers are without them, because they may be longer than a message.

@@ -28,7 +28,7 @@
 //!
 //! # What helps
 //!
-//! - **Pieces are known by their content.** A range ends where its rows say, so a newer checkpoint shares most leaves
+//! - **Pieces are known by their content.** A group ends where its rows say, so a newer checkpoint shares most leaves
 //!   with an older one. No server has to keep an old checkpoint for somebody who is slow.
 //! - **What is not in the tree follows from rows**: entries of ordered indexes, and the keys that unique ones have
 //!   taken.
@@ -43,7 +43,7 @@ mod staging;
 
 pub use fetch::{Fetch, FetchProgress};
 pub use message::{Item, Message};
-pub use serve::{Served, Server, Shelf, StoredCheckpoint};
+pub use serve::{KeptCheckpoint, Served, Server, Shelf};
 pub use staging::Staging;
 
 use crate::metrics::NodeMetrics;
@@ -197,8 +197,7 @@ impl Exchange {
         }
         let served = newest.and_then(|newest| match self.anchor(&newest.certificate) {
             Ok(anchor) => {
-                let served: Arc<dyn Served> =
-                    Arc::new(StoredCheckpoint { anchor, stored: newest.stored.clone() });
+                let served: Arc<dyn Served> = Arc::new(KeptCheckpoint { anchor, kept: newest.kept.clone() });
                 Some(served)
             }
             Err(error) => {

@@ -27,32 +27,32 @@ pub trait Served: Send + Sync {
     /// Why it cannot be read.
     fn outline(&self) -> Result<Vec<u8>, String>;
 
-    /// Canonical encoding of the [`state::StatePiece`] with this number; nothing where that is no range.
+    /// Canonical encoding of the [`state::StatePiece`] with this number; nothing where that is no group.
     ///
     /// # Errors
     /// Why it cannot be read.
     fn piece(&self, number: usize) -> Result<Option<Vec<u8>>, String>;
 }
 
-/// A checkpoint that is read where it was written.
-pub struct StoredCheckpoint {
+/// A checkpoint as the store keeps it.
+pub struct KeptCheckpoint {
     /// What proves it.
     pub anchor: Anchor,
     /// The state.
-    pub stored: Arc<KeptState>,
+    pub kept: Arc<KeptState>,
 }
 
-impl Served for StoredCheckpoint {
+impl Served for KeptCheckpoint {
     fn anchor(&self) -> &Anchor {
         &self.anchor
     }
 
     fn outline(&self) -> Result<Vec<u8>, String> {
-        Ok(encode(&self.stored.outline()))
+        Ok(encode(&self.kept.outline()))
     }
 
     fn piece(&self, number: usize) -> Result<Option<Vec<u8>>, String> {
-        let piece = self.stored.piece(number).map_err(|error| error.to_string())?;
+        let piece = self.kept.piece(number).map_err(|error| error.to_string())?;
         Ok(piece.map(|piece| encode(&piece)))
     }
 }

@@ -1,6 +1,6 @@
 //! The ranges of one group, whose rows are read again: for proofs of rows, and for pieces that somebody else has sent.
 
-use crate::tree::hash_rows;
+use crate::row_hashes::hash_rows;
 use crypto::{Digest, merkle_root};
 use proofs::state::TreeShape;
 use types::{Key, Row, TableId};
