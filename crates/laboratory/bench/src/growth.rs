@@ -2,7 +2,7 @@
 
 use crate::machine;
 use crate::report::{Page, Plot, Plotted, Report, Section, Table, Unit, Value, color, write_json};
-use crate::stored::{StateBenchError, StateOptions, StateRecord, remove_folder, state_bench};
+use crate::stored::{self, StateBenchError, StateOptions, StateRecord, remove_folder, state_bench};
 use disk::{DiskOptions, RowsIn};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub fn growth(
     for rows in sizes.take_while(|rows| *rows <= options.rows_max) {
         for store in &options.stores {
             for skew in &options.skews {
-                let name = series(store.rows_in, *skew);
+                let name = series(stored::name(store.rows_in), *skew);
                 if store.rows_in == RowsIn::Memory && rows * BYTES_PER_ROW > options.memory_limit_bytes {
                     progress(&format!("{rows} rows, {name}: left out, they do not fit into --memory-limit"));
                     continue;
@@ -100,11 +100,7 @@ fn measure(
     Ok(GrowthRecord { rows: state.load.rows, state })
 }
 
-fn series(rows_in: RowsIn, skew: f64) -> String {
-    let store = match rows_in {
-        RowsIn::Memory => "memory",
-        RowsIn::Disk => "disk",
-    };
+fn series(store: &str, skew: f64) -> String {
     format!("{store}, Zipf {skew}")
 }
 
@@ -132,10 +128,7 @@ const FIGURES: [Figure; 6] = [
 ];
 
 fn report(records: &[GrowthRecord], machine: Vec<(&'static str, String)>) -> Report {
-    let of = |record: &GrowthRecord| {
-        let in_memory = record.state.store == "memory";
-        series(if in_memory { RowsIn::Memory } else { RowsIn::Disk }, record.state.skew)
-    };
+    let of = |record: &GrowthRecord| series(record.state.store, record.state.skew);
     let mut names: Vec<String> = Vec::new();
     for record in records {
         let name = of(record);

@@ -30,7 +30,7 @@ mod tpcc;
 
 pub use arguments::ExperimentArguments;
 pub use chain::EngineBenchError;
-pub use disk::{DiskOptions as StateStore, RowsIn};
+pub use disk::{DiskOptions, RowsIn};
 pub use endorse::{EndorseMeasurement, EndorseRecord, endorse};
 pub use engine_alone::{EngineOptions, EngineRecord, EngineStore, engine_alone};
 pub use error::LaboratoryError;

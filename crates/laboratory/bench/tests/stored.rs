@@ -1,6 +1,6 @@
 //! States in stores: what is loaded and changed is right, and the records say so.
 
-use bench::{GrowthOptions, RowsIn, StateOptions, StateRecord, StateStore, growth, state_bench};
+use bench::{DiskOptions, GrowthOptions, RowsIn, StateOptions, StateRecord, growth, state_bench};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn options(folder: &Path, rows_in: RowsIn) -> StateOptions {
         seed: 5,
         time: Duration::from_millis(300),
         checkpoint_rows: 500,
-        store: StateStore { rows_in, memory_bytes: 16 << 20 },
+        store: DiskOptions { rows_in, memory_bytes: 16 << 20 },
         folder: folder.to_path_buf(),
         reopen: true,
         reads: 100,
@@ -67,7 +67,7 @@ fn rows_can_be_loaded_alone() {
 #[test]
 fn growth_has_a_point_per_size_store_and_skew_and_leaves_out_what_does_not_fit() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = |rows_in| StateStore { rows_in, memory_bytes: 16 << 20 };
+    let store = |rows_in| DiskOptions { rows_in, memory_bytes: 16 << 20 };
     let each = StateOptions {
         time: Duration::from_millis(20),
         reopen: false,

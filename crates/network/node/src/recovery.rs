@@ -416,7 +416,13 @@ pub(crate) fn end_at_checkpoint(
     state.end_block(BlockEnd { point, admitted, is_resumable: true, is_checkpoint: true })
 }
 
-/// Compares the root of the state, and writes the checkpoint, where this is one.
+/// Whoever keeps a state has handed its store over to nobody, unless the node ends.
+pub(crate) fn closed_meanwhile() -> StoreError {
+    StoreError::write("the state", "its store was closed meanwhile")
+}
+
+/// Compares the root of the state, and all rows with its tree, which is kept up and does not show that a row has changed by itself;
+/// then writes the checkpoint.
 fn check_state(
     engine: &Engine,
     root: Option<Digest>,
@@ -424,11 +430,17 @@ fn check_state(
 ) -> Result<(), NodeError> {
     let (height, state) = (engine.height(), engine.state());
     let (header, live) = (engine.checkpoint_header(), engine.live().content());
-    let Some(kept) = keep_checkpoint(&header, state, state.snapshot(), live)? else { return Ok(()) };
+    let kept = keep_checkpoint(&header, state, state.snapshot(), live)?.ok_or_else(closed_meanwhile)?;
     let found = kept.tree().root();
     if let Some(expected) = root.filter(|expected| *expected != found) {
         stores.remove_checkpoints_behind(height - 1)?;
         return Err(NodeError::State { height, expected, found });
+    }
+    if let Some(node) = kept.find_damage(0..kept.tree().nodes().len())? {
+        stores.remove_checkpoints_behind(height - 1)?;
+        let table = kept.table_name(node.table());
+        let what = format_args!("rows of it are not those that its tree was made of at height {height}");
+        return Err(StoreError::read(table, what).into());
     }
     let manifest = Manifest { header, root: found };
     checkpoints.write(height, |writer| writer.write_all(&manifest.to_bytes()))?;

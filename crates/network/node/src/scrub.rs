@@ -1,10 +1,10 @@
-//! Reads the files of blocks and checkpoints again, beside everything else, and compares them with their checksums: what a
-//! disk or somebody has changed is found before it is needed. Rows are read as the store has them, in memory or on the disk, and
-//! compared with the tree of the newest checkpoint that is certified.
+//! Reads the files of blocks, checkpoints and the state again, beside everything else, and compares them with their checksums:
+//! what a disk or somebody has changed is found before it is needed. Rows are read as the store has them, in memory or on the
+//! disk, and compared with the tree of the newest checkpoint that is certified.
 //!
 //! ```text
 //!  checkpoints ──▶ damaged ──▶ removed: an older one is there, the next one takes its place
-//!  rows        ──▶ others than the newest certified checkpoint has ──▶ the state is made again: Input::Damaged
+//!  state       ──▶ damaged files, or other rows than the newest certified checkpoint has ──▶ made again: Input::Damaged
 //!  blocks      ──▶ damaged ──▶ taken back from there on, fetched from ordering and executed again: Heal::Blocks
 //! ```
 
@@ -13,8 +13,9 @@ use crate::checkpoints::CheckpointParts;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use ledger::{Ledger, LedgerError, LedgerFiles};
 use ordering::Ordering;
-use state::{KeptState, StateNode};
+use state::KeptState;
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::Charter;
@@ -70,14 +71,6 @@ impl Pace<'_> {
     }
 }
 
-/// For people.
-fn name(kept: &KeptState, node: &StateNode) -> String {
-    match kept.catalog().table(node.table()) {
-        Some(table) => format!("table {}", table.name),
-        None => format!("table number {}", node.table().0),
-    }
-}
-
 fn sleep(stopped: &Receiver<()>, time: Duration) -> Result<(), Stopped> {
     match stopped.recv_timeout(time) {
         Err(RecvTimeoutError::Timeout) => Ok(()),
@@ -108,7 +101,7 @@ impl Scrubbing {
         for height in self.stage.parts.store.newest() {
             self.read_checkpoint(height, &mut pace)?;
         }
-        self.read_rows(&mut pace)?;
+        self.read_state(&mut pace)?;
         self.read_blocks(&mut pace, told)?;
         sleep(&self.stopped, time.saturating_sub(began.elapsed()))
     }
@@ -167,33 +160,50 @@ impl Scrubbing {
         Ok(())
     }
 
-    /// Compares the rows of the newest certified checkpoint with its tree.
-    fn read_rows(&self, pace: &mut Pace<'_>) -> Result<(), Stopped> {
+    /// Compares the files of the state with their checksums, and the rows of the newest certified checkpoint with its tree.
+    fn read_state(&self, pace: &mut Pace<'_>) -> Result<(), Stopped> {
         let certified = self.stage.parts.published.certified();
         let Some(checkpoint) = certified.checkpoint() else { return Ok(()) };
-        let kept = &checkpoint.stored;
-        for number in 0..kept.tree().nodes().len() {
-            let found = match kept.find_damage(number..number + 1) {
-                Ok(None) => {
-                    let rows = kept.tree().nodes().get(number).map_or(0, StateNode::rows);
-                    pace.rest(u64::from(rows) * ROW_BYTES)?;
-                    continue;
-                }
-                Ok(Some(node)) => format!("rows of {} are not those that were certified", name(kept, &node)),
-                Err(error) => error.to_string(),
-            };
-            let height = kept.header().height;
-            let text = format!("the state behind block {height}: {found}");
-            tracing::error!(height, text, "the state is made again");
-            self.stage.parts.metrics.scrub_found("state");
-            if let Some(attest) = &self.stage.parts.attest {
-                // It ends after the pipeline only.
-                let _ = attest.send(Input::Damaged(checkpoint.certificate.statement.clone(), text));
-            }
-            // It is looked at again when the state was made again.
-            return Err(Stopped);
+        let found = match self.read_state_files(pace)? {
+            None => self.read_rows(&checkpoint.kept, pace)?,
+            found => found,
+        };
+        let Some(found) = found else { return Ok(()) };
+        let height = checkpoint.kept.header().height;
+        let text = format!("the state behind block {height}: {found}");
+        tracing::error!(height, text, "the state is made again");
+        self.stage.parts.metrics.scrub_found("state");
+        if let Some(attest) = &self.stage.parts.attest {
+            // It ends after the pipeline only.
+            let _ = attest.send(Input::Damaged(checkpoint.certificate.statement.clone(), text));
         }
-        Ok(())
+        // It is looked at again when the state was made again.
+        Err(Stopped)
+    }
+
+    fn read_state_files(&self, pace: &mut Pace<'_>) -> Result<Option<String>, Stopped> {
+        let mut goes_on = Ok(());
+        let checked = self.stage.parts.stores.check_files(&mut |bytes| {
+            self.stage.parts.metrics.scrubbed(bytes);
+            goes_on = pace.rest(bytes);
+            if goes_on.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        goes_on?;
+        Ok(checked.err().map(|error| error.to_string()))
+    }
+
+    fn read_rows(&self, kept: &KeptState, pace: &mut Pace<'_>) -> Result<Option<String>, Stopped> {
+        for (number, node) in kept.tree().nodes().iter().enumerate() {
+            match kept.find_damage(number..number + 1) {
+                Ok(None) => pace.rest(u64::from(node.rows()) * ROW_BYTES)?,
+                Ok(Some(node)) => {
+                    let table = kept.table_name(node.table());
+                    return Ok(Some(format!("rows of {table} are not those that were certified")));
+                }
+                Err(error) => return Ok(Some(error.to_string())),
+            }
+        }
+        Ok(None)
     }
 
     fn read_blocks(&self, pace: &mut Pace<'_>, told: &mut Option<u64>) -> Result<(), Stopped> {

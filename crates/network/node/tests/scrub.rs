@@ -36,7 +36,13 @@ impl TestNetwork {
 }
 
 async fn with_rows(checkpoint_blocks: u32, faults: &Arc<Faults>) -> TestNetwork {
+    with_rows_in(checkpoint_blocks, faults, &[]).await
+}
+
+/// `stores`: what `node.toml` of nodes says of theirs.
+async fn with_rows_in(checkpoint_blocks: u32, faults: &Arc<Faults>, stores: &[(usize, &str)]) -> TestNetwork {
     let mut network = TestNetwork::create(|charter| charter.checkpoint_blocks = checkpoint_blocks);
+    stores.iter().for_each(|(node, lines)| network.keep_state(*node, lines));
     for node in 0..4 {
         let faults = (node == 2).then(|| faults.clone());
         network.start(node, NodeOptions { faults, ..NodeOptions::default() });
@@ -144,6 +150,48 @@ async fn a_flipped_bit_in_a_checkpoint_is_found_and_the_next_one_takes_its_place
     assert_eq!(network.certified_from(0, newer.height).await.statement.height % 30, 0);
     assert_eq!(network.status(2).await.not_serving, None);
     network.check_agreement().await;
+    network.stop_all();
+}
+
+/// The largest file of the rows of the newest state.
+fn file_of_rows(folder: &Path) -> PathBuf {
+    let entries = |folder: &Path| {
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+    };
+    let is_store =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("store-"));
+    let store = entries(&folder.join("state")).filter(is_store).max().expect("a state");
+    let size = |path: &PathBuf| path.metadata().map_or(0, |file| file.len());
+    entries(&store.join("tables")).max_by_key(size).expect("rows")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flipped_bit_in_a_file_of_the_state_is_found_and_the_state_made_again_wherever_rows_are_read() {
+    let stores = [(1, "store = \"disk\"\nmemory_megabytes = 16"), (2, "store = \"memory\"")];
+    let mut network = with_rows_in(10, &Arc::default(), &stores).await;
+    for (node, _) in stores {
+        network.certified_from(node, 10).await;
+        let folder = network.network.folders[node].clone();
+        let damaged = file_of_rows(&folder);
+        flip_in_the_middle_of(&damaged);
+        let found =
+            |_: &client::Status| network.metric(node, "entente_scrub_found_total{what=\"state\"} ") == 1;
+        network.wait(node, "it is found", found).await;
+        let healed = |status: &client::Status| status.not_serving.is_none() && status.diverged.is_some();
+        let status = network.wait(node, "it heals", healed).await;
+        let told = status.diverged.expect("just seen");
+        assert!(told.contains(&damaged.display().to_string()), "it names the file: {told}");
+        network.certified_from(node, status.height + 1).await;
+        network.run(&network.client(node), "UPDATE others SET n = n + 1 WHERE id < 500").await;
+        network.check_agreement().await;
+        assert_eq!(network.metric(node, "entente_scrub_found_total{what=\"state\"} "), 1, "once");
+        assert!(!folder.join("state/damaged").exists(), "what is there is whole");
+        // And what it has now is what the next process takes up.
+        network.stop(node);
+        network.start(node, NodeOptions::default());
+        network.check_agreement().await;
+        assert_eq!(network.status(node).await.diverged, None);
+    }
     network.stop_all();
 }
 

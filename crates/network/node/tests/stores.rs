@@ -6,18 +6,6 @@ mod network;
 use network::TestNetwork;
 use node::NodeOptions;
 
-impl TestNetwork {
-    /// What `node.toml` of a node says of its store, from its next start on.
-    fn keep_state(&self, node: usize, lines: &str) {
-        let file = self.network.folders[node].join("node.toml");
-        let text = std::fs::read_to_string(&file).expect("written");
-        let others =
-            text.lines().filter(|line| !line.starts_with("store") && !line.starts_with("memory_megabytes"));
-        let text = others.fold(lines.to_string(), |text, line| text + "\n" + line);
-        std::fs::write(&file, text).expect("writes");
-    }
-}
-
 const DISK: &str = "store = \"disk\"\nmemory_megabytes = 16";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,19 +6,26 @@
 //! Whoever holds the files as they were at one moment ([`FilesAt`]) reads them so for as long as the process runs. What the next
 //! process is to find as it was is copied ([`Files::copy_to`]): files do not change, so that copies are links.
 
+use crate::layout::damage_mark;
+use lsm_tree::checksum::ChecksummedWriter;
 use lsm_tree::compaction::{CompactionStrategy, Leveled, PullDown};
 use lsm_tree::{
     AbstractTree, AnyIngestion, AnyTree, Cache, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter,
 };
 use parking_lot::{Mutex, MutexGuard};
 use state::StoreError;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
-use std::ops::Bound;
+use std::fmt::Display;
+use std::io::{ErrorKind, Read, Write};
+use std::ops::{Bound, ControlFlow};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Bytes that are read between two rests where a file is compared with its checksum.
+const VERIFIED_BYTES: usize = 256 << 10;
 /// Where there are so many runs that overlap they are merged into the middle level.
 const RUNS_MAX: usize = 12;
 /// The levels that are used beside runs.
@@ -46,10 +53,26 @@ pub(crate) struct Files {
     owner: Mutex<u64>,
     /// Held while files are merged.
     merging: Mutex<()>,
-    /// Bytes that were written since the files were opened.
-    written: AtomicU64,
+    runs: Mutex<Runs>,
+    counted: Mutex<Counted>,
     /// The last to go.
     folder: Folder,
+}
+
+/// Runs that are being written, by one thread or several.
+#[derive(Default)]
+struct Runs {
+    open: usize,
+    /// Number of the first file that an attempt which failed may have left.
+    left_from: Option<u64>,
+}
+
+/// Files that were written whole.
+struct Counted {
+    /// Numbers of all that were known at some time: somebody may still read one that was merged.
+    files: BTreeSet<u64>,
+    /// Bytes of those that have come since the folder was opened.
+    bytes: u64,
 }
 
 /// The folder of a store, which goes with it where another one has taken its place.
@@ -90,7 +113,7 @@ impl From<StoreError> for WriteError {
     }
 }
 
-fn failure(folder: &Path, kind: Option<ErrorKind>, error: &dyn std::fmt::Display) -> WriteError {
+fn failure(folder: &Path, kind: Option<ErrorKind>, error: &dyn Display) -> WriteError {
     let failure = StoreError::write(folder.display(), error);
     match kind {
         Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => WriteError::NoRoom(failure),
@@ -111,6 +134,7 @@ impl WriteError {
 impl Files {
     /// Opens those of a folder, which is made where there is none. `cache`: bytes of memory for blocks.
     pub(crate) fn open(folder: &Path, cache: u64) -> Result<Arc<Files>, StoreError> {
+        check_list(folder)?;
         let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
         let config = Config::new(folder, sequence.clone(), visible.clone())
             .use_cache(Arc::new(Cache::with_capacity_bytes(cache)))
@@ -121,13 +145,15 @@ impl Files {
         sequence.fetch_max(newest);
         visible.fetch_max(newest);
         let folder = Folder { path: folder.to_path_buf(), superseded: AtomicBool::new(false) };
+        let known = tree.current_version().iter_tables().map(|table| table.id()).collect();
         Ok(Arc::new(Files {
             tree,
             visible,
             held: Mutex::default(),
             owner: Mutex::default(),
             merging: Mutex::default(),
-            written: AtomicU64::new(0),
+            runs: Mutex::default(),
+            counted: Mutex::new(Counted { files: known, bytes: 0 }),
             folder,
         }))
     }
@@ -135,6 +161,11 @@ impl Files {
     /// The folder, for messages.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder.path
+    }
+
+    /// Where the folders of other stores and of checkpoints stand.
+    pub(crate) fn beside(&self) -> &Path {
+        beside(self.folder())
     }
 
     /// Another store has taken the place of this one: the folder goes with the last who reads it.
@@ -159,9 +190,9 @@ impl Files {
 
     /// Begins a run. Nothing of it is seen before it is finished.
     pub(crate) fn begin(&self) -> Result<Run<'_>, WriteError> {
-        let first = self.tree.next_table_id();
+        let attempt = Attempt::begin(self);
         let run = self.tree.ingestion().map_err(|error| self.failed_to_write(error))?;
-        Ok(Run { files: self, run, first, items: 0 })
+        Ok(Run { run, items: 0, attempt })
     }
 
     /// Writes one run, with keys in order. Afterwards it is on the disk, all of it; after an error, or the end of the process,
@@ -216,17 +247,61 @@ impl Files {
             lsm_tree::Error::Io(error) => Some(error.kind()),
             _ => None,
         };
-        failure(self.folder(), kind, &error)
+        let failure = failure(self.folder(), kind, &error);
+        if matches!(failure, WriteError::Failed(_)) {
+            mark_damaged(self.folder());
+        }
+        failure
     }
 
-    /// Removes what an attempt to write has left, so that it takes no room. `first`: number of the first file that it may have
-    /// begun.
+    /// Reads every file and compares it with its checksum, but for those that were `seen`, which may have several names. `rest`
+    /// hears how many bytes were read, and says whether to go on.
+    ///
+    /// # Errors
+    /// The first that is another one than was written, or cannot be read.
+    pub(crate) fn verify(
+        &self,
+        seen: &mut BTreeSet<(u64, u64)>,
+        rest: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        check_list(self.folder()).inspect_err(|_| mark_damaged(self.folder()))?;
+        let mut piece = vec![0; VERIFIED_BYTES];
+        for table in self.tree.current_version().iter_tables() {
+            let path = self.folder().join("tables").join(table.id().to_string());
+            let failed = |what: &dyn Display| {
+                mark_damaged(self.folder());
+                StoreError::read(path.display(), what)
+            };
+            let mut file = std::fs::File::open(&path).map_err(|error| failed(&error))?;
+            let metadata = file.metadata().map_err(|error| failed(&error))?;
+            if !seen.insert((metadata.dev(), metadata.ino())) {
+                continue;
+            }
+            let mut hashing = ChecksummedWriter::new(std::io::sink());
+            loop {
+                let read = file.read(&mut piece).map_err(|error| failed(&error))?;
+                if read == 0 {
+                    break;
+                }
+                hashing.write_all(&piece[..read]).map_err(|error| failed(&error))?;
+                if rest(read as u64).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let (expected, found) = (table.checksum(), hashing.checksum());
+            if found != expected {
+                return Err(failed(&format_args!("expected a file with checksum {expected}, found {found}")));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Removes what attempts to write have left, so that it takes no room. `first`: number of the first file of that kind. Nobody
+    /// writes meanwhile: what is being written is not known yet either.
     fn remove_unfinished(&self, first: u64) {
         let _alone = self.merging.lock();
-        let known: BTreeSet<u64> =
-            self.tree.current_version().iter_tables().map(|table| table.id()).collect();
-        let next = self.tree.next_table_id();
-        for number in (first..next).filter(|number| !known.contains(number)) {
+        let (known, next) = (self.counted.lock(), self.tree.next_table_id());
+        for number in (first..next).filter(|number| !known.files.contains(number)) {
             // It goes at the next start at the latest.
             let _ = std::fs::remove_file(self.folder().join("tables").join(number.to_string()));
         }
@@ -234,8 +309,7 @@ impl Files {
 
     /// Merges files while a store gets its first rows, mostly in the order of keys: then files are only moved.
     pub(crate) fn merge_filling(&self) -> Result<(), WriteError> {
-        let _alone = self.merging.lock();
-        self.compact(Arc::new(Leveled::default()))
+        self.compact(|| Some(Arc::new(Leveled::default()))).map(drop)
     }
 
     /// Merges files where that is due. Nobody waits for it; what is held stays readable.
@@ -244,11 +318,10 @@ impl Files {
     /// there are many, and the middle into the last one once it is a quarter of that. So a row is written about eight times, where
     /// a level that takes each run at once would be rewritten for each.
     pub(crate) fn merge(&self) -> Result<(), WriteError> {
-        loop {
-            let _alone = self.merging.lock();
-            let Some((from, to)) = self.due() else { return Ok(()) };
-            self.compact(Arc::new(PullDown(from, to)))?;
-        }
+        let due =
+            || self.due().map(|(from, to)| -> Arc<dyn CompactionStrategy> { Arc::new(PullDown(from, to)) });
+        while self.compact(due)? {}
+        Ok(())
     }
 
     /// Which level is to be merged into which.
@@ -268,23 +341,36 @@ impl Files {
         (bytes(MIDDLE) > MIDDLE_BYTES_MIN.max(bytes(LAST) / 4)).then_some((MIDDLE, LAST))
     }
 
-    fn compact(&self, strategy: Arc<dyn CompactionStrategy>) -> Result<(), WriteError> {
+    /// Merges files once, if `strategy` says how. False: it does not.
+    fn compact(
+        &self,
+        strategy: impl FnOnce() -> Option<Arc<dyn CompactionStrategy>>,
+    ) -> Result<bool, WriteError> {
+        let attempt = Attempt::begin(self);
+        let alone = self.merging.lock();
+        let Some(strategy) = strategy() else {
+            attempt.is_done();
+            return Ok(false);
+        };
         let oldest = {
             let held = self.held.lock();
             held.keys().next().copied().unwrap_or_else(|| self.visible.get())
         };
-        let first = self.tree.next_table_id();
         let merged = self.tree.compact(strategy, oldest);
+        drop(alone);
         merged.map_err(|error| self.failed_to_write(error))?;
-        self.count_from(first);
-        Ok(())
+        attempt.is_done();
+        Ok(true)
     }
 
-    fn count_from(&self, first: u64) {
-        let version = self.tree.current_version();
-        let new = version.iter_tables().filter(|table| table.id() >= first);
-        let bytes: u64 = new.map(|table| table.metadata.file_size).sum();
-        self.written.fetch_add(bytes, Ordering::Relaxed);
+    /// Counts files that are new.
+    fn count(&self) {
+        let mut counted = self.counted.lock();
+        for table in self.tree.current_version().iter_tables() {
+            if counted.files.insert(table.id()) {
+                counted.bytes += table.metadata.file_size;
+            }
+        }
     }
 
     /// Runs that overlap.
@@ -299,17 +385,102 @@ impl Files {
 
     /// Bytes that were written since the files were opened, with those of merging.
     pub(crate) fn bytes_written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+        self.counted.lock().bytes
+    }
+}
+
+/// Compares the list of files, `v` and a number, with the checksum that stands in `current`: `lsm-tree` writes it and does not
+/// compare it.
+fn check_list(folder: &Path) -> Result<(), StoreError> {
+    let current = folder.join("current");
+    let failed = |path: &Path, what: &dyn Display| StoreError::read(path.display(), what);
+    let read = || match std::fs::read(&current) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        stored => stored.map(Some).map_err(|error| failed(&current, &error)),
+    };
+    let mut stored = read()?;
+    while let Some(bytes) = stored.take() {
+        let parts =
+            bytes.split_last_chunk::<17>().and_then(|(number, rest)| Some((number.first_chunk()?, rest)));
+        let Some((number, [expected @ .., 0])) = parts else {
+            return Err(failed(&current, &"expected the number of a list, its checksum and a zero"));
+        };
+        let list = folder.join(format!("v{}", u64::from_le_bytes(*number)));
+        let hashed = std::fs::read(&list).and_then(|content| {
+            let mut hashing = ChecksummedWriter::new(std::io::sink());
+            hashing.write_all(&content)?;
+            Ok(hashing.checksum().into_u128().to_le_bytes())
+        });
+        if hashed.as_ref().is_ok_and(|found| found == expected) {
+            return Ok(());
+        }
+        // There may be another list meanwhile.
+        stored = read()?.filter(|now| *now != bytes);
+        if stored.is_none() {
+            return Err(match hashed {
+                Err(error) => failed(&list, &error),
+                Ok(_) => failed(&list, &"the list of files is not the one that was written"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Where the folders of other stores and of checkpoints stand.
+fn beside(folder: &Path) -> &Path {
+    folder.parent().unwrap_or(folder)
+}
+
+/// What is in a folder is read whole before somebody takes it up: a file may be damaged that nobody else meets.
+pub(crate) fn mark_damaged(folder: &Path) {
+    // Without the mark whoever meets the damage says so again.
+    let _ = std::fs::write(damage_mark(beside(folder)), []);
+}
+
+/// Somebody writes files, which are known once that is done. Where it is not, what was begun is removed as soon as nobody else
+/// writes: numbers of files do not say whose they are.
+struct Attempt<'f> {
+    files: &'f Files,
+    /// Number of the first file that it may begin.
+    first: u64,
+    is_done: Cell<bool>,
+}
+
+impl<'f> Attempt<'f> {
+    fn begin(files: &'f Files) -> Attempt<'f> {
+        let mut runs = files.runs.lock();
+        runs.open += 1;
+        Attempt { files, first: files.tree.next_table_id(), is_done: Cell::new(false) }
+    }
+
+    /// What was begun is known, or nothing was.
+    fn is_done(&self) {
+        self.is_done.set(true);
+        self.files.count();
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        let mut runs = self.files.runs.lock();
+        runs.open -= 1;
+        if !self.is_done.get() {
+            runs.left_from = Some(runs.left_from.map_or(self.first, |first| first.min(self.first)));
+        }
+        if runs.open == 0
+            && let Some(first) = runs.left_from.take()
+        {
+            self.files.remove_unfinished(first);
+        }
     }
 }
 
 /// A run that is being written.
 pub(crate) struct Run<'f> {
-    files: &'f Files,
     run: AnyIngestion<'f>,
-    /// Number of the first file that it may begin.
-    first: u64,
     items: u64,
+    /// The last to go: what the run has begun is closed then.
+    attempt: Attempt<'f>,
 }
 
 impl Run<'_> {
@@ -320,27 +491,24 @@ impl Run<'_> {
             Some(value) => self.run.write(key, value),
             None => self.run.write_tombstone(key),
         };
-        put.map_err(|error| self.files.failed_to_write(error))
+        put.map_err(|error| self.attempt.files.failed_to_write(error))
     }
 
     /// Makes all of it durable and known at once.
     pub(crate) fn finish(self, owner: u64) -> Result<(), WriteError> {
-        let Run { files, run, first, items } = self;
+        let Run { run, items, attempt } = self;
+        let files = attempt.files;
         let writing: MutexGuard<'_, u64> = files.owner.lock();
         if *writing != owner {
-            drop(run);
-            files.remove_unfinished(first);
+            drop((writing, run));
             return Err(WriteError::TakenOver);
         }
-        if items == 0 {
-            return Ok(());
+        // The file of a run without items was begun too.
+        if items > 0 {
+            run.finish().map_err(|error| files.failed_to_write(error))?;
+            attempt.is_done();
         }
-        let written = run.finish().map_err(|error| files.failed_to_write(error));
-        match written {
-            Ok(()) => files.count_from(first),
-            Err(_) => files.remove_unfinished(first),
-        }
-        written
+        Ok(())
     }
 }
 
@@ -373,6 +541,7 @@ impl FilesAt {
 
     #[cold]
     fn failed(&self, error: lsm_tree::Error) -> StoreError {
+        mark_damaged(self.files.folder());
         StoreError::read(self.files.folder().display(), error)
     }
 }
@@ -385,6 +554,97 @@ impl Drop for FilesAt {
             if *count == 0 {
                 held.remove(&self.sequence);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(files: &Arc<Files>) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let all = files.now();
+        let items = all.range((Bound::Unbounded, Bound::Unbounded), false);
+        items
+            .map(|item| item.map(|(key, value)| (key.to_vec(), value.to_vec())))
+            .collect::<Result<_, _>>()
+            .expect("nothing is damaged")
+    }
+
+    fn item(key: u8) -> (Vec<u8>, Vec<u8>) {
+        (vec![key], vec![key; 100])
+    }
+
+    fn put(run: &mut Run<'_>, key: u8) {
+        let (key, value) = item(key);
+        run.put((key, Some(value))).expect("there is room");
+    }
+
+    fn verify(files: &Files) -> Result<(), StoreError> {
+        files.verify(&mut BTreeSet::new(), &mut |_| ControlFlow::Continue(())).map(drop)
+    }
+
+    fn tables(files: &Files) -> usize {
+        std::fs::read_dir(files.folder().join("tables")).expect("a folder").count()
+    }
+
+    #[test]
+    fn a_run_that_is_given_up_takes_nothing_of_those_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = Files::open(&folder.path().join("store-1"), 1 << 20).expect("an empty folder");
+        let (former, owner) = (files.take_over(), files.take_over());
+        for round in 0..4 {
+            let (mut given_up, mut other) = (files.begin().expect("room"), files.begin().expect("room"));
+            put(&mut given_up, 1);
+            put(&mut other, 2 + round);
+            match round {
+                0 => assert!(matches!(given_up.finish(former), Err(WriteError::TakenOver))),
+                _ => drop(given_up),
+            }
+            other.finish(owner).expect("there is room");
+            assert_eq!(items(&files), (2..=2 + round).map(item).collect::<Vec<_>>());
+            assert_eq!(tables(&files), usize::from(round) + 1, "what was given up takes no room");
+        }
+        drop(files);
+        let files = Files::open(&folder.path().join("store-1"), 1 << 20).expect("what was written");
+        assert_eq!(items(&files), (2..6).map(item).collect::<Vec<_>>());
+        assert!(!damage_mark(files.beside()).exists());
+        verify(&files).expect("nothing is damaged");
+    }
+
+    #[test]
+    fn what_is_written_counts_once_whoever_writes_beside() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = Files::open(&folder.path().join("store-1"), 1 << 20).expect("an empty folder");
+        let owner = files.take_over();
+        let mut runs: Vec<Run<'_>> = (0..14).map(|_| files.begin().expect("room")).collect();
+        (0..).zip(&mut runs).for_each(|(last, run)| (0..=last).for_each(|key| put(run, key)));
+        runs.into_iter().for_each(|run| run.finish(owner).expect("there is room"));
+        assert_eq!((files.bytes_written(), files.overlapping_runs()), (files.bytes(), 14));
+        let before = files.bytes();
+        files.merge().expect("there is room");
+        assert_eq!(files.overlapping_runs(), 0);
+        assert_eq!(files.bytes_written(), before + files.bytes());
+        assert_eq!(items(&files), (0..14).map(item).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_flipped_byte_in_any_place_of_a_file_is_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = Files::open(&folder.path().join("store-1"), 1 << 20).expect("an empty folder");
+        let mut run = files.begin().expect("room");
+        (0..200).for_each(|key| put(&mut run, key));
+        run.finish(files.take_over()).expect("there is room");
+        verify(&files).expect("nothing is damaged");
+        let tables = files.folder().join("tables");
+        let table = std::fs::read_dir(tables).expect("a folder").next().expect("one").expect("it").path();
+        let bytes = std::fs::read(&table).expect("it is there");
+        for at in (0..bytes.len()).step_by(bytes.len() / 300 + 1) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 4;
+            std::fs::write(&table, &damaged).expect("it is written");
+            let error = verify(&files).expect_err("a byte is another one").to_string();
+            assert!(error.contains(&table.display().to_string()), "byte {at}: {error}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Budget;
 use crate::cache::row_memory;
-use crate::durable::Written;
+use crate::core::Written;
 use crate::files::{Files, WriteError};
 use crate::gate::Gate;
 use crate::layout::{row_bytes, row_key};

@@ -209,6 +209,11 @@ pub(crate) fn checkpoint_of(path: &Path) -> Option<(u64, u64)> {
     Some((height.parse().ok()?, number.parse().ok()?))
 }
 
+/// Stands beside the folders of stores and checkpoints where somebody has met a file that is damaged.
+pub(crate) fn damage_mark(folder: &Path) -> PathBuf {
+    folder.join("damaged")
+}
+
 /// Whether this is what is left of a folder that was not finished.
 pub(crate) fn is_unfinished(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "unfinished")

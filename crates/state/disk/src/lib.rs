@@ -39,6 +39,7 @@
 //! ```
 
 mod cache;
+mod core;
 mod durable;
 mod entries;
 mod files;
@@ -48,6 +49,7 @@ mod gate;
 mod layout;
 mod merged;
 mod open_files;
+mod points;
 mod reopening;
 mod resident;
 mod sealing;
@@ -59,7 +61,7 @@ use files::{Files, WriteError};
 use files_snapshot::{FilesSnapshot, read_catalog, read_live, read_meta};
 use filling::DiskFilling;
 use gate::Gate;
-use layout::{checkpoint_of, store_folder, store_number};
+use layout::{checkpoint_of, damage_mark, store_folder, store_number};
 use memory::Memory;
 use open_files::OpenFiles;
 use parking_lot::Mutex;
@@ -70,7 +72,7 @@ use state::{
     AfterImage, Filling, KeptState, KeyRange, Reopened, ResumePoint, RowId, Snapshot, Store, StoreError,
     Stores, Version,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -194,14 +196,23 @@ impl Disk {
         stores.sort_unstable_by(|one, other| other.cmp(one));
         let stores = stores.into_iter().map(|number| store_folder(&self.folder, number));
         let checkpoints = self.checkpoints()?.into_iter().rev().map(|(_, path)| path);
-        let mut left = Vec::new();
+        let (mut left, is_suspect) = (Vec::new(), damage_mark(&self.folder).exists());
         for path in stores.chain(checkpoints) {
-            match self.open.get(&path, RESIDENT_BLOCKS).and_then(|files| point_of(&files)) {
+            match self.point_left(&path, is_suspect) {
                 Ok(point) => left.extend(point.map(|point| (path, point))),
                 Err(error) => tracing::warn!(%error, "a state that was left cannot be taken up"),
             }
         }
         Ok(left)
+    }
+
+    /// Where the state in this folder can be taken up. `is_suspect`: one of its files may be damaged where nobody has read yet.
+    fn point_left(&self, path: &Path, is_suspect: bool) -> Result<Option<ResumePoint>, StoreError> {
+        let Some(files) = self.open.get_left(path, RESIDENT_BLOCKS)? else { return Ok(None) };
+        if is_suspect {
+            let _ = files.verify(&mut BTreeSet::new(), &mut |_| ControlFlow::Continue(()))?;
+        }
+        point_of(&files)
     }
 
     /// Folders of checkpoints by height, and of one height in the order in which they were made.
@@ -233,8 +244,8 @@ impl Disk {
                 "what its rows are is not what was written",
             ));
         };
-        let written = read_written(&now, height)?;
-        let (catalog, (live, _)) = (read_catalog(&now)?, read_live(&now, height)?);
+        let (catalog, (live, last_live)) = (read_catalog(&now)?, read_live(&now, height)?);
+        let written = read_written(&now, last_live)?;
         let version = Version::after_block(height);
         let rows = FilesSnapshot::of(now, catalog.clone());
         let state: Arc<dyn Store> = match self.options.rows_in {
@@ -344,15 +355,25 @@ impl Stores for Disk {
         let newest = self.numbers.lock().newest;
         let paths = paths(&self.folder)?.into_iter();
         let mut others = paths.filter(|path| store_number(path).is_some_and(|number| Some(number) != newest));
-        others.try_for_each(|path| self.open.remove(&path))
+        others.try_for_each(|path| self.open.remove(&path))?;
+        let mark = damage_mark(&self.folder);
+        if mark.exists() {
+            // What was taken up is whole. A checkpoint that is not would be found damaged again and again.
+            for path in self.checkpoints()?.into_values() {
+                if self.point_left(&path, true).is_err() {
+                    self.open.remove(&path)?;
+                }
+            }
+            std::fs::remove_file(&mark).map_err(|error| StoreError::write(mark.display(), error))?;
+        }
+        Ok(())
     }
 
     fn kept_checkpoint(&self, height: u64, shape: TreeShape) -> Result<Option<KeptState>, StoreError> {
         let checkpoints = self.checkpoints()?;
-        let Some((_, path)) = checkpoints.range((height, 0)..=(height, u64::MAX)).next_back() else {
-            return Ok(None);
-        };
-        let files = self.open.get(path, RESIDENT_BLOCKS)?;
+        let found = checkpoints.range((height, 0)..=(height, u64::MAX)).next_back();
+        let files = found.map(|(_, path)| self.open.get_left(path, RESIDENT_BLOCKS));
+        let Some(files) = files.transpose()?.flatten() else { return Ok(None) };
         let Some(point) = point_of(&files)? else { return Ok(None) };
         sealing::kept_state(files, point, shape).map(Some)
     }
@@ -365,6 +386,19 @@ impl Stores for Disk {
 
     fn remove_checkpoints_behind(&self, height: u64) -> Result<(), StoreError> {
         self.remove_checkpoints(|other| other > height)
+    }
+
+    fn check_files(&self, rest: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), StoreError> {
+        let newest = self.numbers.lock().newest;
+        let newest = newest.map(|number| store_folder(&self.folder, number));
+        let mut seen = BTreeSet::new();
+        for path in newest.into_iter().chain(self.checkpoints()?.into_values()) {
+            let Some(files) = self.open.get_left(&path, RESIDENT_BLOCKS)? else { continue };
+            if files.verify(&mut seen, rest)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn recorded(&self, height: u64) {

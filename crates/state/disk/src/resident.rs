@@ -1,10 +1,12 @@
 //! The store with all rows in memory, which are on the disk for the next process only.
 
-use crate::durable::{Admitted, Changes, Durable, Point, Written};
+use crate::core::Written;
+use crate::durable::Durable;
 use crate::files::{Files, FilesAt};
 use crate::filling::DiskFilling;
 use crate::gate::Gate;
 use crate::layout::Meta;
+use crate::points::{Admitted, Changes, Point};
 use crypto::Digest;
 use parking_lot::Mutex;
 use proofs::state::TreeShape;
@@ -156,8 +158,7 @@ impl Store for ResidentStore {
 
     fn durable_point(&self) -> Result<Option<u64>, StoreError> {
         self.hand_over(&mut self.changes.lock(), false);
-        self.durable.core.wait_for_points(0)?;
-        Ok(self.durable.core.written.lock().durable.and_then(|(_, height)| height))
+        self.durable.newest_point()
     }
 
     fn keep_checkpoint(

@@ -1,12 +1,12 @@
 //! The tree over a checkpoint, kept up in the files.
 
-use crate::durable::{Announced, Core};
+use crate::core::{Announced, Core};
 use crate::files::{Files, FilesAt, Run, WriteError};
 use crate::files_snapshot::{FilesSnapshot, read_catalog, read_live};
 use crate::layout::{
     CHANGED, ChangedList, TREE, TreeRecord, all_groups, group_key, group_of, number_of, value_of,
 };
-use crate::reopening::announced;
+use crate::reopening::read_announced;
 use proofs::state::TreeShape;
 use state::{
     GroupChange, GroupRecord, GroupRecords, Groups, KeptState, LiveContent, ResumePoint, RowId, Snapshot,
@@ -35,8 +35,8 @@ impl GroupRecords for InFiles<'_> {
 }
 
 impl Core {
-    /// Brings the tree up to a checkpoint that was announced; nothing where its rows are not written any more. `snapshot_of`: its rows, which are in the files that it is
-    /// given, too.
+    /// Brings the tree up to a checkpoint that was announced; nothing where its rows are not written any more. `snapshot_of` gives
+    /// the rows that these files have.
     pub(crate) fn seal(
         &self,
         height: u64,
@@ -47,16 +47,22 @@ impl Core {
         let Some((version, point, files)) = self.wait_for_announced(height)? else { return Ok(None) };
         let snapshot = snapshot_of(&files);
         let (known, mut groups) = self.groups_before(&files, shape)?;
-        let rewritten =
-            self.write_tree(&files, (version, height, shape), snapshot.as_ref(), known, &mut groups);
-        match rewritten {
-            Err(WriteError::TakenOver) => return Ok(None),
-            done => done.map_err(WriteError::into_store_error)?,
+        let tree = TreeRecord::new(shape, version);
+        if known != Some(tree) {
+            match self.write_tree(&files, (version, tree), snapshot.as_ref(), known, &mut groups) {
+                Err(WriteError::TakenOver) => return Ok(None),
+                done => done.map_err(WriteError::into_store_error)?,
+            }
         }
+        let mut written = self.written.lock();
+        // Those below were left out.
+        written.announced.retain(|announced, _| *announced > height);
+        written.tree = Some(tree);
+        drop(written);
         let leaves = groups.iter().map(|(id, head)| (id.clone(), *head));
-        let tree = StateTree::of_groups(snapshot.catalog(), live, shape, leaves);
-        *self.groups.lock() = Some((TreeRecord::new(shape, version), groups));
-        Ok(Some(KeptState::new(point.header, snapshot, live.clone(), tree)))
+        let root = StateTree::of_groups(snapshot.catalog(), live, shape, leaves);
+        *self.groups.lock() = Some((tree, groups));
+        Ok(Some(KeptState::new(point.header, snapshot, live.clone(), root)))
     }
 
     fn wait_for_announced(
@@ -97,13 +103,14 @@ impl Core {
     fn write_tree(
         &self,
         files: &Arc<FilesAt>,
-        (version, height, shape): (Version, u64, TreeShape),
+        (version, tree): (Version, TreeRecord),
         snapshot: &dyn Snapshot,
         known: Option<TreeRecord>,
         groups: &mut Groups,
     ) -> Result<(), WriteError> {
         let (before, mut run) = (self.files.now(), self.files.begin()?);
-        run.put((TREE.to_vec(), Some(encode(&TreeRecord::new(shape, version)))))?;
+        let shape = tree.shape;
+        run.put((TREE.to_vec(), Some(encode(&tree))))?;
         // Groups of another shape go.
         let mut stale: BTreeSet<RowId> = match known {
             Some(_) => BTreeSet::new(),
@@ -124,12 +131,7 @@ impl Core {
         for first in stale {
             run.put((group_key(&first), None))?;
         }
-        run.finish(self.owner)?;
-        let mut written = self.written.lock();
-        // Those below were left out.
-        written.announced.retain(|announced, _| *announced > height);
-        written.tree = Some(TreeRecord::new(shape, version));
-        Ok(())
+        run.finish(self.owner)
     }
 }
 
@@ -140,11 +142,12 @@ pub(crate) fn kept_state(
     shape: TreeShape,
 ) -> Result<KeptState, StoreError> {
     let (now, height) = (files.now(), point.header.height);
-    let (catalog, live) = (read_catalog(&now)?, read_live(&now, height)?.0.content());
-    let core = Core::new(files, Arc::default(), announced(&now, point)?);
+    let (catalog, (live, last_live)) = (read_catalog(&now)?, read_live(&now, height)?);
+    let folder = files.folder().to_path_buf();
+    let core = Core::new(files, Arc::default(), read_announced(&now, last_live, point)?);
     let in_files = |files: &Arc<FilesAt>| FilesSnapshot::of(files.clone(), catalog.clone());
-    let kept = core.seal(height, &in_files, &live, shape)?;
-    Ok(kept.expect("it was announced with its rows"))
+    let kept = core.seal(height, &in_files, &live.content(), shape)?;
+    kept.ok_or_else(|| StoreError::read(folder.display(), "somebody else writes there; ask again"))
 }
 
 fn put_group(

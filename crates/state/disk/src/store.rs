@@ -2,11 +2,13 @@
 
 use crate::Budget;
 use crate::cache::{RowCache, row_memory};
-use crate::durable::{Admitted, Changes, Durable, Point, WhenWritten, Written};
+use crate::core::Written;
+use crate::durable::Durable;
 use crate::files::{Files, FilesAt};
 use crate::files_snapshot::FilesSnapshot;
 use crate::gate::Gate;
 use crate::layout::Meta;
+use crate::points::{Admitted, Changes, Point, WhenWritten};
 use crate::view::View;
 use crypto::Digest;
 use parking_lot::{Mutex, MutexGuard};
@@ -292,8 +294,7 @@ impl Store for DiskStore {
     fn durable_point(&self) -> Result<Option<u64>, StoreError> {
         let _applying = self.applying.lock();
         self.hand_over(&mut self.shared.versions.lock(), false);
-        self.durable.core.wait_for_points(0)?;
-        Ok(self.durable.core.written.lock().durable.and_then(|(_, height)| height))
+        self.durable.newest_point()
     }
 
     fn keep_checkpoint(

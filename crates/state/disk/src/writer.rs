@@ -1,12 +1,13 @@
 //! The threads that write durable points and merge files.
 
-use crate::durable::{Core, Point, Written};
+use crate::core::{Core, Written};
 use crate::files::{FilesAt, Item, WriteError};
 use crate::layout::{
     ADMITTED, AdmittedRecord, CATALOG, ChangedList, META, checkpoint_folder, list_key, numbered_key,
     row_bytes, row_key,
 };
 use crate::merged::whole_table;
+use crate::points::Point;
 use crossbeam_channel::{Receiver, Sender};
 use state::{RowId, StoreError, Version};
 use std::collections::BTreeSet;
@@ -171,7 +172,7 @@ fn write(
     if let (true, Some(at)) = (point.is_checkpoint, point.meta.point) {
         // Before anything else is written.
         let height = at.header.height;
-        let free = (1..).map(|number| checkpoint_folder(&core.checkpoints, height, number));
+        let free = (1..).map(|number| checkpoint_folder(core.files.beside(), height, number));
         let folder = free.into_iter().find(|folder| !folder.exists()).expect("there are many numbers");
         core.files.copy_to(&folder)?;
     }

@@ -1,15 +1,24 @@
 //! Files that are damaged, and folders of an earlier process.
 
+mod one_table;
+
 use disk::{Disk, DiskOptions, RowsIn};
+use one_table::TABLE;
+use proofs::state::TreeShape;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use state::{AfterImage, KeyRange, RowId, Snapshot, Store, StoreError, Stores, Version};
+use state::{
+    AfterImage, BlockEnd, CheckpointHeader, CheckpointProgress, KeyRange, LiveRequests, Reopened,
+    ResumePoint, RowId, Snapshot, Store, StoreError, Stores, Version,
+};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use types::{Key, Row, TableId, Value};
+use types::{Key, Row, Value};
 
-const TABLE: TableId = TableId(1);
 /// So little that reading starts at the disk again and again.
 const LITTLE: DiskOptions = DiskOptions { rows_in: RowsIn::Disk, memory_bytes: 1_000 };
 
@@ -22,7 +31,8 @@ fn image(number: i64, text: &str) -> AfterImage {
 }
 
 fn filled(folder: &Path) -> Arc<dyn Store> {
-    let store = Disk::open(folder, LITTLE).expect("a folder").create(Arc::default()).expect("an empty store");
+    let store =
+        Disk::open(folder, LITTLE).expect("a folder").create(one_table::catalog()).expect("an empty store");
     let text = "x".repeat(50);
     for block in 0..4 {
         let rows: Vec<AfterImage> =
@@ -82,6 +92,115 @@ fn a_flipped_byte_is_an_error_or_changes_nothing() {
     assert_eq!(read(store.snapshot().as_ref()), Ok(expected), "it is well again");
 }
 
+/// Files that are one in both folders are one in the copy, too.
+fn copy_with_links(from: &Path, to: &Path) {
+    let mut known: BTreeMap<u64, PathBuf> = BTreeMap::new();
+    for file in files(from) {
+        let copy = to.join(file.strip_prefix(from).expect("it is in there"));
+        std::fs::create_dir_all(copy.parent().expect("a folder")).expect("a folder");
+        match known.entry(std::fs::metadata(&file).expect("it is there").ino()) {
+            Entry::Occupied(first) => std::fs::hard_link(first.get(), copy).expect("it is new"),
+            Entry::Vacant(first) => {
+                std::fs::copy(&file, &copy).expect("it is there");
+                first.insert(copy);
+            }
+        }
+    }
+}
+
+/// Blocks, a checkpoint whose tree is kept, and blocks behind that whose end is durable.
+fn with_checkpoint(folder: &Path, rows_in: RowsIn) {
+    let stores = Disk::open(folder, DiskOptions { rows_in, ..LITTLE }).expect("a folder");
+    stores.recorded(u64::MAX);
+    let store = stores.create(one_table::catalog()).expect("an empty store");
+    for height in 1..=6 {
+        let rows: Vec<AfterImage> = (0..500).map(|number| image(number, &format!("{height}"))).collect();
+        store.apply(Version::after_batch(height, 0), &rows, None).expect("there is room");
+        let header = CheckpointHeader { height, ..CheckpointHeader::default() };
+        let point = ResumePoint { header, progress: CheckpointProgress::default() };
+        let is_checkpoint = height == 3;
+        let end = BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint };
+        store.end_block(end).expect("there is room");
+        if is_checkpoint {
+            let live = LiveRequests::new().content();
+            let kept = store.keep_checkpoint(&header, store.snapshot(), live, TreeShape::Groups);
+            assert!(kept.expect("there is room").is_some());
+        }
+    }
+    assert_eq!(store.durable_point(), Ok(Some(6)));
+    stores.settle().expect("nothing else was left");
+}
+
+fn heights(stores: &dyn Stores) -> Vec<u64> {
+    let left = stores.left().expect("the folder can be read");
+    left.into_iter().map(|point| point.header.height).collect()
+}
+
+fn rows_at(stores: &dyn Stores, height: u64) -> Result<Option<Vec<Row>>, StoreError> {
+    let Some(Reopened { state, .. }) = stores.reopen(height)? else { return Ok(None) };
+    Ok(Some(read(state.snapshot().as_ref())?.0))
+}
+
+fn expected_at(height: u64) -> Vec<Row> {
+    let rows = (0..500).map(|number| image(number, &format!("{height}")).value);
+    rows.map(|row| row.expect("it is there")).collect()
+}
+
+/// What one node does after another: it checks its files, or meets the damage; then it takes up what is whole.
+#[test]
+fn a_state_with_a_flipped_byte_is_not_taken_up_once_somebody_has_met_it() {
+    let everything = &mut |_| ControlFlow::Continue(());
+    let mut random = StdRng::seed_from_u64(2);
+    for rows_in in [RowsIn::Disk, RowsIn::Memory] {
+        let whole = tempfile::tempdir().expect("a folder");
+        with_checkpoint(whole.path(), rows_in);
+        let open = |folder: &Path| Disk::open(folder, DiskOptions { rows_in, ..LITTLE });
+        let tables: Vec<PathBuf> = files(whole.path());
+        assert!(tables.iter().any(|path| path.starts_with(whole.path().join("checkpoint-3-1"))));
+        let (mut found, mut refused, mut fell_back) = (0, 0, 0);
+        for file in &tables {
+            let relative = file.strip_prefix(whole.path()).expect("it is in there");
+            for _ in 0..8 {
+                let copy = tempfile::tempdir().expect("a folder");
+                copy_with_links(whole.path(), copy.path());
+                let damaged = copy.path().join(relative);
+                let mut bytes = std::fs::read(&damaged).expect("it is there");
+                if bytes.is_empty() {
+                    continue;
+                }
+                let place = random.random_range(0..bytes.len());
+                bytes[place] ^= 1 << random.random_range(0..8);
+                std::fs::write(&damaged, bytes).expect("it is written");
+                let stores = open(copy.path()).expect("a folder");
+                let before = heights(&stores);
+                refused += usize::from(before.len() < 2);
+                for height in before {
+                    // Wherever it is taken up it is right.
+                    if let Ok(Some(rows)) = rows_at(&stores, height) {
+                        assert!(rows == expected_at(height), "height {height}, {}", damaged.display());
+                    }
+                }
+                if let Err(error) = stores.check_files(everything) {
+                    let folder = copy.path().display().to_string();
+                    assert!(error.to_string().contains(&folder), "it names the file: {error}");
+                    found += 1;
+                }
+                drop(stores);
+                let stores = open(copy.path()).expect("a folder");
+                let after = heights(&stores);
+                for height in &after {
+                    let rows = rows_at(&stores, *height).expect("what is left is whole");
+                    assert!(rows == Some(expected_at(*height)), "height {height}, {}", damaged.display());
+                }
+                stores.settle().expect("it can be removed");
+                assert_eq!(stores.check_files(everything), Ok(()), "it is not found again and again");
+                fell_back += usize::from(after == [3]);
+            }
+        }
+        assert!(found > 0 && refused > 0 && fell_back > 0, "{found} {refused} {fell_back}");
+    }
+}
+
 #[test]
 fn stores_of_an_earlier_process_go_when_another_one_is_settled_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -90,13 +209,13 @@ fn stores_of_an_earlier_process_go_when_another_one_is_settled_and_nothing_else(
     }
     let disk = Disk::open(folder.path(), LITTLE).expect("a folder");
     let left = |name: &str| folder.path().join(name).exists();
-    let store = disk.create(Arc::default()).expect("an empty store");
+    let store = disk.create(one_table::catalog()).expect("an empty store");
     assert_eq!(["store-7", "store-8", "store-x", "other"].map(left), [true; 4]);
     disk.settle().expect("it is removed");
     assert_eq!(["store-7", "store-8", "store-x", "other"].map(left), [false, true, true, true]);
     let snapshot = store.snapshot();
     drop(store);
-    let other = disk.create(Arc::default()).expect("an empty store");
+    let other = disk.create(one_table::catalog()).expect("an empty store");
     disk.settle().expect("it is removed");
     assert!(left("store-8"), "somebody reads it");
     drop(snapshot);

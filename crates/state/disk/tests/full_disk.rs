@@ -1,6 +1,9 @@
 //! A disk without room: blocks wait, nothing is lost, and the store goes on by itself when there is room again.
 
+mod one_table;
+
 use disk::{Disk, DiskOptions, RowsIn};
+use one_table::TABLE;
 use proofs::state::TreeShape;
 use state::{
     AfterImage, BlockEnd, CheckpointHeader, CheckpointProgress, LiveRequests, PlainState, Reopened,
@@ -12,7 +15,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use types::{Catalog, Key, TableId, Value};
+use types::{Key, Value};
 
 const BLOCKS: u64 = 1_000;
 const KEYS: u64 = 2_000;
@@ -32,7 +35,7 @@ fn changes(height: u64) -> Vec<AfterImage> {
         let key = Key::encode([&Value::BigInt(number as i64)]).expect("a key");
         let text = Value::text(format!("{height}-{}", "x".repeat(120)));
         AfterImage {
-            row: RowId { table: TableId(1), key },
+            row: RowId { table: TABLE, key },
             value: Some(Arc::from([Value::BigInt(number as i64), text])),
         }
     };
@@ -51,7 +54,7 @@ fn block(store: &dyn Store, height: u64) {
 
 fn expected(height: u64) -> PlainState {
     // Older blocks have changed no other rows.
-    let mut model = PlainState::default();
+    let mut model = PlainState::new(one_table::catalog());
     (height.saturating_sub(100)..=height)
         .for_each(|height| changes(height).iter().for_each(|change| model.apply(change)));
     model
@@ -129,7 +132,7 @@ fn on_a_small_disk() {
     };
     let open = || Disk::open(&folder.join("state"), DiskOptions { rows_in, memory_bytes: 300_000 });
     let stores = open().expect("there is room");
-    let store = stores.create(Arc::new(Catalog::default())).expect("there is room");
+    let store = stores.create(one_table::catalog()).expect("there is room");
     (1..=60).for_each(|height| block(store.as_ref(), height));
     store.durable_point().expect("there is room");
     take_room(folder, 60_000);
@@ -170,11 +173,12 @@ fn on_a_small_disk() {
     give_room_back(folder);
     let Reopened { state, .. } = stores.reopen(newest).expect("there is room").expect("it was left");
     assert_eq!(content_digest(state.snapshot().as_ref()).expect("it can be read"), digest(BLOCKS));
-    (BLOCKS + 1..=BLOCKS + 40).for_each(|height| block(state.as_ref(), height));
     let (height, live) = (BLOCKS + 20, LiveRequests::new().content());
-    let kept = state.keep_checkpoint(&header(height), state.snapshot(), live.clone(), TreeShape::Groups);
+    (BLOCKS + 1..=height).for_each(|height| block(state.as_ref(), height));
+    let then = state.snapshot();
+    (height + 1..=BLOCKS + 40).for_each(|height| block(state.as_ref(), height));
+    let kept = state.keep_checkpoint(&header(height), then, live.clone(), TreeShape::Groups);
     let kept = kept.expect("there is room").expect("the store is open");
-    // It has no tables in its catalog, and so no groups.
     let full = StateTree::new(&expected(height), &live, TreeShape::Groups).expect("a map can be read");
     assert_eq!(kept.tree().root(), full.root());
     drop((kept, state));

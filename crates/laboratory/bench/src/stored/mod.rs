@@ -206,6 +206,14 @@ struct Found {
     invariant_holds: Option<bool>,
 }
 
+/// What a kind of store is called.
+pub(crate) fn name(rows_in: RowsIn) -> &'static str {
+    match rows_in {
+        RowsIn::Memory => "memory",
+        RowsIn::Disk => "disk",
+    }
+}
+
 impl Found {
     fn record(self, options: &StateOptions, seen: &Seen) -> StateRecord {
         let Found { load, run, reads, reopen, invariant_holds } = self;
@@ -214,7 +222,7 @@ impl Found {
         StateRecord {
             workload: "smallbank",
             protocol: options.protocol.clone(),
-            store: if is_on_disk { "disk" } else { "memory" },
+            store: name(options.store.rows_in),
             memory_megabytes: is_on_disk.then_some(options.store.memory_bytes >> 20),
             customers: options.customers,
             skew: options.skew,

@@ -10,7 +10,7 @@ use crate::endorsing::RecentStates;
 use crate::joining::{Fetched, Staging};
 use crate::published::Published;
 use crate::receipts::Receipts;
-use crate::recovery::{Recovered, Recovery, end_at_checkpoint};
+use crate::recovery::{Recovered, Recovery, closed_meanwhile, end_at_checkpoint};
 use crossbeam_channel::Sender;
 use engine::EngineError;
 use ledger::Anchor;
@@ -145,10 +145,7 @@ impl Takeover {
             .recovery
             .pool
             .install(|| keep_checkpoint(header, store, store.snapshot(), live.content()))?;
-        let Some(kept) = kept else {
-            let reason = "the store of the state was closed meanwhile".to_string();
-            return Err(NodeError::Certificate { height, reason });
-        };
+        let kept = kept.ok_or_else(closed_meanwhile)?;
         let manifest = Manifest { header: *header, root: kept.tree().root() };
         self.recovery.checkpoints.write(height, |writer| writer.write_all(&manifest.to_bytes()))?;
         Ok(state)

@@ -75,6 +75,16 @@ impl TestNetwork {
         TestNetwork { network, port_base, nodes: (0..organisations).map(|_| None).collect(), _folder: folder }
     }
 
+    /// What `node.toml` of a node says of its store, from its next start on.
+    pub fn keep_state(&self, node: usize, lines: &str) {
+        let file = self.network.folders[node].join("node.toml");
+        let text = std::fs::read_to_string(&file).expect("written");
+        let others =
+            text.lines().filter(|line| !line.starts_with("store") && !line.starts_with("memory_megabytes"));
+        let text = others.fold(lines.to_string(), |text, line| text + "\n" + line);
+        std::fs::write(&file, text).expect("writes");
+    }
+
     /// The folder of an organisation that is no member yet, and the statement that makes it one.
     pub fn newcomer(&mut self, name: &str) -> (usize, String) {
         let position = self.nodes.len();

@@ -138,6 +138,10 @@ impl Stores for FailingStores {
         self.inner.remove_checkpoints_behind(height)
     }
 
+    fn check_files(&self, rest: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), StoreError> {
+        self.inner.check_files(rest)
+    }
+
     fn recorded(&self, height: u64) {
         self.inner.recorded(height);
     }
