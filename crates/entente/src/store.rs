@@ -1,4 +1,4 @@
-//! Where nodes keep the state: the options that `init`, `demo`, `bench engine` and `bench state` share.
+//! Where nodes keep the state: the options that `init`, `demo`, `convert-store`, `bench engine` and `bench state` share.
 
 use clap::{Args, ValueEnum};
 use node::{StoreChoice, StoreKind};
@@ -14,17 +14,22 @@ pub(crate) struct StoreArguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Kind {
+pub(crate) enum Kind {
     Memory,
     Disk,
 }
 
 impl StoreArguments {
     pub(crate) fn choice(&self) -> StoreChoice {
-        let kind = match self.store {
+        StoreChoice { kind: self.store.into(), memory_megabytes: self.memory_megabytes }
+    }
+}
+
+impl From<Kind> for StoreKind {
+    fn from(kind: Kind) -> StoreKind {
+        match kind {
             Kind::Memory => StoreKind::Memory,
             Kind::Disk => StoreKind::Disk,
-        };
-        StoreChoice { kind, memory_megabytes: self.memory_megabytes }
+        }
     }
 }

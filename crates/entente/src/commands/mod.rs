@@ -5,6 +5,7 @@ mod bench_attest;
 mod bench_faults;
 mod bench_join;
 mod bench_state;
+pub(crate) mod convert_store;
 mod figures;
 pub(crate) mod governance;
 pub(crate) mod init;

@@ -196,7 +196,7 @@ pub struct StoreStatus {
     pub rows: u64,
     /// Bytes of the store's files, without those that checkpoints alone hold.
     pub file_bytes: u64,
-    /// Bytes of rows that blocks have changed since the node started.
+    /// Bytes of rows and ids that blocks have changed since the node started.
     pub changed_bytes: u64,
     /// Bytes that were written to files since then, with those of merging.
     pub written_bytes: u64,

@@ -6,6 +6,7 @@ use crate::history;
 use crate::key_watch::KeyWatch;
 use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
+use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
 use crate::published::Published;
@@ -324,7 +325,7 @@ impl Database for NodeDatabase {
             version: env!("CARGO_PKG_VERSION").to_string(),
             execution_version: self.charters.at(height + 1).execution_version,
             execution_version_known: self.charters.known_versions().newest().number(),
-            resident_bytes: resident_bytes(),
+            resident_bytes: process_memory::resident_bytes(),
             store: self.stores.newest().map(|store| store_status(&store.statistics())),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
@@ -341,13 +342,15 @@ impl Database for NodeDatabase {
 }
 
 impl NodeDatabase {
-    /// What somebody must do before long: replace a key, or install a newer program.
+    /// What somebody must do before long: replace a key, make room, or install a newer program.
     fn warnings(&self, height: u64) -> Vec<String> {
         let unknown = self.charters.unknown_version().map(|unknown| unknown.to_string());
         let is_full = self.stores.newest().is_some_and(|store| store.statistics().waits_for_room);
         let is_full =
             is_full.then(|| "the disk of the state is full: blocks wait until there is room".to_string());
-        unknown.into_iter().chain(is_full).chain(self.keys.warnings(height)).collect()
+        let limit = process_memory::limit_bytes();
+        let memory = limit.and_then(|limit| process_memory::warning(process_memory::resident_bytes(), limit));
+        unknown.into_iter().chain(is_full).chain(memory).chain(self.keys.warnings(height)).collect()
     }
 }
 
@@ -364,12 +367,4 @@ fn store_status(statistics: &StoreStatistics) -> StoreStatus {
         waited_ms: statistics.waited.as_millis() as u64,
         waits_for_room: statistics.waits_for_room,
     }
-}
-
-/// Resident memory of this process, 0 where the system does not tell.
-fn resident_bytes() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm")
-        .ok()
-        .and_then(|text| text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()));
-    pages.unwrap_or(0) * 4096
 }

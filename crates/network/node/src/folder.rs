@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use toml_edit::DocumentMut;
 use types::{AnswerAt, Charter, Identity, Organisation, Pipeline, accept_membership};
 
 /// `node.toml`: where a node listens and how many threads it uses.
@@ -121,7 +122,8 @@ mod as_text {
 ///  tls.crt tls.key certificate for Postgres clients and its key
 ///  root.key        the organisation's root key (kept elsewhere in production)
 ///  ledger/         blocks, certificates, receipts
-///  checkpoints/    the two newest states
+///  checkpoints/    which states there are at checkpoints, and their certificates
+///  state/          the files of the newest state, and of checkpoints
 ///  history/        what became of rows; made again from blocks as far as checkpoints allow
 ///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
@@ -309,6 +311,27 @@ impl NodeFolder {
             return Err(NodeError::Key { path: key_path, reason });
         }
         Ok(NodeFolder { path: path.to_path_buf(), charter, organisation, config, node_key, session })
+    }
+
+    /// Writes into `node.toml` where the rows of the state are from the next start on. Everything else in there stays, comments
+    /// too.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn choose_store(&self, choice: StoreChoice) -> Result<(), NodeError> {
+        let path = self.path.join("node.toml");
+        let mut document: DocumentMut = read(&path)?.parse().map_err(|error: toml_edit::TomlError| {
+            NodeError::Config { path: path.clone(), reason: error.to_string() }
+        })?;
+        document["store"] = toml_edit::value(choice.kind.name());
+        match choice.memory_megabytes {
+            Some(megabytes) => document["memory_megabytes"] = toml_edit::value(megabytes as i64),
+            None => drop(document.remove("memory_megabytes")),
+        }
+        // Whoever ends meanwhile has the one or the other.
+        let unfinished = path.with_extension("toml.unfinished");
+        write(&unfinished, &document.to_string())?;
+        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
     }
 
     /// Name of this node's organisation, if the founding charter has it.

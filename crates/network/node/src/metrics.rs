@@ -87,7 +87,11 @@ impl StoreGauges {
         let gauges = [
             ("entente_store_rows", "Rows of all tables", &self.rows),
             ("entente_store_file_bytes", "Bytes of the files of the state", &self.file_bytes),
-            ("entente_store_changed_bytes", "Bytes of rows that blocks have changed", &self.changed_bytes),
+            (
+                "entente_store_changed_bytes",
+                "Bytes of rows and ids that blocks have changed",
+                &self.changed_bytes,
+            ),
             (
                 "entente_store_written_bytes",
                 "Bytes written to files, with those of merging; by bytes changed: the write amplification",

@@ -1,6 +1,7 @@
 //! Which store keeps the state, where nothing else is given: each node chooses for itself, and all come to the same.
 
 use crate::NodeError;
+use crate::process_memory::limit_bytes;
 use disk::{Disk, DiskOptions, RowsIn};
 use serde::{Deserialize, Serialize};
 use state::Stores;
@@ -11,6 +12,9 @@ use std::sync::Arc;
 pub const MEMORY_MEGABYTES: u64 = 256;
 /// With less, batches would wait for the disk all the time.
 pub const MEMORY_MEGABYTES_MIN: u64 = 16;
+
+/// No row takes less in memory, however short it is: key, value, place in the tree of its table, leaf.
+const BYTES_PER_ROW_MIN: u64 = 200;
 
 /// Where the rows of the state are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -65,12 +69,45 @@ impl StoreChoice {
     /// As [`StoreChoice::check`]; the folder cannot be written.
     pub fn open(self, folder: &Path) -> Result<Arc<dyn Stores>, NodeError> {
         self.check()?;
+        let limit = limit_bytes();
+        self.check_limit(limit)?;
         let rows_in = match self.kind {
             StoreKind::Memory => RowsIn::Memory,
             StoreKind::Disk => RowsIn::Disk,
         };
         let memory_bytes = self.memory_megabytes.unwrap_or(MEMORY_MEGABYTES) << 20;
-        Ok(Arc::new(Disk::open(folder, DiskOptions { rows_in, memory_bytes })?))
+        let stores = Disk::open(folder, DiskOptions { rows_in, memory_bytes })?;
+        if let (StoreKind::Memory, Some(limit)) = (self.kind, limit) {
+            check_rows(stores.rows_left()?, limit)?;
+        }
+        Ok(Arc::new(stores))
+    }
+
+    /// Whether a store on the disk may use so much of what this process may have.
+    fn check_limit(self, limit: Option<u64>) -> Result<(), NodeError> {
+        let (StoreKind::Disk, Some(limit)) = (self.kind, limit) else { return Ok(()) };
+        let (asked, found) = (self.memory_megabytes.unwrap_or(MEMORY_MEGABYTES), limit >> 20);
+        match asked.saturating_mul(2) > found {
+            true => Err(NodeError::Options(format!(
+                "memory_megabytes: expected at most half of what this process may have, which is {found}, found {asked}: blocks, \
+                 queries and indexes of files need memory too; set memory_megabytes in node.toml, or allow the process more"
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whether so many rows can be in memory, with everything that belongs to them.
+fn check_rows(rows: u64, limit: u64) -> Result<(), NodeError> {
+    let needed = rows.saturating_mul(BYTES_PER_ROW_MIN);
+    match needed > limit {
+        true => Err(NodeError::Options(format!(
+            "store = \"memory\": {rows} rows take {} MB or more, and this process may have {}: run `entente convert-store` with \
+             `--store disk`, or allow the process more",
+            needed >> 20,
+            limit >> 20
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -93,5 +130,23 @@ mod tests {
         {
             StoreChoice { kind, memory_megabytes }.open(folder.path()).expect("it makes sense");
         }
+    }
+
+    #[test]
+    fn who_needs_more_memory_than_there_may_be_hears_of_it_at_once() {
+        let of = |kind, memory_megabytes| StoreChoice { kind, memory_megabytes };
+        let limit = Some(600 << 20);
+        of(StoreKind::Disk, Some(300)).check_limit(limit).expect("half of it");
+        of(StoreKind::Disk, Some(4_096)).check_limit(None).expect("the system does not tell");
+        of(StoreKind::Memory, None).check_limit(Some(1)).expect("rows are counted");
+        let much = of(StoreKind::Disk, Some(301)).check_limit(limit).expect_err("more than half");
+        assert!(
+            much.to_string().contains("at most half of what this process may have, which is 600, found 301")
+        );
+        let unsaid = of(StoreKind::Disk, None).check_limit(Some(500 << 20)).expect_err("more than half");
+        assert!(unsaid.to_string().contains("found 256"), "{unsaid}");
+        check_rows(3_000_000, 600 << 20).expect("they fit");
+        let many = check_rows(30_000_000, 600 << 20).expect_err("they do not fit").to_string();
+        assert!(many.contains("30000000 rows take 5722 MB or more, and this process may have 600"), "{many}");
     }
 }

@@ -4,7 +4,7 @@
 mod network;
 
 use network::TestNetwork;
-use node::NodeOptions;
+use node::{ConvertedStore, NodeOptions, StoreChoice, StoreKind, convert_store};
 
 const DISK: &str = "store = \"disk\"\nmemory_megabytes = 16";
 
@@ -30,13 +30,32 @@ async fn nodes_with_different_stores_agree_and_may_change_over() {
         network.run(&network.client(round), "DELETE FROM account WHERE id % 7 = 6").await;
     }
     network.check_agreement().await;
-    // From disk to memory and the other way round, from a checkpoint.
-    network.stop(3);
-    network.keep_state(3, "store = \"memory\"");
-    network.start(3, NodeOptions::default());
-    network.stop(0);
-    network.keep_state(0, DISK);
-    network.start(0, NodeOptions::default());
+    // From disk to memory and the other way round, by the command, or by the next start.
+    let in_memory = StoreChoice::default();
+    let on_disk = StoreChoice { kind: StoreKind::Disk, memory_megabytes: Some(16) };
+    let running = convert_store(&network.network.folders[3], in_memory).expect_err("its node runs");
+    assert!(running.to_string().contains("is in use by process"), "{running}");
+    for (node, choice) in [(3, in_memory), (0, on_disk)] {
+        network.stop(node);
+        let folder = network.network.folders[node].clone();
+        let file = folder.join("node.toml");
+        let commented =
+            std::fs::read_to_string(&file).expect("written") + "# Ask Ada before you change this.\n";
+        std::fs::write(&file, &commented).expect("writes");
+        let ConvertedStore { state, refused } = convert_store(&folder, choice).expect("it is stopped");
+        let (height, statistics) = state.expect("a state was left");
+        assert!(refused.is_empty(), "{refused:?}");
+        assert!(statistics.rows > 10_000 && statistics.durable_height == height, "{statistics:?}");
+        let text = std::fs::read_to_string(&file).expect("written");
+        assert!(text.contains("# Ask Ada") && text.contains(&format!("store = \"{}\"", choice.kind.name())));
+        assert_eq!(text.contains("memory_megabytes"), choice.memory_megabytes.is_some(), "{text}");
+        network.start(node, NodeOptions::default());
+        let report = network.nodes[node].as_ref().expect("it runs").report().clone();
+        assert_eq!(report.checkpoint, height, "it goes on where the command left it: {report:?}");
+    }
+    network.stop(1);
+    network.keep_state(1, DISK);
+    network.start(1, NodeOptions::default());
     network.run(&network.client(2), "ALTER TABLE account ADD COLUMN note text DEFAULT 'none'").await;
     network.run(&network.client(0), "UPDATE account SET note = 'some' WHERE n > 1000").await;
     network.run(&network.client(1), "CREATE TABLE other (id bigint PRIMARY KEY)").await;
