@@ -4,7 +4,7 @@ use crate::files::{Files, FilesAt};
 use crate::gate::Gate;
 use crate::layout::TreeRecord;
 use parking_lot::{Condvar, Mutex};
-use state::{FirstFailure, Groups, ResumePoint, StoreError, StoreStatistics, Version};
+use state::{FirstFailure, Groups, RangeRows, ResumePoint, StoreError, StoreStatistics, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,23 @@ pub(crate) struct Announced {
     pub(crate) version: Version,
     pub(crate) point: ResumePoint,
     /// Its rows, once they are durable.
-    pub(crate) files: Option<Arc<FilesAt>>,
+    pub(crate) rows: Option<WrittenRows>,
+}
+
+/// Rows that are in files.
+#[derive(Clone)]
+pub(crate) struct WrittenRows {
+    pub(crate) files: Arc<FilesAt>,
+    /// The epoch of the row cache that begins with them.
+    pub(crate) epoch: u64,
+}
+
+/// What is kept in memory of the newest tree.
+pub(crate) struct NewestTree {
+    /// Which one.
+    pub(crate) of: TreeRecord,
+    pub(crate) groups: Groups,
+    pub(crate) rows: RangeRows,
 }
 
 /// What is in the files beside rows.
@@ -48,15 +64,17 @@ pub(crate) struct Core {
     pub(crate) changed: Condvar,
     pub(crate) failure: FirstFailure,
     pub(crate) is_closing: AtomicBool,
-    /// The groups of the newest tree, once somebody has read them.
-    pub(crate) groups: Mutex<Option<(TreeRecord, Groups)>>,
+    /// Once somebody has read it.
+    pub(crate) tree: Mutex<Option<NewestTree>>,
+    /// Bytes of memory for rows of ranges of that tree.
+    range_rows_bytes: u64,
     pub(crate) changed_bytes: AtomicU64,
     pub(crate) points_written: AtomicU64,
 }
 
 impl Core {
     /// Takes the files over.
-    pub(crate) fn new(files: Arc<Files>, gate: Arc<Gate>, written: Written) -> Core {
+    pub(crate) fn new(files: Arc<Files>, gate: Arc<Gate>, written: Written, range_rows_bytes: u64) -> Core {
         Core {
             owner: files.take_over(),
             files,
@@ -65,7 +83,8 @@ impl Core {
             changed: Condvar::new(),
             failure: FirstFailure::default(),
             is_closing: AtomicBool::new(false),
-            groups: Mutex::default(),
+            tree: Mutex::default(),
+            range_rows_bytes,
             changed_bytes: AtomicU64::new(0),
             points_written: AtomicU64::new(0),
         }
@@ -107,6 +126,11 @@ impl Core {
         drop(written);
         self.check()?;
         Ok(began.elapsed())
+    }
+
+    /// Room for rows of ranges, without any.
+    pub(crate) fn no_range_rows(&self) -> RangeRows {
+        RangeRows::new(self.range_rows_bytes)
     }
 
     /// What it knows of [`StoreStatistics`].

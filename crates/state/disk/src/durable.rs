@@ -11,14 +11,23 @@ use crate::core::{Announced, Core, Written};
 use crate::files::Files;
 use crate::gate::Gate;
 use crate::points::Point;
+use crate::sealing::SnapshotOf;
 use crate::writer;
-use state::StoreError;
+use crate::{Budget, RowsIn};
+use proofs::state::TreeShape;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use state::{KeptState, LiveContent, StoreError};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// Threads that read for roots where rows are on the disk: most of the time each of them waits for it.
+const READERS: usize = 8;
 
 /// Writes durable points and keeps checkpoints, on threads of its own.
 pub(crate) struct Durable {
     pub(crate) core: Arc<Core>,
+    /// Threads that read for roots; `None`: whoever asks for one reads.
+    readers: Option<ThreadPool>,
     /// Takes points; `None` at the end.
     points: Option<crossbeam_channel::Sender<Box<Point>>>,
     threads: Vec<JoinHandle<()>>,
@@ -26,8 +35,13 @@ pub(crate) struct Durable {
 
 impl Durable {
     /// Goes on from what is in the files.
-    pub(crate) fn start(files: Arc<Files>, gate: Arc<Gate>, written: Written) -> Result<Durable, StoreError> {
-        let core = Arc::new(Core::new(files, gate, written));
+    pub(crate) fn start(
+        files: Arc<Files>,
+        gate: Arc<Gate>,
+        written: Written,
+        (rows_in, budget): (RowsIn, Budget),
+    ) -> Result<Durable, StoreError> {
+        let core = Arc::new(Core::new(files, gate, written, budget.range_rows));
         let (points, waiting) = crossbeam_channel::unbounded();
         // One merge follows for any number of points.
         let (merge, due) = crossbeam_channel::bounded(1);
@@ -35,7 +49,14 @@ impl Durable {
         let write = spawn(&core, "disk-writer", move || writer::write_points(&writing, &waiting, &merge))?;
         let merging = core.clone();
         let merge = spawn(&core, "disk-merger", move || writer::merge(&merging, &due))?;
-        Ok(Durable { core, points: Some(points), threads: vec![write, merge] })
+        let readers = ThreadPoolBuilder::new().num_threads(READERS);
+        let readers = match rows_in {
+            RowsIn::Memory => None,
+            RowsIn::Disk => Some(readers.thread_name(|number| format!("disk-reader-{number}")).build()),
+        };
+        let readers =
+            readers.transpose().map_err(|error| StoreError::write(core.files.folder().display(), error))?;
+        Ok(Durable { core, readers, points: Some(points), threads: vec![write, merge] })
     }
 
     /// Hands a point over to be written.
@@ -43,13 +64,28 @@ impl Durable {
         let mut written = self.core.written.lock();
         written.waiting += 1;
         if let (true, Some(at)) = (point.is_checkpoint, point.meta.point) {
-            let announced = Announced { version: point.version, point: at, files: None };
+            let announced = Announced { version: point.version, point: at, rows: None };
             written.announced.insert(at.header.height, announced);
         }
         drop(written);
         // The writer ends only where something has failed, which is noted.
         if let Some(points) = &self.points {
             let _ = points.send(Box::new(point));
+        }
+    }
+
+    /// Brings the tree up to a checkpoint ([`Core::seal`]).
+    pub(crate) fn seal(
+        &self,
+        height: u64,
+        snapshot_of: &SnapshotOf<'_>,
+        live: &LiveContent,
+        shape: TreeShape,
+    ) -> Result<Option<KeptState>, StoreError> {
+        let seal = || self.core.seal(height, snapshot_of, live, shape);
+        match &self.readers {
+            None => seal(),
+            Some(readers) => readers.install(seal),
         }
     }
 

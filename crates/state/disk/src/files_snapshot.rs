@@ -1,5 +1,6 @@
-//! A state as it stands in the files at one moment, with nothing of it in memory.
+//! A state as it stands in the files at one moment, with nothing newer in front of it.
 
+use crate::cache::RowCache;
 use crate::files::FilesAt;
 use crate::layout::{
     ADMITTED, AdmittedRecord, CATALOG, META, Meta, meta_of, number_of, primary_key, row_key, row_of, value_of,
@@ -14,12 +15,23 @@ use types::{Catalog, Key, Row, TableId};
 pub(crate) struct FilesSnapshot {
     files: Arc<FilesAt>,
     catalog: Arc<Catalog>,
+    /// Rows that were read before, and the epoch there that begins with these files.
+    cache: Option<(Arc<RowCache>, u64)>,
 }
 
 impl FilesSnapshot {
     /// `catalog`: the one of that moment.
     pub(crate) fn of(files: Arc<FilesAt>, catalog: Arc<Catalog>) -> Arc<dyn Snapshot> {
-        Arc::new(FilesSnapshot { files, catalog })
+        Arc::new(FilesSnapshot { files, catalog, cache: None })
+    }
+
+    /// The same for the store that has written them: rows that it reads often are in memory.
+    pub(crate) fn with_cache(
+        files: Arc<FilesAt>,
+        catalog: Arc<Catalog>,
+        cache: (Arc<RowCache>, u64),
+    ) -> Arc<dyn Snapshot> {
+        Arc::new(FilesSnapshot { files, catalog, cache: Some(cache) })
     }
 }
 
@@ -29,8 +41,10 @@ impl Snapshot for FilesSnapshot {
     }
 
     fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
-        let found = self.files.get(&row_key(table, key))?;
-        found.map(|bytes| row_of(&bytes, self.files.folder())).transpose()
+        match &self.cache {
+            Some((cache, epoch)) => cache.get(*epoch, table, key, || read_row(&self.files, table, key)),
+            None => Ok(read_row(&self.files, table, key)?.0),
+        }
     }
 
     fn scan(
@@ -54,6 +68,17 @@ impl Snapshot for FilesSnapshot {
         }
         Ok(())
     }
+}
+
+/// The row with this primary key, and how many bytes its values have.
+pub(crate) fn read_row(
+    files: &FilesAt,
+    table: TableId,
+    key: &Key,
+) -> Result<(Option<Row>, usize), StoreError> {
+    let found = files.get(&row_key(table, key))?;
+    let bytes = found.as_ref().map_or(0, |bytes| bytes.len());
+    Ok((found.map(|bytes| row_of(&bytes, files.folder())).transpose()?, bytes))
 }
 
 /// What the rows are; `None`: nothing was ever written.

@@ -83,8 +83,6 @@ use types::Catalog;
 const PIECE_ROWS: usize = 4_096;
 /// Memory for blocks of files where all rows are in memory, in bytes.
 const RESIDENT_BLOCKS: u64 = 8 << 20;
-/// Memory for rows that wait to be written there, in bytes.
-const RESIDENT_WAITING: u64 = 16 << 20;
 
 /// Where rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,16 +117,24 @@ struct Budget {
     rows: u64,
     /// Blocks of files as they are on the disk.
     blocks: u64,
+    /// Rows of ranges of the tree, as they were hashed.
+    range_rows: u64,
     /// What batches have written since the last durable point. While that is written out there may be as much again, twice.
     newest: u64,
 }
 
 impl Budget {
+    /// Of a store that has all rows in memory, and all of them as they were hashed.
+    const IN_MEMORY: Budget =
+        Budget { rows: 0, blocks: RESIDENT_BLOCKS, range_rows: 1 << 48, newest: 16 << 20 };
+
     fn of(options: DiskOptions) -> Budget {
         let bytes = options.memory_bytes;
         match options.rows_in {
-            RowsIn::Memory => Budget { rows: 0, blocks: RESIDENT_BLOCKS, newest: RESIDENT_WAITING },
-            RowsIn::Disk => Budget { rows: bytes / 2, blocks: bytes / 4, newest: bytes / 12 },
+            RowsIn::Memory => Budget::IN_MEMORY,
+            RowsIn::Disk => {
+                Budget { rows: bytes / 2, blocks: bytes / 8, range_rows: bytes / 8, newest: bytes / 12 }
+            }
         }
     }
 }
@@ -175,6 +181,19 @@ impl Disk {
             newest: Newest::default(),
             numbers: Mutex::new(Numbers { next, newest: None }),
         })
+    }
+
+    /// Rows of the newest state that an earlier process has left, without those that indexes are made of; 0 where none is left,
+    /// or it cannot be read.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn rows_left(&self) -> Result<u64, StoreError> {
+        let newest = self.all_left()?.into_iter().max_by_key(|(_, point)| point.header.height);
+        let Some((path, _)) = newest else { return Ok(0) };
+        let files = self.open.get(&path, RESIDENT_BLOCKS)?;
+        let counts = read_meta(&files.now())?.map(|meta| meta.counts).unwrap_or_default();
+        Ok(counts.iter().filter(|(table, _)| !table.is_index()).map(|(_, rows)| rows).sum())
     }
 
     fn budget(&self) -> Budget {

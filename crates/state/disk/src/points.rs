@@ -28,8 +28,8 @@ impl Admitted {
     }
 }
 
-/// What happens when a point is written.
-pub(crate) type WhenWritten = Box<dyn FnOnce(&Arc<FilesAt>) + Send>;
+/// What happens when a point is written. Gives the epoch of the row cache that begins with these files.
+pub(crate) type WhenWritten = Box<dyn FnOnce(&Arc<FilesAt>) -> u64 + Send>;
 
 /// A row, with what has become of it.
 pub(crate) type ChangedRow = Result<(RowId, Option<Row>), StoreError>;

@@ -1,6 +1,6 @@
 //! Taking up a state that was left: that of the newest durable point, or of a checkpoint that is kept.
 
-use crate::core::{Announced, Written};
+use crate::core::{Announced, Written, WrittenRows};
 use crate::files::{Files, FilesAt};
 use crate::files_snapshot::{LastLive, read_meta};
 use crate::layout::{CHANGED, TREE, TreeRecord, number_of, value_of};
@@ -33,6 +33,7 @@ pub(crate) fn read_announced(
     point: ResumePoint,
 ) -> Result<Written, StoreError> {
     let height = point.header.height;
-    let announced = Announced { version: Version::after_block(height), point, files: Some(now.clone()) };
+    let rows = WrittenRows { files: now.clone(), epoch: 0 };
+    let announced = Announced { version: Version::after_block(height), point, rows: Some(rows) };
     Ok(Written { announced: BTreeMap::from([(height, announced)]), ..read_written(now, last_live)? })
 }

@@ -1,12 +1,13 @@
 //! The store with all rows in memory, which are on the disk for the next process only.
 
-use crate::core::Written;
+use crate::core::{Written, WrittenRows};
 use crate::durable::Durable;
 use crate::files::{Files, FilesAt};
 use crate::filling::DiskFilling;
 use crate::gate::Gate;
 use crate::layout::Meta;
 use crate::points::{Admitted, Changes, Point};
+use crate::{Budget, RowsIn};
 use crypto::Digest;
 use parking_lot::Mutex;
 use proofs::state::TreeShape;
@@ -58,7 +59,7 @@ impl ResidentStore {
         rows: Arc<dyn Store>,
         (files, gate, written): (Arc<Files>, Arc<Gate>, Written),
     ) -> Result<ResidentStore, StoreError> {
-        let durable = Durable::start(files, gate, written)?;
+        let durable = Durable::start(files, gate, written, (RowsIn::Memory, Budget::IN_MEMORY))?;
         let changes = Pending { tidy_at: CHANGED_ROWS, ..Pending::default() };
         Ok(ResidentStore { rows, durable, changes: Mutex::new(changes) })
     }
@@ -79,7 +80,7 @@ impl ResidentStore {
             meta: Meta::new(ended, counts, false),
             admitted,
             is_checkpoint,
-            written: Box::new(|_: &Arc<FilesAt>| ()),
+            written: Box::new(|_: &Arc<FilesAt>| 0),
         });
     }
 
@@ -168,7 +169,7 @@ impl Store for ResidentStore {
         live: LiveContent,
         shape: TreeShape,
     ) -> Result<Option<KeptState>, StoreError> {
-        self.durable.core.seal(header.height, &|_: &Arc<FilesAt>| snapshot.clone(), &live, shape)
+        self.durable.seal(header.height, &|_: &WrittenRows| snapshot.clone(), &live, shape)
     }
 
     fn statistics(&self) -> StoreStatistics {

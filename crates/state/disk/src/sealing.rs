@@ -1,6 +1,6 @@
 //! The tree over a checkpoint, kept up in the files.
 
-use crate::core::{Announced, Core};
+use crate::core::{Announced, Core, NewestTree, WrittenRows};
 use crate::files::{Files, FilesAt, Run, WriteError};
 use crate::files_snapshot::{FilesSnapshot, read_catalog, read_live};
 use crate::layout::{
@@ -9,8 +9,8 @@ use crate::layout::{
 use crate::reopening::read_announced;
 use proofs::state::TreeShape;
 use state::{
-    GroupChange, GroupRecord, GroupRecords, Groups, KeptState, LiveContent, ResumePoint, RowId, Snapshot,
-    StateTree, StoreError, Version, bring_up,
+    GroupChange, GroupRecord, GroupRecords, Groups, KeptState, LiveContent, RangeRows, ResumePoint, RowId,
+    Snapshot, StateTree, StoreError, Version, bring_up,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -34,22 +34,27 @@ impl GroupRecords for InFiles<'_> {
     }
 }
 
+/// Shows rows that are written.
+pub(crate) type SnapshotOf<'a> = dyn Fn(&WrittenRows) -> Arc<dyn Snapshot> + Sync + 'a;
+
 impl Core {
     /// Brings the tree up to a checkpoint that was announced; nothing where its rows are not written any more. `snapshot_of` gives
     /// the rows that these files have.
     pub(crate) fn seal(
         &self,
         height: u64,
-        snapshot_of: &dyn Fn(&Arc<FilesAt>) -> Arc<dyn Snapshot>,
+        snapshot_of: &SnapshotOf<'_>,
         live: &LiveContent,
         shape: TreeShape,
     ) -> Result<Option<KeptState>, StoreError> {
-        let Some((version, point, files)) = self.wait_for_announced(height)? else { return Ok(None) };
-        let snapshot = snapshot_of(&files);
-        let (known, mut groups) = self.groups_before(&files, shape)?;
-        let tree = TreeRecord::new(shape, version);
-        if known != Some(tree) {
-            match self.write_tree(&files, (version, tree), snapshot.as_ref(), known, &mut groups) {
+        let Some((version, point, rows)) = self.wait_for_announced(height)? else {
+            return Ok(None);
+        };
+        let (snapshot, files) = (snapshot_of(&rows), rows.files);
+        let (known, before) = self.tree_before(&files, shape)?;
+        let mut newest = NewestTree { of: TreeRecord::new(shape, version), ..before };
+        if known != Some(newest.of) {
+            match self.write_tree(&files, version, snapshot.as_ref(), known, &mut newest) {
                 Err(WriteError::TakenOver) => return Ok(None),
                 done => done.map_err(WriteError::into_store_error)?,
             }
@@ -57,24 +62,24 @@ impl Core {
         let mut written = self.written.lock();
         // Those below were left out.
         written.announced.retain(|announced, _| *announced > height);
-        written.tree = Some(tree);
+        written.tree = Some(newest.of);
         drop(written);
-        let leaves = groups.iter().map(|(id, head)| (id.clone(), *head));
-        let root = StateTree::of_groups(snapshot.catalog(), live, shape, leaves);
-        *self.groups.lock() = Some((tree, groups));
-        Ok(Some(KeptState::new(point.header, snapshot, live.clone(), root)))
+        let leaves = newest.groups.iter().map(|(id, head)| (id.clone(), *head));
+        let tree = StateTree::of_groups(snapshot.catalog(), live, shape, leaves);
+        *self.tree.lock() = Some(newest);
+        Ok(Some(KeptState::new(point.header, snapshot, live.clone(), tree)))
     }
 
     fn wait_for_announced(
         &self,
         height: u64,
-    ) -> Result<Option<(Version, ResumePoint, Arc<FilesAt>)>, StoreError> {
+    ) -> Result<Option<(Version, ResumePoint, WrittenRows)>, StoreError> {
         let mut written = self.written.lock();
         loop {
             match written.announced.get(&height) {
                 None => return Ok(None),
-                Some(Announced { version, point, files: Some(files) }) => {
-                    return Ok(Some((*version, *point, files.clone())));
+                Some(Announced { version, point, rows: Some(rows) }) => {
+                    return Ok(Some((*version, *point, rows.clone())));
                 }
                 Some(_) => {}
             }
@@ -86,44 +91,53 @@ impl Core {
         }
     }
 
-    /// Which tree there is, and its groups; nothing where it has another shape.
-    fn groups_before(
+    /// Which tree there is, and what is known of it; nothing where it has another shape.
+    fn tree_before(
         &self,
         files: &Arc<FilesAt>,
         shape: TreeShape,
-    ) -> Result<(Option<TreeRecord>, Groups), StoreError> {
+    ) -> Result<(Option<TreeRecord>, NewestTree), StoreError> {
         let known = self.written.lock().tree.filter(|tree| tree.shape == shape);
-        let Some(known) = known else { return Ok((None, Groups::new())) };
-        match self.groups.lock().take() {
-            Some((of, groups)) if of == known => Ok((Some(known), groups)),
-            _ => Ok((Some(known), read_groups(files, shape)?)),
-        }
+        // Nobody has it who fails meanwhile.
+        let kept = self.tree.lock().take().filter(|kept| Some(kept.of) == known);
+        let tree = match (kept, known) {
+            (Some(kept), _) => kept,
+            (None, Some(of)) => {
+                NewestTree { of, groups: read_groups(files, shape)?, rows: self.no_range_rows() }
+            }
+            (None, None) => {
+                let of = TreeRecord::new(shape, Version::GENESIS);
+                NewestTree { of, groups: Groups::new(), rows: self.no_range_rows() }
+            }
+        };
+        Ok((known, tree))
     }
 
     fn write_tree(
         &self,
         files: &Arc<FilesAt>,
-        (version, tree): (Version, TreeRecord),
+        version: Version,
         snapshot: &dyn Snapshot,
         known: Option<TreeRecord>,
-        groups: &mut Groups,
+        newest: &mut NewestTree,
     ) -> Result<(), WriteError> {
+        let NewestTree { of: tree, groups, rows } = newest;
         let (before, mut run) = (self.files.now(), self.files.begin()?);
         let shape = tree.shape;
-        run.put((TREE.to_vec(), Some(encode(&tree))))?;
+        run.put((TREE.to_vec(), Some(encode(tree))))?;
         // Groups of another shape go.
         let mut stale: BTreeSet<RowId> = match known {
             Some(_) => BTreeSet::new(),
             None => read_groups(&before, shape)?.into_keys().collect(),
         };
         let mut failed = None;
-        let records = InFiles(&before);
+        let records: (&dyn GroupRecords, &RangeRows) = (&InFiles(&before), rows);
         let mut changed: Box<dyn Iterator<Item = Result<RowId, StoreError>>> = match known {
             Some(tree) => Box::new(changed_rows(files, tree.version(), version)?),
             None => Box::new(every_table(snapshot).into_iter().map(Ok)),
         };
         let mut write = |change: GroupChange| put_group(&mut run, &mut stale, change, &mut failed);
-        let brought = bring_up(shape, groups, snapshot, &records, &mut *changed, &mut write);
+        let brought = bring_up(shape, groups, snapshot, records, &mut *changed, &mut write);
         if let Some(failed) = failed {
             return Err(failed);
         }
@@ -144,8 +158,8 @@ pub(crate) fn kept_state(
     let (now, height) = (files.now(), point.header.height);
     let (catalog, (live, last_live)) = (read_catalog(&now)?, read_live(&now, height)?);
     let folder = files.folder().to_path_buf();
-    let core = Core::new(files, Arc::default(), read_announced(&now, last_live, point)?);
-    let in_files = |files: &Arc<FilesAt>| FilesSnapshot::of(files.clone(), catalog.clone());
+    let core = Core::new(files, Arc::default(), read_announced(&now, last_live, point)?, 0);
+    let in_files = |rows: &WrittenRows| FilesSnapshot::of(rows.files.clone(), catalog.clone());
     let kept = core.seal(height, &in_files, &live.content(), shape)?;
     kept.ok_or_else(|| StoreError::read(folder.display(), "somebody else writes there; ask again"))
 }

@@ -1,15 +1,15 @@
 //! The store with rows on the disk: what is applied, which versions can be read, and when the newest rows go to the files.
 
-use crate::Budget;
 use crate::cache::{RowCache, row_memory};
-use crate::core::Written;
+use crate::core::{Written, WrittenRows};
 use crate::durable::Durable;
-use crate::files::{Files, FilesAt};
+use crate::files::Files;
 use crate::files_snapshot::FilesSnapshot;
 use crate::gate::Gate;
 use crate::layout::Meta;
 use crate::points::{Admitted, Changes, Point, WhenWritten};
 use crate::view::View;
+use crate::{Budget, RowsIn};
 use crypto::Digest;
 use parking_lot::{Mutex, MutexGuard};
 use proofs::state::TreeShape;
@@ -44,7 +44,7 @@ pub(crate) struct DiskStore {
 
 /// What the store and its snapshots have in common.
 struct Shared {
-    cache: RowCache,
+    cache: Arc<RowCache>,
     budget: Budget,
     versions: Mutex<Versions>,
     /// Nanoseconds that batches have waited for the disk.
@@ -107,12 +107,12 @@ impl DiskStore {
             ended: None,
         };
         let shared = Shared {
-            cache: RowCache::new(budget.rows),
+            cache: Arc::new(RowCache::new(budget.rows)),
             budget,
             versions: Mutex::new(versions),
             waited: AtomicU64::new(0),
         };
-        let durable = Durable::start(files, gate, written)?;
+        let durable = Durable::start(files, gate, written, (RowsIn::Disk, budget))?;
         Ok(DiskStore { shared: Arc::new(shared), durable, applying: Mutex::new(()) })
     }
 
@@ -173,6 +173,7 @@ fn written(shared: Arc<Shared>, layer: Arc<VersionedRows>, version: Version) -> 
         let view = versions.newest_mut();
         view.writing.retain(|other| !Arc::ptr_eq(other, &layer));
         (view.files, view.epoch) = (files.clone(), epoch);
+        epoch
     })
 }
 
@@ -307,8 +308,11 @@ impl Store for DiskStore {
         let catalog = snapshot.catalog().clone();
         // The rows in memory are not needed any more once they are in the files.
         drop(snapshot);
-        let in_files = |files: &Arc<FilesAt>| FilesSnapshot::of(files.clone(), catalog.clone());
-        self.durable.core.seal(header.height, &in_files, &live, shape)
+        let in_files = |rows: &WrittenRows| {
+            let cache = (self.shared.cache.clone(), rows.epoch);
+            FilesSnapshot::with_cache(rows.files.clone(), catalog.clone(), cache)
+        };
+        self.durable.seal(header.height, &in_files, &live, shape)
     }
 
     fn statistics(&self) -> StoreStatistics {

@@ -2,7 +2,7 @@
 
 use crate::cache::RowCache;
 use crate::files::FilesAt;
-use crate::layout::{row_key, row_of};
+use crate::files_snapshot::read_row;
 use crate::merged;
 use crypto::Digest;
 use state::{KeyRange, StoreError, Version};
@@ -40,11 +40,7 @@ impl View {
                 return Ok(known);
             }
         }
-        cache.get(self.epoch, table, key, || {
-            let found = self.files.get(&row_key(table, key))?;
-            let length = found.as_ref().map_or(0, |bytes| bytes.len());
-            Ok((found.map(|bytes| row_of(&bytes, self.files.folder())).transpose()?, length))
-        })
+        cache.get(self.epoch, table, key, || read_row(&self.files, table, key))
     }
 
     /// Visits the rows of an interval in key order (backwards if `reverse`), until `visit` breaks.

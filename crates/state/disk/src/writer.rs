@@ -1,6 +1,6 @@
 //! The threads that write durable points and merge files.
 
-use crate::core::{Core, Written};
+use crate::core::{Core, Written, WrittenRows};
 use crate::files::{FilesAt, Item, WriteError};
 use crate::layout::{
     ADMITTED, AdmittedRecord, CATALOG, ChangedList, META, checkpoint_folder, list_key, numbered_key,
@@ -166,9 +166,12 @@ fn write(
 ) -> Result<(Arc<FilesAt>, Plan), WriteError> {
     let (before, changed) = (core.files.now(), AtomicU64::new(0));
     let plan = Plan::new(&core.written.lock(), point);
-    let records = plan.items(point, catalog).into_iter().map(Ok);
+    let records = plan.items(point, catalog);
+    let ids = records.iter().filter(|(key, _)| key.first() == Some(&ADMITTED));
+    let ids: usize = ids.map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len)).sum();
+    let records = records.into_iter().map(Ok);
     let files = core.files.write(core.owner, records.chain(row_items(point, &before, &changed)))?;
-    core.changed_bytes.fetch_add(changed.into_inner(), Ordering::Relaxed);
+    core.changed_bytes.fetch_add(changed.into_inner() + ids as u64, Ordering::Relaxed);
     if let (true, Some(at)) = (point.is_checkpoint, point.meta.point) {
         // Before anything else is written.
         let height = at.header.height;
@@ -238,17 +241,15 @@ fn row_items<'p>(
 
 /// A point is written: what is known of the files changes.
 fn done(core: &Core, point: Point, files: &Arc<FilesAt>, plan: Plan) {
-    let mut written = core.written.lock();
-    plan.done(&mut written, &point);
+    plan.done(&mut core.written.lock(), &point);
     let height = point.meta.point.map(|at| at.header.height);
+    let epoch = (point.written)(files);
+    core.points_written.fetch_add(1, Ordering::Relaxed);
+    let mut written = core.written.lock();
     (written.durable, written.durable_since) = (Some((point.version, height)), Some(Instant::now()));
     if let Some(announced) = height.and_then(|height| written.announced.get_mut(&height)) {
-        announced.files = Some(files.clone());
+        announced.rows = Some(WrittenRows { files: files.clone(), epoch });
     }
-    drop(written);
-    core.points_written.fetch_add(1, Ordering::Relaxed);
-    (point.written)(files);
-    let mut written = core.written.lock();
     (written.waiting, written.is_full) = (written.waiting - 1, false);
     core.changed.notify_all();
 }

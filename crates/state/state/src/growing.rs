@@ -1,5 +1,6 @@
 //! Groups of one table that are being made, from rows and from ranges, and what is recorded of those that are made.
 
+use crate::RangeRows;
 use crate::row_hashes::HashedRow;
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, merkle_root};
@@ -46,26 +47,28 @@ impl GroupRecord {
 }
 
 /// Groups of a table that are being made, from rows and from ranges, in order.
-pub(crate) struct Growing {
+pub(crate) struct Growing<'a> {
     shape: TreeShape,
     table: TableId,
+    /// Gets the rows of ranges that are made of rows.
+    kept: Option<&'a RangeRows>,
     range: Option<OpenRange>,
     /// Ranges since the last end of a group.
     ranges: Vec<RangeRecord>,
     made: Vec<GroupRecord>,
 }
 
-/// The rows since the last end of a range.
+/// The rows since the last end of a range, at least one.
+#[derive(Default)]
 struct OpenRange {
-    first: Key,
-    leaves: Vec<Digest>,
+    rows: Vec<HashedRow>,
     bytes: usize,
 }
 
-impl Growing {
+impl<'a> Growing<'a> {
     /// No rows yet.
-    pub(crate) fn new(shape: TreeShape, table: TableId) -> Growing {
-        Growing { shape, table, range: None, ranges: Vec::new(), made: Vec::new() }
+    pub(crate) fn new(shape: TreeShape, table: TableId, kept: Option<&'a RangeRows>) -> Growing<'a> {
+        Growing { shape, table, kept, range: None, ranges: Vec::new(), made: Vec::new() }
     }
 
     /// Takes the groups that have ended: first key, and the rest.
@@ -92,19 +95,24 @@ impl Growing {
         self.range.is_none() && self.ranges.is_empty()
     }
 
-    pub(crate) fn row(&mut self, HashedRow { key, leaf, bytes }: HashedRow) {
-        let open = self.range.get_or_insert_with(|| OpenRange { first: key, leaves: Vec::new(), bytes: 0 });
-        open.leaves.push(leaf);
-        open.bytes += bytes;
-        if self.shape.ends_range(&leaf, open.leaves.len(), open.bytes) {
+    pub(crate) fn row(&mut self, row: HashedRow) {
+        let (leaf, open) = (row.leaf, self.range.get_or_insert_default());
+        open.bytes += row.bytes;
+        open.rows.push(row);
+        if self.shape.ends_range(&leaf, open.rows.len(), open.bytes) {
             self.end_range();
         }
     }
 
     fn end_range(&mut self) {
-        let Some(OpenRange { first, leaves, bytes }) = self.range.take() else { return };
+        let Some(OpenRange { rows, bytes }) = self.range.take() else { return };
+        let leaves: Vec<Digest> = rows.iter().map(|row| row.leaf).collect();
+        let first = rows[0].key.clone();
+        if let Some(kept) = self.kept {
+            kept.put(self.table, &rows);
+        }
         let leaf = self.shape.range_leaf(self.table, &first, &merkle_root(&leaves));
-        self.range(RangeRecord { first, rows: leaves.len() as u32, bytes: bytes as u32, leaf });
+        self.range(RangeRecord { first, rows: rows.len() as u32, bytes: bytes as u32, leaf });
     }
 
     pub(crate) fn range(&mut self, range: RangeRecord) {

@@ -14,7 +14,7 @@
 
 use crate::growing::Growing;
 use crate::row_hashes::{HashedRow, READ_ROWS, hash_on_all_threads, hash_rows};
-use crate::{GroupHead, GroupRecord, KeyRange, RangeRecord, RowId, Snapshot, StoreError};
+use crate::{GroupHead, GroupRecord, KeyRange, RangeRecord, RangeRows, RowId, Snapshot, StoreError};
 use proofs::state::TreeShape;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -40,19 +40,19 @@ pub trait GroupRecords: Sync {
 pub type GroupChange = (RowId, Option<GroupRecord>);
 
 /// Brings the groups of a state up to what it is now. `groups`: as they were, and are afterwards; `changed`: the rows that have
-/// changed since then, ascending, each once; `snapshot`: the state as it is now; `records`: of the groups as they were. `write`
-/// gets what has become of groups, ascending, each once.
+/// changed since then, ascending, each once; `snapshot`: the state as it is now; `records`: of the groups as they were; `rows`: of
+/// some ranges as they were, and are afterwards, for the next time. `write` gets what has become of groups, ascending, each once.
 ///
 /// Uses rayon's current pool, and gives the same for any number of threads. Memory: that of some ten thousand rows, beside
 /// `groups`.
 ///
 /// # Errors
-/// Those of `snapshot`, of `records`, of `changed` and of `write`; then `groups` are of no use any more.
+/// Those of `snapshot`, of `records`, of `changed` and of `write`; then `groups` and `rows` are of no use any more.
 pub fn bring_up(
     shape: TreeShape,
     groups: &mut Groups,
     snapshot: &dyn Snapshot,
-    records: &dyn GroupRecords,
+    (records, rows): (&dyn GroupRecords, &RangeRows),
     changed: &mut dyn Iterator<Item = Result<RowId, StoreError>>,
     write: &mut dyn FnMut(GroupChange) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -62,8 +62,8 @@ pub fn bring_up(
     tables.extend(catalog.counters().map(|counter| (counter.table, true)));
     let mut changed = changed.peekable();
     for (table, is_there) in tables {
-        let growing = Growing::new(shape, table);
-        let of = (snapshot, records);
+        let growing = Growing::new(shape, table, Some(rows));
+        let of = Before { table, snapshot, records, rows };
         let mut bringing =
             TableUp { shape, table, groups, of, write, growing, taken: Vec::new(), next: None };
         if !is_there {
@@ -108,15 +108,23 @@ enum OldRange {
     Rows(Vec<HashedRow>),
 }
 
+/// What is read of a table: its rows as they are now, its groups as they were.
+#[derive(Clone, Copy)]
+struct Before<'a> {
+    table: TableId,
+    snapshot: &'a dyn Snapshot,
+    records: &'a dyn GroupRecords,
+    rows: &'a RangeRows,
+}
+
 /// One table that is brought up.
 struct TableUp<'a> {
     shape: TreeShape,
     table: TableId,
     groups: &'a mut Groups,
-    /// The state, and the records of the groups as they were.
-    of: (&'a dyn Snapshot, &'a dyn GroupRecords),
+    of: Before<'a>,
     write: &'a mut dyn FnMut(GroupChange) -> Result<(), StoreError>,
-    growing: Growing,
+    growing: Growing<'a>,
     /// First keys of the old groups that the groups which are being made take the place of.
     taken: Vec<Key>,
     /// Where the old group behind those begins; `None`: there is none.
@@ -130,6 +138,7 @@ impl TableUp<'_> {
 
     /// All groups of a table that is not there any more.
     fn remove_all(&mut self) -> Result<(), StoreError> {
+        self.of.rows.forget(self.table);
         let all = self.groups.range(KeyRange::ALL.of_table(self.table));
         let all: Vec<RowId> = all.map(|(id, _)| id.clone()).collect();
         all.into_iter().try_for_each(|id| {
@@ -172,9 +181,9 @@ impl TableUp<'_> {
 
     /// Makes groups again that are planned. Those behind them follow where the last one does not end where it did.
     fn bring_up(&mut self, planned: Vec<Planned>) -> Result<(), StoreError> {
-        let (table, of) = (self.table, self.of);
+        let of = self.of;
         let read = planned.into_par_iter().map(|planned| {
-            let ranges = planned.first.as_ref().map(|first| ranges_of(table, of, first, &planned));
+            let ranges = planned.first.as_ref().map(|first| of.ranges(first, &planned));
             Ok((planned, ranges.transpose()?.unwrap_or_default()))
         });
         let read: Vec<(Planned, Vec<OldRange>)> = read.collect::<Result<_, StoreError>>()?;
@@ -204,7 +213,7 @@ impl TableUp<'_> {
             if end.is_some_and(|end| first >= *end) {
                 return Ok(());
             }
-            let record = self.of.1.group(&self.id(&first))?;
+            let record = self.of.records.group(&self.id(&first))?;
             self.next = self.group_behind(Some(&first));
             self.taken.push(first);
             for range in record.ranges {
@@ -220,8 +229,13 @@ impl TableUp<'_> {
             OldRange::Rows(rows) => rows.into_iter().for_each(|row| self.growing.row(row)),
             OldRange::Same(range) if self.growing.is_between_ranges() => self.growing.range(range),
             OldRange::Same(range) => {
-                let from = KeyRange { start: Bound::Included(range.first), end: Bound::Unbounded };
-                let rows = hashed_rows(self.of.0, self.table, &from, range.rows as usize)?;
+                let rows = match self.of.rows.take(self.table, &range.first) {
+                    Some(rows) => rows,
+                    None => {
+                        let from = KeyRange { start: Bound::Included(range.first), end: Bound::Unbounded };
+                        self.of.hashed(&from, range.rows as usize)?
+                    }
+                };
                 rows.into_iter().for_each(|row| self.growing.row(row));
             }
         }
@@ -234,7 +248,7 @@ impl TableUp<'_> {
         let mut hash = |read: &mut Vec<(Key, Row)>| {
             hash_on_all_threads(read).for_each(|row| growing.row(row));
         };
-        self.of.0.scan(self.table, range, false, &mut |key, row| {
+        self.of.snapshot.scan(self.table, range, false, &mut |key, row| {
             read.push((key.clone(), row.clone()));
             if read.len() == READ_ROWS {
                 hash(&mut read);
@@ -270,48 +284,69 @@ fn before(key: Option<&Key>) -> Bound<Key> {
     key.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone()))
 }
 
-/// The ranges of an old group: rows where one has changed, and what is recorded of the others.
-fn ranges_of(
-    table: TableId,
-    (snapshot, records): (&dyn Snapshot, &dyn GroupRecords),
-    first: &Key,
-    planned: &Planned,
-) -> Result<Vec<OldRange>, StoreError> {
-    let record = records.group(&RowId { table, key: first.clone() })?;
-    let mut changed = planned.changed.iter().peekable();
-    let ends: Vec<Option<Key>> =
-        record.ranges.iter().skip(1).map(|range| Some(range.first.clone())).collect();
-    let ends = ends.into_iter().chain([planned.next.clone()]);
-    let ranges = record.ranges.into_iter().zip(ends).map(|(range, next)| {
-        let mut is_changed = false;
-        while changed.next_if(|key| next.as_ref().is_none_or(|next| *key < next)).is_some() {
-            is_changed = true;
-        }
-        match is_changed {
-            true => {
-                let interval = KeyRange { start: Bound::Included(range.first), end: before(next.as_ref()) };
-                hashed_rows(snapshot, table, &interval, usize::MAX).map(OldRange::Rows)
+impl Before<'_> {
+    /// The ranges of an old group: rows where one has changed, and what is recorded of the others.
+    fn ranges(&self, first: &Key, planned: &Planned) -> Result<Vec<OldRange>, StoreError> {
+        let record = self.records.group(&RowId { table: self.table, key: first.clone() })?;
+        let mut changed = planned.changed.as_slice();
+        let ends: Vec<Option<Key>> =
+            record.ranges.iter().skip(1).map(|range| Some(range.first.clone())).collect();
+        let ends = ends.into_iter().chain([planned.next.clone()]);
+        let ranges = record.ranges.into_iter().zip(ends).map(|(range, next)| {
+            let own = changed.partition_point(|key| next.as_ref().is_none_or(|next| key < next));
+            let (own, rest) = changed.split_at(own);
+            changed = rest;
+            if own.is_empty() {
+                return Ok(OldRange::Same(range));
             }
-            false => Ok(OldRange::Same(range)),
+            let rows = match self.rows.take(self.table, &range.first) {
+                Some(rows) => self.changed(rows, own)?,
+                None => {
+                    let start = Bound::Included(range.first);
+                    self.hashed(&KeyRange { start, end: before(next.as_ref()) }, usize::MAX)?
+                }
+            };
+            Ok(OldRange::Rows(rows))
+        });
+        ranges.collect()
+    }
+
+    /// The rows of a range as they are now, of which these have changed, have come or have gone.
+    fn changed(&self, rows: Vec<HashedRow>, changed: &[Key]) -> Result<Vec<HashedRow>, StoreError> {
+        let mut now = Vec::with_capacity(changed.len());
+        for key in changed {
+            now.extend(self.snapshot.get(self.table, key)?.map(|row| (key.clone(), row)));
         }
-    });
-    ranges.collect()
+        let mut now = hashed(now).peekable();
+        let (mut merged, mut changed) =
+            (Vec::with_capacity(rows.len() + now.len()), changed.iter().peekable());
+        for row in rows {
+            while let Some(next) = now.next_if(|next| next.key <= row.key) {
+                merged.push(next);
+            }
+            while changed.next_if(|key| **key < row.key).is_some() {}
+            if changed.next_if(|key| **key == row.key).is_none() {
+                merged.push(row);
+            }
+        }
+        merged.extend(now);
+        Ok(merged)
+    }
+
+    /// The rows of an interval, at most so many.
+    fn hashed(&self, interval: &KeyRange, rows_max: usize) -> Result<Vec<HashedRow>, StoreError> {
+        let mut rows = Vec::new();
+        self.snapshot.scan(self.table, interval, false, &mut |key, row| {
+            rows.push((key.clone(), row.clone()));
+            if rows.len() < rows_max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(hashed(rows).collect())
+    }
 }
 
-/// The rows of an interval, at most so many.
-fn hashed_rows(
-    snapshot: &dyn Snapshot,
-    table: TableId,
-    interval: &KeyRange,
-    rows_max: usize,
-) -> Result<Vec<HashedRow>, StoreError> {
-    let mut rows = Vec::new();
-    snapshot.scan(table, interval, false, &mut |key, row| {
-        rows.push((key.clone(), row.clone()));
-        if rows.len() < rows_max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
+fn hashed(rows: Vec<(Key, Row)>) -> impl ExactSizeIterator<Item = HashedRow> {
     let hashed = hash_rows(&rows).into_iter().zip(rows);
-    Ok(hashed.map(|((leaf, bytes), (key, _))| HashedRow { key, leaf, bytes }).collect())
+    hashed.map(|((leaf, bytes), (key, _))| HashedRow { key, leaf, bytes })
 }
 
 #[cfg(test)]
@@ -324,10 +359,10 @@ mod tests {
     use types::{Catalog, Column, DataType, Table, Value};
 
     /// What somebody keeps who has room for everything.
-    #[derive(Default)]
     struct Kept {
         groups: Groups,
         records: BTreeMap<RowId, GroupRecord>,
+        rows: RangeRows,
     }
 
     struct Records<'a>(&'a BTreeMap<RowId, GroupRecord>);
@@ -339,6 +374,11 @@ mod tests {
     }
 
     impl Kept {
+        /// With so many bytes for rows of ranges.
+        fn with_room(bytes: u64) -> Kept {
+            Kept { groups: Groups::new(), records: BTreeMap::new(), rows: RangeRows::new(bytes) }
+        }
+
         fn bring_up(
             &mut self,
             shape: TreeShape,
@@ -348,8 +388,8 @@ mod tests {
             let before = self.records.clone();
             let mut changes: Vec<GroupChange> = Vec::new();
             let changed = &mut changed.into_keys().map(Ok);
-            let records = Records(&before);
-            bring_up(shape, &mut self.groups, state, &records, changed, &mut |change| {
+            let records = (&Records(&before) as &dyn GroupRecords, &self.rows);
+            bring_up(shape, &mut self.groups, state, records, changed, &mut |change| {
                 changes.push(change);
                 Ok(())
             })
@@ -444,7 +484,9 @@ mod tests {
             let mut random = StdRng::seed_from_u64(seed);
             let shape = if seed % 3 == 0 { TreeShape::Ranges } else { TreeShape::Groups };
             let keys = [300, 5_000, 20_000][seed as usize % 3];
-            let (mut state, mut kept) = (PlainState::new(catalog(1..4)), Kept::default());
+            // For no rows, for some, for all.
+            let room = [0, 100_000, 1 << 30][seed as usize / 3 % 3];
+            let (mut state, mut kept) = (PlainState::new(catalog(1..4)), Kept::with_room(room));
             for round in 0..30 {
                 let mut changed = random_changes(&mut random, &mut state, keys);
                 if random.random_bool(0.1) {
@@ -467,24 +509,31 @@ mod tests {
 
     #[test]
     fn only_what_has_changed_is_read() {
-        let (mut state, mut kept) = (PlainState::new(catalog([1])), Kept::default());
-        let mut all = BTreeMap::new();
-        (0..50_000).for_each(|number| change(&mut state, &mut all, id(1, number), Some(number)));
-        kept.bring_up(TreeShape::Groups, &state, all);
-        let groups = kept.groups.len();
-        assert!((20..120).contains(&groups), "{groups} groups of about a thousand rows");
-        let mut one = BTreeMap::new();
-        change(&mut state, &mut one, id(1, 25_000), Some(-1));
-        let counting = Counting { inner: &state, rows: Default::default() };
-        let (before, mut changes) = (kept.records.clone(), 0);
-        let changed = &mut one.into_keys().map(Ok);
-        bring_up(TreeShape::Groups, &mut kept.groups, &counting, &Records(&before), changed, &mut |_| {
-            changes += 1;
-            Ok(())
-        })
-        .expect("a map can be read");
-        let rows = counting.rows.load(std::sync::atomic::Ordering::Relaxed);
-        assert!((1..1_000).contains(&rows) && changes <= 4, "{rows} rows read, {changes} groups changed");
+        for room in [0, 1 << 30] {
+            let (mut state, mut kept) = (PlainState::new(catalog([1])), Kept::with_room(room));
+            let mut all = BTreeMap::new();
+            (0..50_000).for_each(|number| change(&mut state, &mut all, id(1, number), Some(number)));
+            kept.bring_up(TreeShape::Groups, &state, all);
+            let groups = kept.groups.len();
+            assert!((20..120).contains(&groups), "{groups} groups of about a thousand rows");
+            let mut one = BTreeMap::new();
+            change(&mut state, &mut one, id(1, 25_000), Some(-1));
+            let counting = Counting { inner: &state, rows: Default::default() };
+            let (before, mut changes) = (kept.records.clone(), 0);
+            let changed = &mut one.into_keys().map(Ok);
+            let records = (&Records(&before) as &dyn GroupRecords, &kept.rows);
+            bring_up(TreeShape::Groups, &mut kept.groups, &counting, records, changed, &mut |_| {
+                changes += 1;
+                Ok(())
+            })
+            .expect("a map can be read");
+            let rows = counting.rows.load(std::sync::atomic::Ordering::Relaxed);
+            let rows_max = if room == 0 { 1_000 } else { 1 };
+            assert!(
+                (1..=rows_max).contains(&rows) && changes <= 4,
+                "{rows} rows read, {changes} groups changed"
+            );
+        }
     }
 
     /// Counts the rows that are read.
@@ -499,6 +548,7 @@ mod tests {
         }
 
         fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+            self.rows.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             Ok(self.inner.get(table, key))
         }
 

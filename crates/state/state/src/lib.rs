@@ -13,7 +13,7 @@
 //! - [`LiveRequests`]: the transaction ids that have not expired.
 //! - [`StateTree`]: the root over everything, and proofs of rows under it.
 //! - [`StateOutline`], [`StatePiece`], [`StateAssembly`]: a state in pieces that are checked one by one against its root.
-//! - [`bring_up`]: the groups of such a tree, kept up with what changes.
+//! - [`bring_up`]: the groups of such a tree, kept up with what changes; [`RangeRows`] spare it reading rows that have not changed.
 //! - [`KeptState`]: what others need of a checkpoint.
 //! - [`write_checkpoint`] and [`read_checkpoint`]: a whole state as a stream of bytes, the same on every node.
 //!
@@ -61,6 +61,7 @@ mod manifest;
 mod overlay;
 mod pieces;
 mod plain;
+mod range_rows;
 mod row_hashes;
 mod snapshot;
 mod store;
@@ -90,6 +91,7 @@ pub use manifest::Manifest;
 pub use overlay::{Changes, Overlay};
 pub use pieces::{OutlinedRequest, StateOutline, StatePiece};
 pub use plain::PlainState;
+pub use range_rows::RangeRows;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use store::{BlockEnd, Filling, Reopened, ResumePoint, Store, StoreStatistics, Stores};
 pub use store_error::{FirstFailure, StoreError};

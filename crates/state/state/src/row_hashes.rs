@@ -11,6 +11,7 @@ pub(crate) const READ_ROWS: usize = 16_384;
 const HASH_ROWS: usize = 512;
 
 /// A row, of which only that is needed.
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct HashedRow {
     pub(crate) key: Key,
     pub(crate) leaf: Digest,

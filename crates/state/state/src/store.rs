@@ -127,7 +127,7 @@ pub struct StoreStatistics {
     pub rows: u64,
     /// Bytes of its files.
     pub file_bytes: u64,
-    /// Bytes of rows that batches have changed, as they stand in files.
+    /// Bytes of what blocks have changed, with keys, as they stand in files: rows, and the ids that are admitted.
     pub changed_bytes: u64,
     /// Bytes that were written to files, with those of merging.
     pub written_bytes: u64,

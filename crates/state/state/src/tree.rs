@@ -291,7 +291,7 @@ struct GrowingTree {
     /// Numbers that rows of the tree may have, ascending, with definitions: those that were not begun.
     waiting: VecDeque<(TableId, Option<Arc<Table>>)>,
     /// The table that rows come of, and its groups; `None` before the first.
-    open: Option<(TableId, Growing)>,
+    open: Option<(TableId, Growing<'static>)>,
     nodes: Vec<StateNode>,
     leaves: Vec<Digest>,
     /// Rows that are not hashed yet.
@@ -343,7 +343,7 @@ impl GrowingTree {
         }
         self.push_made();
         while let Some((id, definition)) = self.waiting.pop_front_if(|(id, _)| which(*id)) {
-            self.open = Some((id, Growing::new(self.shape, id)));
+            self.open = Some((id, Growing::new(self.shape, id, None)));
             if let Some(table) = definition {
                 self.leaves.push(table_leaf(&table));
                 self.nodes.push(StateNode::Table(table));
