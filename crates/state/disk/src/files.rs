@@ -6,26 +6,24 @@
 //! Whoever holds the files as they were at one moment ([`FilesAt`]) reads them so for as long as the process runs. What the next
 //! process is to find as it was is copied ([`Files::copy_to`]): files do not change, so that copies are links.
 
+use crate::checksums::check_list;
 use crate::layout::damage_mark;
-use lsm_tree::checksum::ChecksummedWriter;
 use lsm_tree::compaction::{CompactionStrategy, Leveled, PullDown};
 use lsm_tree::{
-    AbstractTree, AnyIngestion, AnyTree, Cache, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter,
+    AbstractTree, AnyIngestion, AnyTree, Cache, Checksum, Config, DescriptorTable, Guard, SeqNo,
+    SequenceNumberCounter,
 };
 use parking_lot::{Mutex, MutexGuard};
 use state::StoreError;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::io::{ErrorKind, Read, Write};
-use std::ops::{Bound, ControlFlow};
-use std::os::unix::fs::MetadataExt;
+use std::io::ErrorKind;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes that are read between two rests where a file is compared with its checksum.
-const VERIFIED_BYTES: usize = 256 << 10;
 /// Where there are so many runs that overlap they are merged into the middle level.
 const RUNS_MAX: usize = 12;
 /// The levels that are used beside runs.
@@ -254,46 +252,13 @@ impl Files {
         failure
     }
 
-    /// Reads every file and compares it with its checksum, but for those that were `seen`, which may have several names. `rest`
-    /// hears how many bytes were read, and says whether to go on.
-    ///
-    /// # Errors
-    /// The first that is another one than was written, or cannot be read.
-    pub(crate) fn verify(
-        &self,
-        seen: &mut BTreeSet<(u64, u64)>,
-        rest: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, StoreError> {
-        check_list(self.folder()).inspect_err(|_| mark_damaged(self.folder()))?;
-        let mut piece = vec![0; VERIFIED_BYTES];
-        for table in self.tree.current_version().iter_tables() {
+    /// Its files of keys and values, with the checksum of each.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (PathBuf, Checksum)> + '_ {
+        let tables: Vec<_> = self.tree.current_version().iter_tables().cloned().collect();
+        tables.into_iter().map(|table| {
             let path = self.folder().join("tables").join(table.id().to_string());
-            let failed = |what: &dyn Display| {
-                mark_damaged(self.folder());
-                StoreError::read(path.display(), what)
-            };
-            let mut file = std::fs::File::open(&path).map_err(|error| failed(&error))?;
-            let metadata = file.metadata().map_err(|error| failed(&error))?;
-            if !seen.insert((metadata.dev(), metadata.ino())) {
-                continue;
-            }
-            let mut hashing = ChecksummedWriter::new(std::io::sink());
-            loop {
-                let read = file.read(&mut piece).map_err(|error| failed(&error))?;
-                if read == 0 {
-                    break;
-                }
-                hashing.write_all(&piece[..read]).map_err(|error| failed(&error))?;
-                if rest(read as u64).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            let (expected, found) = (table.checksum(), hashing.checksum());
-            if found != expected {
-                return Err(failed(&format_args!("expected a file with checksum {expected}, found {found}")));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+            (path, table.checksum())
+        })
     }
 
     /// Removes what attempts to write have left, so that it takes no room. `first`: number of the first file of that kind. Nobody
@@ -387,43 +352,6 @@ impl Files {
     pub(crate) fn bytes_written(&self) -> u64 {
         self.counted.lock().bytes
     }
-}
-
-/// Compares the list of files, `v` and a number, with the checksum that stands in `current`: `lsm-tree` writes it and does not
-/// compare it.
-fn check_list(folder: &Path) -> Result<(), StoreError> {
-    let current = folder.join("current");
-    let failed = |path: &Path, what: &dyn Display| StoreError::read(path.display(), what);
-    let read = || match std::fs::read(&current) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        stored => stored.map(Some).map_err(|error| failed(&current, &error)),
-    };
-    let mut stored = read()?;
-    while let Some(bytes) = stored.take() {
-        let parts =
-            bytes.split_last_chunk::<17>().and_then(|(number, rest)| Some((number.first_chunk()?, rest)));
-        let Some((number, [expected @ .., 0])) = parts else {
-            return Err(failed(&current, &"expected the number of a list, its checksum and a zero"));
-        };
-        let list = folder.join(format!("v{}", u64::from_le_bytes(*number)));
-        let hashed = std::fs::read(&list).and_then(|content| {
-            let mut hashing = ChecksummedWriter::new(std::io::sink());
-            hashing.write_all(&content)?;
-            Ok(hashing.checksum().into_u128().to_le_bytes())
-        });
-        if hashed.as_ref().is_ok_and(|found| found == expected) {
-            return Ok(());
-        }
-        // There may be another list meanwhile.
-        stored = read()?.filter(|now| *now != bytes);
-        if stored.is_none() {
-            return Err(match hashed {
-                Err(error) => failed(&list, &error),
-                Ok(_) => failed(&list, &"the list of files is not the one that was written"),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Where the folders of other stores and of checkpoints stand.
@@ -580,10 +508,6 @@ mod tests {
         run.put((key, Some(value))).expect("there is room");
     }
 
-    fn verify(files: &Files) -> Result<(), StoreError> {
-        files.verify(&mut BTreeSet::new(), &mut |_| ControlFlow::Continue(())).map(drop)
-    }
-
     fn tables(files: &Files) -> usize {
         std::fs::read_dir(files.folder().join("tables")).expect("a folder").count()
     }
@@ -609,7 +533,6 @@ mod tests {
         let files = Files::open(&folder.path().join("store-1"), 1 << 20).expect("what was written");
         assert_eq!(items(&files), (2..6).map(item).collect::<Vec<_>>());
         assert!(!damage_mark(files.beside()).exists());
-        verify(&files).expect("nothing is damaged");
     }
 
     #[test]
@@ -626,25 +549,5 @@ mod tests {
         assert_eq!(files.overlapping_runs(), 0);
         assert_eq!(files.bytes_written(), before + files.bytes());
         assert_eq!(items(&files), (0..14).map(item).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_flipped_byte_in_any_place_of_a_file_is_found() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let files = Files::open(&folder.path().join("store-1"), 1 << 20).expect("an empty folder");
-        let mut run = files.begin().expect("room");
-        (0..200).for_each(|key| put(&mut run, key));
-        run.finish(files.take_over()).expect("there is room");
-        verify(&files).expect("nothing is damaged");
-        let tables = files.folder().join("tables");
-        let table = std::fs::read_dir(tables).expect("a folder").next().expect("one").expect("it").path();
-        let bytes = std::fs::read(&table).expect("it is there");
-        for at in (0..bytes.len()).step_by(bytes.len() / 300 + 1) {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 4;
-            std::fs::write(&table, &damaged).expect("it is written");
-            let error = verify(&files).expect_err("a byte is another one").to_string();
-            assert!(error.contains(&table.display().to_string()), "byte {at}: {error}");
-        }
     }
 }

@@ -39,6 +39,7 @@
 //! ```
 
 mod cache;
+mod checksums;
 mod core;
 mod durable;
 mod entries;
