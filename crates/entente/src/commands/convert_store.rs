@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 /// Change where a stopped node keeps the rows of its state: in memory, or on the disk.
 ///
-/// A node also does this by itself when node.toml says something else at its next start. This command does it beforehand, and says
-/// whether there is room.
+/// A node also does this by itself when node.toml says something else at its next start.
+/// This command does it beforehand, and says whether there is room.
 ///
 /// Example: entente convert-store --dir clearing/org1 --store disk --memory-megabytes 512
 #[derive(Args)]
