@@ -12,7 +12,7 @@ use versioned::VersionedRows;
 pub(crate) enum Changes {
     /// All that these rows know.
     Layer(Arc<VersionedRows>),
-    /// These rows, by table and key, each once; their values are those of the snapshot.
+    /// These rows, in any order and some several times before [`Changes::put_in_order`]; their values are those of the snapshot.
     Rows(Arc<dyn Snapshot>, Vec<RowId>),
 }
 
@@ -51,6 +51,13 @@ pub(crate) struct Point {
 }
 
 impl Changes {
+    /// By table and key, and each once. Whoever writes does that, so that no block waits for it.
+    pub(crate) fn put_in_order(&mut self) {
+        if let Changes::Rows(_, rows) = self {
+            put_in_order(rows);
+        }
+    }
+
     /// The rows, with what has become of them, by table and key.
     pub(crate) fn rows(&self, version: Version) -> Box<dyn Iterator<Item = ChangedRow> + '_> {
         match self {
@@ -74,4 +81,10 @@ impl Changes {
             Changes::Rows(_, rows) => Box::new(rows.iter().cloned()),
         }
     }
+}
+
+/// Rows by table and key, each once.
+pub(crate) fn put_in_order(rows: &mut Vec<RowId>) {
+    rows.sort_unstable();
+    rows.dedup();
 }

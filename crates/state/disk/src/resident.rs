@@ -6,7 +6,7 @@ use crate::files::{Files, FilesAt};
 use crate::filling::DiskFilling;
 use crate::gate::Gate;
 use crate::layout::Meta;
-use crate::points::{Admitted, Changes, Point};
+use crate::points::{Admitted, Changes, Point, put_in_order};
 use crate::{Budget, RowsIn};
 use crypto::Digest;
 use parking_lot::Mutex;
@@ -47,8 +47,7 @@ struct Pending {
 impl Pending {
     /// In order, and each once.
     fn tidy(&mut self) {
-        self.rows.sort_unstable();
-        self.rows.dedup();
+        put_in_order(&mut self.rows);
         self.tidy_at = (2 * self.rows.len()).max(CHANGED_ROWS);
     }
 }
@@ -65,7 +64,6 @@ impl ResidentStore {
     }
 
     fn hand_over(&self, pending: &mut Pending, is_checkpoint: bool) {
-        pending.tidy();
         let Pending { rows, dropped, admitted, ended, .. } = std::mem::take(pending);
         pending.tidy_at = CHANGED_ROWS;
         pending.ended = ended;

@@ -27,7 +27,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 pub(crate) fn write_points(core: &Core, points: &Receiver<Box<Point>>, merge: &Sender<()>) {
     let mut catalog: Option<Arc<Catalog>> = None;
     let written = catch_unwind(AssertUnwindSafe(|| {
-        for point in points {
+        for mut point in points {
+            point.changes.put_in_order();
             if let Some(at) = point.meta.point
                 && !core.gate.wait_for(at.header.height, || core.is_closing())
             {
