@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check sim dist fmt setup-rust setup-clients
+.PHONY: demo test check sim soak dist fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -28,6 +28,11 @@ check: setup-rust
 SEEDS ?= 200
 sim: setup-rust
 	$(CARGO) run --release --locked -p simulation -- $(if $(SEED),--first $(SEED) --seeds 1 --verbose,--seeds $(SEEDS) --threads $(shell nproc))
+
+# What takes too long for every day: a thousand kills and losses of power of the state's disk. KILLS_SEED=7 takes other ones.
+KILLS ?= 1000
+soak: setup-rust
+	KILLS=$(KILLS) $(CARGO) test --locked -p disk --test power_loss -- --nocapture
 
 # One binary that needs nothing beside it, in dist/. Only the last crate is compiled and linked again, statically.
 dist: setup-rust

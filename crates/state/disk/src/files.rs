@@ -83,7 +83,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         if *self.superseded.get_mut() {
             // What stays is removed at the next start.
-            let _ = std::fs::remove_dir_all(&self.path);
+            let _ = remove(&self.path);
         }
     }
 }
@@ -132,12 +132,21 @@ impl WriteError {
 impl Files {
     /// Opens those of a folder, which is made where there is none. `cache`: bytes of memory for blocks.
     pub(crate) fn open(folder: &Path, cache: u64) -> Result<Arc<Files>, StoreError> {
+        let is_new = !folder.exists();
+        if !is_new {
+            // An earlier process may have ended between a new list and its flush: the older one is removed here.
+            flush(folder).map_err(|error| StoreError::write(folder.display(), error))?;
+        }
         check_list(folder)?;
         let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
         let config = Config::new(folder, sequence.clone(), visible.clone())
             .use_cache(Arc::new(Cache::with_capacity_bytes(cache)))
             .use_descriptor_table(Some(Arc::new(DescriptorTable::new(OPEN_MAX))));
         let tree = config.open().map_err(|error| StoreError::read(folder.display(), error))?;
+        if is_new {
+            // `lsm-tree` flushes what is in there.
+            flush(beside(folder)).map_err(|error| StoreError::write(folder.display(), error))?;
+        }
         // Never 0, at which `lsm-tree` shows what was there first, however often that has changed.
         let newest = tree.get_highest_seqno().unwrap_or(0) + 1;
         sequence.fetch_max(newest);
@@ -352,6 +361,21 @@ impl Files {
     pub(crate) fn bytes_written(&self) -> u64 {
         self.counted.lock().bytes
     }
+}
+
+/// Removes the folder of a store or of a checkpoint. Whoever opens it never finds a part of it, which would look damaged.
+pub(crate) fn remove(folder: &Path) -> std::io::Result<()> {
+    let removed = folder.with_extension("removed.unfinished");
+    std::fs::rename(folder, &removed)?;
+    flush(beside(folder))?;
+    std::fs::remove_dir_all(removed)
+}
+
+/// Makes the names in a folder survive a loss of power.
+pub(crate) fn flush(folder: &Path) -> std::io::Result<()> {
+    // The folder above a relative path of one name.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    std::fs::File::open(folder)?.sync_all()
 }
 
 /// Where the folders of other stores and of checkpoints stand.

@@ -13,8 +13,9 @@
 //! ```
 //!
 //! There is no journal: the ledger is one. At a *durable point* one sorted run is written, flushed and made known at once: what
-//! has changed, and beside it catalog, live ids and where the state stands. A store comes back at the newest durable point that
-//! is the end of a block, and the ledger has what came behind it. A *checkpoint* is a durable point whose tree is brought up
+//! has changed, and beside it catalog, live ids and where the state stands. A store comes back at the newest durable point where
+//! that is the end of a block, and the ledger has what came behind it. Where one block changes more than the newest rows may have
+//! of memory, a point is written within it; until the next one the store comes back at a checkpoint. A *checkpoint* is a durable point whose tree is brought up
 //! (`sealing.rs`) and that stays readable beside what is written later, also by the next process. The files of both stores are
 //! the same, so that a node may go over from one to the other.
 //!
@@ -58,7 +59,7 @@ mod store;
 mod view;
 mod writer;
 
-use files::{Files, WriteError};
+use files::{Files, WriteError, flush};
 use files_snapshot::{FilesSnapshot, read_catalog, read_live, read_meta};
 use filling::DiskFilling;
 use gate::Gate;
@@ -169,6 +170,10 @@ impl Disk {
     pub fn open(folder: &Path, options: DiskOptions) -> Result<Disk, StoreError> {
         let failed = |error: std::io::Error| StoreError::write(folder.display(), error);
         std::fs::create_dir_all(folder).map_err(failed)?;
+        // A folder that is new has its name for good once the folder above it is flushed.
+        folder.parent().map_or(Ok(()), flush).map_err(failed)?;
+        // And what was to be removed keeps its new name.
+        flush(folder).map_err(failed)?;
         let paths = paths(folder)?;
         for path in paths.iter().filter(|path| layout::is_unfinished(path)) {
             std::fs::remove_dir_all(path).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! Which files are open, so that a folder's are opened once for all, and go when nobody reads them any more.
 
-use crate::files::{Files, mark_damaged};
+use crate::files::{Files, mark_damaged, remove};
 use parking_lot::Mutex;
 use state::StoreError;
 use std::collections::BTreeMap;
@@ -34,9 +34,7 @@ impl OpenFiles {
                 files.supersede();
                 Ok(())
             }
-            None => {
-                std::fs::remove_dir_all(folder).map_err(|error| StoreError::write(folder.display(), error))
-            }
+            None => remove(folder).map_err(|error| StoreError::write(folder.display(), error)),
         }
     }
 }

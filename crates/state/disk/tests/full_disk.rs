@@ -1,63 +1,23 @@
 //! A disk without room: blocks wait, nothing is lost, and the store goes on by itself when there is room again.
 
+mod chain;
 mod one_table;
 
+use chain::{expected, header, live};
 use disk::{Disk, DiskOptions, RowsIn};
-use one_table::TABLE;
 use proofs::state::TreeShape;
-use state::{
-    AfterImage, BlockEnd, CheckpointHeader, CheckpointProgress, LiveRequests, PlainState, Reopened,
-    ResumePoint, RowId, StateTree, Store, Stores, Version, content_digest,
-};
+use state::{Reopened, StateTree, Store, Stores, content_digest};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use types::{Key, Value};
 
 const BLOCKS: u64 = 1_000;
-const KEYS: u64 = 2_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn header(height: u64) -> CheckpointHeader {
-    CheckpointHeader { height, ..CheckpointHeader::default() }
-}
-
-/// What a block changes: 150 rows.
-fn changes(height: u64) -> Vec<AfterImage> {
-    let number = |position: u64| (height * 150 + position) * 7 % KEYS;
-    let mut numbers: Vec<u64> = (0..150).map(number).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let image = |number: u64| {
-        let key = Key::encode([&Value::BigInt(number as i64)]).expect("a key");
-        let text = Value::text(format!("{height}-{}", "x".repeat(120)));
-        AfterImage {
-            row: RowId { table: TABLE, key },
-            value: Some(Arc::from([Value::BigInt(number as i64), text])),
-        }
-    };
-    numbers.into_iter().map(image).collect()
-}
-
 fn block(store: &dyn Store, height: u64) {
-    store
-        .apply(Version::after_batch(height, 0), &changes(height), None)
-        .expect("it waits, and does not fail");
-    let point = ResumePoint { header: header(height), progress: CheckpointProgress::default() };
-    let is_checkpoint = height == BLOCKS + 20;
-    let end = BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint };
-    store.end_block(end).expect("it waits, and does not fail");
-}
-
-fn expected(height: u64) -> PlainState {
-    // Older blocks have changed no other rows.
-    let mut model = PlainState::new(one_table::catalog());
-    (height.saturating_sub(100)..=height)
-        .for_each(|height| changes(height).iter().for_each(|change| model.apply(change)));
-    model
+    chain::block(store, height, height == BLOCKS + 20);
 }
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
@@ -173,7 +133,7 @@ fn on_a_small_disk() {
     give_room_back(folder);
     let Reopened { state, .. } = stores.reopen(newest).expect("there is room").expect("it was left");
     assert_eq!(content_digest(state.snapshot().as_ref()).expect("it can be read"), digest(BLOCKS));
-    let (height, live) = (BLOCKS + 20, LiveRequests::new().content());
+    let (height, live) = (BLOCKS + 20, live(BLOCKS + 20).content());
     (BLOCKS + 1..=height).for_each(|height| block(state.as_ref(), height));
     let then = state.snapshot();
     (height + 1..=BLOCKS + 40).for_each(|height| block(state.as_ref(), height));
