@@ -94,7 +94,11 @@ impl Scrubbing {
 
     fn round(&self, told: &mut Option<u64>) -> Result<(), Stopped> {
         let (began, time) = (Instant::now(), self.interval().mul_f64(0.8).max(ROUND_MIN));
-        let bytes = self.stage.ledger.bytes().unwrap_or(0) + self.stage.parts.store.bytes();
+        let state = self.stage.parts.stores.newest().map(|store| store.statistics()).unwrap_or_default();
+        let bytes = self.stage.ledger.bytes().unwrap_or(0)
+            + self.stage.parts.store.bytes()
+            + state.file_bytes
+            + state.rows * ROW_BYTES;
         let needed = (bytes as f64 / time.as_secs_f64()) as u64;
         let bytes_per_second = self.stage.bytes_per_second.unwrap_or(needed.clamp(RATE_MIN, RATE_MAX));
         let mut pace = Pace { stopped: &self.stopped, bytes_per_second, began, read: 0 };

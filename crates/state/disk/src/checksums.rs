@@ -13,15 +13,18 @@ use std::path::Path;
 /// Bytes that are read between two rests where a file is compared with its checksum.
 const VERIFIED_BYTES: usize = 256 << 10;
 
+/// Files that are whole, by device and number: a file may have several names.
+pub(crate) type WholeFiles = BTreeSet<(u64, u64)>;
+
 impl Files {
-    /// Reads every file and compares it with its checksum, but for those that were `seen`, which may have several names. `rest`
-    /// hears how many bytes were read, and says whether to go on.
+    /// Reads every file and compares it with its checksum, but for those that are known to be `whole`. `rest` hears how many bytes
+    /// were read, and says whether to go on.
     ///
     /// # Errors
     /// The first that is another one than was written, or cannot be read.
     pub(crate) fn verify(
         &self,
-        seen: &mut BTreeSet<(u64, u64)>,
+        whole: &mut WholeFiles,
         rest: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, StoreError> {
         check_list(self.folder()).inspect_err(|_| mark_damaged(self.folder()))?;
@@ -33,7 +36,8 @@ impl Files {
             };
             let mut file = std::fs::File::open(&path).map_err(|error| failed(&error))?;
             let metadata = file.metadata().map_err(|error| failed(&error))?;
-            if !seen.insert((metadata.dev(), metadata.ino())) {
+            let file_id = (metadata.dev(), metadata.ino());
+            if whole.contains(&file_id) {
                 continue;
             }
             let mut hashing = ChecksummedWriter::new(std::io::sink());
@@ -51,6 +55,7 @@ impl Files {
             if found != expected {
                 return Err(failed(&format_args!("expected a file with checksum {expected}, found {found}")));
             }
+            whole.insert(file_id);
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -98,7 +103,7 @@ mod tests {
     use super::*;
 
     fn verify(files: &Files) -> Result<(), StoreError> {
-        files.verify(&mut BTreeSet::new(), &mut |_| ControlFlow::Continue(())).map(drop)
+        files.verify(&mut WholeFiles::new(), &mut |_| ControlFlow::Continue(())).map(drop)
     }
 
     #[test]

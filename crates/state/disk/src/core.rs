@@ -53,7 +53,7 @@ pub(crate) struct Written {
     pub(crate) is_full: bool,
 }
 
-/// What they have in common.
+/// The files of a store, what of them is known, and who waits for them.
 pub(crate) struct Core {
     pub(crate) files: Arc<Files>,
     /// As whom it writes.

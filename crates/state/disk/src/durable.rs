@@ -49,13 +49,10 @@ impl Durable {
         let write = spawn(&core, "disk-writer", move || writer::write_points(&writing, &waiting, &merge))?;
         let merging = core.clone();
         let merge = spawn(&core, "disk-merger", move || writer::merge(&merging, &due))?;
-        let readers = ThreadPoolBuilder::new().num_threads(READERS);
         let readers = match rows_in {
             RowsIn::Memory => None,
-            RowsIn::Disk => Some(readers.thread_name(|number| format!("disk-reader-{number}")).build()),
+            RowsIn::Disk => Some(readers(&core)?),
         };
-        let readers =
-            readers.transpose().map_err(|error| StoreError::write(core.files.folder().display(), error))?;
         Ok(Durable { core, readers, points: Some(points), threads: vec![write, merge] })
     }
 
@@ -95,6 +92,12 @@ impl Durable {
         self.core.wait_for_points(0)?;
         Ok(self.core.written.lock().durable.and_then(|(_, height)| height))
     }
+}
+
+fn readers(core: &Core) -> Result<ThreadPool, StoreError> {
+    let pool = ThreadPoolBuilder::new().num_threads(READERS);
+    let pool = pool.thread_name(|number| format!("disk-reader-{number}")).build();
+    pool.map_err(|error| StoreError::write(core.files.folder().display(), error))
 }
 
 fn spawn(

@@ -59,6 +59,7 @@ mod store;
 mod view;
 mod writer;
 
+use checksums::WholeFiles;
 use files::{Files, WriteError, flush};
 use files_snapshot::{FilesSnapshot, read_catalog, read_live, read_meta};
 use filling::DiskFilling;
@@ -74,7 +75,7 @@ use state::{
     AfterImage, Filling, KeptState, KeyRange, Reopened, ResumePoint, RowId, Snapshot, Store, StoreError,
     Stores, Version,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -150,6 +151,8 @@ pub struct Disk {
     open: OpenFiles,
     newest: Newest,
     numbers: Mutex<Numbers>,
+    /// Files that were found whole since somebody has met damage.
+    whole: Mutex<WholeFiles>,
 }
 
 /// The store that was made or taken up last.
@@ -186,6 +189,7 @@ impl Disk {
             open: OpenFiles::default(),
             newest: Newest::default(),
             numbers: Mutex::new(Numbers { next, newest: None }),
+            whole: Mutex::default(),
         })
     }
 
@@ -235,7 +239,7 @@ impl Disk {
     fn point_left(&self, path: &Path, is_suspect: bool) -> Result<Option<ResumePoint>, StoreError> {
         let Some(files) = self.open.get_left(path, RESIDENT_BLOCKS)? else { return Ok(None) };
         if is_suspect {
-            let _ = files.verify(&mut BTreeSet::new(), &mut |_| ControlFlow::Continue(()))?;
+            let _ = files.verify(&mut self.whole.lock(), &mut |_| ControlFlow::Continue(()))?;
         }
         point_of(&files)
     }
@@ -390,6 +394,7 @@ impl Stores for Disk {
                 }
             }
             std::fs::remove_file(&mark).map_err(|error| StoreError::write(mark.display(), error))?;
+            self.whole.lock().clear();
         }
         Ok(())
     }
@@ -416,10 +421,10 @@ impl Stores for Disk {
     fn check_files(&self, rest: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), StoreError> {
         let newest = self.numbers.lock().newest;
         let newest = newest.map(|number| store_folder(&self.folder, number));
-        let mut seen = BTreeSet::new();
+        let mut whole = WholeFiles::new();
         for path in newest.into_iter().chain(self.checkpoints()?.into_values()) {
             let Some(files) = self.open.get_left(&path, RESIDENT_BLOCKS)? else { continue };
-            if files.verify(&mut seen, rest)?.is_break() {
+            if files.verify(&mut whole, rest)?.is_break() {
                 break;
             }
         }
