@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &ConvertStoreArguments) -> Result<(), CommandError>
             statistics.rows,
             statistics.file_bytes >> 20
         ),
-        None => println!("there is no state yet: the node makes it from its ledger or from other nodes"),
+        None => println!("no state can be taken up: the node makes one from its ledger or from other nodes"),
     }
     let memory = match kind {
         StoreKind::Memory => String::new(),

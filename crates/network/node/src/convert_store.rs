@@ -9,9 +9,10 @@ use std::path::Path;
 /// What became of the state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConvertedStore {
-    /// Behind which block it stands, and what it takes; `None`: no state was left, the node makes it from the ledger.
+    /// Behind which block it stands, and what it takes; `None`: none was left that can be taken up, and the
+    /// node makes one from its ledger or from other nodes.
     pub state: Option<(u64, StoreStatistics)>,
-    /// Why other states that were left could not be taken up.
+    /// Why newer states that were left could not be taken up.
     pub refused: Vec<String>,
 }
 
@@ -20,8 +21,8 @@ pub struct ConvertedStore {
 /// knowing that there is room.
 ///
 /// # Errors
-/// The folder is no node's, or its node runs; the choice makes no sense, or the state does not fit into memory; something cannot
-/// be read or written. `node.toml` stays as it was then.
+/// The folder is no node's, or its node runs; the choice makes no sense, or the state does not fit into memory; there are states,
+/// and none can be read, or written as it is needed. `node.toml` stays as it was then.
 pub fn convert_store(path: &Path, choice: StoreChoice) -> Result<ConvertedStore, NodeError> {
     let folder = NodeFolder::open(path)?;
     let ledger_name = folder.charter.ledger();
@@ -30,7 +31,7 @@ pub fn convert_store(path: &Path, choice: StoreChoice) -> Result<ConvertedStore,
     let tip = ledger.tip().map_or(0, |(height, _)| height);
     let stores = choice.open(&path.join("state"))?;
     stores.recorded(tip);
-    let mut converted = ConvertedStore { state: None, refused: Vec::new() };
+    let (mut converted, mut failure) = (ConvertedStore { state: None, refused: Vec::new() }, None);
     for point in stores.left()? {
         let (height, of) = (point.header.height, point.header.ledger);
         if of != ledger_name || height > tip {
@@ -53,8 +54,14 @@ pub fn convert_store(path: &Path, choice: StoreChoice) -> Result<ConvertedStore,
                 break;
             }
             Ok(None) => {}
-            Err(error) => converted.refused.push(format!("the state of height {height}: {error}")),
+            Err(error) => {
+                converted.refused.push(format!("the state of height {height}: {error}"));
+                failure.get_or_insert(error);
+            }
         }
+    }
+    if let (None, Some(failure)) = (&converted.state, failure) {
+        return Err(failure.into());
     }
     folder.choose_store(choice)?;
     Ok(converted)

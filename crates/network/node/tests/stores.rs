@@ -5,6 +5,9 @@ mod network;
 
 use network::TestNetwork;
 use node::{ConvertedStore, NodeOptions, StoreChoice, StoreKind, convert_store};
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 const DISK: &str = "store = \"disk\"\nmemory_megabytes = 16";
 
@@ -61,5 +64,36 @@ async fn nodes_with_different_stores_agree_and_may_change_over() {
     network.run(&network.client(1), "CREATE TABLE other (id bigint PRIMARY KEY)").await;
     network.run(&network.client(1), "DROP TABLE other").await;
     network.check_agreement().await;
+    // States that are all damaged cannot be converted. The node makes its own again.
+    network.stop(2);
+    let folder = network.network.folders[2].clone();
+    let before = std::fs::read_to_string(folder.join("node.toml")).expect("written");
+    damage_states(&folder.join("state"));
+    let refused = convert_store(&folder, in_memory).expect_err("no state is whole").to_string();
+    assert!(refused.contains("the store of the state cannot read"), "{refused}");
+    assert_eq!(std::fs::read_to_string(folder.join("node.toml")).expect("written"), before);
+    network.start(2, NodeOptions::default());
+    network.check_agreement().await;
     network.stop_all();
+}
+
+/// Flips bytes among the rows of every state: in its largest file, which several may share.
+fn damage_states(folder: &Path) {
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+    };
+    let metadata = |path: &PathBuf| std::fs::metadata(path).expect("it is there");
+    let mut damaged = BTreeSet::new();
+    for state in entries(folder).into_iter().filter(|path| path.is_dir()) {
+        let tables = entries(&state.join("tables"));
+        let largest = tables.into_iter().max_by_key(|path| metadata(path).len()).expect("rows");
+        if damaged.insert(metadata(&largest).ino()) {
+            let mut bytes = std::fs::read(&largest).expect("it is there");
+            let (first, last) = (bytes.len() / 4, bytes.len() * 3 / 4);
+            (first..last).step_by(1_000).for_each(|at| bytes[at] ^= 4);
+            std::fs::write(&largest, bytes).expect("it is written");
+        }
+    }
+    assert!(!damaged.is_empty());
 }

@@ -112,7 +112,7 @@ pub struct RunRecord {
     pub file_bytes: u64,
     /// Those over the bytes of live rows.
     pub space_amplification: f64,
-    /// Bytes of rows that batches have changed, once per durable point.
+    /// Bytes of rows that batches have changed, and of ids that were admitted, once per durable point.
     pub changed_bytes: u64,
     /// Bytes that the store says it has written to files, those of merging included.
     pub written_bytes: u64,
@@ -139,7 +139,7 @@ pub struct RunRecord {
 /// One durable point. It is sampled: what was merged in the same few milliseconds is counted with it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct DurablePoint {
-    /// Bytes of rows that have changed since the one before.
+    /// Bytes of rows that have changed since the one before, and of ids.
     pub changed_bytes: u64,
     /// Bytes written.
     pub file_bytes: u64,
