@@ -116,7 +116,7 @@ pub struct ExecutedBlock {
 
 /// State, live ids and protocol of one ledger, at one height.
 pub struct Engine {
-    state: Arc<dyn Store>,
+    pub(crate) state: Arc<dyn Store>,
     pub(crate) live: LiveRequests,
     pub(crate) protocol: Box<dyn Protocol>,
     /// What endorsements must be.

@@ -118,7 +118,7 @@ impl Engine {
     fn admit_whole(&mut self, block: &VerifiedBlock) {
         let start = Instant::now();
         self.begin();
-        let Engine { live, protocol, library, rules, charter, notes_rows, .. } = self;
+        let Engine { state, live, protocol, library, rules, charter, notes_rows, .. } = self;
         let size = charter.block.batch_transactions as usize;
         let endorsed = charter.execution == ExecutionModel::ExecuteOrderValidate;
         let mut admission = Admission::new(block, live, charter, endorsed.then_some(&**rules), library);
@@ -133,6 +133,7 @@ impl Engine {
             let rows = positions.iter().map(|position| admission.rows_max(*position));
             rows_max = rows.fold(rows_max, |sum: Option<u64>, rows| sum?.checked_add(rows?));
             let mut transactions = submission.of_batch(&positions, &mut admission);
+            state.expect(&transactions);
             if *notes_rows {
                 transactions = recorded.wrap(&positions, transactions);
             }

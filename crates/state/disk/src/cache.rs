@@ -86,6 +86,30 @@ impl RowCache {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(entry.row);
         }
+        self.read(epoch, table, key, read)
+    }
+
+    /// Puts the row here for whoever asks for it soon, unless it is there.
+    pub(crate) fn fetch(
+        &self,
+        epoch: u64,
+        table: TableId,
+        key: &Key,
+        read: impl FnOnce() -> Result<(Option<Row>, usize), StoreError>,
+    ) -> Result<(), StoreError> {
+        match self.rows.contains_key(&Asked { table, key }) {
+            true => Ok(()),
+            false => self.read(epoch, table, key, read).map(drop),
+        }
+    }
+
+    fn read(
+        &self,
+        epoch: u64,
+        table: TableId,
+        key: &Key,
+        read: impl FnOnce() -> Result<(Option<Row>, usize), StoreError>,
+    ) -> Result<Option<Row>, StoreError> {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let (row, bytes) = read()?;
         // Where a durable point replaces entries just now, this one can wait for the next reader.

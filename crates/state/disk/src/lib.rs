@@ -44,6 +44,7 @@ mod checksums;
 mod core;
 mod durable;
 mod entries;
+mod fetching;
 mod files;
 mod files_snapshot;
 mod filling;

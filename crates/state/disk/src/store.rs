@@ -3,6 +3,7 @@
 use crate::cache::{RowCache, row_memory};
 use crate::core::{Written, WrittenRows};
 use crate::durable::Durable;
+use crate::fetching::Fetchers;
 use crate::files::Files;
 use crate::files_snapshot::FilesSnapshot;
 use crate::gate::Gate;
@@ -15,8 +16,8 @@ use parking_lot::{Mutex, MutexGuard};
 use proofs::state::TreeShape;
 use rayon::prelude::*;
 use state::{
-    AfterImage, BlockEnd, CheckpointHeader, KeptState, KeyRange, LiveContent, ResumePoint, RowId, Snapshot,
-    Store, StoreError, StoreStatistics, Version, all_entry_changes, indexes_made, new_entries,
+    AfterImage, BlockEnd, CheckpointHeader, KeptState, KeyRange, LiveContent, ResumePoint, RowId, Simulate,
+    Snapshot, Store, StoreError, StoreStatistics, Version, all_entry_changes, indexes_made, new_entries,
     tables_dropped,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,7 @@ const OVERLAPPING_MAX: usize = 48;
 pub(crate) struct DiskStore {
     shared: Arc<Shared>,
     durable: Durable,
+    fetchers: Fetchers,
     /// One thread applies at a time.
     applying: Mutex<()>,
 }
@@ -113,7 +115,8 @@ impl DiskStore {
             waited: AtomicU64::new(0),
         };
         let durable = Durable::start(files, gate, written, (RowsIn::Disk, budget))?;
-        Ok(DiskStore { shared: Arc::new(shared), durable, applying: Mutex::new(()) })
+        let fetchers = Fetchers::start(&shared.cache)?;
+        Ok(DiskStore { shared: Arc::new(shared), durable, fetchers, applying: Mutex::new(()) })
     }
 
     /// Hands the newest rows over to be written. With the lock, so that nobody reads between.
@@ -164,7 +167,7 @@ fn written(shared: Arc<Shared>, layer: Arc<VersionedRows>, version: Version) -> 
         let changed = layer.tables().into_iter().flat_map(|table| {
             let rows = layer.scan(version, table, &KeyRange::ALL, false);
             rows.map(move |(key, row)| {
-                let bytes = row.as_ref().map_or(0, |row| borsh::object_length(row).unwrap_or(0));
+                let bytes = bytes_of(&row);
                 (RowId { table, key }, row, bytes)
             })
         });
@@ -205,6 +208,13 @@ impl Store for DiskStore {
         held.map(|snapshot| snapshot as Arc<dyn Snapshot>)
     }
 
+    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
+        if self.fetchers.is_worth_it(self.shared.cache.hits_and_misses()) {
+            let view = self.shared.versions.lock().newest_mut().clone();
+            self.fetchers.fetch(&view, transactions);
+        }
+    }
+
     fn apply(
         &self,
         version: Version,
@@ -242,21 +252,29 @@ impl Store for DiskStore {
                 (change.row.table, i64::from(change.value.is_some()) - i64::from(old.is_some()))
             })
             .collect();
-        let mut bytes = 0;
-        let mut write = |changes: &[AfterImage]| {
+        // Of memory: what a row takes that is new there, and what it has grown by where it is not.
+        let mut grown = 0;
+        let mut write = |changes: &[AfterImage], old: &[Option<Row>]| {
             if !changes.is_empty() {
                 let write = Write { version, changes, retained: &retained, free: &[], dropped: &[] };
-                before.newest.write(&write);
-                bytes += changes.iter().map(memory_of).sum::<u64>();
+                let new = before.newest.write(&write).new;
+                grown += new.iter().map(|position| memory_of(&changes[*position as usize])).sum::<i64>();
+                let mut new = new.into_iter().peekable();
+                for (position, (change, old)) in (0..).zip(changes.iter().zip(old)) {
+                    if new.next_if_eq(&position).is_none() {
+                        grown += memory_of(change) - row_memory(&change.row.key, bytes_of(old)) as i64;
+                    }
+                }
             }
         };
-        write(changes);
-        write(&entries);
+        write(changes, &old);
+        // Entries of indexes have no values that grow.
+        write(&entries, &[]);
         counts.extend(entries.iter().map(counted));
         let made = View { version, ..before.clone() };
         for (table, index) in indexes_made(&before.catalog, &after) {
             let entries = new_entries(index, |visit| made.scan(table, &KeyRange::ALL, false, visit))?;
-            write(&entries);
+            write(&entries, &[]);
             counts.extend(entries.iter().map(counted));
         }
         counts.retain(|(table, change)| *change != 0 && !dropped.contains(table));
@@ -270,7 +288,7 @@ impl Store for DiskStore {
         versions.dropped.extend(dropped);
         versions.retained.insert(version, Retained { snapshots: 0, view });
         versions.newest = version;
-        versions.newest_bytes += bytes;
+        versions.newest_bytes = versions.newest_bytes.saturating_add_signed(grown);
         versions.ended = None;
         // The end of the block is a better place.
         if versions.newest_bytes > 2 * self.shared.budget.newest {
@@ -330,9 +348,13 @@ fn counted(entry: &AfterImage) -> (TableId, i64) {
 }
 
 /// Memory that a change takes.
-fn memory_of(change: &AfterImage) -> u64 {
-    let bytes = change.value.as_ref().map_or(0, |row| borsh::object_length(row).unwrap_or(0));
-    row_memory(&change.row.key, bytes)
+fn memory_of(change: &AfterImage) -> i64 {
+    row_memory(&change.row.key, bytes_of(&change.value)) as i64
+}
+
+/// Bytes of the values of a row as they stand in files.
+fn bytes_of(row: &Option<Row>) -> usize {
+    row.as_ref().map_or(0, |row| borsh::object_length(row).unwrap_or(0))
 }
 
 impl Versions {
@@ -382,5 +404,36 @@ impl Snapshot for DiskSnapshot {
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.view.scan(table, range, reverse, visit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Disk, DiskOptions};
+    use state::{AfterImage, RowId, Store, Stores, Version};
+    use std::sync::Arc;
+    use types::{Key, TableId, Value};
+
+    #[test]
+    fn rows_go_to_the_disk_when_they_take_memory_however_often_one_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = DiskOptions { memory_bytes: 1 << 20, ..DiskOptions::default() };
+        let stores = Disk::open(folder.path(), options).expect("it opens");
+        let store = stores.create(Arc::default()).expect("it is made");
+        let apply = |batch: u64, value: Value| {
+            let row = RowId { table: TableId(1), key: Key::encode([&Value::BigInt(1)]).expect("a key") };
+            let image = AfterImage { row, value: Some(Arc::from([value])) };
+            store.apply(Version::after_batch(batch, 0), &[image], None).expect("it is written");
+        };
+        // Each would take two hundred bytes if it came on top, and memory has room for 170,000.
+        (1..4_000).for_each(|batch| apply(batch, Value::BigInt(batch as i64)));
+        let points = || {
+            store.durable_point().expect("it is written");
+            store.statistics().durable_points
+        };
+        assert_eq!(points(), 1, "the one that was asked for");
+        apply(4_000, Value::BigInt(0));
+        (1..8).for_each(|batch| apply(4_000 + batch, Value::text("x".repeat(batch as usize * 20_000))));
+        assert!(points() > 2, "the row grows");
     }
 }

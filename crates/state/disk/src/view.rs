@@ -43,6 +43,15 @@ impl View {
         cache.get(self.epoch, table, key, || read_row(&self.files, table, key))
     }
 
+    /// Puts the row with this primary key into the cache, where it would be read from the files.
+    pub(crate) fn fetch(&self, cache: &RowCache, table: TableId, key: &Key) -> Result<(), StoreError> {
+        let mut newer = std::iter::once(&self.newest).chain(&self.writing);
+        if self.dropped.contains(&table) || newer.any(|rows| rows.get(self.version, table, key).is_some()) {
+            return Ok(());
+        }
+        cache.fetch(self.epoch, table, key, || read_row(&self.files, table, key))
+    }
+
     /// Visits the rows of an interval in key order (backwards if `reverse`), until `visit` breaks.
     pub(crate) fn scan(
         &self,

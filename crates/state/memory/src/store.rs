@@ -114,11 +114,11 @@ impl Store for MemoryStore {
             all_entry_changes(&before, changes, |table, key| Ok(self.tables.get(newest, table, key)))?;
         entries.retain(|entry| !dropped.contains(&entry.row.table));
         let write = Write { version, changes, retained: &retained, free: &free, dropped: &dropped };
-        let mut counts = self.tables.rows.write(&write);
+        let mut counts = self.tables.rows.write(&write).counts;
         let rest = Write { free: &[], dropped: &[], ..write };
         let mut more = |entries: &[AfterImage]| {
             if !entries.is_empty() {
-                counts.extend(self.tables.rows.write(&Write { changes: entries, ..rest }));
+                counts.extend(self.tables.rows.write(&Write { changes: entries, ..rest }).counts);
             }
         };
         more(&entries);
@@ -147,7 +147,7 @@ impl Filling for MemoryStore {
         let version = self.version();
         let entries = all_entry_changes(&self.catalog(), rows, |_, _| Ok(None))?;
         for changes in [rows, &entries] {
-            let counts = self.tables.rows.fill(version, changes);
+            let counts = self.tables.rows.fill(version, changes).counts;
             self.tables.versions.lock().count(&counts);
         }
         Ok(())

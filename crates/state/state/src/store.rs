@@ -1,6 +1,6 @@
 use crate::{
     AfterImage, CheckpointHeader, CheckpointProgress, KeptState, LiveContent, LiveRequest, LiveRequests,
-    Snapshot, StateTree, StoreError, Version,
+    Simulate, Snapshot, StateTree, StoreError, Version,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::Digest;
@@ -37,6 +37,12 @@ pub trait Store: Send + Sync {
     /// The state at `version`, where it is still there: the newest version, the one before it, and those that some snapshot
     /// holds.
     fn snapshot_at(&self, version: Version) -> Option<Arc<dyn Snapshot>>;
+
+    /// These transactions run soon. A store whose rows are on the disk reads beside everything else what they will touch, as far
+    /// as that is known before they run, so that nobody waits for one row after the other. Nothing but times depends on that.
+    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
+        let _ = transactions;
+    }
 
     /// Makes `version` the newest one: the after-images of one batch, by table and key, one per row; with `catalog` the
     /// tables and procedures from now on. Rows of tables that are no longer in the catalog go. Entries of indexes follow from

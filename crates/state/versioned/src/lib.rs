@@ -15,5 +15,5 @@
 mod rows;
 mod shard;
 
-pub use rows::{RowsInOrder, VersionedRows, Write};
+pub use rows::{RowsInOrder, VersionedRows, Write, Written};
 pub use shard::Absence;

@@ -49,6 +49,14 @@ pub struct Write<'a> {
     pub dropped: &'a [TableId],
 }
 
+/// What a write has done, as far as it is known here.
+pub struct Written {
+    /// By how much the number of rows of each table changed.
+    pub counts: Vec<(TableId, i64)>,
+    /// Positions of the after-images of rows of which nothing was known, ascending.
+    pub new: Vec<u32>,
+}
+
 impl VersionedRows {
     /// No rows. `absence`: what is kept of one that goes.
     pub fn new(absence: Absence) -> VersionedRows {
@@ -87,11 +95,11 @@ impl VersionedRows {
         }
     }
 
-    /// Makes a version. Gives by how much the number of rows of each table changed, as far as it is known here.
+    /// Makes a version.
     ///
     /// # Panics
     /// Where the changes are not in order.
-    pub fn write(&self, write: &Write<'_>) -> Vec<(TableId, i64)> {
+    pub fn write(&self, write: &Write<'_>) -> Written {
         self.write_with_keys(write, true)
     }
 
@@ -99,16 +107,16 @@ impl VersionedRows {
     ///
     /// # Panics
     /// As [`VersionedRows::write`].
-    pub fn fill(&self, version: Version, changes: &[AfterImage]) -> Vec<(TableId, i64)> {
+    pub fn fill(&self, version: Version, changes: &[AfterImage]) -> Written {
         let write = Write { version, changes, retained: &[version], free: &[], dropped: &[] };
         self.write_with_keys(&write, false)
     }
 
     /// Writes rows and keeps the ordered keys of their tables.
-    fn write_with_keys(&self, write: &Write<'_>, keep_replaced: bool) -> Vec<(TableId, i64)> {
+    fn write_with_keys(&self, write: &Write<'_>, keep_replaced: bool) -> Written {
         let reports = self.write_shards(write, keep_replaced);
-        self.update_keys(write.changes, &reports, write.free);
-        reports.into_iter().flat_map(|report| report.counts).collect()
+        let new = self.update_keys(write.changes, &reports, write.free);
+        Written { counts: reports.into_iter().flat_map(|report| report.counts).collect(), new }
     }
 
     fn write_shards(&self, write: &Write<'_>, keep_replaced: bool) -> Vec<ShardReport> {
@@ -154,7 +162,8 @@ impl VersionedRows {
         (batch, starts)
     }
 
-    fn update_keys(&self, changes: &[AfterImage], reports: &[ShardReport], free: &[TableId]) {
+    /// Gives the positions of rows of which nothing was known.
+    fn update_keys(&self, changes: &[AfterImage], reports: &[ShardReport], free: &[TableId]) -> Vec<u32> {
         if !free.is_empty() {
             let mut indexes = self.indexes.write();
             free.iter().for_each(|table| drop(indexes.remove(table)));
@@ -177,6 +186,7 @@ impl VersionedRows {
                     .extend(chunk.iter().map(|position| changes[*position as usize].row.key.clone()));
             }
         });
+        inserted
     }
 
     fn index_to_write(&self, table: TableId) -> Arc<Index> {

@@ -4,7 +4,7 @@ use super::record::Times;
 use crypto::Digest;
 use proofs::state::TreeShape;
 use state::{
-    AfterImage, BlockEnd, CheckpointHeader, KeptState, LiveContent, Snapshot, Store, StoreError,
+    AfterImage, BlockEnd, CheckpointHeader, KeptState, LiveContent, Simulate, Snapshot, Store, StoreError,
     StoreStatistics, Version,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,6 +85,10 @@ impl Store for WatchedStore {
 
     fn snapshot_at(&self, version: Version) -> Option<Arc<dyn Snapshot>> {
         self.inner.snapshot_at(version)
+    }
+
+    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
+        self.inner.expect(transactions);
     }
 
     fn apply(

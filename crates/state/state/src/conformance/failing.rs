@@ -2,7 +2,7 @@
 
 use crate::{
     AfterImage, BlockEnd, CheckpointHeader, Filling, KeptState, KeyRange, LiveContent, Reopened, ResumePoint,
-    Snapshot, Store, StoreError, StoreStatistics, Stores, Version,
+    Simulate, Snapshot, Store, StoreError, StoreStatistics, Stores, Version,
 };
 use crypto::Digest;
 use parking_lot::Mutex;
@@ -202,6 +202,10 @@ impl Store for FailingStore {
 
     fn snapshot_at(&self, version: Version) -> Option<Arc<dyn Snapshot>> {
         self.inner.snapshot_at(version).map(|snapshot| self.failing(snapshot))
+    }
+
+    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
+        self.inner.expect(transactions);
     }
 
     fn apply(
