@@ -45,6 +45,9 @@ impl TableId {
     /// The first number of a temporary table.
     pub const FIRST_TEMPORARY: TableId = TableId(TableId::TEMPORARY);
 
+    /// The first number of what holds the keys that rows take in unique indexes; entries of indexes follow.
+    pub const FIRST_UNIQUE: TableId = TableId(TableId::UNIQUE);
+
     /// The first table, by number, whose rows follow from those of others.
     pub const FIRST_INDEX: TableId = TableId(TableId::ENTRIES);
 }

@@ -1,6 +1,6 @@
 //! What the store, its snapshots and the threads that write have in common.
 
-use crate::files::{Files, FilesAt};
+use crate::files::{Files, FilesAt, WriteError};
 use crate::gate::Gate;
 use crate::layout::TreeRecord;
 use parking_lot::{Condvar, Mutex};
@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// How often a full disk is tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// A checkpoint that was announced and has no tree yet.
 pub(crate) struct Announced {
@@ -126,6 +129,28 @@ impl Core {
         drop(written);
         self.check()?;
         Ok(began.elapsed())
+    }
+
+    /// Writes, and tries again for as long as the disk is full. `None`: nobody wants it any more.
+    pub(crate) fn when_there_is_room<T>(
+        &self,
+        mut write: impl FnMut() -> Result<T, WriteError>,
+    ) -> Result<Option<T>, WriteError> {
+        loop {
+            let tried = write();
+            let mut written = self.written.lock();
+            written.is_full = matches!(tried, Err(WriteError::NoRoom(_)));
+            if !written.is_full {
+                return tried.map(Some);
+            }
+            self.changed.notify_all();
+            if !self.is_closing() {
+                self.changed.wait_for(&mut written, TRY_AGAIN);
+            }
+            if self.is_closing() {
+                return Ok(None);
+            }
+        }
     }
 
     /// Room for rows of ranges, without any.

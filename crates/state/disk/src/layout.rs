@@ -237,6 +237,12 @@ pub(crate) fn behind_table(table: TableId) -> Vec<u8> {
     }
 }
 
+/// The table in the key of a row.
+pub(crate) fn table_of(bytes: &[u8]) -> Option<TableId> {
+    let number = bytes.get(1..PREFIX)?;
+    Some(TableId(u32::from_be_bytes(number.try_into().ok()?)))
+}
+
 /// The primary key in the key of a row.
 pub(crate) fn primary_key(bytes: &[u8]) -> Option<Key> {
     bytes.get(PREFIX..).map(Key::from_bytes)

@@ -49,6 +49,7 @@ mod files;
 mod files_snapshot;
 mod filling;
 mod gate;
+mod indexing;
 mod layout;
 mod merged;
 mod open_files;
@@ -284,6 +285,7 @@ impl Disk {
                 Arc::new(ResidentStore::new(memory, (files, gate, written))?)
             }
             RowsIn::Disk => {
+                indexing::remove_leftover_entries(&files, &catalog)?;
                 let mut counts = meta.counts;
                 if !meta.has_entries {
                     counts.extend(entries::make_entries((&files, &gate), budget, rows.as_ref())?);

@@ -7,6 +7,7 @@ use crate::fetching::Fetchers;
 use crate::files::Files;
 use crate::files_snapshot::FilesSnapshot;
 use crate::gate::Gate;
+use crate::indexing::write_entries;
 use crate::layout::Meta;
 use crate::points::{Admitted, Changes, Point, WhenWritten};
 use crate::view::View;
@@ -34,6 +35,9 @@ const PARALLEL_ROWS_MIN: usize = 256;
 const WAITING_MAX: usize = 2;
 /// Batches wait for all of them where so many runs of the files overlap.
 const OVERLAPPING_MAX: usize = 48;
+
+/// Memory that is expected for the entries of a row in an index.
+const INDEXED_ROW_BYTES: u64 = 512;
 
 /// Rows on the disk, with the newest in memory.
 pub(crate) struct DiskStore {
@@ -223,6 +227,11 @@ impl Store for DiskStore {
     ) -> Result<(), StoreError> {
         let _applying = self.applying.lock();
         self.wait_for_room()?;
+        let after = catalog.as_deref();
+        if after.is_some_and(|after| indexes_made(&self.catalog(), after).next().is_some()) {
+            // The files are to have entries beside what the newest version finds there, and nothing else.
+            self.durable.core.wait_for_points(0)?;
+        }
         let mut versions = self.shared.versions.lock();
         assert!(version > versions.newest, "version {version:?} follows {:?}", versions.newest);
         let newest = versions.newest;
@@ -272,15 +281,24 @@ impl Store for DiskStore {
         write(&entries, &[]);
         counts.extend(entries.iter().map(counted));
         let made = View { version, ..before.clone() };
+        let mut files = None;
         for (table, index) in indexes_made(&before.catalog, &after) {
-            let entries = new_entries(index, |visit| made.scan(table, &KeyRange::ALL, false, visit))?;
-            write(&entries, &[]);
-            counts.extend(entries.iter().map(counted));
+            let core = &self.durable.core;
+            if self.rows(table) > self.shared.budget.newest / INDEXED_ROW_BYTES {
+                let of_index = (table, index);
+                counts.extend(write_entries(core, &made, of_index, self.shared.budget.newest)?);
+                files = Some(core.files.now());
+            } else {
+                let entries = new_entries(index, |visit| made.scan(table, &KeyRange::ALL, false, visit))?;
+                write(&entries, &[]);
+                counts.extend(entries.iter().map(counted));
+            }
         }
         counts.retain(|(table, change)| *change != 0 && !dropped.contains(table));
 
         let mut versions = self.shared.versions.lock();
         let mut view = View { version, catalog: after, catalog_digest, ..versions.newest_mut().clone() };
+        view.files = files.unwrap_or(view.files);
         if !dropped.is_empty() {
             view.dropped = Arc::new(view.dropped.iter().copied().chain(dropped.iter().copied()).collect());
         }
@@ -410,7 +428,7 @@ impl Snapshot for DiskSnapshot {
 #[cfg(test)]
 mod tests {
     use crate::{Disk, DiskOptions};
-    use state::{AfterImage, RowId, Store, Stores, Version};
+    use state::{AfterImage, RowId, Stores, Version};
     use std::sync::Arc;
     use types::{Key, TableId, Value};
 

@@ -15,13 +15,11 @@ use std::iter::once;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use types::{Catalog, TableId, encode};
 
 /// Bytes of keys in one part of a list of changes.
 const LIST_PART_BYTES: usize = 64 << 10;
-/// How often a full disk is tried again.
-const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// Writes one durable point after the other, until nobody asks for one any more or something cannot be written.
 pub(crate) fn write_points(core: &Core, points: &Receiver<Box<Point>>, merge: &Sender<()>) {
@@ -38,7 +36,7 @@ pub(crate) fn write_points(core: &Core, points: &Receiver<Box<Point>>, merge: &S
             if core.is_closing() {
                 return Ok(());
             }
-            match write_when_there_is_room(core, &point, catalog.as_ref()) {
+            match core.when_there_is_room(|| write(core, &point, catalog.as_ref())) {
                 Ok(Some((files, plan))) => {
                     catalog = Some(point.catalog.clone());
                     done(core, *point, &files, plan);
@@ -69,29 +67,6 @@ pub(crate) fn merge(core: &Core, due: &Receiver<()>) {
         }
         let _written = core.written.lock();
         core.changed.notify_all();
-    }
-}
-
-/// `None`: nobody wants it any more.
-fn write_when_there_is_room(
-    core: &Core,
-    point: &Point,
-    catalog: Option<&Arc<Catalog>>,
-) -> Result<Option<(Arc<FilesAt>, Plan)>, WriteError> {
-    loop {
-        match write(core, point, catalog) {
-            Err(WriteError::NoRoom(_)) => {}
-            done => return done.map(Some),
-        }
-        let mut written = core.written.lock();
-        written.is_full = true;
-        core.changed.notify_all();
-        if !core.is_closing() {
-            core.changed.wait_for(&mut written, TRY_AGAIN);
-        }
-        if core.is_closing() {
-            return Ok(None);
-        }
     }
 }
 
@@ -251,6 +226,6 @@ fn done(core: &Core, point: Point, files: &Arc<FilesAt>, plan: Plan) {
     if let Some(announced) = height.and_then(|height| written.announced.get_mut(&height)) {
         announced.rows = Some(WrittenRows { files: files.clone(), epoch });
     }
-    (written.waiting, written.is_full) = (written.waiting - 1, false);
+    written.waiting -= 1;
     core.changed.notify_all();
 }

@@ -61,18 +61,23 @@ pub fn new_entries(
 ) -> Result<Vec<AfterImage>, StoreError> {
     let mut entries = Vec::new();
     rows(&mut |key, row| {
-        let mut put = |table: TableId, key: Key| {
-            entries.push(AfterImage { row: RowId { table, key }, value: Some(Row::default()) });
-        };
-        put(index.entries(), index.entry(key, row));
-        if index.unique
-            && let Ok(Some(taken)) = index.unique_entry(row)
-        {
-            put(index.unique_entries(), taken);
-        }
+        let value = Some(Row::default());
+        entries_of_row(index, key, row, |entry| {
+            entries.push(AfterImage { row: entry, value: value.clone() })
+        });
         ControlFlow::Continue(())
     })?;
     Ok(in_order(entries))
+}
+
+/// The entry of a row in an index, and the key that it takes there.
+pub fn entries_of_row(index: &Index, key: &Key, row: &Row, mut put: impl FnMut(RowId)) {
+    put(RowId { table: index.entries(), key: index.entry(key, row) });
+    if index.unique
+        && let Ok(Some(taken)) = index.unique_entry(row)
+    {
+        put(RowId { table: index.unique_entries(), key: taken });
+    }
 }
 
 /// The keys that rows of a table take in its unique indexes, for a state that comes without them.

@@ -83,7 +83,9 @@ pub use endorsed::{Endorsed, EndorsedForm, effects_of, endorsed_effects, write_c
 pub use footprint::{Footprint, Region};
 pub use growing::{GroupHead, GroupRecord, RangeRecord};
 pub use hash::KeyHasher;
-pub use indexes::{all_entry_changes, entry_changes, indexes_made, new_entries, tables_dropped};
+pub use indexes::{
+    all_entry_changes, entries_of_row, entry_changes, indexes_made, new_entries, tables_dropped,
+};
 pub use kept_state::KeptState;
 pub use kept_tree::{GroupChange, GroupRecords, Groups, bring_up};
 pub use live_requests::{LiveContent, LiveRequest, LiveRequests};
