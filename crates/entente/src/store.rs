@@ -1,4 +1,4 @@
-//! Where nodes keep the state: the options that `init`, `demo`, `convert-store`, `bench engine` and `bench state` share.
+//! Where nodes keep the state: the options that `init`, `demo`, `convert-store` and measurements share.
 
 use clap::{Args, ValueEnum};
 use node::{StoreChoice, StoreKind};

@@ -2,12 +2,11 @@
 //! certified checkpoint and executing those behind it.
 
 use crate::CommandError;
+use crate::store::StoreArguments;
 use bench::{SignedLedger, SignedLedgerOptions, grouped};
 use clap::Args;
 use engine::{Engine, Verifier};
 use ledger::{Anchor, BlockOutcome, BlockRecord, Ledger};
-use memory::Memory;
-use node::StoreChoice;
 use node::joining::{Fetch, Fetched, KeptCheckpoint, Message, Server, Shelf, Staging};
 use ordering::CertificateVerifier;
 use proofs::state::TreeShape;
@@ -28,7 +27,7 @@ const GROUP_BLOCKS: u64 = 64;
 /// fetching the checkpoint in pieces from three others, checking them, and doing so with the blocks behind it. Blocks and
 /// messages come from memory and disk: no network is measured.
 ///
-/// Example: entente bench join --transactions 1000000 --json join.json
+/// Example: entente bench join --transactions 1000000 --store disk --json join.json
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct JoinArguments {
@@ -44,6 +43,8 @@ pub(crate) struct JoinArguments {
     /// Blocks behind the checkpoint
     #[arg(long, default_value_t = 50)]
     behind: u64,
+    #[command(flatten)]
+    store: StoreArguments,
     /// Where the ledger is made; a temporary folder by default, which goes afterwards
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
@@ -60,6 +61,8 @@ struct JoinRecord {
     blocks: u64,
     /// Blocks behind the checkpoint.
     behind: u64,
+    /// Where the late node keeps rows.
+    store: &'static str,
     /// By executing every block.
     replay_seconds: f64,
     /// By the checkpoint, and executing the blocks behind it.
@@ -82,14 +85,17 @@ pub(crate) fn run(arguments: &JoinArguments) -> Result<(), CommandError> {
     println!("{} calls in {} blocks are made and signed", grouped(arguments.transactions), grouped(blocks));
     let source = Source::create(arguments, &folder, (blocks, behind))?;
 
+    let choice = arguments.store.choice();
     let start = Instant::now();
-    let engine = Engine::new(source.charter.clone(), &Memory)?;
+    let stores = choice.open(&temporary.path().join("replayed-state"))?;
+    let engine = Engine::new(source.charter.clone(), stores.as_ref())?;
     let replayed = source.follow(engine, &temporary.path().join("replayed"), None)?;
+    drop(stores);
     let replay_seconds = start.elapsed().as_secs_f64();
     println!("executing every block: {replay_seconds:.2} s");
 
     let start = Instant::now();
-    let stores = StoreChoice::default().open(&temporary.path().join("state"))?;
+    let stores = choice.open(&temporary.path().join("joined-state"))?;
     let (fetched, bytes, pieces) = source.fetch(&temporary.path().join("joining"), &stores)?;
     let fetch_seconds = start.elapsed().as_secs_f64();
     let joined = source.join(fetched, &temporary.path().join("joined"))?;
@@ -101,6 +107,7 @@ pub(crate) fn run(arguments: &JoinArguments) -> Result<(), CommandError> {
         transactions: arguments.transactions,
         blocks: source.ledger.tip().map_or(0, |(height, _)| height),
         behind,
+        store: choice.kind.name(),
         replay_seconds,
         join_seconds,
         fetch_seconds,

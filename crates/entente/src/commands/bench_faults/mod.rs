@@ -14,6 +14,7 @@ mod shares;
 
 use super::figures::median;
 use crate::CommandError;
+use crate::store::StoreArguments;
 use clap::Args;
 use network::FaultsNetwork;
 use record::{CatchUpRecord, FaultsRecord, LatencyRecord, PauseRecord, ThroughputRecord, ThroughputRound};
@@ -54,6 +55,8 @@ pub(crate) struct FaultsArguments {
     /// Transactions per second of open loads; by default a quarter of what the network does with all nodes up
     #[arg(long)]
     rate: Option<f64>,
+    #[command(flatten)]
+    store: StoreArguments,
     /// First port of the network: Postgres is 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7500)]
     port_base: u16,
@@ -78,7 +81,7 @@ pub(crate) fn run(arguments: &FaultsArguments) -> Result<(), CommandError> {
     let folder = tempfile::tempdir()?;
     let mut network = FaultsNetwork::start(
         folder.path(),
-        (arguments.port_base, arguments.customers),
+        (arguments.port_base, arguments.customers, arguments.store.choice()),
         arguments.program.as_deref(),
     )?;
     let measured = measure(arguments, &mut network);
@@ -154,6 +157,7 @@ fn measure(arguments: &FaultsArguments, network: &mut FaultsNetwork) -> Result<F
     Ok(FaultsRecord {
         nodes: network.nodes(),
         customers: arguments.customers,
+        store: arguments.store.choice().kind.name(),
         shares: network.shares(),
         throughput: ThroughputRecord::of(throughputs),
         catch_up: CatchUpRecord::of(catching_up),

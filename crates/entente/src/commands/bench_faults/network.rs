@@ -69,7 +69,7 @@ impl FaultsNetwork {
     /// Smallbank is loaded then. The nodes run `program`, or this one.
     pub(super) fn start(
         folder: &Path,
-        (port_base, customers): (u16, u64),
+        (port_base, customers, store): (u16, u64, StoreChoice),
         program: Option<&Path>,
     ) -> Result<FaultsNetwork, CommandError> {
         let mut charter = Charter::with_defaults("faults", u64::from_be_bytes(crypto::random_bytes()));
@@ -79,7 +79,7 @@ impl FaultsNetwork {
             port_base,
             threads: 2,
             pipeline: Pipeline::Serial,
-            store: StoreChoice::default(),
+            store,
             charter,
         };
         let network = Network::create(folder, &options)?;

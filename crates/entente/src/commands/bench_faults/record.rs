@@ -13,6 +13,8 @@ pub(super) struct FaultsRecord {
     pub nodes: usize,
     /// Customers of Smallbank.
     pub customers: u64,
+    /// Where nodes keep rows.
+    pub store: &'static str,
     /// Who had how much of the processors.
     pub shares: SharesRecord,
     /// (a) With all nodes and with one down.
