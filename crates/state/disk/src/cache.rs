@@ -17,6 +17,11 @@ pub(crate) fn row_memory(key: &Key, bytes: usize) -> u64 {
     ENTRY_BYTES + key.as_bytes().len() as u64 + 3 * bytes as u64
 }
 
+/// Bytes of the values of a row as they stand in files.
+pub(crate) fn bytes_of(row: &Option<Row>) -> usize {
+    row.as_ref().map_or(0, |row| borsh::object_length(row).unwrap_or(0))
+}
+
 /// Rows as they are on the disk, also that there is none.
 ///
 /// The files change at durable points, each of which begins an *epoch*. An entry says in which epoch it came; what a durable
@@ -112,14 +117,27 @@ impl RowCache {
     ) -> Result<Option<Row>, StoreError> {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let (row, bytes) = read()?;
+        self.put(epoch, table, key, (row.clone(), bytes));
+        Ok(row)
+    }
+
+    /// Puts a row here that nobody has asked for, unless it is there.
+    pub(crate) fn warm(&self, epoch: u64, table: TableId, key: &Key, row: &Row) {
+        if !self.rows.contains_key(&Asked { table, key }) {
+            let row = Some(row.clone());
+            let bytes = bytes_of(&row);
+            self.put(epoch, table, key, (row, bytes));
+        }
+    }
+
+    fn put(&self, epoch: u64, table: TableId, key: &Key, (row, bytes): (Option<Row>, usize)) {
         // Where a durable point replaces entries just now, this one can wait for the next reader.
         if let Some(newest) = self.epoch.try_read()
             && *newest == epoch
         {
-            let entry = Entry { row: row.clone(), bytes: u32::try_from(bytes).unwrap_or(u32::MAX), epoch };
+            let entry = Entry { row, bytes: u32::try_from(bytes).unwrap_or(u32::MAX), epoch };
             self.rows.insert(RowId { table, key: key.clone() }, entry);
         }
-        Ok(row)
     }
 
     /// How many rows were found here, and how many were not.

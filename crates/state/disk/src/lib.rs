@@ -59,6 +59,7 @@ mod resident;
 mod sealing;
 mod store;
 mod view;
+mod warming;
 mod writer;
 
 use checksums::WholeFiles;

@@ -1,6 +1,6 @@
 //! The store with rows on the disk: what is applied, which versions can be read, and when the newest rows go to the files.
 
-use crate::cache::{RowCache, row_memory};
+use crate::cache::{RowCache, bytes_of, row_memory};
 use crate::core::{Written, WrittenRows};
 use crate::durable::Durable;
 use crate::fetching::Fetchers;
@@ -11,6 +11,7 @@ use crate::indexing::write_entries;
 use crate::layout::Meta;
 use crate::points::{Admitted, Changes, Point, WhenWritten};
 use crate::view::View;
+use crate::warming::{self, Warming};
 use crate::{Budget, RowsIn};
 use crypto::Digest;
 use parking_lot::{Mutex, MutexGuard};
@@ -44,6 +45,8 @@ pub(crate) struct DiskStore {
     shared: Arc<Shared>,
     durable: Durable,
     fetchers: Fetchers,
+    /// `None`: there is no room for all rows.
+    _warming: Option<Warming>,
     /// One thread applies at a time.
     applying: Mutex<()>,
 }
@@ -103,6 +106,9 @@ impl DiskStore {
             files: files.now(),
             epoch: 0,
         };
+        let has_room = warming::have_room(&counts, files.bytes(), budget.rows);
+        // Entries of ordered indexes are not found by key.
+        let tables: Vec<TableId> = counts.keys().filter(|table| !table.is_index()).copied().collect();
         let versions = Versions {
             newest: version,
             retained: BTreeMap::from([(version, Retained { snapshots: 0, view })]),
@@ -112,15 +118,18 @@ impl DiskStore {
             newest_bytes: 0,
             ended: None,
         };
-        let shared = Shared {
+        let shared = Arc::new(Shared {
             cache: Arc::new(RowCache::new(budget.rows)),
             budget,
             versions: Mutex::new(versions),
             waited: AtomicU64::new(0),
-        };
+        });
         let durable = Durable::start(files, gate, written, (RowsIn::Disk, budget))?;
         let fetchers = Fetchers::start(&shared.cache)?;
-        Ok(DiskStore { shared: Arc::new(shared), durable, fetchers, applying: Mutex::new(()) })
+        let newest = shared.clone();
+        let newest = move || newest.versions.lock().newest_mut().clone();
+        let warming = has_room.then(|| Warming::start(shared.cache.clone(), tables, newest)).transpose()?;
+        Ok(DiskStore { shared, durable, fetchers, _warming: warming, applying: Mutex::new(()) })
     }
 
     /// Hands the newest rows over to be written. With the lock, so that nobody reads between.
@@ -368,11 +377,6 @@ fn counted(entry: &AfterImage) -> (TableId, i64) {
 /// Memory that a change takes.
 fn memory_of(change: &AfterImage) -> i64 {
     row_memory(&change.row.key, bytes_of(&change.value)) as i64
-}
-
-/// Bytes of the values of a row as they stand in files.
-fn bytes_of(row: &Option<Row>) -> usize {
-    row.as_ref().map_or(0, |row| borsh::object_length(row).unwrap_or(0))
 }
 
 impl Versions {
