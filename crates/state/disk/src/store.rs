@@ -263,44 +263,26 @@ impl Store for DiskStore {
         })?;
         let is_kept = |change: &&AfterImage| !dropped.contains(&change.row.table);
         let entries: Vec<AfterImage> = entries.iter().filter(is_kept).cloned().collect();
-        let mut counts: Vec<(TableId, i64)> = changes
-            .iter()
-            .zip(&old)
-            .map(|(change, old)| {
-                (change.row.table, i64::from(change.value.is_some()) - i64::from(old.is_some()))
-            })
-            .collect();
-        // Of memory: what a row takes that is new there, and what it has grown by where it is not.
+        let mut counts: Vec<(TableId, i64)> = changes.iter().zip(&old).map(counted).collect();
         let mut grown = 0;
         let mut write = |changes: &[AfterImage], old: &[Option<Row>]| {
-            if !changes.is_empty() {
-                let write = Write { version, changes, retained: &retained, free: &[], dropped: &[] };
-                let new = before.newest.write(&write).new;
-                grown += new.iter().map(|position| memory_of(&changes[*position as usize])).sum::<i64>();
-                let mut new = new.into_iter().peekable();
-                for (position, (change, old)) in (0..).zip(changes.iter().zip(old)) {
-                    if new.next_if_eq(&position).is_none() {
-                        grown += memory_of(change) - row_memory(&change.row.key, bytes_of(old)) as i64;
-                    }
-                }
-            }
+            let write = Write { version, changes, retained: &retained, free: &[], dropped: &[] };
+            grown += write_newest(&before.newest, &write, old);
         };
         write(changes, &old);
         // Entries of indexes have no values that grow.
         write(&entries, &[]);
-        counts.extend(entries.iter().map(counted));
-        let made = View { version, ..before.clone() };
-        let mut files = None;
+        counts.extend(entries.iter().map(counted_entry));
+        let (made, mut files) = (View { version, ..before.clone() }, None);
         for (table, index) in indexes_made(&before.catalog, &after) {
-            let core = &self.durable.core;
             if self.rows(table) > self.shared.budget.newest / INDEXED_ROW_BYTES {
-                let of_index = (table, index);
-                counts.extend(write_entries(core, &made, of_index, self.shared.budget.newest)?);
+                let (core, budget) = (&self.durable.core, self.shared.budget);
+                counts.extend(write_entries(core, &made, (table, index), budget.newest)?);
                 files = Some(core.files.now());
             } else {
                 let entries = new_entries(index, |visit| made.scan(table, &KeyRange::ALL, false, visit))?;
                 write(&entries, &[]);
-                counts.extend(entries.iter().map(counted));
+                counts.extend(entries.iter().map(counted_entry));
             }
         }
         counts.retain(|(table, change)| *change != 0 && !dropped.contains(table));
@@ -369,8 +351,31 @@ impl Store for DiskStore {
     }
 }
 
+/// Writes changes in front of the files. Gives how much memory that takes: that of rows that are new there, and what others have
+/// grown by. `old`: what rows were before.
+fn write_newest(newest: &VersionedRows, write: &Write<'_>, old: &[Option<Row>]) -> i64 {
+    let changes = write.changes;
+    if changes.is_empty() {
+        return 0;
+    }
+    let new = newest.write(write).new;
+    let mut grown: i64 = new.iter().map(|position| memory_of(&changes[*position as usize])).sum();
+    let mut new = new.into_iter().peekable();
+    for (position, (change, old)) in (0..).zip(changes.iter().zip(old)) {
+        if new.next_if_eq(&position).is_none() {
+            grown += memory_of(change) - row_memory(&change.row.key, bytes_of(old)) as i64;
+        }
+    }
+    grown
+}
+
+/// What a change does to the number of rows.
+fn counted((change, old): (&AfterImage, &Option<Row>)) -> (TableId, i64) {
+    (change.row.table, i64::from(change.value.is_some()) - i64::from(old.is_some()))
+}
+
 /// What an entry of an index, which comes or goes, does to the number of them.
-fn counted(entry: &AfterImage) -> (TableId, i64) {
+fn counted_entry(entry: &AfterImage) -> (TableId, i64) {
     (entry.row.table, if entry.value.is_some() { 1 } else { -1 })
 }
 
