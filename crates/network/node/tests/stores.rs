@@ -77,7 +77,8 @@ async fn nodes_with_different_stores_agree_and_may_change_over() {
     network.stop_all();
 }
 
-/// Flips bytes among the rows of every state: in its largest file, which several may share.
+/// Flips bytes among the rows of every state, in the middle of all its large files, of which several states may share some: which
+/// of them has the rows that are live depends on when they were written.
 fn damage_states(folder: &Path) {
     let entries = |folder: &Path| {
         let entries = std::fs::read_dir(folder).expect("a folder");
@@ -86,13 +87,14 @@ fn damage_states(folder: &Path) {
     let metadata = |path: &PathBuf| std::fs::metadata(path).expect("it is there");
     let mut damaged = BTreeSet::new();
     for state in entries(folder).into_iter().filter(|path| path.is_dir()) {
-        let tables = entries(&state.join("tables"));
-        let largest = tables.into_iter().max_by_key(|path| metadata(path).len()).expect("rows");
-        if damaged.insert(metadata(&largest).ino()) {
-            let mut bytes = std::fs::read(&largest).expect("it is there");
-            let (first, last) = (bytes.len() / 4, bytes.len() * 3 / 4);
-            (first..last).step_by(1_000).for_each(|at| bytes[at] ^= 4);
-            std::fs::write(&largest, bytes).expect("it is written");
+        let large = entries(&state.join("tables")).into_iter().filter(|path| metadata(path).len() > 64 << 10);
+        for table in large {
+            if damaged.insert(metadata(&table).ino()) {
+                let mut bytes = std::fs::read(&table).expect("it is there");
+                let (first, last) = (bytes.len() / 4, bytes.len() * 3 / 4);
+                (first..last).step_by(1_000).for_each(|at| bytes[at] ^= 4);
+                std::fs::write(&table, bytes).expect("it is written");
+            }
         }
     }
     assert!(!damaged.is_empty());
