@@ -134,7 +134,7 @@ impl BlockRun<'_, '_> {
 
     fn offer(&mut self, positions: &[u32], admission: &mut Admission<'_>) {
         let mut transactions = self.submission().of_batch(positions, admission);
-        self.state.expect(&transactions);
+        self.state.prefetch(&transactions);
         if let Some(noting) = &mut self.noting {
             transactions = noting.recorded.wrap(positions, transactions);
         }

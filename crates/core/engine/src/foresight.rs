@@ -133,7 +133,7 @@ impl Engine {
             let rows = positions.iter().map(|position| admission.rows_max(*position));
             rows_max = rows.fold(rows_max, |sum: Option<u64>, rows| sum?.checked_add(rows?));
             let mut transactions = submission.of_batch(&positions, &mut admission);
-            state.expect(&transactions);
+            state.prefetch(&transactions);
             if *notes_rows {
                 transactions = recorded.wrap(&positions, transactions);
             }

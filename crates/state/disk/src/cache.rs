@@ -91,39 +91,20 @@ impl RowCache {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(entry.row);
         }
-        self.read(epoch, table, key, read)
-    }
-
-    /// Puts the row here for whoever asks for it soon, unless it is there.
-    pub(crate) fn fetch(
-        &self,
-        epoch: u64,
-        table: TableId,
-        key: &Key,
-        read: impl FnOnce() -> Result<(Option<Row>, usize), StoreError>,
-    ) -> Result<(), StoreError> {
-        match self.rows.contains_key(&Asked { table, key }) {
-            true => Ok(()),
-            false => self.read(epoch, table, key, read).map(drop),
-        }
-    }
-
-    fn read(
-        &self,
-        epoch: u64,
-        table: TableId,
-        key: &Key,
-        read: impl FnOnce() -> Result<(Option<Row>, usize), StoreError>,
-    ) -> Result<Option<Row>, StoreError> {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let (row, bytes) = read()?;
         self.put(epoch, table, key, (row.clone(), bytes));
         Ok(row)
     }
 
+    /// Whether something is known of the row, at whatever epoch.
+    pub(crate) fn contains(&self, table: TableId, key: &Key) -> bool {
+        self.rows.contains_key(&Asked { table, key })
+    }
+
     /// Puts a row here that nobody has asked for, unless it is there.
     pub(crate) fn warm(&self, epoch: u64, table: TableId, key: &Key, row: &Row) {
-        if !self.rows.contains_key(&Asked { table, key }) {
+        if !self.contains(table, key) {
             let row = Some(row.clone());
             let bytes = bytes_of(&row);
             self.put(epoch, table, key, (row, bytes));

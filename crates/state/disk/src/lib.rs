@@ -12,6 +12,9 @@
 //!                                                       (get) decoded rows in the cache
 //! ```
 //!
+//! Nobody has to wait for one row after the other: what transactions name by key is read before they run (`prefetching.rs`), and
+//! all rows where memory has room for them (`warming.rs`).
+//!
 //! There is no journal: the ledger is one. At a *durable point* one sorted run is written, flushed and made known at once: what
 //! has changed, and beside it catalog, live ids and where the state stands. A store comes back at the newest durable point where
 //! that is the end of a block, and the ledger has what came behind it. Where one block changes more than the newest rows may have
@@ -44,16 +47,15 @@ mod checksums;
 mod core;
 mod durable;
 mod entries;
-mod fetching;
 mod files;
 mod files_snapshot;
 mod filling;
 mod gate;
-mod indexing;
 mod layout;
 mod merged;
 mod open_files;
 mod points;
+mod prefetching;
 mod reopening;
 mod resident;
 mod sealing;
@@ -78,12 +80,12 @@ use state::{
     AfterImage, Filling, KeptState, KeyRange, Reopened, ResumePoint, RowId, Snapshot, Store, StoreError,
     Stores, Version,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use store::DiskStore;
-use types::Catalog;
+use types::{Catalog, TableId};
 
 /// Rows that are read into memory at a time.
 const PIECE_ROWS: usize = 4_096;
@@ -286,8 +288,10 @@ impl Disk {
                 Arc::new(ResidentStore::new(memory, (files, gate, written))?)
             }
             RowsIn::Disk => {
-                indexing::remove_leftover_entries(&files, &catalog)?;
                 let mut counts = meta.counts;
+                let mut known: BTreeSet<TableId> = catalog.row_tables().collect();
+                known.retain(|table| meta.has_entries || !table.is_index());
+                entries::remove_entries_but(&files, &known)?;
                 if !meta.has_entries {
                     counts.extend(entries::make_entries((&files, &gate), budget, rows.as_ref())?);
                 }

@@ -3,13 +3,13 @@
 use crate::cache::{RowCache, bytes_of, row_memory};
 use crate::core::{Written, WrittenRows};
 use crate::durable::Durable;
-use crate::fetching::Fetchers;
+use crate::entries::write_entries;
 use crate::files::Files;
 use crate::files_snapshot::FilesSnapshot;
 use crate::gate::Gate;
-use crate::indexing::write_entries;
 use crate::layout::Meta;
 use crate::points::{Admitted, Changes, Point, WhenWritten};
+use crate::prefetching::Prefetcher;
 use crate::view::View;
 use crate::warming::{self, Warming};
 use crate::{Budget, RowsIn};
@@ -44,7 +44,7 @@ const INDEXED_ROW_BYTES: u64 = 512;
 pub(crate) struct DiskStore {
     shared: Arc<Shared>,
     durable: Durable,
-    fetchers: Fetchers,
+    prefetcher: Prefetcher,
     /// `None`: there is no room for all rows.
     _warming: Option<Warming>,
     /// One thread applies at a time.
@@ -96,19 +96,11 @@ impl DiskStore {
         catalog: Arc<Catalog>,
         counts: BTreeMap<TableId, u64>,
     ) -> Result<DiskStore, StoreError> {
-        let view = View {
-            version,
-            catalog_digest: catalog.digest(),
-            catalog,
-            dropped: Arc::default(),
-            newest: Arc::new(VersionedRows::new(Absence::Kept)),
-            writing: Vec::new(),
-            files: files.now(),
-            epoch: 0,
-        };
-        let has_room = warming::have_room(&counts, files.bytes(), budget.rows);
+        let view = View::of_files(version, catalog, files.now());
         // Entries of ordered indexes are not found by key.
-        let tables: Vec<TableId> = counts.keys().filter(|table| !table.is_index()).copied().collect();
+        let mut read_by_key = counts.clone();
+        read_by_key.retain(|table, _| !table.is_index());
+        let has_room = warming::have_room(&read_by_key, files.bytes(), budget.rows);
         let versions = Versions {
             newest: version,
             retained: BTreeMap::from([(version, Retained { snapshots: 0, view })]),
@@ -125,11 +117,13 @@ impl DiskStore {
             waited: AtomicU64::new(0),
         });
         let durable = Durable::start(files, gate, written, (RowsIn::Disk, budget))?;
-        let fetchers = Fetchers::start(&shared.cache)?;
+        let prefetcher = Prefetcher::start(&shared.cache)?;
         let newest = shared.clone();
         let newest = move || newest.versions.lock().newest_mut().clone();
-        let warming = has_room.then(|| Warming::start(shared.cache.clone(), tables, newest)).transpose()?;
-        Ok(DiskStore { shared, durable, fetchers, _warming: warming, applying: Mutex::new(()) })
+        let warming = has_room
+            .then(|| Warming::start(shared.cache.clone(), read_by_key.into_keys().collect(), newest))
+            .transpose()?;
+        Ok(DiskStore { shared, durable, prefetcher, _warming: warming, applying: Mutex::new(()) })
     }
 
     /// Hands the newest rows over to be written. With the lock, so that nobody reads between.
@@ -221,10 +215,10 @@ impl Store for DiskStore {
         held.map(|snapshot| snapshot as Arc<dyn Snapshot>)
     }
 
-    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
-        if self.fetchers.is_worth_it(self.shared.cache.hits_and_misses()) {
+    fn prefetch(&self, transactions: &[Arc<dyn Simulate>]) {
+        if self.prefetcher.is_worth_it(self.shared.cache.hits_and_misses()) {
             let view = self.shared.versions.lock().newest_mut().clone();
-            self.fetchers.fetch(&view, transactions);
+            self.prefetcher.prefetch(&view, transactions);
         }
     }
 

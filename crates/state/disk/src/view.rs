@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, Key, Row, TableId};
-use versioned::VersionedRows;
+use versioned::{Absence, VersionedRows};
 
 /// Where the rows of one version are: in memory what the newest batches have written, then what waits to be written to the
 /// disk, then the files. Nothing of it changes for this version.
@@ -30,6 +30,20 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// What the files have, and nothing newer.
+    pub(crate) fn of_files(version: Version, catalog: Arc<Catalog>, files: Arc<FilesAt>) -> View {
+        View {
+            version,
+            catalog_digest: catalog.digest(),
+            catalog,
+            dropped: Arc::default(),
+            newest: Arc::new(VersionedRows::new(Absence::Kept)),
+            writing: Vec::new(),
+            files,
+            epoch: 0,
+        }
+    }
+
     /// The row with this primary key.
     pub(crate) fn get(&self, cache: &RowCache, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
         if self.dropped.contains(&table) {
@@ -43,13 +57,9 @@ impl View {
         cache.get(self.epoch, table, key, || read_row(&self.files, table, key))
     }
 
-    /// Puts the row with this primary key into the cache, where it would be read from the files.
-    pub(crate) fn fetch(&self, cache: &RowCache, table: TableId, key: &Key) -> Result<(), StoreError> {
-        let mut newer = std::iter::once(&self.newest).chain(&self.writing);
-        if self.dropped.contains(&table) || newer.any(|rows| rows.get(self.version, table, key).is_some()) {
-            return Ok(());
-        }
-        cache.fetch(self.epoch, table, key, || read_row(&self.files, table, key))
+    /// Reads the row with this primary key into the cache, where it would be read from the files.
+    pub(crate) fn prefetch(&self, cache: &RowCache, table: TableId, key: &Key) -> Result<(), StoreError> {
+        if cache.contains(table, key) { Ok(()) } else { self.get(cache, table, key).map(drop) }
     }
 
     /// Visits the rows of an interval in key order (backwards if `reverse`), until `visit` breaks.

@@ -94,8 +94,7 @@ mod tests {
     use crate::files::Files;
     use crate::layout::{row_bytes, row_key};
     use state::{RowId, Version};
-    use types::{Catalog, Row, Value};
-    use versioned::{Absence, VersionedRows};
+    use types::{Row, Value};
 
     const TABLE: TableId = TableId(1);
     const ROWS: i64 = 3 * PIECE_ROWS as i64 / 2;
@@ -108,20 +107,6 @@ mod tests {
         Row::from([Value::BigInt(number)])
     }
 
-    fn view(files: &Arc<Files>) -> View {
-        let catalog = Arc::new(Catalog::default());
-        View {
-            version: Version::GENESIS,
-            catalog_digest: catalog.digest(),
-            catalog,
-            dropped: Arc::default(),
-            newest: Arc::new(VersionedRows::new(Absence::Kept)),
-            writing: Vec::new(),
-            files: files.now(),
-            epoch: 0,
-        }
-    }
-
     #[test]
     fn all_rows_are_in_memory_afterwards_unless_a_durable_point_has_come() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -129,7 +114,10 @@ mod tests {
         let rows = (0..ROWS).map(|number| Ok((row_key(TABLE, &key(number)), Some(row_bytes(&row(number))))));
         files.write(files.take_over(), rows).expect("there is room");
         for has_come in [false, true] {
-            let (cache, view) = (Arc::new(RowCache::new(64 << 20)), view(&files));
+            let (cache, view) = (
+                Arc::new(RowCache::new(64 << 20)),
+                View::of_files(Version::GENESIS, Arc::default(), files.now()),
+            );
             if has_come {
                 let changed = (RowId { table: TABLE, key: key(7) }, Some(row(-7)), 9);
                 assert_eq!(cache.begin_epoch(std::iter::once(changed)), 1);

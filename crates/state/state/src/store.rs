@@ -40,7 +40,7 @@ pub trait Store: Send + Sync {
 
     /// These transactions run soon. A store whose rows are on the disk reads beside everything else what they will touch, as far
     /// as that is known before they run, so that nobody waits for one row after the other. Nothing but times depends on that.
-    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
+    fn prefetch(&self, transactions: &[Arc<dyn Simulate>]) {
         let _ = transactions;
     }
 

@@ -87,8 +87,8 @@ impl Store for WatchedStore {
         self.inner.snapshot_at(version)
     }
 
-    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
-        self.inner.expect(transactions);
+    fn prefetch(&self, transactions: &[Arc<dyn Simulate>]) {
+        self.inner.prefetch(transactions);
     }
 
     fn apply(

@@ -204,8 +204,8 @@ impl Store for FailingStore {
         self.inner.snapshot_at(version).map(|snapshot| self.failing(snapshot))
     }
 
-    fn expect(&self, transactions: &[Arc<dyn Simulate>]) {
-        self.inner.expect(transactions);
+    fn prefetch(&self, transactions: &[Arc<dyn Simulate>]) {
+        self.inner.prefetch(transactions);
     }
 
     fn apply(

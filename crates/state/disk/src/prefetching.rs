@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use types::Catalog;
 
 /// Threads that read. Each waits for the disk most of the time; disks are quickest with many reads at once.
-const FETCHERS: usize = 8;
+const THREADS: usize = 8;
 /// Transactions whose rows one thread reads one after the other.
 const CHUNK: usize = 16;
 /// Rows that are read of one transaction at most: whoever touches more is not what this is for.
@@ -28,7 +28,7 @@ struct Chunk {
 }
 
 /// Threads that read rows into the cache.
-pub(crate) struct Fetchers {
+pub(crate) struct Prefetcher {
     /// `None` at the end.
     chunks: Option<Sender<Chunk>>,
     threads: Vec<JoinHandle<()>>,
@@ -36,17 +36,17 @@ pub(crate) struct Fetchers {
     judged: [AtomicU64; 2],
 }
 
-impl Fetchers {
-    pub(crate) fn start(cache: &Arc<RowCache>) -> Result<Fetchers, StoreError> {
+impl Prefetcher {
+    pub(crate) fn start(cache: &Arc<RowCache>) -> Result<Prefetcher, StoreError> {
         let (chunks, waiting) = crossbeam_channel::bounded(WAITING_MAX);
         let start = |number| {
             let (cache, waiting) = (cache.clone(), waiting.clone());
-            let thread = std::thread::Builder::new().name(format!("disk-fetcher-{number}"));
-            let thread = thread.spawn(move || fetch(&cache, &waiting));
+            let thread = std::thread::Builder::new().name(format!("disk-prefetcher-{number}"));
+            let thread = thread.spawn(move || read_ahead(&cache, &waiting));
             thread.map_err(|error| StoreError::write("a thread that reads rows", error))
         };
-        let threads = (0..FETCHERS).map(start).collect::<Result<_, StoreError>>()?;
-        Ok(Fetchers { chunks: Some(chunks), threads, judged: Default::default() })
+        let threads = (0..THREADS).map(start).collect::<Result<_, StoreError>>()?;
+        Ok(Prefetcher { chunks: Some(chunks), threads, judged: Default::default() })
     }
 
     /// Whether many of the rows that were asked for since the last time came from the files.
@@ -58,7 +58,7 @@ impl Fetchers {
     }
 
     /// Reads what these transactions will touch, beside everything else.
-    pub(crate) fn fetch(&self, view: &View, transactions: &[Arc<dyn Simulate>]) {
+    pub(crate) fn prefetch(&self, view: &View, transactions: &[Arc<dyn Simulate>]) {
         let Some(chunks) = &self.chunks else { return };
         for transactions in transactions.chunks(CHUNK) {
             let chunk = Chunk { view: view.clone(), transactions: transactions.to_vec() };
@@ -69,7 +69,7 @@ impl Fetchers {
     }
 }
 
-impl Drop for Fetchers {
+impl Drop for Prefetcher {
     fn drop(&mut self) {
         self.chunks = None;
         for thread in self.threads.drain(..) {
@@ -79,12 +79,12 @@ impl Drop for Fetchers {
     }
 }
 
-fn fetch(cache: &RowCache, chunks: &Receiver<Chunk>) {
+fn read_ahead(cache: &RowCache, chunks: &Receiver<Chunk>) {
     for Chunk { view, transactions } in chunks {
         for transaction in transactions {
             for RowId { table, key } in rows_of(transaction.as_ref(), &view.catalog) {
                 // Whoever needs the row reads it again, and hears of the failure.
-                let _ = view.fetch(cache, table, &key);
+                let _ = view.prefetch(cache, table, &key);
             }
         }
     }
@@ -169,14 +169,14 @@ mod tests {
         filling.add(&(0..1_000).map(image).collect::<Vec<_>>()).expect("it is written");
         let store = filling.finish().expect("it is whole");
         let counts = |store: &dyn Store| (store.statistics().cache_hits, store.statistics().cache_misses);
-        store.expect(&touching(Some(vec![1])));
+        store.prefetch(&touching(Some(vec![1])));
         assert_eq!(counts(store.as_ref()), (0, 0), "nobody has missed anything yet");
         let snapshot = store.snapshot();
         let read = |number| snapshot.get(TABLE, &key(number)).expect("it is read").is_some();
         assert!(read(0));
         assert_eq!(counts(store.as_ref()), (0, 1));
         // One that nobody can look into, then rows that are there and one that is not.
-        store.expect(&[touching(None), touching(Some((0..50).chain([5_000]).collect()))].concat());
+        store.prefetch(&[touching(None), touching(Some((0..50).chain([5_000]).collect()))].concat());
         let until = Instant::now() + Duration::from_secs(60);
         while counts(store.as_ref()) != (0, 51) {
             assert!(
