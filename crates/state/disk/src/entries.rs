@@ -1,50 +1,21 @@
-//! Entries of indexes in the files: of all indexes where rows were written without them, of one that is made over many rows, and
-//! those that are removed because no index has them.
+//! Entries of indexes in the files: those of an index that is made over many rows, and those that are removed because no index has
+//! them.
 //!
-//! A store that has all rows in memory writes no entries of ordered indexes. An index over many rows gets its entries in sorted
-//! pieces, so that no table is too large for it. Nobody looks for them before a version has the index; where a process ends before
-//! that, the next one removes them.
+//! They are written in sorted pieces, so that no table is too large for an index. Nobody looks for them before a version has the
+//! index; where a process ends before that, the next one removes them.
 
-use crate::Budget;
 use crate::cache::row_memory;
 use crate::core::Core;
 use crate::files::{Files, WriteError};
-use crate::filling::DiskFilling;
-use crate::gate::Gate;
 use crate::layout::{behind_table, row_bytes, row_key, table_key, table_of};
 use crate::merged::whole_table;
 use crate::view::View;
-use state::{AfterImage, KeyRange, RowId, Snapshot, StoreError, Version, entries_of_row};
+use state::{KeyRange, StoreError, entries_of_row};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use types::{Index, Row, TableId};
-
-/// Makes the entries of all ordered indexes, of which the files have none. Gives how many each index has.
-pub(crate) fn make_entries(
-    (files, gate): (&Arc<Files>, &Arc<Gate>),
-    budget: Budget,
-    snapshot: &dyn Snapshot,
-) -> Result<BTreeMap<TableId, u64>, StoreError> {
-    let catalog = snapshot.catalog().clone();
-    let (owned, version) = ((files.clone(), gate.clone()), Version::GENESIS);
-    let mut filling = DiskFilling::new(owned, true, budget, version, catalog.clone());
-    for (table, index) in catalog.indexes.iter().flat_map(|(table, all)| all.iter().map(|one| (*table, one)))
-    {
-        let mut added = Ok(());
-        snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
-            let row = RowId { table: index.entries(), key: index.entry(key, row) };
-            let entry = AfterImage { row, value: Some(Row::default()) };
-            added = filling.add_rows(std::iter::once(&entry));
-            if added.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        added?;
-    }
-    let counts = filling.counts().clone();
-    filling.into_files()?;
-    Ok(counts)
-}
 
 /// Removes the entries of all indexes but those with these numbers.
 pub(crate) fn remove_entries_but(files: &Arc<Files>, known: &BTreeSet<TableId>) -> Result<(), StoreError> {

@@ -1,4 +1,5 @@
-//! A store that gets the rows of its first version, in sorted runs of as many as memory may have.
+//! A store that gets the rows of its first version, in sorted runs of as many as memory may have; and one that gets the entries of its
+//! indexes so.
 
 use crate::Budget;
 use crate::cache::row_memory;
@@ -7,10 +8,11 @@ use crate::files::{Files, WriteError};
 use crate::gate::Gate;
 use crate::layout::{row_bytes, row_key};
 use crate::store::DiskStore;
-use state::{AfterImage, Filling, Store, StoreError, Version, all_entry_changes};
+use state::{AfterImage, Filling, KeyRange, RowId, Snapshot, Store, StoreError, Version, all_entry_changes};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, TableId};
+use types::{Catalog, Row, TableId};
 
 pub(crate) struct DiskFilling {
     files: Arc<Files>,
@@ -91,6 +93,32 @@ impl DiskFilling {
         let written = self.files.write(self.owner, rows).and_then(|_| self.files.merge_filling());
         written.map_err(WriteError::into_store_error)
     }
+}
+
+/// Fills files that have rows in with the entries of all ordered indexes, of which they have none: a store that has all rows in
+/// memory writes none. Gives how many each index has.
+pub(crate) fn make_entries(
+    (files, gate): (&Arc<Files>, &Arc<Gate>),
+    budget: Budget,
+    snapshot: &dyn Snapshot,
+) -> Result<BTreeMap<TableId, u64>, StoreError> {
+    let catalog = snapshot.catalog().clone();
+    let (owned, version) = ((files.clone(), gate.clone()), Version::GENESIS);
+    let mut filling = DiskFilling::new(owned, true, budget, version, catalog.clone());
+    for (table, index) in catalog.indexes.iter().flat_map(|(table, all)| all.iter().map(|one| (*table, one)))
+    {
+        let mut added = Ok(());
+        snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+            let row = RowId { table: index.entries(), key: index.entry(key, row) };
+            let entry = AfterImage { row, value: Some(Row::default()) };
+            added = filling.add_rows(std::iter::once(&entry));
+            if added.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        added?;
+    }
+    let counts = filling.counts().clone();
+    filling.into_files()?;
+    Ok(counts)
 }
 
 impl Filling for DiskFilling {

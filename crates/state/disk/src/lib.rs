@@ -293,7 +293,7 @@ impl Disk {
                 known.retain(|table| meta.has_entries || !table.is_index());
                 entries::remove_entries_but(&files, &known)?;
                 if !meta.has_entries {
-                    counts.extend(entries::make_entries((&files, &gate), budget, rows.as_ref())?);
+                    counts.extend(filling::make_entries((&files, &gate), budget, rows.as_ref())?);
                 }
                 Arc::new(DiskStore::new((files, gate, written), budget, version, catalog, counts)?)
             }
