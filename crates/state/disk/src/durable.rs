@@ -10,10 +10,10 @@
 use crate::core::{Announced, Core, Written};
 use crate::files::Files;
 use crate::gate::Gate;
+use crate::options::{Budget, RowsIn};
 use crate::points::Point;
 use crate::sealing::SnapshotOf;
 use crate::writer;
-use crate::{Budget, RowsIn};
 use proofs::state::TreeShape;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use state::{KeptState, LiveContent, StoreError};

@@ -1,12 +1,12 @@
 //! A store that gets the rows of its first version, in sorted runs of as many as memory may have; and one that gets the entries of its
 //! indexes so.
 
-use crate::Budget;
 use crate::cache::row_memory;
 use crate::core::Written;
 use crate::files::{Files, WriteError};
 use crate::gate::Gate;
 use crate::layout::{row_bytes, row_key};
+use crate::options::Budget;
 use crate::store::DiskStore;
 use state::{AfterImage, Filling, KeyRange, RowId, Snapshot, Store, StoreError, Version, all_entry_changes};
 use std::collections::BTreeMap;

@@ -54,6 +54,7 @@ mod gate;
 mod layout;
 mod merged;
 mod open_files;
+mod options;
 mod points;
 mod prefetching;
 mod reopening;
@@ -64,6 +65,8 @@ mod view;
 mod warming;
 mod writer;
 
+pub use options::{DiskOptions, RowsIn};
+
 use checksums::WholeFiles;
 use files::{Files, WriteError, flush};
 use files_snapshot::{FilesSnapshot, read_catalog, read_live, read_meta};
@@ -72,6 +75,7 @@ use gate::Gate;
 use layout::{checkpoint_of, damage_mark, store_folder, store_number};
 use memory::Memory;
 use open_files::OpenFiles;
+use options::{Budget, RESIDENT_BLOCKS};
 use parking_lot::Mutex;
 use proofs::state::TreeShape;
 use reopening::{point_of, read_written};
@@ -89,64 +93,6 @@ use types::{Catalog, TableId};
 
 /// Rows that are read into memory at a time.
 const PIECE_ROWS: usize = 4_096;
-/// Memory for blocks of files where all rows are in memory, in bytes.
-const RESIDENT_BLOCKS: u64 = 8 << 20;
-
-/// Where rows are read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RowsIn {
-    /// In memory, all of them.
-    Memory,
-    /// On the disk, but for the newest ones and those that are often read.
-    #[default]
-    Disk,
-}
-
-/// How much memory a store may use, and when it writes.
-#[derive(Clone, Copy, Debug)]
-pub struct DiskOptions {
-    /// Where rows are read.
-    pub rows_in: RowsIn,
-    /// Of a store with rows on the disk: memory for rows, for blocks of files and for what waits to be written; indexes and
-    /// filters of files come on top.
-    pub memory_bytes: u64,
-}
-
-impl Default for DiskOptions {
-    fn default() -> DiskOptions {
-        DiskOptions { rows_in: RowsIn::Disk, memory_bytes: 256 << 20 }
-    }
-}
-
-/// What its parts may use of the memory of a store, in bytes.
-#[derive(Clone, Copy, Debug)]
-struct Budget {
-    /// Decoded rows that were read.
-    rows: u64,
-    /// Blocks of files as they are on the disk.
-    blocks: u64,
-    /// Rows of ranges of the tree, as they were hashed.
-    range_rows: u64,
-    /// What batches have written since the last durable point. While that is written out there may be as much again, twice.
-    newest: u64,
-}
-
-impl Budget {
-    /// Of a store that has all rows in memory, and all of them as they were hashed.
-    const IN_MEMORY: Budget =
-        Budget { rows: 0, blocks: RESIDENT_BLOCKS, range_rows: 1 << 48, newest: 16 << 20 };
-
-    fn of(options: DiskOptions) -> Budget {
-        let bytes = options.memory_bytes;
-        match options.rows_in {
-            RowsIn::Memory => Budget::IN_MEMORY,
-            RowsIn::Disk => {
-                Budget { rows: bytes / 2, blocks: bytes / 8, range_rows: bytes / 8, newest: bytes / 12 }
-            }
-        }
-    }
-}
-
 /// Makes stores in one folder, each in a folder of its own in there, and takes up what an earlier process has left.
 pub struct Disk {
     folder: PathBuf,
