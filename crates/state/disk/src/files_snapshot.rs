@@ -1,7 +1,7 @@
 //! A state as it stands in the files at one moment, with nothing newer in front of it.
 
 use crate::cache::RowCache;
-use crate::files::FilesAt;
+use crate::files::{FilesAt, Interval};
 use crate::layout::{
     ADMITTED, AdmittedRecord, CATALOG, META, Meta, meta_of, number_of, primary_key, row_key, row_of, value_of,
 };
@@ -67,6 +67,22 @@ impl Snapshot for FilesSnapshot {
             }
         }
         Ok(())
+    }
+
+    fn scan_many(
+        &self,
+        table: TableId,
+        ranges: &[KeyRange],
+        visit: &mut dyn FnMut(usize, Key, Row),
+    ) -> Result<(), StoreError> {
+        let folder = self.files.folder();
+        let intervals: Vec<Interval> = ranges.iter().map(|range| bytes_of(table, range)).collect();
+        self.files.intervals(&intervals, &mut |number, key, value| {
+            let key = primary_key(key)
+                .ok_or_else(|| StoreError::read(folder.display(), "a key of it is that of no row"))?;
+            visit(number, key, row_of(value, folder)?);
+            Ok(())
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Scans: rows in memory and rows of the files, in one order.
 
-use crate::files::Bytes;
+use crate::files::{Bytes, Interval};
 use crate::layout::{behind_table, primary_key, row_key, row_of, table_key};
 use crate::view::View;
 use state::{KeyRange, StoreError};
@@ -66,7 +66,7 @@ fn take<I: Iterator<Item = (Key, Option<Row>)>>(rows: &mut Peekable<I>, key: &Ke
 }
 
 /// The same interval in the files.
-pub(crate) fn bytes_of(table: TableId, range: &KeyRange) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+pub(crate) fn bytes_of(table: TableId, range: &KeyRange) -> Interval {
     let bound = |bound: &Bound<Key>, open: Bound<Vec<u8>>| match bound {
         Bound::Included(key) => Bound::Included(row_key(table, key)),
         Bound::Excluded(key) => Bound::Excluded(row_key(table, key)),
@@ -77,6 +77,6 @@ pub(crate) fn bytes_of(table: TableId, range: &KeyRange) -> (Bound<Vec<u8>>, Bou
 }
 
 /// All rows of a table in the files.
-pub(crate) fn whole_table(table: TableId) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+pub(crate) fn whole_table(table: TableId) -> Interval {
     bytes_of(table, &KeyRange::ALL)
 }

@@ -23,6 +23,8 @@ use types::{Key, Row, TableId};
 
 /// Changed keys whose ranges are read and hashed side by side.
 const KEYS_AHEAD: usize = 4_096;
+/// Groups whose rows are read together, at most.
+const GROUPS_TOGETHER: usize = 32;
 
 /// All groups of a state, by table and first key.
 pub type Groups = BTreeMap<RowId, GroupHead>;
@@ -182,11 +184,13 @@ impl TableUp<'_> {
     /// Makes groups again that are planned. Those behind them follow where the last one does not end where it did.
     fn bring_up(&mut self, planned: Vec<Planned>) -> Result<(), StoreError> {
         let of = self.of;
-        let read = planned.into_par_iter().map(|planned| {
-            let ranges = planned.first.as_ref().map(|first| of.ranges(first, &planned));
-            Ok((planned, ranges.transpose()?.unwrap_or_default()))
-        });
-        let read: Vec<(Planned, Vec<OldRange>)> = read.collect::<Result<_, StoreError>>()?;
+        // So many that a store gains by reading them together, and every thread has some.
+        let together = planned.len().div_ceil(2 * rayon::current_num_threads()).clamp(1, GROUPS_TOGETHER);
+        let read: Vec<Vec<Vec<OldRange>>> = planned
+            .par_chunks(together)
+            .map(|planned| of.ranges(planned))
+            .collect::<Result<_, StoreError>>()?;
+        let read = planned.into_iter().zip(read.into_iter().flatten());
         for (Planned { first, next, .. }, ranges) in read {
             self.catch_up(first.as_ref())?;
             match first {
@@ -285,30 +289,48 @@ fn before(key: Option<&Key>) -> Bound<Key> {
 }
 
 impl Before<'_> {
-    /// The ranges of an old group: rows where one has changed, and what is recorded of the others.
-    fn ranges(&self, first: &Key, planned: &Planned) -> Result<Vec<OldRange>, StoreError> {
-        let record = self.records.group(&RowId { table: self.table, key: first.clone() })?;
-        let mut changed = planned.changed.as_slice();
-        let ends: Vec<Option<Key>> =
-            record.ranges.iter().skip(1).map(|range| Some(range.first.clone())).collect();
-        let ends = ends.into_iter().chain([planned.next.clone()]);
-        let ranges = record.ranges.into_iter().zip(ends).map(|(range, next)| {
-            let own = changed.partition_point(|key| next.as_ref().is_none_or(|next| key < next));
-            let (own, rest) = changed.split_at(own);
-            changed = rest;
-            if own.is_empty() {
-                return Ok(OldRange::Same(range));
-            }
-            let rows = match self.rows.take(self.table, &range.first) {
-                Some(rows) => self.changed(rows, own)?,
-                None => {
-                    let start = Bound::Included(range.first);
-                    self.hashed(&KeyRange { start, end: before(next.as_ref()) }, usize::MAX)?
-                }
+    /// The ranges of old groups, group by group: rows where one has changed, and what is recorded of the others. None of what stands
+    /// in front of the first group.
+    fn ranges(&self, planned: &[Planned]) -> Result<Vec<Vec<OldRange>>, StoreError> {
+        let mut groups: Vec<Vec<OldRange>> = Vec::with_capacity(planned.len());
+        let (mut unread, mut places) = (Vec::new(), Vec::new());
+        for Planned { first, next, changed } in planned {
+            let Some(first) = first else {
+                groups.push(Vec::new());
+                continue;
             };
-            Ok(OldRange::Rows(rows))
-        });
-        ranges.collect()
+            let record = self.records.group(&RowId { table: self.table, key: first.clone() })?;
+            let mut changed = changed.as_slice();
+            let ends: Vec<Option<Key>> =
+                record.ranges.iter().skip(1).map(|range| Some(range.first.clone())).collect();
+            let ends = ends.into_iter().chain([next.clone()]);
+            let mut ranges = Vec::with_capacity(record.ranges.len());
+            for (range, end) in record.ranges.into_iter().zip(ends) {
+                let own = changed.partition_point(|key| end.as_ref().is_none_or(|end| key < end));
+                let (own, rest) = changed.split_at(own);
+                changed = rest;
+                ranges.push(if own.is_empty() {
+                    OldRange::Same(range)
+                } else if let Some(rows) = self.rows.take(self.table, &range.first) {
+                    OldRange::Rows(self.changed(rows, own)?)
+                } else {
+                    places.push((groups.len(), ranges.len()));
+                    unread.push(KeyRange { start: Bound::Included(range.first), end: before(end.as_ref()) });
+                    OldRange::Rows(Vec::new())
+                });
+            }
+            groups.push(ranges);
+        }
+        let (mut rows, mut counts) = (Vec::new(), vec![0; unread.len()]);
+        self.snapshot.scan_many(self.table, &unread, &mut |number, key, row| {
+            counts[number] += 1;
+            rows.push((key, row));
+        })?;
+        let mut rows = hashed(rows);
+        for ((group, range), count) in places.into_iter().zip(counts) {
+            groups[group][range] = OldRange::Rows(rows.by_ref().take(count).collect());
+        }
+        Ok(groups)
     }
 
     /// The rows of a range as they are now, of which these have changed, have come or have gone.
@@ -333,7 +355,7 @@ impl Before<'_> {
         Ok(merged)
     }
 
-    /// The rows of an interval, at most so many.
+    /// The rows from a key on, at most so many.
     fn hashed(&self, interval: &KeyRange, rows_max: usize) -> Result<Vec<HashedRow>, StoreError> {
         let mut rows = Vec::new();
         self.snapshot.scan(self.table, interval, false, &mut |key, row| {

@@ -159,6 +159,25 @@ pub trait Snapshot: Send + Sync {
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
+    /// Visits the rows of several intervals, which ascend and do not meet, each in key order and with the number of its interval: for
+    /// who knows before where it will read, so that a store can read them together.
+    ///
+    /// # Errors
+    /// As [`Snapshot::scan`].
+    fn scan_many(
+        &self,
+        table: TableId,
+        ranges: &[KeyRange],
+        visit: &mut dyn FnMut(usize, Key, Row),
+    ) -> Result<(), StoreError> {
+        ranges.iter().enumerate().try_for_each(|(number, range)| {
+            self.scan(table, range, false, &mut |key, row| {
+                visit(number, key.clone(), row.clone());
+                ControlFlow::Continue(())
+            })
+        })
+    }
+
     /// The state after the block at `height`, where that is kept beside this one.
     ///
     /// # Errors

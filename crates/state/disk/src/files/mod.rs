@@ -6,12 +6,16 @@
 //! Whoever holds the files as they were at one moment ([`FilesAt`]) reads them so for as long as the process runs. What the next
 //! process is to find as it was is copied ([`Files::copy_to`]): files do not change, so that copies are links.
 
+mod intervals;
+
+pub(crate) use intervals::Interval;
+
 use crate::checksums::check_list;
 use crate::layout::damage_mark;
 use lsm_tree::compaction::{CompactionStrategy, Leveled, PullDown};
 use lsm_tree::{
     AbstractTree, AnyIngestion, AnyTree, Cache, Checksum, Config, DescriptorTable, Guard, SeqNo,
-    SequenceNumberCounter,
+    SequenceNumberCounter, Table,
 };
 use parking_lot::{Mutex, MutexGuard};
 use state::StoreError;
@@ -92,6 +96,8 @@ impl Drop for Folder {
 pub(crate) struct FilesAt {
     files: Arc<Files>,
     sequence: SeqNo,
+    /// Files whose keys ascend from one to the next, run by run.
+    runs: Vec<Box<[Table]>>,
 }
 
 /// Why a run is not written.
@@ -190,9 +196,16 @@ impl Files {
     /// The files as they are now.
     pub(crate) fn now(self: &Arc<Files>) -> Arc<FilesAt> {
         let mut held = self.held.lock();
-        let sequence = self.visible.get();
+        // Of one moment: a newer list may have lost what is seen at an older sequence number.
+        let (sequence, runs) = loop {
+            let (sequence, version) = (self.visible.get(), self.tree.current_version());
+            if self.visible.get() == sequence {
+                let runs = version.iter_levels().flat_map(|level| level.iter());
+                break (sequence, runs.map(|run| run.iter().cloned().collect()).collect());
+            }
+        };
         *held.entry(sequence).or_default() += 1;
-        Arc::new(FilesAt { files: self.clone(), sequence })
+        Arc::new(FilesAt { files: self.clone(), sequence, runs })
     }
 
     /// Begins a run. Nothing of it is seen before it is finished.
@@ -473,7 +486,7 @@ impl FilesAt {
     /// Keys and values of an interval, in order, or backwards.
     pub(crate) fn range(
         &self,
-        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        range: Interval,
         reverse: bool,
     ) -> impl Iterator<Item = Result<(Bytes, Bytes), StoreError>> + '_ {
         let mut found = self.files.tree.range(range, self.sequence, None);
