@@ -7,11 +7,11 @@
 use crate::row_history::KeptRows;
 use crate::store_failure::Reporting;
 use parking_lot::RwLock;
-use state::{FirstFailure, KeyRange, PastChange, PastError, RowId, Snapshot, StoreError};
+use state::{ColumnBatch, FirstFailure, KeyRange, PastChange, PastError, RowId, Snapshot, StoreError};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, Key, Row, TableId};
+use types::{Catalog, Key, Row, Table, TableId};
 
 /// How many are kept where `node.toml` says nothing else.
 pub(crate) const HISTORY_HEIGHTS: usize = 16;
@@ -101,6 +101,14 @@ impl Snapshot for WithPast {
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.now.scan(table, range, reverse, visit)
+    }
+
+    fn about_rows(&self, table: TableId) -> Option<u64> {
+        self.now.about_rows(table)
+    }
+
+    fn columns(&self, table: &Table, ordinals: &[usize]) -> Result<Option<Vec<ColumnBatch>>, StoreError> {
+        self.now.columns(table, ordinals)
     }
 
     fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {

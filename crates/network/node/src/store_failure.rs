@@ -1,10 +1,10 @@
 //! A store that fails where no block is executed: for a reader at the gateway, for an endorser, at a checkpoint. The node stops
 //! serving at once, and its pipeline before the next block.
 
-use state::{FirstFailure, KeyRange, RowId, Snapshot, StoreError};
+use state::{ColumnBatch, FirstFailure, KeyRange, RowId, Snapshot, StoreError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, Key, Row, TableId};
+use types::{Catalog, Key, Row, Table, TableId};
 
 /// A snapshot that tells the node when it cannot be read.
 #[derive(Clone)]
@@ -44,5 +44,13 @@ impl Snapshot for Reporting {
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.report(self.inner.scan(table, range, reverse, visit))
+    }
+
+    fn about_rows(&self, table: TableId) -> Option<u64> {
+        self.inner.about_rows(table)
+    }
+
+    fn columns(&self, table: &Table, ordinals: &[usize]) -> Result<Option<Vec<ColumnBatch>>, StoreError> {
+        self.report(self.inner.columns(table, ordinals))
     }
 }

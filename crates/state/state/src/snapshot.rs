@@ -1,7 +1,7 @@
-use crate::{RowId, StoreError};
+use crate::{ColumnBatch, RowId, StoreError};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use types::{Catalog, Key, Row, TableId};
+use types::{Catalog, Key, Row, Table, TableId};
 
 /// An interval of primary keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,6 +176,22 @@ pub trait Snapshot: Send + Sync {
                 ControlFlow::Continue(())
             })
         })
+    }
+
+    /// About how many rows a table has, where that is known: it may count those that have come or gone since.
+    fn about_rows(&self, table: TableId) -> Option<u64> {
+        let _ = table;
+        None
+    }
+
+    /// The values of these columns of all rows of a table, in batches, with the rows in any order. `None`: nobody keeps columns
+    /// here, or not of such a table; whoever asked reads rows.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    fn columns(&self, table: &Table, ordinals: &[usize]) -> Result<Option<Vec<ColumnBatch>>, StoreError> {
+        let _ = (table, ordinals);
+        Ok(None)
     }
 
     /// The state after the block at `height`, where that is kept beside this one.
