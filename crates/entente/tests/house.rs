@@ -13,7 +13,8 @@ const FILES_IN_CIRCLES_MAX: usize = 47;
 /// The crates that it became.
 const SUCCESSORS_OF_SQL: [&str; 5] = ["syntax", "plan", "execute", "plpgsql", "sql"];
 /// The groups of `crates/`, each of which imports only from those before it.
-const GROUPS: [&str; 7] = ["foundation", "state", "language", "core", "network", "laboratory", "entente"];
+const GROUPS: [&str; 8] =
+    ["foundation", "state", "language", "core", "network", "analytics", "laboratory", "entente"];
 /// Imports of a crate of a later group, with the reason.
 const UPWARDS: [(&str, &str, &str); 1] =
     [("audit", "ordering", "checking a block offline needs the verifier of ordering's certificates")];

@@ -1,3 +1,4 @@
+use super::bench_analytics::{self, AnalyticsArguments};
 use super::bench_attest::{self, AttestArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_join::{self, JoinArguments};
@@ -32,6 +33,7 @@ pub(crate) enum BenchCommand {
     State(StateArguments),
     Growth(GrowthArguments),
     Attest(AttestArguments),
+    Analytics(AnalyticsArguments),
     Join(JoinArguments),
     Faults(FaultsArguments),
 }
@@ -88,6 +90,7 @@ pub(crate) struct EngineArguments {
 
 pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
     match command {
+        BenchCommand::Analytics(arguments) => bench_analytics::run(arguments),
         BenchCommand::Attest(arguments) => bench_attest::run(arguments),
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),

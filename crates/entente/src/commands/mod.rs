@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod bench;
+mod bench_analytics;
 mod bench_attest;
 mod bench_faults;
 mod bench_join;

@@ -71,6 +71,24 @@ pub enum LaboratoryError {
         /// Why.
         error: EngineBenchError,
     },
+    /// A system to compare with that cannot be had here.
+    #[error("expected {expected}, found {found}")]
+    Missing {
+        /// What is needed.
+        expected: String,
+        /// What there is.
+        found: String,
+    },
+    /// A system says no, or has ended.
+    #[error("{system} does not answer {request}: {error}")]
+    Answer {
+        /// Which.
+        system: &'static str,
+        /// What it was asked.
+        request: String,
+        /// What it says.
+        error: String,
+    },
     /// PostgreSQL could not be measured.
     #[error(transparent)]
     Postgres(#[from] PostgresError),

@@ -6,10 +6,12 @@
 //! - [`state_bench`]: a state of any size in a store, with checkpoints beside it.
 //! - [`growth()`]: the same on ever more rows.
 //! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
+//! - [`analytics()`]: analytical queries here, in PostgreSQL and in DuckDB.
 //! - [`PostgresServer`]: a PostgreSQL of one's own, to compare with.
 //! - [`SignedLedger`]: a ledger on disk as a network of four would have written it, for audits.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
+mod analytics;
 mod arguments;
 mod chain;
 mod endorse;
@@ -28,6 +30,7 @@ mod signed_ledger;
 mod stored;
 mod tpcc;
 
+pub use analytics::{AnalyticsOptions, AnalyticsRecord, analytics, analytics_table};
 pub use arguments::ExperimentArguments;
 pub use chain::EngineBenchError;
 pub use disk::{DiskOptions, RowsIn};

@@ -21,6 +21,16 @@ impl<'a> Execution<'a> {
         self.meter.memory.keep(rows_space(rows))
     }
 
+    /// Rows that a query finds under this number, until the execution ends.
+    ///
+    /// # Errors
+    /// As [`Execution::keep_rows`].
+    pub fn give_rows(&mut self, number: usize, rows: Vec<Vec<Value>>) -> Result<(), SqlError> {
+        self.keep_rows(&rows)?;
+        self.running.working.push((number, Rc::new(rows)));
+        Ok(())
+    }
+
     /// Rows of a result are held until the transaction ends; until the end of the statement where a session's client gets
     /// them then.
     ///

@@ -38,7 +38,7 @@ pub use governance::{agreed_execution_version, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};
 pub use plan::expression::output_name;
 pub use plpgsql::CompileOptions;
-pub use prepare::{Prepared, Reader, prepare, prepare_query};
+pub use prepare::{GroupsElsewhere, MakeGroups, Prepared, Reader, prepare, prepare_query};
 pub use script::{StatementKind, is_schema_change};
 pub use session::{Finished, Session};
 pub use simulate::Invocation;

@@ -24,6 +24,7 @@ use crate::scrub::Scrub;
 use crate::store_choice::StoreChoice;
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError};
+use columns::WithColumns;
 use crossbeam_channel::{Sender, bounded};
 use crypto::SecretKey;
 use engine::Verifier;
@@ -36,6 +37,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use types::{BlockHeader, Charter, Charters, ExecutionModel};
+
+/// What copies of tables in columns may have where `node.toml` says nothing, in units of 1,048,576 bytes.
+const COLUMN_MEMORY_MEGABYTES: u64 = 1_024;
 
 /// So many blocks behind a node joins from a checkpoint of others, where `node.toml` says nothing else.
 const JOIN_BEHIND_BLOCKS: u64 = 1_000;
@@ -52,13 +56,18 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// What makes the store of the state.
+    /// What makes the store of the state, with copies of tables in columns where somebody reads them.
     fn stores(&self) -> Result<Arc<dyn Stores>, NodeError> {
         let (kind, memory_megabytes) = (self.config.store, self.config.memory_megabytes);
-        match &self.options.stores {
-            Some(stores) => Ok(stores.clone()),
-            None => StoreChoice { kind, memory_megabytes }.open(&self.folder.join("state")),
-        }
+        let stores = match &self.options.stores {
+            Some(stores) => stores.clone(),
+            None => StoreChoice { kind, memory_megabytes }.open(&self.folder.join("state"))?,
+        };
+        let megabytes = self.config.column_memory_megabytes.unwrap_or(COLUMN_MEMORY_MEGABYTES);
+        Ok(match self.options.groups.is_some() && megabytes > 0 {
+            true => Arc::new(WithColumns::new(stores, megabytes.saturating_mul(1 << 20))),
+            false => stores,
+        })
     }
 }
 

@@ -56,6 +56,10 @@ pub struct NodeConfig {
     /// nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_memory_megabytes: Option<u64>,
+    /// How much memory copies of tables in columns may have, which analytical queries read, in units of 1,048,576 bytes; 1024 where
+    /// nothing is said, 0: there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column_memory_megabytes: Option<u64>,
     /// How much of the files of blocks and checkpoints is read again per second, to find damage, in units of 1,048,576 bytes;
     /// 0: nothing. Where nothing is said, so much that everything is read within a checkpoint interval, and 50 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,6 +201,7 @@ impl NodeConfig {
             row_history_megabytes: None,
             client_transactions_per_second: None,
             query_memory_megabytes: None,
+            column_memory_megabytes: None,
             scrub_megabytes_per_second: None,
             pipeline: Pipeline::default(),
             answer_at: AnswerAt::default(),

@@ -27,6 +27,7 @@ mod endorsing;
 mod error;
 mod faults;
 mod folder;
+mod groups;
 mod history;
 pub mod joining;
 mod key_watch;

@@ -7,7 +7,7 @@ use crate::published::Published;
 use gateway::{
     Binding, BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock,
 };
-use sql::Library;
+use sql::{Library, MakeGroups};
 use state::Snapshot;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) struct LocalExecution {
     published: Arc<Published>,
     /// What the queries of all sessions have together.
     pub(crate) query_memory: Arc<MemoryPool>,
+    /// Makes the groups of large queries.
+    groups: Option<Arc<dyn MakeGroups>>,
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
     newest_block_ms: AtomicU64,
 }
@@ -42,10 +44,12 @@ impl LocalExecution {
         charters: Arc<DecidedCharters>,
         published: Arc<Published>,
         query_memory_megabytes: Option<u64>,
+        groups: Option<Arc<dyn MakeGroups>>,
     ) -> LocalExecution {
         let bytes = query_memory_megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20);
         let (organisation, query_memory) = (organisation as u16, MemoryPool::new(bytes));
-        LocalExecution { organisation, charters, published, query_memory, newest_block_ms: AtomicU64::new(0) }
+        let newest_block_ms = AtomicU64::new(0);
+        LocalExecution { organisation, charters, published, query_memory, groups, newest_block_ms }
     }
 
     /// Whether the node serves clients now.
@@ -68,7 +72,8 @@ impl LocalExecution {
         let interrupt = Arc::clone(interrupt);
         let (principal, timestamp_ms) = (self.principal(role), now_ms());
         let memory = Some(Arc::clone(&self.query_memory));
-        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory }
+        let groups = self.groups.clone();
+        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory, groups }
     }
 
     fn principal(&self, role: &str) -> Principal {

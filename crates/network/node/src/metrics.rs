@@ -27,6 +27,11 @@ pub(crate) struct FoundLabel {
     what: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct GroupsLabel {
+    from: &'static str,
+}
+
 /// What a node counts and measures.
 pub(crate) struct NodeMetrics {
     registry: Registry,
@@ -50,6 +55,7 @@ pub(crate) struct NodeMetrics {
     checkpoint: Gauge,
     scrubbed: Counter,
     scrub_found: Family<FoundLabel, Counter>,
+    grouped: Family<GroupsLabel, Counter>,
     store: StoreGauges,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
@@ -162,6 +168,7 @@ impl NodeMetrics {
             checkpoint: Gauge::default(),
             scrubbed: Counter::default(),
             scrub_found: Family::default(),
+            grouped: Family::default(),
             store: StoreGauges::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
@@ -268,6 +275,11 @@ impl NodeMetrics {
             self.scrub_found.clone(),
         );
         registry.register(
+            "entente_groups",
+            "Groupings of queries outside of transactions, by what they were made from",
+            self.grouped.clone(),
+        );
+        registry.register(
             "entente_pipeline_queue_blocks",
             "Blocks that wait for a stage",
             self.queue.clone(),
@@ -344,6 +356,11 @@ impl NodeMetrics {
     /// Reading again has found damage.
     pub(crate) fn scrub_found(&self, what: &'static str) {
         self.scrub_found.get_or_create(&FoundLabel { what }).inc();
+    }
+
+    /// The groups of a query were made from columns or rows.
+    pub(crate) fn grouped(&self, from: &'static str) {
+        self.grouped.get_or_create(&GroupsLabel { from }).inc();
     }
 
     /// What the store of the state has.

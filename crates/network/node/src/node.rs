@@ -1,6 +1,7 @@
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::{Endorsing, NodeDatabase};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates};
+use crate::groups::CountedGroups;
 use crate::local::LocalExecution;
 use crate::pipeline;
 use crate::published::Published;
@@ -11,6 +12,7 @@ use gateway::{Access, Database};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
 use ordering::{Admission, MempoolLimits, Ordering, Services};
+use sql::MakeGroups;
 use state::Stores;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +25,7 @@ const GATEWAY_THREADS: usize = 2;
 /// How long stopping waits for clients' connections.
 const GATEWAY_STOP: Duration = Duration::from_millis(500);
 
-/// What only tests and measurements choose.
+/// What `node.toml` does not say: who makes the groups of large queries, and what only tests and measurements choose.
 #[derive(Clone, Default)]
 pub struct NodeOptions {
     /// Outcomes are not attested, to measure what that costs: on a ledger whose ordering may be far ahead of what is
@@ -37,6 +39,9 @@ pub struct NodeOptions {
     pub disk: Option<Arc<ledger::Faults>>,
     /// What makes the store of the state; `None`: what `node.toml` names.
     pub stores: Option<Arc<dyn Stores>>,
+    /// Makes the groups of large queries, from copies of tables in columns; `None`: there are no such copies, and groups are made
+    /// row by row.
+    pub groups: Option<Arc<dyn MakeGroups>>,
 }
 
 /// What starting a node found.
@@ -90,7 +95,7 @@ impl Node {
             Ok::<_, NodeError>((postgres, http))
         })?;
 
-        let (member_key, began) = (node_key.clone(), Instant::now());
+        let (member_key, began, groups) = (node_key.clone(), Instant::now(), options.groups.clone());
         let member = Member {
             folder: &path,
             charter: &charter,
@@ -115,11 +120,14 @@ impl Node {
                 Some(endorsing(&parts, whose, states, (oracles, pool), &submitter, gateway.handle()))
             }
         };
+        let counted =
+            |inner| Arc::new(CountedGroups::new(inner, parts.metrics.clone())) as Arc<dyn MakeGroups>;
         let local = LocalExecution::new(
             organisation,
             parts.charters.clone(),
             published.clone(),
             config.query_memory_megabytes,
+            groups.map(counted),
         );
         let database = Arc::new(NodeDatabase {
             charters: parts.charters,

@@ -152,6 +152,7 @@ impl SimulatedNode {
             row_history_megabytes: Some(member.row_history_megabytes),
             client_transactions_per_second: None,
             query_memory_megabytes: None,
+            column_memory_megabytes: None,
             scrub_megabytes_per_second: Some(0),
             pipeline: member.pipeline,
             answer_at: AnswerAt::default(),

@@ -1,3 +1,4 @@
+use super::connection::{connect, execute};
 use super::{CLIENTS, PostgresError};
 use crate::laboratory::Timed;
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Statement};
+use tokio_postgres::{Client, Statement};
 use types::{DataType, Outcome, SqlError, StatementResult, Value};
 use workloads::{Condition, Invariant, Workload};
 
@@ -106,25 +107,6 @@ async fn conditions_hold(client: &Client, conditions: &[Condition]) -> Result<bo
         }
     }
     Ok(true)
-}
-
-async fn connect(socket: &Path) -> Result<Client, PostgresError> {
-    let mut config = Config::new();
-    config.host_path(socket).user("postgres").dbname("postgres");
-    let (client, connection) = config
-        .connect(NoTls)
-        .await
-        .map_err(|error| PostgresError::Statement { statement: "a connection".to_string(), error })?;
-    // It ends when its client is dropped; an error shows in the client's next call.
-    tokio::spawn(connection);
-    Ok(client)
-}
-
-async fn execute(client: &Client, statement: &str) -> Result<(), PostgresError> {
-    client.batch_execute(statement).await.map_err(|error| {
-        let statement = statement.chars().take(200).collect();
-        PostgresError::Statement { statement, error }
-    })
 }
 
 /// Tables, procedures and rows in a schema that nothing is left in.

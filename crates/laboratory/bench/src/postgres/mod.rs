@@ -2,12 +2,15 @@
 //! `synchronous_commit = on`, 32 clients that try again what PostgreSQL gives up.
 //!
 //! - [`server`]: finds or installs it, runs a server of its own in a temporary folder, and stops it.
+//! - [`connection`]: a connection to it.
 //! - [`clients`]: set-up of a workload and its calls over the wire.
 
 mod clients;
+mod connection;
 mod server;
 
 use crate::laboratory::Timed;
+pub(crate) use connection::{connect, execute};
 pub use server::Server;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +25,7 @@ pub enum PostgresError {
     /// Not there and not installable.
     #[error(
         "expected PostgreSQL in /usr/lib/postgresql/*/bin or in PATH, found none ({0}); install it \
-         (apt-get install postgresql), or leave it out with --only protocol=…"
+         (apt-get install postgresql), or leave it out with --only protocol=… or --systems …"
     )]
     Missing(String),
     /// It does not start.

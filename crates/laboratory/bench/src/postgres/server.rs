@@ -39,6 +39,14 @@ impl Server {
     /// # Errors
     /// What is missing or does not work.
     pub fn start() -> Result<Server, PostgresError> {
+        Server::start_with(&[])
+    }
+
+    /// The same with settings such as `work_mem=1GB`, which go before those that all servers have.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub(crate) fn start_with(settings: &[String]) -> Result<Server, PostgresError> {
         let programs = programs()?;
         let folder = tempfile::Builder::new()
             .prefix("entente-postgres-")
@@ -67,7 +75,7 @@ impl Server {
         let errors = output.try_clone().map_err(|error| system("share the server's log", error))?;
         let mut postgres = command(user, &programs.join("postgres"));
         postgres.arg("-D").arg(&data).arg("-k").arg(folder.path());
-        for setting in SETTINGS {
+        for setting in SETTINGS.into_iter().chain(settings.iter().map(String::as_str)) {
             postgres.args(["-c", setting]);
         }
         let child = postgres

@@ -18,8 +18,8 @@ pub(crate) use chart::{Chart, Value, escaped};
 pub(crate) use metric::{Metric, Unit, cell, throughput};
 pub(crate) use page::{Page, Section};
 pub(crate) use plot::{Plot, Plotted, Published, color};
-pub(crate) use table::Table;
 pub use table::grouped;
+pub(crate) use table::{Table, quoted};
 
 use crate::LaboratoryError;
 use serde::Serialize;

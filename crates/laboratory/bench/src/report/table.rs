@@ -26,7 +26,8 @@ impl Table {
     }
 }
 
-fn quoted(text: &str) -> String {
+/// A text as a cell of CSV.
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

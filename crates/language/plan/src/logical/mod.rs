@@ -34,6 +34,7 @@
 
 mod block;
 mod explain;
+mod grouped;
 mod lower;
 pub mod rules;
 
@@ -43,6 +44,7 @@ use crate::statement::{AccessPath, JoinKind, RowFunction, SetOperation, SortKey}
 use crate::table::TablePlan;
 use crate::window::WindowCall;
 pub use explain::explain;
+pub use grouped::Grouped;
 pub use lower::operators;
 use std::sync::Arc;
 use types::{ColumnSet, DataType, OutputColumn};

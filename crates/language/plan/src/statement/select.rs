@@ -3,6 +3,7 @@
 use crate::aggregate::Aggregate;
 use crate::condition::Condition;
 use crate::expression::Expression;
+use crate::logical::Grouped;
 use crate::statement::access::Access;
 use crate::statement::relation::Relation;
 use crate::table::TablePlan;
@@ -40,6 +41,8 @@ pub struct BoundSelect {
     pub has_subqueries: bool,
     /// By output: it is a literal without a type, which what it meets may still give one; may be shorter.
     pub literals: Vec<bool>,
+    /// Of a statement that stands alone: the same query whose groups are made elsewhere, where that may be.
+    pub grouped: Option<Box<Grouped>>,
 }
 
 /// FROM.
@@ -71,6 +74,7 @@ impl BoundSelect {
             offset: None,
             has_subqueries: false,
             literals: Vec::new(),
+            grouped: None,
         }
     }
 

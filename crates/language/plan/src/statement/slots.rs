@@ -79,6 +79,8 @@ impl BoundSelect {
             offset,
             has_subqueries: _,
             literals: _,
+            // It reads the same.
+            grouped: _,
         } = self;
         match source {
             From::Nothing => {}

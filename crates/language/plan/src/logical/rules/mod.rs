@@ -64,6 +64,12 @@ pub fn rewrite(plan: &mut LogicalPlan) {
     RULES.iter().for_each(|rule| rule.rewrite(plan));
 }
 
+/// Rewrites a plan by the rules in front of those that choose keys, indexes and orders of reading.
+pub fn rewrite_without_access(plan: &mut LogicalPlan) {
+    let rules = RULES.iter().take_while(|rule| rule.name != "choose_access");
+    rules.for_each(|rule| rule.rewrite(plan));
+}
+
 impl Rule {
     /// Rewrites all blocks of a plan.
     pub fn rewrite(&self, plan: &mut LogicalPlan) {

@@ -1,0 +1,112 @@
+//! PostgreSQL with all rows in its own memory, asked by simple queries over a local socket.
+
+use super::data::{Size, Table};
+use super::files::Files;
+use super::system::{Answer, Rows, System};
+use crate::LaboratoryError;
+use crate::postgres::{PostgresError, Server, connect, execute};
+use bytes::Bytes;
+use futures::SinkExt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::pin::pin;
+use std::time::Instant;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+pub(super) const NAME: &str = "postgres";
+
+/// Bytes of a row of `t` or `u` in PostgreSQL with its index, and of one of `lineitem`, at most.
+const ROW_BYTES: f64 = 128.0;
+const LINE_ITEM_BYTES: f64 = 224.0;
+/// Rows of `lineitem` at scale 1, rounded up.
+const LINE_ITEMS: f64 = 6_100_000.0;
+/// A table that has more than a quarter of the memory is not kept in it.
+const PARTS_OF_MEMORY: f64 = 4.0;
+/// Bytes of a file that are sent at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A server of our own.
+pub(super) struct Postgres {
+    runtime: Runtime,
+    client: Client,
+    // Behind the client: it is stopped last.
+    _server: Server,
+}
+
+impl Postgres {
+    /// Starts it with one thread for a query, without compilation at run time, and with memory for all rows.
+    pub(super) fn start(size: Size) -> Result<Postgres, PostgresError> {
+        let server = Server::start_with(&settings(size))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime =
+            runtime.map_err(|error| PostgresError::System { action: "start tokio".to_string(), error })?;
+        let client = runtime.block_on(connect(&server.socket_folder()))?;
+        Ok(Postgres { runtime, client, _server: server })
+    }
+
+    pub(super) fn load(self, files: &Files) -> Result<Postgres, LaboratoryError> {
+        for table in Table::ALL {
+            let path = files.path(table);
+            self.runtime.block_on(async {
+                execute(&self.client, table.definition()).await?;
+                copy(&self.client, table.name(), &path).await?;
+                execute(&self.client, &format!("VACUUM ANALYZE {}", table.name())).await?;
+                Ok::<(), LaboratoryError>(())
+            })?;
+        }
+        self.runtime.block_on(execute(&self.client, "CHECKPOINT"))?;
+        Ok(self)
+    }
+}
+
+impl System for Postgres {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn run(&mut self, sql: &str) -> Result<Answer, LaboratoryError> {
+        let start = Instant::now();
+        let messages = self.runtime.block_on(self.client.simple_query(sql));
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        let messages =
+            messages.map_err(|error| PostgresError::Statement { statement: sql.to_string(), error })?;
+        let rows = messages.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|column| row.get(column).map(str::to_string)).collect())
+            }
+            _ => None,
+        });
+        Ok(Answer { ms, rows: Rows::exact(rows.collect()) })
+    }
+}
+
+fn settings(size: Size) -> Vec<String> {
+    let (small, large) = (size.rows as f64 * ROW_BYTES, size.scale * LINE_ITEMS * LINE_ITEM_BYTES);
+    let megabytes = 256.0 + (PARTS_OF_MEMORY * small.max(large) + small) / f64::from(1 << 20);
+    vec![
+        format!("shared_buffers={megabytes:.0}MB"),
+        "work_mem=1GB".to_string(),
+        "default_transaction_isolation=read committed".to_string(),
+        "max_parallel_workers_per_gather=0".to_string(),
+        "jit=off".to_string(),
+    ]
+}
+
+async fn copy(client: &Client, table: &str, path: &Path) -> Result<(), LaboratoryError> {
+    let statement = format!("COPY {table} FROM STDIN (FORMAT csv)");
+    let refused = |error| PostgresError::Statement { statement: statement.clone(), error };
+    let mut sink = pin!(client.copy_in(&statement).await.map_err(refused)?);
+    let mut file = File::open(path).map_err(LaboratoryError::file("read", path))?;
+    loop {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        let read = (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut piece);
+        if read.map_err(LaboratoryError::file("read", path))? == 0 {
+            break;
+        }
+        sink.send(Bytes::from(piece)).await.map_err(refused)?;
+    }
+    sink.finish().await.map_err(refused)?;
+    Ok(())
+}
