@@ -33,8 +33,8 @@ const BANNED: [(&str, &str); 7] = [
     ("openssl-sys", "rustls speaks TLS, so that the program needs no library beside it"),
     ("openssl", "rustls"),
     ("native-tls", "rustls"),
-    ("datafusion", "every statement runs on our own operators"),
-    ("arrow", "every statement runs on our own operators"),
+    ("datafusion", "our own plans are run: its physical operators are enough"),
+    ("datafusion-optimizer", "a plan means what our binder and our rules say"),
     ("git2", "nothing in a node reads repositories"),
     ("rocksdb", "state and ledger have formats of their own"),
 ];

@@ -27,12 +27,10 @@ impl Fields {
         found.ok_or_else(|| OnRows::because(format_args!("column {ordinal} is not read")))
     }
 
-    /// The names are positions: nobody reads them.
+    /// Named by the query's columns, so that a column keeps its name from operator to operator.
     pub(crate) fn schema(&self) -> SchemaRef {
-        let field = |(position, known): (usize, &Known)| {
-            Field::new(format!("c{position}"), known.arrow.clone(), true)
-        };
-        Arc::new(Schema::new(self.0.iter().enumerate().map(field).collect::<Vec<_>>()))
+        let field = |known: &Known| Field::new(format!("c{}", known.ordinal), known.arrow.clone(), true);
+        Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()))
     }
 
     /// Those behind one another.
