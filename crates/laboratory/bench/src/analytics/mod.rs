@@ -156,7 +156,7 @@ mod tests {
 
     fn refused(change: impl FnOnce(&mut AnalyticsOptions)) -> String {
         let systems = vec!["entente".to_string()];
-        let mut options = AnalyticsOptions { rows: 10, scale: 0.001, rounds: 1, systems };
+        let mut options = AnalyticsOptions { rows: 10, scale: 0.001, rounds: 1, systems, groups: None };
         change(&mut options);
         analytics(&options, &mut |_| ()).expect_err("it makes no sense").to_string()
     }
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_system_that_cannot_be_had_is_left_out_with_its_reason() {
         let systems = vec!["duckdb".to_string()];
-        let options = AnalyticsOptions { rows: 10, scale: 0.001, rounds: 1, systems };
+        let options = AnalyticsOptions { rows: 10, scale: 0.001, rounds: 1, systems, groups: None };
         let mut said = Vec::new();
         let missing = LaboratoryError::Missing { expected: "python3".to_string(), found: "none".to_string() };
         let mut progress = |text: &str| said.push(text.to_string());
