@@ -18,11 +18,14 @@ mod aggregate;
 mod arrays;
 mod expression;
 mod fields;
+mod interrupted;
 mod join;
 mod memory;
 mod reason;
 mod relation;
+mod rows;
 mod run;
 mod sum;
+mod table;
 
 pub use run::DataFusion;

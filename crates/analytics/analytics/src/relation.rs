@@ -2,37 +2,22 @@
 
 use crate::expression::Lowering;
 use crate::fields::{Fields, Known};
-use crate::join;
+use crate::interrupted::Interrupted;
+use crate::join::{self, Conditions};
 use crate::reason::OnRows;
-use crate::run::Interrupted;
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::SchemaRef;
-use datafusion_common::DataFusionError;
-use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::ExecutionPlan;
+use crate::rows::{Rows, columns_of, looks_left};
+use crate::table;
 use datafusion_physical_plan::filter::FilterExecBuilder;
-use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use plan::expression::{Expression, Kind};
-use plan::logical::{LogicalPlan, Scan};
+use plan::expression::Expression;
+use plan::logical::{Join, LogicalPlan, Scan};
 use plan::statement::AccessPath;
-use sql::GroupsElsewhere;
-use state::ColumnBatch;
+use sql::WantedGroups;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
-
-/// Rows that an operator gives.
-pub(crate) struct Rows {
-    pub(crate) operator: Arc<dyn ExecutionPlan>,
-    pub(crate) fields: Fields,
-    /// About how many.
-    pub(crate) about: u64,
-}
 
 /// What relations are lowered with.
 pub(crate) struct Relations<'a> {
-    pub(crate) wanted: &'a GroupsElsewhere<'a>,
+    wanted: &'a WantedGroups<'a>,
     /// The columns that somebody looks at behind the tables.
     needed: BTreeSet<usize>,
     interrupted: Interrupted,
@@ -41,12 +26,12 @@ pub(crate) struct Relations<'a> {
 impl<'a> Relations<'a> {
     /// Of a query whose keys and aggregates look at these expressions.
     pub(crate) fn of(
-        wanted: &'a GroupsElsewhere<'a>,
+        wanted: &'a WantedGroups<'a>,
         source: &LogicalPlan,
         above: &[&Expression],
     ) -> Relations<'a> {
-        let mut needed = BTreeSet::new();
-        above.iter().for_each(|expression| note(expression, &mut needed));
+        let mut needed: BTreeSet<usize> =
+            above.iter().flat_map(|expression| columns_of(expression)).collect();
         note_between(source, 0, &mut needed);
         Relations { wanted, needed, interrupted: Interrupted::of(wanted.interrupt) }
     }
@@ -82,23 +67,29 @@ impl<'a> Relations<'a> {
                 let rows = self.lower(input, first, lifted)?;
                 self.filtered(rows, conditions)
             }
-            LogicalPlan::Join(join) => join::lower(self, join, first, lifted),
+            LogicalPlan::Join(join) => self.join(join, first, lifted),
             _ => Err(OnRows::because("something else than tables in FROM")),
         }
     }
 
+    fn join(&self, join: &Join, first: usize, lifted: &mut Vec<Expression>) -> Result<Rows, OnRows> {
+        let middle = first + join.left.width();
+        let mut asked = Vec::new();
+        let left = self.lower(&join.left, first, lifted)?;
+        let right = self.lower(&join.right, middle, &mut asked)?;
+        let Conditions { equal, others, outer } = join::conditions(join, asked, first, middle)?;
+        lifted.extend(outer);
+        let joined = join::hash_join(join.kind, (left, right), &equal, (self.wanted.frame, self.wanted.now))?;
+        self.filtered(joined, &others)
+    }
+
     fn scan(&self, scan: &Scan, first: usize, lifted: &mut Vec<Expression>) -> Result<Rows, OnRows> {
-        let looks_left = |condition: &&Expression| {
-            let mut columns = BTreeSet::new();
-            note(condition, &mut columns);
-            columns.first().is_some_and(|column| *column < first)
-        };
-        let (left, own): (Vec<&Expression>, Vec<&Expression>) = scan.conditions.iter().partition(looks_left);
-        lifted.extend(left.into_iter().cloned());
-        let own: Vec<Expression> = own.into_iter().cloned().collect();
+        let (left, own): (Vec<Expression>, Vec<Expression>) =
+            scan.conditions.iter().cloned().partition(|condition| looks_left(condition, first));
+        lifted.extend(left);
         let end = first + scan.table.columns.len();
         let mut read: BTreeSet<usize> = self.needed.range(first..end).copied().collect();
-        own.iter().for_each(|condition| note(condition, &mut read));
+        read.extend(own.iter().flat_map(columns_of));
         let of_some_type =
             |ordinal: &usize| state::column_type(scan.table.columns[*ordinal].data_type).is_some();
         if read.is_empty() {
@@ -125,16 +116,12 @@ impl<'a> Relations<'a> {
         let batches = snapshot.columns(table, &ordinals)?;
         let batches = batches.ok_or_else(|| OnRows::because("the table is not kept in columns"))?;
         let about = batches.iter().map(|batch| batch.rows as u64).sum();
-        let batches =
-            TableBatches { schema: fields.schema(), batches, interrupted: self.interrupted.clone() };
-        let schema = batches.schema.clone();
-        let operator =
-            StreamingTableExec::try_new(schema, vec![Arc::new(batches)], None, Vec::new(), false, None)?;
-        Ok(Rows { operator: Arc::new(operator), fields, about })
+        let operator = table::operator(&fields, batches, self.interrupted.clone())?;
+        Ok(Rows { operator, fields, about })
     }
 
     /// The rows for which all conditions are true, with the columns that somebody looks at behind them.
-    pub(crate) fn filtered(&self, rows: Rows, conditions: &[Expression]) -> Result<Rows, OnRows> {
+    fn filtered(&self, rows: Rows, conditions: &[Expression]) -> Result<Rows, OnRows> {
         let lowering = Lowering::new(&rows.fields, (self.wanted.frame, self.wanted.now));
         let Some(condition) = lowering.conjunction(conditions)? else { return Ok(rows) };
         let kept = |position: &usize| self.needed.contains(&rows.fields.0[*position].ordinal);
@@ -160,64 +147,19 @@ fn is_found_by_key(scan: &Scan) -> bool {
 fn note_between(relation: &LogicalPlan, first: usize, needed: &mut BTreeSet<usize>) {
     match relation {
         LogicalPlan::Filter { input, conditions } => {
-            conditions.iter().for_each(|condition| note(condition, needed));
+            needed.extend(conditions.iter().flat_map(columns_of));
             note_between(input, first, needed);
         }
         LogicalPlan::Join(join) => {
             let equal = join.equal.iter().flat_map(|(left, right)| [left, right]);
-            equal.chain(&join.on).for_each(|expression| note(expression, needed));
+            needed.extend(equal.chain(&join.on).flat_map(columns_of));
             note_between(&join.left, first, needed);
             note_between(&join.right, first + join.left.width(), needed);
         }
         LogicalPlan::Scan(scan) => {
-            for condition in &scan.conditions {
-                let mut columns = BTreeSet::new();
-                note(condition, &mut columns);
-                if columns.first().is_some_and(|column| *column < first) {
-                    needed.extend(columns);
-                }
-            }
+            let asked = scan.conditions.iter().filter(|condition| looks_left(condition, first));
+            needed.extend(asked.flat_map(columns_of));
         }
         _ => {}
-    }
-}
-
-/// Notes the columns that an expression looks at.
-pub(crate) fn note(expression: &Expression, columns: &mut BTreeSet<usize>) {
-    expression.any(&mut |inner| {
-        if let Kind::Column(ordinal) = inner.kind {
-            columns.insert(usize::from(ordinal));
-        }
-        false
-    });
-}
-
-/// The columns of a table.
-struct TableBatches {
-    schema: SchemaRef,
-    batches: Vec<ColumnBatch>,
-    interrupted: Interrupted,
-}
-
-impl fmt::Debug for TableBatches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} batches", self.batches.len())
-    }
-}
-
-impl PartitionStream for TableBatches {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (schema, interrupted) = (self.schema.clone(), self.interrupted.clone());
-        let batches = self.batches.clone().into_iter().map(move |batch| {
-            interrupted.check()?;
-            let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
-            RecordBatch::try_new_with_options(schema.clone(), batch.columns, &options)
-                .map_err(DataFusionError::from)
-        });
-        Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), futures::stream::iter(batches)))
     }
 }

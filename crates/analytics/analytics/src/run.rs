@@ -5,9 +5,9 @@ use crate::arrays::value_at;
 use crate::expression::Lowering;
 use crate::memory::QueryMemory;
 use crate::reason::OnRows;
-use crate::relation::{Relations, Rows};
+use crate::relation::Relations;
+use crate::rows::Rows;
 use arrow_array::RecordBatch;
-use datafusion_common::DataFusionError;
 use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
@@ -17,10 +17,9 @@ use futures::TryStreamExt;
 use plan::aggregate::Aggregate;
 use plan::expression::Expression;
 use plan::logical::LogicalPlan;
-use sql::{GroupsElsewhere, MakeGroups};
+use sql::{MakeGroups, WantedGroups};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use types::{DataType, Value};
 
 /// Tables with fewer rows together are read faster row by row.
@@ -46,7 +45,7 @@ impl DataFusion {
 }
 
 impl MakeGroups for DataFusion {
-    fn groups(&self, wanted: &GroupsElsewhere<'_>) -> Option<Vec<Vec<Value>>> {
+    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
         let groups = groups(wanted, self.rows_min);
         if let Err(reason) = &groups {
             tracing::debug!(%reason, "a query stays on rows");
@@ -55,24 +54,7 @@ impl MakeGroups for DataFusion {
     }
 }
 
-/// Whether somebody still waits for the answer.
-#[derive(Clone)]
-pub(crate) struct Interrupted(Arc<AtomicBool>);
-
-impl Interrupted {
-    pub(crate) fn of(interrupt: &Arc<AtomicBool>) -> Interrupted {
-        Interrupted(interrupt.clone())
-    }
-
-    pub(crate) fn check(&self) -> Result<(), DataFusionError> {
-        match self.0.load(Relaxed) {
-            true => Err(DataFusionError::Execution("nobody waits any more".into())),
-            false => Ok(()),
-        }
-    }
-}
-
-fn groups(wanted: &GroupsElsewhere<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
+fn groups(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
     let LogicalPlan::Aggregate { input, keys, aggregates } = wanted.plan else {
         return Err(OnRows::because("no groups are asked for"));
     };
@@ -136,7 +118,7 @@ fn grouped(
 }
 
 /// Runs an operator on this thread.
-fn run(operator: Arc<dyn ExecutionPlan>, wanted: &GroupsElsewhere<'_>) -> Result<Vec<RecordBatch>, OnRows> {
+fn run(operator: Arc<dyn ExecutionPlan>, wanted: &WantedGroups<'_>) -> Result<Vec<RecordBatch>, OnRows> {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(QueryMemory::of(wanted.memory)));
     let context = TaskContext::default()
         .with_session_config(SessionConfig::new().with_target_partitions(1))

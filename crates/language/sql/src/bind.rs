@@ -5,7 +5,7 @@ use crate::ddl::{bind_change_behind, bind_schema_change};
 use crate::library::Library;
 use crate::script::{BoundScript, Script, StatementKind, Step};
 use plan::expression::shortened;
-use plan::logical;
+use plan::logical::{self, Grouped};
 use plan::polymorphic::Actual;
 use plan::scope::VariableScope;
 use plan::statement::{
@@ -56,7 +56,7 @@ pub(crate) fn bind_parsed(
     let tables = &library.tables().with_search_path(&script.search_path);
     let scope = VariableScope::for_script(types, script.source).with_routines(tables.routines());
     let mut steps = Vec::new();
-    let mut copy = None;
+    let (mut copy, mut grouped) = (None, None);
     for statement in script.statements {
         if let ParsedStatement::Sql(statement) = &statement
             && let Statement::Copy { .. } = statement.as_ref()
@@ -66,7 +66,7 @@ pub(crate) fn bind_parsed(
             continue;
         }
         let behind_changes = matches!(steps.last(), Some(Step::Schema(_)));
-        let step = bind_step(library, tables, &scope, statement, behind_changes);
+        let step = bind_step(library, tables, &scope, statement, (behind_changes, &mut grouped));
         steps.push(step.map_err(|error| scope.routines().types().named_in(error))?);
     }
     let needs = scope.needs();
@@ -93,7 +93,8 @@ pub(crate) fn bind_parsed(
     });
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
     let types = tables.routines().types().clone();
-    Ok(BoundScript { steps, parameters: parameters.collect(), columns, kind, needs, types })
+    let grouped = grouped.filter(|_| steps.len() == 1);
+    Ok(BoundScript { steps, parameters: parameters.collect(), columns, kind, needs, types, grouped })
 }
 
 fn bind_step(
@@ -101,7 +102,7 @@ fn bind_step(
     tables: &Tables,
     scope: &VariableScope,
     statement: ParsedStatement,
-    behind_changes: bool,
+    (behind_changes, grouped): (bool, &mut Option<Grouped>),
 ) -> Result<Step, SqlError> {
     let types = scope.routines().types();
     let change = match behind_changes {
@@ -145,6 +146,14 @@ fn bind_step(
             }
         }
         None => {}
+    }
+    if let Statement::Query(query) = statement.as_ref()
+        && tables.version() >= ExecutionVersion::V2
+        && !changes_rows(query, tables.version())
+    {
+        let bound = bind_logical(tables, scope, query)?;
+        *grouped = Grouped::of(&bound.plan);
+        return Ok(Step::Statement(BoundStatement::Select(bound.operators())));
     }
     let mut bound = bind_statement(tables, scope, &statement)?;
     if let BoundStatement::Call(call) = &mut bound

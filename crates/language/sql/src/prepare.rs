@@ -1,14 +1,14 @@
 //! Scripts that the gateway prepares, and what reads outside of transactions.
 
 use crate::bind::{bind_parsed, bind_script};
+use crate::groups::{self, MakeGroups};
 use crate::library::Library;
 use crate::script::{BoundScript, Script, StatementKind, Step};
 use execute::{Context, Execution};
-use plan::logical::{Grouped, LogicalPlan};
+use plan::logical::Grouped;
 use plan::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast::Statement;
 use state::Snapshot;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,30 +39,6 @@ pub struct Reader {
     pub memory: Option<Arc<MemoryPool>>,
     /// Who makes the groups of queries; `None`: they are made row by row.
     pub groups: Option<Arc<dyn MakeGroups>>,
-}
-
-/// What a query needs whose groups somebody else makes.
-#[derive(Clone, Copy)]
-pub struct GroupsElsewhere<'a> {
-    /// An `Aggregate` and what is below it (`plan::logical::Grouped`).
-    pub plan: &'a LogicalPlan,
-    /// The parameters.
-    pub frame: &'a [Value],
-    /// `now()`, in microseconds since 2000-01-01 00:00 UTC.
-    pub now: i64,
-    /// The state.
-    pub snapshot: &'a dyn Snapshot,
-    /// It ends soon after this is set.
-    pub interrupt: &'a Arc<AtomicBool>,
-    /// What all queries of the node have together.
-    pub memory: Option<&'a Arc<MemoryPool>>,
-}
-
-/// Makes the groups of queries, faster than row by row.
-pub trait MakeGroups: Send + Sync + fmt::Debug {
-    /// The rows of the groups, in the order of their keys: the same as row by row. `None`: it cannot, or does not want to; then
-    /// they are made row by row.
-    fn groups(&self, wanted: &GroupsElsewhere<'_>) -> Option<Vec<Vec<Value>>>;
 }
 
 /// Parses and binds a script. `parameter_types`: the types of `$1`, `$2`, … that the client has said
@@ -141,48 +117,42 @@ impl Prepared {
     ) -> Result<Vec<StatementResult>, SqlError> {
         let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.script.frame(parameters)?;
-        let Some((select, rest)) = self.grouped_elsewhere(reader, &mut execution, &frame)? else {
-            return self.script.run_steps(&mut execution, &frame, false);
-        };
-        let rows = execution.select(rest, &frame, None).map_err(|error| self.script.types.named_in(error))?;
-        execution.hold_result(&rows)?;
-        let tag = format!("SELECT {}", rows.len());
-        Ok(vec![StatementResult {
-            tag,
-            columns: select.columns.to_vec(),
-            rows,
-            notices: execution.take_notices(),
-        }])
+        let named = |error| self.script.types.named_in(error);
+        if let Some(rest) = self.rest_of_grouped(reader, &mut execution, &frame).map_err(named)? {
+            return self.rows_of(rest, &mut execution, &frame).map_err(named);
+        }
+        self.script.run_steps(&mut execution, &frame, false)
     }
 
-    /// The query, and what is left of it where its groups were made elsewhere: these are given to the execution.
-    fn grouped_elsewhere(
+    /// What is left of the query once somebody else has made its groups; nothing where it is to be run as a whole.
+    fn rest_of_grouped(
         &self,
         reader: &Reader,
         execution: &mut Execution<'_>,
         frame: &[Value],
-    ) -> Result<Option<(&BoundSelect, &BoundSelect)>, SqlError> {
-        let [Step::Statement(BoundStatement::Select(select))] = self.script.steps.as_slice() else {
+    ) -> Result<Option<&BoundSelect>, SqlError> {
+        let (Some(Grouped { rest, groups }), Some(maker)) = (&self.script.grouped, &reader.groups) else {
             return Ok(None);
         };
-        let (Some(Grouped { rest, groups }), Some(maker)) = (select.grouped.as_deref(), &reader.groups)
-        else {
-            return Ok(None);
-        };
-        let named = |error| self.script.types.named_in(error);
-        execution.authorise(&self.script.needs).map_err(named)?;
-        let Reader { interrupt, memory, .. } = reader;
-        let (now, snapshot, memory) = (execution.now(), execution.snapshot(), memory.as_ref());
-        let mut made = Vec::with_capacity(groups.len());
-        for (number, plan) in groups {
-            let wanted = GroupsElsewhere { plan, frame, now, snapshot, interrupt, memory };
-            match maker.groups(&wanted) {
-                Some(rows) => made.push((*number, rows)),
-                None => return Ok(None),
-            }
-        }
-        made.into_iter().try_for_each(|(number, rows)| execution.give_rows(number, rows))?;
-        Ok(Some((select, rest)))
+        execution.authorise(&self.script.needs)?;
+        let with = (&reader.interrupt, reader.memory.as_ref());
+        Ok(groups::give(groups, maker.as_ref(), with, execution, frame)?.then_some(rest))
+    }
+
+    fn rows_of(
+        &self,
+        select: &BoundSelect,
+        execution: &mut Execution<'_>,
+        frame: &[Value],
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        let rows = execution.select(select, frame, None)?;
+        execution.hold_result(&rows)?;
+        Ok(vec![StatementResult {
+            tag: format!("SELECT {}", rows.len()),
+            columns: self.script.columns.clone(),
+            rows,
+            notices: execution.take_notices(),
+        }])
     }
 
     /// As [`Prepared::query_as`] for one query, whose rows are handed out as they are found until `take` says that it is
@@ -205,11 +175,10 @@ impl Prepared {
         };
         let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.script.frame(parameters)?;
-        let rest = self.grouped_elsewhere(reader, &mut execution, &frame)?;
-        let select = rest.map_or(select, |(_, rest)| rest);
-        let run = execution
-            .authorise(&self.script.needs)
-            .and_then(|()| execution.select_each(select, &frame, take));
+        let run = execution.authorise(&self.script.needs).and_then(|()| {
+            let rest = self.rest_of_grouped(reader, &mut execution, &frame)?;
+            execution.select_each(rest.unwrap_or(select), &frame, take)
+        });
         run.map_err(|error| self.script.types.named_in(error))
     }
 

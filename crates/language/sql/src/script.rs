@@ -2,6 +2,7 @@
 
 use crate::ddl::change::SchemaChange;
 use execute::{Execution, check_result_rows};
+use plan::logical::Grouped;
 use plan::needs::Needs;
 use plan::polymorphic::Callee;
 use plan::statement::{BoundStatement, StatementOutput};
@@ -68,6 +69,8 @@ pub(crate) struct BoundScript {
     pub needs: Needs,
     /// What values of composite types are.
     pub types: Arc<CompositeTypes>,
+    /// Of a script that is one query: the same query whose groups somebody else makes, where that may be.
+    pub grouped: Option<Grouped>,
 }
 
 /// One statement.

@@ -3,7 +3,6 @@
 use crate::aggregate::Aggregate;
 use crate::condition::Condition;
 use crate::expression::Expression;
-use crate::logical::Grouped;
 use crate::statement::access::Access;
 use crate::statement::relation::Relation;
 use crate::table::TablePlan;
@@ -41,8 +40,6 @@ pub struct BoundSelect {
     pub has_subqueries: bool,
     /// By output: it is a literal without a type, which what it meets may still give one; may be shorter.
     pub literals: Vec<bool>,
-    /// Of a statement that stands alone: the same query whose groups are made elsewhere, where that may be.
-    pub grouped: Option<Box<Grouped>>,
 }
 
 /// FROM.
@@ -74,7 +71,6 @@ impl BoundSelect {
             offset: None,
             has_subqueries: false,
             literals: Vec::new(),
-            grouped: None,
         }
     }
 

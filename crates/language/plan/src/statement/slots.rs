@@ -79,8 +79,6 @@ impl BoundSelect {
             offset,
             has_subqueries: _,
             literals: _,
-            // It reads the same.
-            grouped: _,
         } = self;
         match source {
             From::Nothing => {}

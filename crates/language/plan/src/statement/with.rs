@@ -10,8 +10,8 @@
 //! were there when the statement began. PostgreSQL runs a change when its rows are asked for first, and what nobody has
 //! asked for when the main statement has ended, the last one first: [`BoundWith::order`] is that order.
 
-use crate::logical::Grouped;
 use crate::scope::VariableScope;
+use crate::statement::BoundStatement;
 use crate::statement::delete::bind_delete;
 use crate::statement::insert::bind_insert;
 use crate::statement::level::in_statement;
@@ -19,7 +19,6 @@ use crate::statement::query::{bind_body, bind_nested, bind_query};
 use crate::statement::query_scope::{CommonTable, QueryScope};
 use crate::statement::update::bind_update;
 use crate::statement::with_change::{change_of, has_changes, is_bare, refuse_change, without_parentheses};
-use crate::statement::{BoundSelect, BoundStatement};
 use crate::tables::Tables;
 use sqlparser::ast::{Cte, Query, Spanned, Statement};
 use types::SqlError;
@@ -66,9 +65,8 @@ pub(super) fn bind_whole(
 ) -> Result<BoundStatement, SqlError> {
     in_statement(tables, variables, |scope, _| {
         if !has_changes(query) {
-            let (bound, _) = bind_nested(scope, query, None)?;
-            let grouped = Grouped::of(&bound.plan).map(Box::new);
-            return Ok(BoundStatement::Select(BoundSelect { grouped, ..bound.operators() }));
+            return bind_nested(scope, query, None)
+                .map(|(bound, _)| BoundStatement::Select(bound.operators()));
         }
         let query = without_parentheses(query);
         let with = query.with.as_ref();

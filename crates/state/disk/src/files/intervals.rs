@@ -4,16 +4,13 @@
 //! behind both, and then nothing is read. Where one interval after another is looked up from the root of each run, as
 //! [`FilesAt::range`] does, a dozen runs with a few rows each cost more than the run that has nearly all rows.
 
-use super::FilesAt;
+use super::{FilesAt, Interval};
 use lsm_tree::{InternalValue, SeqNo, Slice, Table};
 use state::StoreError;
 use std::ops::Bound;
 
 /// Keys that a cursor passes over, at most, before it looks its interval up.
 const PATIENCE_MAX: u32 = 16;
-
-/// Where an interval begins and ends.
-pub(crate) type Interval = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Gets the number of an interval, a key and its value.
 pub(crate) type VisitItem<'v> = dyn FnMut(usize, &[u8], &[u8]) -> Result<(), StoreError> + 'v;

@@ -8,8 +8,6 @@
 
 mod intervals;
 
-pub(crate) use intervals::Interval;
-
 use crate::checksums::check_list;
 use crate::layout::damage_mark;
 use lsm_tree::compaction::{CompactionStrategy, Leveled, PullDown};
@@ -40,6 +38,9 @@ const OPEN_MAX: usize = 128;
 
 /// Bytes in a file.
 pub(crate) type Bytes = lsm_tree::Slice;
+
+/// Where an interval of keys begins and ends.
+pub(crate) type Interval = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// A key and its value; `None`: the key has gone.
 pub(crate) type Item = (Vec<u8>, Option<Vec<u8>>);
