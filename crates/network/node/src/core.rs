@@ -21,7 +21,7 @@ use crate::receipts::Receipts;
 use crate::recovery::{Recovered, Recovery, attestable};
 use crate::row_history::KeptRows;
 use crate::scrub::Scrub;
-use crate::store_choice::StoreChoice;
+use crate::store_choice::{StoreChoice, column_bytes};
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError};
 use columns::WithColumns;
@@ -37,9 +37,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use types::{BlockHeader, Charter, Charters, ExecutionModel};
-
-/// What copies of tables in columns may have where `node.toml` says nothing, in units of 1,048,576 bytes.
-const COLUMN_MEMORY_MEGABYTES: u64 = 1_024;
 
 /// So many blocks behind a node joins from a checkpoint of others, where `node.toml` says nothing else.
 const JOIN_BEHIND_BLOCKS: u64 = 1_000;
@@ -63,9 +60,9 @@ impl Member<'_> {
             Some(stores) => stores.clone(),
             None => StoreChoice { kind, memory_megabytes }.open(&self.folder.join("state"))?,
         };
-        let megabytes = self.config.column_memory_megabytes.unwrap_or(COLUMN_MEMORY_MEGABYTES);
-        Ok(match self.options.groups.is_some() && megabytes > 0 {
-            true => Arc::new(WithColumns::new(stores, megabytes.saturating_mul(1 << 20))),
+        let bytes = column_bytes(self.config.column_memory_megabytes);
+        Ok(match self.options.groups.is_some() && bytes > 0 {
+            true => Arc::new(WithColumns::new(stores, bytes)),
             false => stores,
         })
     }

@@ -56,8 +56,8 @@ pub struct NodeConfig {
     /// nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_memory_megabytes: Option<u64>,
-    /// How much memory copies of tables in columns may have, which analytical queries read, in units of 1,048,576 bytes; 1024 where
-    /// nothing is said, 0: there are none.
+    /// How much memory copies of tables in columns may have, which analytical queries read, in units of 1,048,576 bytes; 0: there are
+    /// none. Where nothing is said, 1024, or an eighth of what the process may have where that is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column_memory_megabytes: Option<u64>,
     /// How much of the files of blocks and checkpoints is read again per second, to find damage, in units of 1,048,576 bytes;

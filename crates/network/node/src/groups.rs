@@ -1,7 +1,7 @@
 //! Groups of large queries, and how many of them were made from columns.
 
 use crate::metrics::NodeMetrics;
-use sql::{GroupsElsewhere, MakeGroups};
+use sql::{MakeGroups, WantedGroups};
 use std::fmt;
 use std::sync::Arc;
 use types::Value;
@@ -25,7 +25,7 @@ impl fmt::Debug for CountedGroups {
 }
 
 impl MakeGroups for CountedGroups {
-    fn groups(&self, wanted: &GroupsElsewhere<'_>) -> Option<Vec<Vec<Value>>> {
+    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
         let groups = self.inner.groups(wanted);
         self.metrics.grouped(if groups.is_some() { "columns" } else { "rows" });
         groups

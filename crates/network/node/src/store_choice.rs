@@ -13,6 +13,11 @@ pub const MEMORY_MEGABYTES: u64 = 256;
 /// With less, batches would wait for the disk all the time.
 pub const MEMORY_MEGABYTES_MIN: u64 = 16;
 
+/// What copies of tables in columns may have where nothing is said, in units of 1,048,576 bytes, and at most.
+const COLUMN_MEGABYTES: u64 = 1_024;
+/// That is at most such a part of what the process may have.
+const COLUMN_PART: u64 = 8;
+
 /// No row takes less in memory, however short it is: key, value, place in the tree of its table, leaf.
 const BYTES_PER_ROW_MIN: u64 = 200;
 
@@ -97,6 +102,16 @@ impl StoreChoice {
     }
 }
 
+/// Bytes that copies of tables in columns may have, of a node whose `node.toml` says so or nothing.
+pub(crate) fn column_bytes(megabytes: Option<u64>) -> u64 {
+    column_bytes_of(megabytes, limit_bytes())
+}
+
+fn column_bytes_of(megabytes: Option<u64>, limit: Option<u64>) -> u64 {
+    let usual = limit.map_or(u64::MAX, |limit| limit / COLUMN_PART).min(COLUMN_MEGABYTES << 20);
+    megabytes.map_or(usual, |megabytes| megabytes.saturating_mul(1 << 20))
+}
+
 /// Whether so many rows can be in memory, with everything that belongs to them.
 fn check_rows(rows: u64, limit: u64) -> Result<(), NodeError> {
     let needed = rows.saturating_mul(BYTES_PER_ROW_MIN);
@@ -114,6 +129,15 @@ fn check_rows(rows: u64, limit: u64) -> Result<(), NodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_take_a_small_part_of_what_the_process_may_have() {
+        assert_eq!(column_bytes_of(None, None), 1_024 << 20);
+        assert_eq!(column_bytes_of(None, Some(750 << 20)), (750 << 20) / 8);
+        assert_eq!(column_bytes_of(None, Some(64 << 30)), 1_024 << 20);
+        assert_eq!(column_bytes_of(Some(2), Some(64 << 20)), 2 << 20);
+        assert_eq!(column_bytes_of(Some(0), None), 0);
+    }
 
     #[test]
     fn a_limit_is_for_the_disk_and_leaves_room() {

@@ -9,7 +9,7 @@ use arrow_array::builder::{
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType as ArrowType;
-use sql::{GroupsElsewhere, MakeGroups};
+use sql::{MakeGroups, WantedGroups};
 use state::{ColumnBatch, KeyRange, PlainState, Snapshot, StoreError, column_type};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ impl Counted {
 }
 
 impl MakeGroups for Counted {
-    fn groups(&self, wanted: &GroupsElsewhere<'_>) -> Option<Vec<Vec<Value>>> {
+    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
         let groups = DataFusion::from_rows(0).groups(wanted);
         self.0.fetch_add(usize::from(groups.is_some()), Relaxed);
         groups

@@ -1,0 +1,73 @@
+//! Groups that do not fit into the memory of queries go to temporary files; a join that does not fit stays on rows.
+
+mod columned;
+#[path = "../../../language/sql/tests/support/mod.rs"]
+mod support;
+
+use analytics::DataFusion;
+use columned::Columned;
+use sql::{MakeGroups, Reader, WantedGroups, prepare};
+use state::{AfterImage, RowId};
+use std::sync::{Arc, Mutex};
+use support::Database;
+use types::{Key, MemoryPool, Value};
+
+const ROWS: i64 = 60_000;
+
+/// Notes how many rows each grouping gave, with this much memory.
+#[derive(Debug)]
+struct WithMemory(Arc<MemoryPool>, Mutex<Vec<Option<usize>>>);
+
+impl MakeGroups for WithMemory {
+    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
+        let wanted = WantedGroups { memory: Some(&self.0), ..*wanted };
+        let groups = DataFusion::from_rows(0).groups(&wanted);
+        self.1.lock().expect("nobody panics").push(groups.as_ref().map(Vec::len));
+        groups
+    }
+}
+
+fn filled() -> Database {
+    let mut database = Database::with(&[
+        "CREATE TABLE t (k bigint PRIMARY KEY, g bigint NOT NULL, s text NOT NULL)",
+        "CREATE TABLE u (k bigint PRIMARY KEY, g bigint NOT NULL, s text NOT NULL)",
+    ]);
+    let tables: Vec<_> = ["t", "u"].map(|name| database.state.catalog.tables[name].id).into();
+    for (table, number) in tables.into_iter().flat_map(|table| (0..ROWS).map(move |number| (table, number))) {
+        let text = Value::text(format!("group {} of many", number * 7_919 % ROWS));
+        let row = [Value::BigInt(number), Value::BigInt(number * 7_919 % ROWS), text];
+        let key = Key::encode([&row[0]]).expect("a number is a key");
+        database.state.apply(&AfterImage { row: RowId { table, key }, value: Some(Arc::from(row)) });
+    }
+    database.step_limit = u64::MAX;
+    database
+}
+
+/// The answer is that of the rows; gives how many groups came from columns with so many megabytes.
+fn groups_with(database: &Database, megabytes: u64, sql: &str) -> Vec<Option<usize>> {
+    let groups = Arc::new(WithMemory(MemoryPool::new(megabytes << 20), Mutex::default()));
+    let prepared = prepare(&database.library, sql, &[]).expect("a query");
+    let by_rows = prepared.query_as(&database.reader(), &database.state, &[]).expect("an answer");
+    let reader = Reader { groups: Some(groups.clone()), ..database.reader() };
+    let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]).expect("an answer");
+    assert!(by_columns == by_rows, "{sql}: other rows with {megabytes} megabytes");
+    assert_eq!(groups.0.taken(), 0, "all of it is given back");
+    groups.1.lock().expect("nobody panics").clone()
+}
+
+#[test]
+fn groups_that_do_not_fit_go_to_temporary_files() {
+    let database = filled();
+    let question = "SELECT s, count(*), sum(g), min(k), avg(g) FROM t GROUP BY s ORDER BY s";
+    assert_eq!(groups_with(&database, 1_024, question), [Some(ROWS as usize)]);
+    // Keys and sums alone take more than twice as much.
+    assert_eq!(groups_with(&database, 2, question), [Some(ROWS as usize)]);
+}
+
+#[test]
+fn a_join_that_does_not_fit_stays_on_rows() {
+    let database = filled();
+    let question = "SELECT count(*), sum(t.g + u.k) FROM t JOIN u ON u.s = t.s";
+    assert_eq!(groups_with(&database, 1_024, question), [Some(1)]);
+    assert_eq!(groups_with(&database, 1, question), [None]);
+}
