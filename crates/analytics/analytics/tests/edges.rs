@@ -54,3 +54,28 @@ fn numbers_at_the_ends_of_their_types_are_computed_or_left_to_rows() {
         assert_eq!(compare(&database, question), made, "{question}");
     }
 }
+
+#[test]
+fn queries_in_from_are_grouped_on_columns_each() {
+    let database = Database::with(&[
+        "CREATE TABLE t (k int PRIMARY KEY, g int, n bigint)",
+        "INSERT INTO t SELECT n, n % 7, n * n FROM generate_series(1, 100) AS n",
+    ]);
+    for (question, made) in [
+        ("SELECT max(total) FROM (SELECT g, sum(n) AS total FROM t GROUP BY g) AS x", 1),
+        ("WITH x AS (SELECT g, avg(n) AS a FROM t GROUP BY g) SELECT count(*) FROM x WHERE a > 3000", 1),
+        (
+            "SELECT a.g, a.c, b.s FROM (SELECT g, count(*) AS c FROM t GROUP BY g) AS a \
+          JOIN (SELECT g, sum(n) AS s FROM t GROUP BY g) AS b ON a.g = b.g ORDER BY a.g",
+            2,
+        ),
+        ("SELECT count(*) FROM t UNION ALL SELECT sum(k) FROM t", 2),
+        ("SELECT t.k, (SELECT sum(o.n) FROM t AS o WHERE o.g = t.g) FROM t ORDER BY t.k LIMIT 5", 0),
+        (
+            "SELECT x.g, y.s FROM (VALUES (1), (2)) AS x (g), LATERAL (SELECT sum(n) AS s FROM t WHERE t.g = x.g) AS y",
+            0,
+        ),
+    ] {
+        assert_eq!(compare(&database, question), made, "{question}");
+    }
+}

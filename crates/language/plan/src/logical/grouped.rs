@@ -53,14 +53,13 @@ fn has_groups(node: &LogicalPlan) -> bool {
 
 fn take_groups(node: &mut LogicalPlan, groups: &mut Vec<(usize, LogicalPlan)>) {
     match node {
-        LogicalPlan::Aggregate { .. } => {
-            if stands_alone(node) {
-                let number = FIRST_NUMBER + groups.len();
-                let kept = LogicalPlan::Kept { number, types: node.types() };
-                groups.push((number, std::mem::replace(node, kept)));
-            }
+        LogicalPlan::Aggregate { .. } if stands_alone(node) => {
+            let number = FIRST_NUMBER + groups.len();
+            let kept = LogicalPlan::Kept { number, types: node.types() };
+            groups.push((number, std::mem::replace(node, kept)));
         }
-        LogicalPlan::Filter { input, .. }
+        LogicalPlan::Aggregate { input, .. }
+        | LogicalPlan::Filter { input, .. }
         | LogicalPlan::Window { input, .. }
         | LogicalPlan::Sort { input, .. }
         | LogicalPlan::Distinct { input, .. }
