@@ -2,9 +2,8 @@
 //!
 //! Each run has a cursor, which goes from one interval to the next. In a run that has little between two intervals its next key stands
 //! behind both, and then nothing is read. Where one interval after another is looked up from the root of each run, as
-//! [`FilesAt::range`] does, a dozen runs with a few rows each cost more than the run that has nearly all rows.
+//! `FilesAt::range` does, a dozen runs with a few rows each cost more than the run that has nearly all rows.
 
-use super::{FilesAt, Interval};
 use lsm_tree::{InternalValue, SeqNo, Slice, Table};
 use state::StoreError;
 use std::ops::Bound;
@@ -12,32 +11,36 @@ use std::ops::Bound;
 /// Keys that a cursor passes over, at most, before it looks its interval up.
 const PATIENCE_MAX: u32 = 16;
 
+/// Where an interval of keys begins and ends.
+pub(crate) type Interval = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
 /// Gets the number of an interval, a key and its value.
 pub(crate) type VisitItem<'v> = dyn FnMut(usize, &[u8], &[u8]) -> Result<(), StoreError> + 'v;
 
-impl FilesAt {
-    /// Visits the keys and values of intervals, which ascend and do not meet, with the number of each interval.
-    pub(crate) fn intervals(
-        &self,
-        intervals: &[Interval],
-        visit: &mut VisitItem<'_>,
-    ) -> Result<(), StoreError> {
-        let mut cursors: Vec<Cursor<'_>> =
-            self.runs.iter().map(|run| Cursor::new(run, self.sequence)).collect();
-        let mut found = Vec::new();
-        for (number, interval) in intervals.iter().enumerate() {
-            for cursor in &mut cursors {
-                cursor.take(interval, &mut found).map_err(|error| self.failed(error))?;
-            }
-            // By key, and the newest value of each first.
-            found.sort_by(|one: &InternalValue, other| one.key.cmp(&other.key));
-            found.dedup_by(|older, newest| older.key.user_key == newest.key.user_key);
-            for item in found.drain(..).filter(|item| !item.is_tombstone()) {
-                visit(number, &item.key.user_key, &item.value)?;
-            }
+/// Visits the keys and values of intervals, which ascend and do not meet, with the number of each interval. `runs`: files whose keys
+/// ascend from one to the next, run by run; `sequence`: what has this number or a higher one came later. `failed` says what it means
+/// that a file cannot be read.
+pub(super) fn visit_intervals(
+    runs: &[Box<[Table]>],
+    sequence: SeqNo,
+    intervals: &[Interval],
+    failed: &dyn Fn(lsm_tree::Error) -> StoreError,
+    visit: &mut VisitItem<'_>,
+) -> Result<(), StoreError> {
+    let mut cursors: Vec<Cursor<'_>> = runs.iter().map(|run| Cursor::new(run, sequence)).collect();
+    let mut found = Vec::new();
+    for (number, interval) in intervals.iter().enumerate() {
+        for cursor in &mut cursors {
+            cursor.take(interval, &mut found).map_err(failed)?;
         }
-        Ok(())
+        // By key, and the newest value of each first.
+        found.sort_by(|one: &InternalValue, other| one.key.cmp(&other.key));
+        found.dedup_by(|older, newest| older.key.user_key == newest.key.user_key);
+        for item in found.drain(..).filter(|item| !item.is_tombstone()) {
+            visit(number, &item.key.user_key, &item.value)?;
+        }
     }
+    Ok(())
 }
 
 type Items = dyn Iterator<Item = lsm_tree::Result<InternalValue>> + Send;
@@ -147,7 +150,7 @@ fn is_before_end(key: &[u8], end: &Bound<Vec<u8>>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Files, Item};
+    use crate::files::{Files, FilesAt, Item};
     use rand::rngs::StdRng;
     use rand::seq::IndexedRandom;
     use rand::{RngExt, SeedableRng};

@@ -8,6 +8,8 @@
 
 mod intervals;
 
+pub(crate) use intervals::{Interval, VisitItem};
+
 use crate::checksums::check_list;
 use crate::layout::damage_mark;
 use lsm_tree::compaction::{CompactionStrategy, Leveled, PullDown};
@@ -38,9 +40,6 @@ const OPEN_MAX: usize = 128;
 
 /// Bytes in a file.
 pub(crate) type Bytes = lsm_tree::Slice;
-
-/// Where an interval of keys begins and ends.
-pub(crate) type Interval = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// A key and its value; `None`: the key has gone.
 pub(crate) type Item = (Vec<u8>, Option<Vec<u8>>);
@@ -493,6 +492,15 @@ impl FilesAt {
         let mut found = self.files.tree.range(range, self.sequence, None);
         std::iter::from_fn(move || if reverse { found.next_back() } else { found.next() })
             .map(|item| item.into_inner().map_err(|error| self.failed(error)))
+    }
+
+    /// The same for many intervals in one go, which ascend and do not meet: `visit` gets the number of each interval too.
+    pub(crate) fn intervals(
+        &self,
+        intervals: &[Interval],
+        visit: &mut VisitItem<'_>,
+    ) -> Result<(), StoreError> {
+        intervals::visit_intervals(&self.runs, self.sequence, intervals, &|error| self.failed(error), visit)
     }
 
     /// The same for keys that begin with a byte.
