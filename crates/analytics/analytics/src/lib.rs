@@ -14,18 +14,11 @@
 //! stays on rows, and so does what ends with an error here: an overflow, a division by zero, too little memory. Then the whole
 //! statement runs on rows at the same snapshot.
 
-mod aggregate;
-mod arrays;
-mod expression;
-mod fields;
 mod interrupted;
-mod join;
+mod lower;
 mod memory;
+mod question;
 mod reason;
-mod relation;
-mod rows;
 mod run;
-mod sum;
-mod table;
 
 pub use run::DataFusion;

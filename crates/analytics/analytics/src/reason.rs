@@ -27,6 +27,12 @@ impl From<DataFusionError> for OnRows {
     }
 }
 
+impl From<OnRows> for DataFusionError {
+    fn from(reason: OnRows) -> DataFusionError {
+        DataFusionError::Execution(reason.0)
+    }
+}
+
 impl From<SqlError> for OnRows {
     fn from(error: SqlError) -> OnRows {
         OnRows::because(error.message)

@@ -1,26 +1,24 @@
-//! The groups of a query from its plan: lowered, run, and handed out as rows.
+//! The groups of a query from its plan: translated, lowered, run, and handed out as rows.
 
-use crate::aggregate::{self, Computed, Finish};
-use crate::arrays::value_at;
-use crate::expression::Lowering;
+use crate::interrupted::Interrupted;
+use crate::lower::Lower;
 use crate::memory::QueryMemory;
+use crate::question::{Groups, Scalars, Table, Translation};
 use crate::reason::OnRows;
-use crate::relation::Relations;
-use crate::rows::Rows;
 use arrow_array::RecordBatch;
 use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::ExecutionPlan;
-use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use futures::TryStreamExt;
-use plan::aggregate::Aggregate;
-use plan::expression::Expression;
+use plan::expression::{Environment, Expression, Kind};
 use plan::logical::LogicalPlan;
+use plan::statement::AccessPath;
 use sql::{MakeGroups, WantedGroups};
+use state::Snapshot;
 use std::cmp::Ordering;
 use std::sync::Arc;
-use types::{DataType, Value};
+use types::Value;
 
 /// Tables with fewer rows together are read faster row by row.
 const ROWS_MIN: u64 = 3_000;
@@ -46,7 +44,7 @@ impl DataFusion {
 
 impl MakeGroups for DataFusion {
     fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
-        let groups = groups(wanted, self.rows_min);
+        let groups = made(wanted, self.rows_min);
         if let Err(reason) = &groups {
             tracing::debug!(%reason, "a query stays on rows");
         }
@@ -54,30 +52,27 @@ impl MakeGroups for DataFusion {
     }
 }
 
-fn groups(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
-    let LogicalPlan::Aggregate { input, keys, aggregates } = wanted.plan else {
-        return Err(OnRows::because("no groups are asked for"));
-    };
-    let aggregated = aggregates.iter().flat_map(Aggregate::expressions);
-    let above: Vec<&Expression> = keys.iter().chain(aggregated).collect();
-    let relations = Relations::of(wanted, input, &above);
-    let read = relations.rows_read(input, true)?;
+fn made(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
+    // Whether all can be done is found out before any value of a query inside is computed.
+    let nothing = |_: &LogicalPlan, _: &Expression| Ok(Value::Null);
+    let groups = translated(wanted.plan, &nothing)?;
+    let read = rows_read(&groups, wanted.snapshot)?;
     if read < rows_min {
         return Err(OnRows::because(format_args!("{read} rows are few")));
     }
-    let mut lifted = Vec::new();
-    let rows = relations.lower(input, 0, &mut lifted)?;
-    if !lifted.is_empty() {
-        return Err(OnRows::because("a condition that looks to the left of everything"));
-    }
-    let (operator, finish) = grouped(&rows, keys, aggregates, (wanted.frame, wanted.now))?;
-    let batches = run(operator, wanted)?;
-    let mut found = rows_of(&batches, keys, aggregates, &finish)?;
-    if found.is_empty() && keys.is_empty() {
+    let interrupted = Interrupted::of(wanted.interrupt);
+    let (frame, now) = (wanted.frame, wanted.now);
+    Lower { snapshot: None, frame, now, interrupted: &interrupted }.top(&groups)?;
+    let lower = Lower { snapshot: Some(wanted.snapshot), frame, now, interrupted: &interrupted };
+    let values = |groups: &LogicalPlan, output: &Expression| value(groups, output, lower, wanted);
+    let groups = translated(wanted.plan, &values)?;
+    let mut found = run(&groups, lower, wanted)?;
+    if found.is_empty() && groups.keys.is_empty() {
         return Err(OnRows::because("no row for all rows"));
     }
+    let keys = groups.keys.len();
     found.sort_by(|one, other| {
-        let keys = one[..keys.len()].iter().zip(other);
+        let keys = one[..keys].iter().zip(other);
         keys.map(|(one, other)| one.sort_compare(other))
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal)
@@ -85,40 +80,70 @@ fn groups(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, O
     Ok(found)
 }
 
-/// The operator that groups, and how each aggregate's value is made of what it computes.
-fn grouped(
-    rows: &Rows,
-    keys: &[Expression],
-    aggregates: &[Aggregate],
-    given: (&[Value], i64),
-) -> Result<(Arc<dyn ExecutionPlan>, Vec<Finish>), OnRows> {
-    let (lowering, schema) = (Lowering::new(&rows.fields, given), rows.operator.schema());
-    let lower_key = |(number, key): (usize, &Expression)| {
-        let lowered = lowering.lower(key)?;
-        match lowered.data_type {
-            DataType::Real | DataType::Double => Err(OnRows::because("groups by floating-point numbers")),
-            _ => Ok((lowered.expression, format!("k{number}"))),
-        }
+/// The groups that a plan asks for.
+fn translated(plan: &LogicalPlan, scalars: &Scalars<'_>) -> Result<Groups, OnRows> {
+    let LogicalPlan::Aggregate { input, keys, aggregates } = plan else {
+        return Err(OnRows::because("no groups are asked for"));
     };
-    let keys = keys.iter().enumerate().map(lower_key).collect::<Result<Vec<_>, OnRows>>()?;
-    let mut computed = Computed::default();
-    let finish =
-        aggregates.iter().map(|aggregate| aggregate::lower(aggregate, &lowering, &schema, &mut computed));
-    let finish = finish.collect::<Result<Vec<Finish>, OnRows>>()?;
-    let Computed { functions, filters, .. } = computed;
-    let operator = AggregateExec::try_new(
-        AggregateMode::Single,
-        PhysicalGroupBy::new_single(keys),
-        functions,
-        filters,
-        rows.operator.clone(),
-        schema,
-    )?;
-    Ok((Arc::new(operator), finish))
+    Translation::new(scalars).groups(input, keys, aggregates)
 }
 
-/// Runs an operator on this thread.
-fn run(operator: Arc<dyn ExecutionPlan>, wanted: &WantedGroups<'_>) -> Result<Vec<RecordBatch>, OnRows> {
+/// The value of a query that gives one row, whatever there is.
+fn value(
+    plan: &LogicalPlan,
+    output: &Expression,
+    lower: Lower<'_>,
+    wanted: &WantedGroups<'_>,
+) -> Result<Value, OnRows> {
+    let values = |groups: &LogicalPlan, output: &Expression| value(groups, output, lower, wanted);
+    let groups = translated(plan, &values)?;
+    let rows = run(&groups, lower, wanted)?;
+    let row = rows.first().ok_or_else(|| OnRows::because("no row for all rows"))?;
+    Ok(output.evaluate(&Environment::new(row, wanted.frame, wanted.now))?)
+}
+
+/// About how many rows the tables have.
+fn rows_read(groups: &Groups, snapshot: &dyn Snapshot) -> Result<u64, OnRows> {
+    if groups.input.leading_table().is_some_and(is_found_by_key) {
+        return Err(OnRows::because("a key or an index finds the rows"));
+    }
+    let mut read = Some(0_u64);
+    groups.input.visit_tables(&mut |table| {
+        read = read.zip(snapshot.about_rows(table.plan.id)).map(|(read, rows)| read.saturating_add(rows));
+    });
+    read.ok_or_else(|| OnRows::because("the store keeps no columns"))
+}
+
+/// Whether some column of a key or an index equals a value: few rows do, and an index finds them.
+fn is_found_by_key(table: &Table) -> bool {
+    let mut conditions = table.conditions.clone();
+    conditions.iter_mut().for_each(|condition| number_from(condition, table.first));
+    match AccessPath::choose(&table.plan, &conditions).0 {
+        AccessPath::Key(_) => true,
+        AccessPath::Range(interval) => !interval.equal.is_empty(),
+        AccessPath::Index(index) => !index.interval.equal.is_empty() || !index.within.equal.is_empty(),
+    }
+}
+
+/// Numbers columns as their table does.
+fn number_from(expression: &mut Expression, first: usize) {
+    if let Kind::Column(ordinal) = &mut expression.kind {
+        *ordinal -= first as u16;
+    }
+    expression.operands_mut().into_iter().for_each(|operand| number_from(operand, first));
+}
+
+/// Runs the operators of groups on this thread.
+fn run(groups: &Groups, lower: Lower<'_>, wanted: &WantedGroups<'_>) -> Result<Vec<Vec<Value>>, OnRows> {
+    let top = lower.top(groups)?;
+    let batches = collected(top.operator.clone(), wanted)?;
+    top.rows(&batches)
+}
+
+fn collected(
+    operator: Arc<dyn ExecutionPlan>,
+    wanted: &WantedGroups<'_>,
+) -> Result<Vec<RecordBatch>, OnRows> {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(QueryMemory::of(wanted.memory)));
     let context = TaskContext::default()
         .with_session_config(SessionConfig::new().with_target_partitions(1))
@@ -128,27 +153,4 @@ fn run(operator: Arc<dyn ExecutionPlan>, wanted: &WantedGroups<'_>) -> Result<Ve
     let _entered = runtime.enter();
     let batches = operator.execute(0, Arc::new(context))?;
     Ok(runtime.block_on(batches.try_collect())?)
-}
-
-/// The rows of the groups: keys, then aggregates.
-fn rows_of(
-    batches: &[RecordBatch],
-    keys: &[Expression],
-    aggregates: &[Aggregate],
-    finish: &[Finish],
-) -> Result<Vec<Vec<Value>>, OnRows> {
-    let mut rows = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());
-    for groups in batches {
-        for row in 0..groups.num_rows() {
-            let mut values = Vec::with_capacity(keys.len() + aggregates.len());
-            for (number, key) in keys.iter().enumerate() {
-                values.push(value_at(groups.column(number), row, key.data_type)?);
-            }
-            for (aggregate, finish) in aggregates.iter().zip(finish) {
-                values.push(finish.value(groups, row, (keys.len(), aggregate.data_type))?);
-            }
-            rows.push(values);
-        }
-    }
-    Ok(rows)
 }

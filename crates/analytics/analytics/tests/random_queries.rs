@@ -68,7 +68,22 @@ fn number(random: &mut StdRng, tables: &[&str], depth: usize) -> String {
         };
     }
     let (a, b) = (number(random, tables, depth - 1), number(random, tables, depth - 1));
-    match random.random_range(0..9) {
+    match random.random_range(0..11) {
+        9 => format!("coalesce({a}, {b})"),
+        10 => {
+            let table = some(random, tables);
+            some(
+                random,
+                &[
+                    "extract(year FROM T.d)",
+                    "extract(second FROM T.w)",
+                    "length(T.s)",
+                    "abs(T.n)",
+                    "round(T.m, 2)",
+                ],
+            )
+            .replace('T', &table)
+        }
         0..=1 => format!("({a} + {b})"),
         2..=3 => format!("({a} - {b})"),
         4..=5 => format!("({a} * {b})"),
@@ -79,8 +94,14 @@ fn number(random: &mut StdRng, tables: &[&str], depth: usize) -> String {
 }
 
 fn text(random: &mut StdRng, tables: &[&str]) -> String {
-    match random.random_range(0..3) {
-        0 => some(random, &["'a'", "'ab'", "''", "'ä'"]),
+    match random.random_range(0..6) {
+        0..=1 => some(random, &["'a'", "'ab'", "''", "'ä'"]),
+        2 => format!(
+            "{}({}.{}, 1, 2)",
+            some(random, &["substring", "substr"]),
+            some(random, tables),
+            some(random, &["s", "h"])
+        ),
         _ => format!("{}.{}", some(random, tables), some(random, &["s", "s", "h"])),
     }
 }
@@ -145,12 +166,94 @@ fn aggregate(random: &mut StdRng, tables: &[&str]) -> String {
     }
 }
 
+/// A condition with a query in it, which may look at the rows around it.
+fn condition_with_query(random: &mut StdRng, tables: &[&str]) -> String {
+    let (table, key) = (some(random, tables), some(random, &["k", "a", "b", "n", "s", "h", "d"]));
+    let inner = |random: &mut StdRng| match random.random_range(0..3) {
+        0 => String::new(),
+        1 => format!(" AND {}", condition(random, &["x"], 1)),
+        _ => format!(" AND x.{} {} {table}.c", some(random, &["b", "k"]), some(random, &["<>", "<", "="])),
+    };
+    let other = some(random, &["one", "two"]);
+    let value = match random.random_range(0..3) {
+        0 => number(random, &["x"], 0),
+        _ => format!("x.{key}"),
+    };
+    match random.random_range(0..6) {
+        0..=1 => format!(
+            "{} (SELECT {value} FROM {other} x WHERE x.{key} = {table}.{key}{})",
+            some(random, &["EXISTS", "NOT EXISTS"]),
+            inner(random)
+        ),
+        2..=3 => {
+            let (operand, asked) = (number(random, &[&table], 0), condition(random, &["x"], 0));
+            let form = some(random, &["IN", "NOT IN", "= ANY", "<> ALL"]);
+            match random.random_range(0..4) {
+                0 => format!("{table}.k {form} (SELECT x.k FROM {other} x WHERE {asked})"),
+                1 => format!(
+                    "{table}.{key} {form} (SELECT x.{key} FROM {other} x GROUP BY x.{key} HAVING count(*) > 1)"
+                ),
+                2 => format!(
+                    "{table}.{key} {form} (SELECT x.{key} FROM {other} x WHERE true{})",
+                    inner(random)
+                ),
+                _ => format!("{operand} {form} (SELECT {value} FROM {other} x WHERE {asked})"),
+            }
+        }
+        4 => {
+            let aggregate = some(random, &["max", "min", "sum", "avg", "count", "0.2 * avg", "1 + sum"]);
+            format!(
+                "{} {} (SELECT {aggregate}(x.{}) FROM {other} x WHERE x.{key} = {table}.{key}{})",
+                number(random, &[&table], 0),
+                some(random, &["<", ">", "=", "<>"]),
+                some(random, &["a", "b", "n", "m"]),
+                inner(random)
+            )
+        }
+        _ => format!(
+            "{} {} (SELECT {} FROM {other} x)",
+            number(random, &[&table], 0),
+            some(random, &["<", ">", "="]),
+            aggregate(random, &["x"])
+        ),
+    }
+}
+
+/// Something in FROM of this name, which has the columns of a table.
+fn relation(random: &mut StdRng, name: &str) -> String {
+    let columns = "k, a, b, c, n, m, s, h, t, d, w, f, r, u";
+    match random.random_range(0..8) {
+        0 => format!("(SELECT * FROM {name} WHERE {}) AS {name}", condition(random, &[name], 1)),
+        1 => format!("(SELECT DISTINCT {columns} FROM {name}) AS {name}"),
+        2 => {
+            let changed = columns.replace("b,", "b + 1 AS b,").replace("n,", "coalesce(n, 0.5) AS n,");
+            format!("(SELECT {changed} FROM {name}) AS {name}")
+        }
+        3 => {
+            let grouped =
+                "k, max(a) AS a, min(b) AS b, sum(k) AS c, avg(b) AS n, sum(m) AS m, s, h, t, d, w, f, r, u";
+            format!("(SELECT {grouped} FROM {name} GROUP BY k, s, h, t, d, w, f, r, u) AS {name}")
+                .replace(", f, r, u) AS", ") AS")
+                .replace("w, f, r, u FROM", "w, 1.5 AS f, 2.5 AS r, k AS u FROM")
+        }
+        _ => name.to_string(),
+    }
+}
+
 fn query(random: &mut StdRng) -> String {
     let joins = random.random_range(0..3) == 0;
     let tables: &[&str] = if joins { &["one", "two"] } else { &["one"] };
     let source = match joins {
+        true if random.random_range(0..4) == 0 => {
+            let three = [relation(random, "one"), relation(random, "two"), "one AS three".to_string()];
+            let [a, b] = [(); 2].map(|()| some(random, &["k", "a", "b", "n", "s", "h", "d"]));
+            format!("({} CROSS JOIN {} CROSS JOIN {})", three[0], three[1], three[2])
+                + &format!(
+                    " JOIN two AS four ON one.{a} = two.{a} AND three.{b} = two.{b} AND four.k = three.k"
+                )
+        }
         true => format!(
-            "one {} two ON one.{key} = two.{key}{}",
+            "{left} {} {right} ON one.{key} = two.{key}{}",
             some(random, &["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]),
             if random.random_range(0..3) == 0 {
                 format!(" AND {}", condition(random, tables, 0))
@@ -158,8 +261,10 @@ fn query(random: &mut StdRng) -> String {
                 String::new()
             },
             key = some(random, &["k", "a", "b", "n", "s", "h", "d"]),
+            left = relation(random, "one"),
+            right = relation(random, "two"),
         ),
-        false => "one".to_string(),
+        false => relation(random, "one"),
     };
     let table = some(random, tables);
     let keys: Vec<String> = (0..random.random_range(0..3))
@@ -171,8 +276,15 @@ fn query(random: &mut StdRng) -> String {
     let aggregates: Vec<String> = (0..random.random_range(1..4)).map(|_| aggregate(random, tables)).collect();
     let outputs = [keys.clone(), aggregates.clone()].concat().join(", ");
     let mut query = format!("SELECT {outputs} FROM {source}");
-    if random.random() {
-        query += &format!(" WHERE {}", condition(random, tables, 2));
+    match random.random_range(0..4) {
+        0..=1 => query += &format!(" WHERE {}", condition(random, tables, 2)),
+        2 => {
+            query += &format!(" WHERE {}", condition_with_query(random, tables));
+            if random.random() {
+                query += &format!(" AND {}", condition(random, tables, 1));
+            }
+        }
+        _ => {}
     }
     if !keys.is_empty() {
         query += &format!(" GROUP BY {}", keys.join(", "));
@@ -203,7 +315,7 @@ fn names(count: usize) -> String {
 fn random_queries_give_the_same_on_columns() {
     let groups = Arc::new(Counted::default());
     let queries = std::env::var("RANDOM_QUERIES").ok().and_then(|text| text.parse().ok()).unwrap_or(QUERIES);
-    let (mut answered, mut joins) = (0, 0);
+    let (mut answered, mut joins, mut inside) = (0, 0, 0);
     for seed in 0..SEEDS {
         let random = &mut StdRng::seed_from_u64(seed);
         let database = database(random);
@@ -211,17 +323,27 @@ fn random_queries_give_the_same_on_columns() {
             let sql = query(random).replace("$1", "3");
             let Ok(prepared) = prepare(&database.library, &sql, &[]) else { continue };
             let before = groups.made();
+            let is_inside = sql.matches("SELECT").count() > 1;
             let by_rows = prepared.query_as(&database.reader(), &database.state, &[]);
             let reader = Reader { groups: Some(groups.clone()), ..database.reader() };
             let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]);
-            assert_eq!(by_columns, by_rows, "seed {seed}: {sql}");
+            // The order in which conditions of joined relations are asked is anybody's choice, as in PostgreSQL: one may leave out
+            // the row on which another one fails.
+            let has_orders = is_inside || sql.contains(" JOIN ");
+            let may_miss_an_error = has_orders && by_rows.is_err() && by_columns.is_ok();
+            if !may_miss_an_error {
+                assert_eq!(by_columns, by_rows, "seed {seed}: {sql}");
+            }
             answered += usize::from(by_rows.is_ok());
+            inside += usize::from(groups.made() > before && is_inside);
             joins +=
                 usize::from(groups.made() > before && sql.contains(" JOIN ") && sql.contains("GROUP BY"));
         }
     }
     let made = groups.made();
     let asked = queries * SEEDS as usize;
-    println!("{asked} queries, {answered} answered, {made} groups made on columns, {joins} of joins");
-    assert!(answered > asked / 3 && made > asked / 10 && joins > asked / 100);
+    println!(
+        "{asked} queries, {answered} answered, {made} groups made on columns, {joins} of joins, {inside} with queries inside"
+    );
+    assert!(answered > asked / 3 && made > asked / 10 && joins > asked / 100 && inside > asked / 50);
 }

@@ -4,9 +4,11 @@
 //! operators do the rest with them, as they do with groups that they have made themselves: HAVING, outputs, order and limits mean
 //! the same.
 
-use crate::expression::{Expression, Kind};
+use crate::aggregate::AggregateFunction;
+use crate::expression::{Expression, Kind, Subquery};
 use crate::logical::{LogicalPlan, operators, rules};
 use crate::statement::BoundSelect;
+use std::sync::Arc;
 
 /// The number of the first groups of a query among the rows that are kept while a statement runs.
 const FIRST_NUMBER: usize = 1 << 40;
@@ -16,8 +18,8 @@ const FIRST_NUMBER: usize = 1 << 40;
 pub struct Grouped {
     /// The query. Its groups are kept rows of the numbers below.
     pub rest: BoundSelect,
-    /// The groups: an `Aggregate` and what is below it, rewritten by the rules that say nothing of keys and indexes. Their rows
-    /// have the keys first, then the aggregates, and come in the order of the keys.
+    /// The groups: an `Aggregate` and what is below it, as they were bound. Their rows have the keys first, then the aggregates,
+    /// and come in the order of the keys.
     pub groups: Vec<(usize, LogicalPlan)>,
 }
 
@@ -32,9 +34,6 @@ impl Grouped {
         if groups.is_empty() {
             return None;
         }
-        for (_, group) in &mut groups {
-            rules::rewrite_without_access(group);
-        }
         rules::rewrite(&mut rest);
         Some(Grouped { rest: operators(rest), groups })
     }
@@ -42,28 +41,43 @@ impl Grouped {
 
 /// Whether groups are made in the blocks that [`take_groups`] looks at.
 fn has_groups(node: &LogicalPlan) -> bool {
-    match node {
-        LogicalPlan::Aggregate { .. } => true,
-        LogicalPlan::Query(query) => has_groups(&query.plan),
-        LogicalPlan::Join(join) => has_groups(&join.left) || has_groups(&join.right),
-        LogicalPlan::Set { sides, .. } => sides.iter().any(has_groups),
-        other => other.input().is_some_and(has_groups),
-    }
+    let mut inside = false;
+    node.visit_expressions(&mut |expression| {
+        inside |= expression.any(&mut |inner| match &inner.kind {
+            Kind::Subquery(subquery) => subquery.arguments.is_empty() && has_groups(&subquery.logical),
+            _ => false,
+        });
+    });
+    inside
+        || match node {
+            LogicalPlan::Aggregate { .. } => true,
+            LogicalPlan::Query(query) => has_groups(&query.plan),
+            LogicalPlan::Join(join) => has_groups(&join.left) || has_groups(&join.right),
+            LogicalPlan::Set { sides, .. } => sides.iter().any(has_groups),
+            other => other.input().is_some_and(has_groups),
+        }
 }
 
 fn take_groups(node: &mut LogicalPlan, groups: &mut Vec<(usize, LogicalPlan)>) {
+    if matches!(node, LogicalPlan::Aggregate { .. }) && can_be_made_elsewhere(node) {
+        let number = FIRST_NUMBER + groups.len();
+        let kept = LogicalPlan::Kept { number, types: node.types() };
+        groups.push((number, std::mem::replace(node, kept)));
+        return;
+    }
     match node {
-        LogicalPlan::Aggregate { .. } if stands_alone(node) => {
-            let number = FIRST_NUMBER + groups.len();
-            let kept = LogicalPlan::Kept { number, types: node.types() };
-            groups.push((number, std::mem::replace(node, kept)));
+        LogicalPlan::Filter { input, conditions } => {
+            conditions.iter_mut().for_each(|condition| take_groups_of_queries(condition, groups));
+            take_groups(input, groups);
+        }
+        LogicalPlan::Project { input, outputs, .. } => {
+            outputs.iter_mut().for_each(|output| take_groups_of_queries(output, groups));
+            take_groups(input, groups);
         }
         LogicalPlan::Aggregate { input, .. }
-        | LogicalPlan::Filter { input, .. }
         | LogicalPlan::Window { input, .. }
         | LogicalPlan::Sort { input, .. }
         | LogicalPlan::Distinct { input, .. }
-        | LogicalPlan::Project { input, .. }
         | LogicalPlan::Limit { input, .. } => take_groups(input, groups),
         LogicalPlan::Query(query) => take_groups(&mut query.plan, groups),
         LogicalPlan::Join(join) => {
@@ -81,11 +95,50 @@ fn take_groups(node: &mut LogicalPlan, groups: &mut Vec<(usize, LogicalPlan)>) {
     }
 }
 
-/// Whether it needs nothing but tables: nothing of the rows around it, no query and no call.
-fn stands_alone(node: &LogicalPlan) -> bool {
+/// The groups of queries inside of an expression that ask nothing of the rows around them.
+fn take_groups_of_queries(expression: &mut Expression, groups: &mut Vec<(usize, LogicalPlan)>) {
+    if let Kind::Subquery(subquery) = &mut expression.kind {
+        let Subquery { query, logical, arguments, .. } = subquery.as_mut();
+        if arguments.is_empty() && has_groups(logical) {
+            let (mut plan, before) = (LogicalPlan::clone(logical), groups.len());
+            take_groups(&mut plan, groups);
+            if groups.len() > before {
+                *logical = Arc::new(plan.clone());
+                rules::rewrite(&mut plan);
+                *query = Arc::new(BoundSelect { literals: query.literals.clone(), ..operators(plan) });
+            }
+        }
+    }
+    expression.operands_mut().into_iter().for_each(|operand| take_groups_of_queries(operand, groups));
+}
+
+/// Whether the groups need nothing but tables, and no order of rows.
+fn can_be_made_elsewhere(groups: &LogicalPlan) -> bool {
+    let LogicalPlan::Aggregate { aggregates, .. } = groups else { return false };
+    let follow_order = aggregates.iter().any(|aggregate| {
+        let plain = aggregate.second.is_none()
+            && aggregate.direct.is_empty()
+            && aggregate.order.is_empty()
+            && aggregate.user.is_none();
+        !plain || !is_known(aggregate.function)
+    });
+    !follow_order && stands_alone(groups, false)
+}
+
+fn is_known(function: AggregateFunction) -> bool {
+    use AggregateFunction::{Average, Count, Maximum, Minimum, Sum};
+    matches!(function, Count | Sum | Average | Minimum | Maximum)
+}
+
+/// Whether it needs nothing but tables: nothing of the rows around it and no call. `inside`: of a query that is handed something
+/// of the rows around it.
+fn stands_alone(node: &LogicalPlan, inside: bool) -> bool {
     let is_foreign = |expression: &Expression| {
-        expression.any(&mut |inner| {
-            inner.is_run() || matches!(inner.kind, Kind::Argument(_) | Kind::Left(_) | Kind::State(_))
+        expression.any(&mut |inner| match &inner.kind {
+            Kind::Call(_) | Kind::Left(_) | Kind::State(_) => true,
+            Kind::Argument(_) => !inside,
+            Kind::Subquery(subquery) => !stands_alone(&subquery.logical, true),
+            _ => false,
         })
     };
     let mut alone = true;
@@ -93,8 +146,13 @@ fn stands_alone(node: &LogicalPlan) -> bool {
     alone
         && match node {
             LogicalPlan::Scan(scan) => scan.past.is_none() && !scan.keyed,
-            LogicalPlan::Join(join) => stands_alone(&join.left) && stands_alone(&join.right),
-            LogicalPlan::Aggregate { input, .. } | LogicalPlan::Filter { input, .. } => stands_alone(input),
+            LogicalPlan::Join(join) => stands_alone(&join.left, inside) && stands_alone(&join.right, inside),
+            LogicalPlan::Query(query) => stands_alone(&query.plan, true),
+            LogicalPlan::Aggregate { input, .. }
+            | LogicalPlan::Filter { input, .. }
+            | LogicalPlan::Project { input, .. }
+            | LogicalPlan::Sort { input, .. }
+            | LogicalPlan::Distinct { input, on: None } => stands_alone(input, inside),
             _ => false,
         }
 }

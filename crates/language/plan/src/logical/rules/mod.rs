@@ -21,8 +21,6 @@ pub struct Rule {
     pub name: &'static str,
     /// What it does.
     pub purpose: &'static str,
-    /// It says how rows are found: by which keys and indexes, in which order.
-    finds_rows: bool,
     /// Rewrites a block.
     apply: fn(&mut LogicalPlan),
 }
@@ -32,37 +30,31 @@ pub const RULES: [Rule; 6] = [
     Rule {
         name: "push_conditions",
         purpose: "conditions go down to the first relation that has all they look at",
-        finds_rows: false,
         apply: push_conditions::apply,
     },
     Rule {
         name: "lift_conditions",
         purpose: "conditions that a relation cannot ask go back to the join above it",
-        finds_rows: false,
         apply: lift_conditions::apply,
     },
     Rule {
         name: "match_equal_sides",
         purpose: "a join matches its sides by what must be equal, or reads the right one for every row of the left one",
-        finds_rows: false,
         apply: match_equal_sides::apply,
     },
     Rule {
         name: "drop_unused_columns",
         purpose: "a table registers the columns that somebody looks at, and no others",
-        finds_rows: false,
         apply: drop_unused_columns::apply,
     },
     Rule {
         name: "choose_access",
         purpose: "a table is read by its key, or over the narrowest interval of its key and its indexes",
-        finds_rows: true,
         apply: choose_access::apply,
     },
     Rule {
         name: "read_in_order",
         purpose: "a table alone is read in the order that is wanted, where its path has that order",
-        finds_rows: true,
         apply: read_in_order::apply,
     },
 ];
@@ -70,11 +62,6 @@ pub const RULES: [Rule; 6] = [
 /// Rewrites a plan by all rules.
 pub fn rewrite(plan: &mut LogicalPlan) {
     RULES.iter().for_each(|rule| rule.rewrite(plan));
-}
-
-/// Rewrites a plan by the rules that do not say how rows are found.
-pub fn rewrite_without_access(plan: &mut LogicalPlan) {
-    RULES.iter().filter(|rule| !rule.finds_rows).for_each(|rule| rule.rewrite(plan));
 }
 
 impl Rule {

@@ -4,8 +4,9 @@
 //! a constant: the row operators compute it. Floating-point numbers are not compared or computed here: `-0` and `0` are equal in
 //! SQL and not in Arrow's order.
 
-use crate::arrays::{rescaled, scalar_of};
-use crate::fields::Fields;
+use crate::lower::arrays::{rescaled, scalar_of};
+use crate::lower::by_row::{ByRow, Wanted};
+use crate::lower::fields::{Fields, Known};
 use crate::reason::OnRows;
 use arrow_schema::{DataType as ArrowType, SchemaRef};
 use datafusion_common::ScalarValue;
@@ -34,6 +35,46 @@ pub(crate) struct Lowered {
     pub(crate) arrow: ArrowType,
     /// Its value, where that is a constant.
     constant: Option<ScalarValue>,
+    /// How many digits behind the point a numeric value shows.
+    pub(crate) scale: Scale,
+}
+
+/// How many digits behind the point the numeric values of an expression show.
+#[derive(Clone, Debug)]
+pub(crate) enum Scale {
+    /// As many as the arrays have.
+    OfArrays,
+    /// Each as many as this expression gives, as `Int16`.
+    Each(Arc<dyn PhysicalExpr>),
+    /// Nobody knows here.
+    Unknown,
+}
+
+impl Lowered {
+    /// The column of an operator that has these values.
+    pub(crate) fn known_as(&self, column: usize) -> Known {
+        Known {
+            column,
+            data_type: self.data_type,
+            arrow: self.arrow.clone(),
+            has_own_scale: matches!(self.scale, Scale::OfArrays),
+        }
+    }
+
+    /// What an operator computes, as a column of a query.
+    pub(crate) fn computed(
+        expression: Arc<dyn PhysicalExpr>,
+        (data_type, arrow): (DataType, ArrowType),
+        scale: Scale,
+    ) -> Lowered {
+        Lowered { expression, data_type, arrow, constant: None, scale }
+    }
+}
+
+/// The column at a position, and its name.
+pub(crate) fn column_at(schema: &SchemaRef, position: usize) -> (Arc<dyn PhysicalExpr>, String) {
+    let name = schema.field(position).name();
+    (Arc::new(Column::new(name, position)), name.clone())
 }
 
 /// What expressions are lowered with.
@@ -54,6 +95,11 @@ impl<'a> Lowering<'a> {
         if !expression.any(&mut |inner| matches!(inner.kind, Kind::Column(_))) {
             return self.constant(expression);
         }
+        self.by_kernels(expression).or_else(|reason| self.by_row(expression).map_err(|_| reason))
+    }
+
+    /// With Arrow's kernels.
+    fn by_kernels(&self, expression: &Expression) -> Result<Lowered, OnRows> {
         let data_type = expression.data_type;
         match &expression.kind {
             Kind::Column(ordinal) => self.column(usize::from(*ordinal)),
@@ -94,8 +140,30 @@ impl<'a> Lowering<'a> {
             Kind::InList(wanted, members) => self.in_list(*wanted, members),
             Kind::Like(form, sides) => self.like(*form, sides),
             Kind::Case(branches, otherwise) => self.case(branches, otherwise),
+            Kind::Coalesce(values) => self.coalesce(values),
+            Kind::Function(function, operands)
+                if function.names().contains(&"extract") && operands.first().is_some_and(is_whole_field) =>
+            {
+                let whole = converted(self.by_row(expression)?, ArrowType::Decimal128(10, 0));
+                Ok(Lowered { scale: Scale::OfArrays, ..whole })
+            }
             _ => Err(OnRows::because("an expression that is not computed on columns")),
         }
+    }
+
+    /// With the row operators' own code, row by row.
+    fn by_row(&self, expression: &Expression) -> Result<Lowered, OnRows> {
+        let given = (self.frame, self.now);
+        let value = ByRow::of(expression, self.fields, given, Wanted::Value)?;
+        let arrow = value.data_type(&self.schema)?;
+        let scale = match expression.data_type {
+            DataType::Numeric(_) if self.fields.0.iter().any(|known| !known.has_own_scale) => Scale::Unknown,
+            DataType::Numeric(_) => {
+                Scale::Each(Arc::new(ByRow::of(expression, self.fields, given, Wanted::Scale)?))
+            }
+            _ => Scale::OfArrays,
+        };
+        Ok(Lowered::computed(Arc::new(value), (expression.data_type, arrow), scale))
     }
 
     /// Conditions that must all be true.
@@ -115,7 +183,13 @@ impl<'a> Lowering<'a> {
         let scalar = scalar_of(&value, expression.data_type)?;
         let arrow = scalar.data_type();
         let data_type = expression.data_type;
-        Ok(Lowered { expression: literal(scalar.clone()), data_type, arrow, constant: Some(scalar) })
+        Ok(Lowered {
+            expression: literal(scalar.clone()),
+            data_type,
+            arrow,
+            constant: Some(scalar),
+            scale: Scale::OfArrays,
+        })
     }
 
     fn column(&self, ordinal: usize) -> Result<Lowered, OnRows> {
@@ -126,6 +200,7 @@ impl<'a> Lowering<'a> {
             data_type: known.data_type,
             arrow: known.arrow.clone(),
             constant: None,
+            scale: if known.has_own_scale { Scale::OfArrays } else { Scale::Unknown },
         })
     }
 
@@ -151,6 +226,10 @@ impl<'a> Lowering<'a> {
     ) -> Result<Lowered, OnRows> {
         use ArithmeticOperator::{Add, Divide, Multiply, Remainder, Subtract};
         let is_decimal = matches!(data_type, DataType::Numeric(_));
+        let scale = match (&left.scale, &right.scale) {
+            (Scale::OfArrays, Scale::OfArrays) => Scale::OfArrays,
+            _ => Scale::Unknown,
+        };
         let operator = match operator {
             Add => Operator::Plus,
             Subtract => Operator::Minus,
@@ -175,7 +254,7 @@ impl<'a> Lowering<'a> {
         let computed = BinaryExpr::new(sides.0.expression, operator, sides.1.expression);
         let computed = computed.with_fail_on_overflow(true);
         let arrow = computed.data_type(&self.schema)?;
-        Ok(Lowered { expression: Arc::new(computed), data_type, arrow, constant: None })
+        Ok(Lowered::computed(Arc::new(computed), (data_type, arrow), scale))
     }
 
     fn compare(&self, operator: Operator, left: Lowered, right: Lowered) -> Result<Lowered, OnRows> {
@@ -258,23 +337,96 @@ impl<'a> Lowering<'a> {
         Ok(truth(like(form.negated, false, text.expression, pattern.expression, &self.schema)?))
     }
 
-    /// CASE whose results have one type and one scale: a numeric result shows its own.
+    /// CASE. A numeric result shows as many digits as the branch it comes from.
     fn case(&self, branches: &[(Expression, Expression)], otherwise: &Expression) -> Result<Lowered, OnRows> {
-        let mut results =
-            branches.iter().map(|(_, result)| self.lower(result)).collect::<Result<Vec<_>, _>>()?;
-        results.push(self.lower(otherwise)?);
-        let first = results[0].clone();
-        if results.iter().any(|result| {
-            result.arrow != first.arrow || result.data_type.family() != first.data_type.family()
-        }) {
-            return Err(OnRows::because("CASE with results of several types or scales"));
-        }
-        let otherwise = results.pop().map(|result| result.expression);
+        let results = branches.iter().map(|(_, result)| result).chain([otherwise]);
+        let results = results.map(|result| self.lower(result)).collect::<Result<Vec<_>, _>>()?;
         let conditions = branches.iter().map(|(condition, _)| Ok(self.lower(condition)?.expression));
         let conditions = conditions.collect::<Result<Vec<_>, OnRows>>()?;
-        let branches = conditions.into_iter().zip(results.into_iter().map(|result| result.expression));
-        let expression = CaseExpr::try_new(None, branches.collect(), otherwise)?;
-        Ok(Lowered { expression: Arc::new(expression), constant: None, ..first })
+        let first = &results[0];
+        if results.iter().any(|result| result.data_type.family() != first.data_type.family()) {
+            return Err(OnRows::because("CASE with results of several types"));
+        }
+        let data_type = first.data_type;
+        let is_alike =
+            |result: &Lowered| result.arrow == first.arrow && matches!(result.scale, Scale::OfArrays);
+        if results.iter().all(is_alike) {
+            let arrow = first.arrow.clone();
+            let expression = chosen(&conditions, results.into_iter().map(|result| result.expression))?;
+            return Ok(Lowered::computed(expression, (data_type, arrow), Scale::OfArrays));
+        }
+        let scales = results.iter().map(|result| match &result.scale {
+            Scale::OfArrays => scale_of(&result.arrow),
+            Scale::Each(scale) => Some(scale.clone()),
+            Scale::Unknown => None,
+        });
+        let scale = match scales.collect::<Option<Vec<_>>>() {
+            Some(scales) => Scale::Each(chosen(&conditions, scales.into_iter())?),
+            None => Scale::Unknown,
+        };
+        let wide = results
+            .iter()
+            .skip(1)
+            .try_fold(first.arrow.clone(), |wide, result| wide_decimal(&wide, &result.arrow))?;
+        let results = results.into_iter().map(|result| converted(result, wide.clone()).expression);
+        Ok(Lowered::computed(chosen(&conditions, results)?, (data_type, wide.clone()), scale))
+    }
+
+    /// The first that is not NULL.
+    fn coalesce(&self, values: &[Expression]) -> Result<Lowered, OnRows> {
+        let Some((last, before)) = values.split_last() else {
+            return Err(OnRows::because("COALESCE of nothing"));
+        };
+        let branch = |value: &Expression| {
+            let kind = Kind::IsNull(false, Box::new(value.clone()));
+            (Expression { kind, data_type: DataType::Boolean }, value.clone())
+        };
+        match before.is_empty() {
+            true => self.lower(last),
+            false => self.case(&before.iter().map(branch).collect::<Vec<_>>(), last),
+        }
+    }
+}
+
+/// The result of the first condition that is true; behind the results of conditions stands that of none.
+fn chosen(
+    conditions: &[Arc<dyn PhysicalExpr>],
+    results: impl Iterator<Item = Arc<dyn PhysicalExpr>>,
+) -> Result<Arc<dyn PhysicalExpr>, OnRows> {
+    let mut results: Vec<_> = results.collect();
+    let otherwise = results.pop();
+    Ok(Arc::new(CaseExpr::try_new(None, conditions.iter().cloned().zip(results).collect(), otherwise)?))
+}
+
+/// A field of dates and times that is a whole number, and shows as one.
+fn is_whole_field(field: &Expression) -> bool {
+    const WHOLE: [&str; 14] = [
+        "year",
+        "month",
+        "day",
+        "quarter",
+        "week",
+        "dow",
+        "isodow",
+        "doy",
+        "isoyear",
+        "hour",
+        "minute",
+        "decade",
+        "century",
+        "millennium",
+    ];
+    match field.as_constant() {
+        Some(Value::Text(name)) => WHOLE.contains(&name.to_ascii_lowercase().as_str()),
+        _ => false,
+    }
+}
+
+/// The digits behind the point of arrays of decimals.
+fn scale_of(arrow: &ArrowType) -> Option<Arc<dyn PhysicalExpr>> {
+    match arrow {
+        ArrowType::Decimal128(_, scale) => Some(literal(ScalarValue::Int16(Some(i16::from(*scale))))),
+        _ => None,
     }
 }
 
@@ -320,13 +472,18 @@ fn same_scale(left: Lowered, right: Lowered) -> Result<(Lowered, Lowered), OnRow
         };
         return Ok((left, right));
     }
-    let (ArrowType::Decimal128(p, s), ArrowType::Decimal128(q, t)) = (&left.arrow, &right.arrow) else {
+    let wide = wide_decimal(&left.arrow, &right.arrow)?;
+    Ok((converted(left, wide.clone()), converted(right, wide)))
+}
+
+/// Decimals that have the values of both, as far as 38 digits go: what does not fit is an error when it comes.
+fn wide_decimal(left: &ArrowType, right: &ArrowType) -> Result<ArrowType, OnRows> {
+    let (ArrowType::Decimal128(p, s), ArrowType::Decimal128(q, t)) = (left, right) else {
         return Err(OnRows::because("numeric values that are no decimals"));
     };
     let scale = *s.max(t);
     let whole = (i16::from(*p) - i16::from(*s)).max(i16::from(*q) - i16::from(*t));
-    let wide = ArrowType::Decimal128((whole + i16::from(scale)).clamp(1, 38) as u8, scale);
-    Ok((converted(left, wide.clone()), converted(right, wide)))
+    Ok(ArrowType::Decimal128((whole + i16::from(scale)).clamp(1, 38) as u8, scale))
 }
 
 /// A text constant as a column of `char(length)` would have it.
@@ -379,7 +536,7 @@ fn literal(scalar: ScalarValue) -> Arc<dyn PhysicalExpr> {
 }
 
 fn truth(expression: Arc<dyn PhysicalExpr>) -> Lowered {
-    Lowered { expression, data_type: DataType::Boolean, arrow: ArrowType::Boolean, constant: None }
+    Lowered::computed(expression, (DataType::Boolean, ArrowType::Boolean), Scale::OfArrays)
 }
 
 fn is_null(wanted: bool, inner: Lowered) -> Lowered {
