@@ -61,6 +61,11 @@ impl Lowered {
         }
     }
 
+    /// Its value, where that is a constant.
+    pub(crate) fn constant(&self) -> Option<&ScalarValue> {
+        self.constant.as_ref()
+    }
+
     /// What an operator computes, as a column of a query.
     pub(crate) fn computed(
         expression: Arc<dyn PhysicalExpr>,

@@ -9,6 +9,7 @@ mod fields;
 mod groups;
 mod join;
 mod joined;
+mod listed;
 mod order;
 mod quotient;
 mod rows;

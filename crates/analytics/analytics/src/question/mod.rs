@@ -15,7 +15,7 @@ mod translation;
 
 use plan::aggregate::Aggregate;
 use plan::expression::{Expression, Kind};
-use plan::statement::JoinKind;
+use plan::statement::{JoinKind, SortKey};
 use plan::table::TablePlan;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,6 +85,18 @@ pub(crate) struct Computed {
     pub(crate) input: Relation,
     pub(crate) outputs: Vec<Expression>,
     pub(crate) first: usize,
+}
+
+/// Rows that leave the columns, in an order.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) input: Relation,
+    /// `None`: NULL, because nobody looks at it.
+    pub(crate) outputs: Vec<Option<Expression>>,
+    /// Where only the first rows are wanted: in which order, and how many.
+    pub(crate) first: Option<(Vec<SortKey>, Expression)>,
+    /// Columns in whose order rows come otherwise, and where they are equal in the order that is wanted.
+    pub(crate) keys: Vec<Expression>,
 }
 
 impl Relation {

@@ -149,6 +149,7 @@ fn value_by_key(
     );
     let seen = Seen { row: &values, arguments: &subquery.arguments };
     let value = translation.mapped(output, seen)?;
+    translation.looked_up.insert(groups.first);
     joined.members.push(Relation::Groups(Box::new(groups)));
     for (key, outer) in keys.into_iter().zip(around) {
         conditions::add(joined, equal(outer, key));

@@ -1,11 +1,11 @@
 //! Makes relations of the plan of a query.
 
-use crate::question::{Computed, Groups, Joined, Outer, Relation, Table, conditions, subqueries};
+use crate::question::{Computed, Groups, Joined, Listed, Outer, Relation, Table, conditions, subqueries};
 use crate::reason::OnRows;
 use plan::aggregate::Aggregate;
 use plan::expression::{Expression, Kind};
 use plan::logical::{Join, LogicalPlan, QueryInFrom, Scan};
-use plan::statement::JoinKind;
+use plan::statement::{JoinKind, SortKey};
 use std::collections::BTreeSet;
 use types::{DataType, Value};
 
@@ -18,6 +18,8 @@ pub(crate) struct Translation<'a> {
     next: usize,
     /// Columns that are never NULL.
     never_null: BTreeSet<usize>,
+    /// The first columns of groups of which at most one belongs to a row.
+    pub(super) looked_up: BTreeSet<usize>,
     pub(super) scalars: &'a Scalars<'a>,
 }
 
@@ -36,7 +38,7 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Translation<'a> {
     pub(crate) fn new(scalars: &'a Scalars<'a>) -> Translation<'a> {
-        Translation { next: 0, never_null: BTreeSet::new(), scalars }
+        Translation { next: 0, never_null: BTreeSet::new(), looked_up: BTreeSet::new(), scalars }
     }
 
     /// The groups that an `Aggregate` asks for.
@@ -82,6 +84,60 @@ impl<'a> Translation<'a> {
         Ok(Groups { input: finished(joined), keys, aggregates, first })
     }
 
+    /// The rows that `Limit ▸ Project ▸ Sort` or a `Project` alone asks for.
+    pub(crate) fn listed(&mut self, plan: &LogicalPlan) -> Result<Listed, OnRows> {
+        let (plan, limit) = match plan {
+            LogicalPlan::Limit { input, limit: Some(limit), offset: None } => (input.as_ref(), Some(limit)),
+            other => (other, None),
+        };
+        let LogicalPlan::Project { input, outputs, .. } = plan else { return Err(unknown_form()) };
+        let (source, sort) = match input.as_ref() {
+            LogicalPlan::Sort { input, keys } => (input.as_ref(), keys.as_slice()),
+            source => (source, [].as_slice()),
+        };
+        let (joined, row) = self.below_outputs(source, &[])?;
+        let seen = Seen { row: &row, arguments: &[] };
+        let output = |output: &Expression| match &output.kind {
+            Kind::Constant(Value::Null) => Ok(None),
+            _ => self.mapped(output, seen).map(Some),
+        };
+        let outputs = outputs.iter().map(output).collect::<Result<Vec<_>, OnRows>>()?;
+        let key =
+            |key: &SortKey| Ok(SortKey { expression: self.mapped(&key.expression, seen)?, ..key.clone() });
+        let sort = sort.iter().map(key).collect::<Result<Vec<_>, OnRows>>()?;
+        let mut keys = Vec::new();
+        for member in &joined.members {
+            self.note_keys(member, &mut keys)?;
+        }
+        let first = limit.map(|limit| (sort, limit.clone()));
+        Ok(Listed { input: finished(joined), outputs, first, keys })
+    }
+
+    /// The keys of the tables in FROM, in whose order the row operators give rows.
+    fn note_keys(&self, relation: &Relation, keys: &mut Vec<Expression>) -> Result<(), OnRows> {
+        match relation {
+            Relation::Table(table) if !table.plan.key.is_empty() => {
+                let key = |ordinal: &u16| {
+                    let ordinal = usize::from(*ordinal);
+                    Expression::column(table.first + ordinal, table.plan.columns[ordinal].data_type)
+                };
+                keys.extend(table.plan.key.iter().map(key));
+                Ok(())
+            }
+            Relation::Joined(joined) => {
+                joined.members.iter().try_for_each(|member| self.note_keys(member, keys))
+            }
+            Relation::Outer(outer) if outer.kind == JoinKind::Left => {
+                self.note_keys(&outer.left, keys)?;
+                self.note_keys(&outer.right, keys)
+            }
+            Relation::Computed(computed) => self.note_keys(&computed.input, keys),
+            // At most one of them belongs to a row.
+            Relation::Groups(groups) if self.looked_up.contains(&groups.first) => Ok(()),
+            _ => Err(OnRows::because("rows of which nobody knows an order")),
+        }
+    }
+
     /// The rows of a query and its outputs.
     pub(super) fn block(&mut self, plan: &LogicalPlan, arguments: &[Expression]) -> Result<Block, OnRows> {
         match plan {
@@ -98,7 +154,7 @@ impl<'a> Translation<'a> {
                 Ok(Block { joined: Joined::of(Relation::Groups(Box::new(groups))), outputs })
             }
             LogicalPlan::Limit { .. } => Err(OnRows::because("LIMIT inside of a query")),
-            _ => Err(OnRows::because("a query of another form in FROM")),
+            _ => Err(unknown_form()),
         }
     }
 
@@ -313,6 +369,10 @@ impl Relation {
     fn any_has_all_of(members: &[Relation], condition: &Expression) -> bool {
         members.iter().any(|member| member.has_all_of(condition))
     }
+}
+
+fn unknown_form() -> OnRows {
+    OnRows::because("a query of another form in FROM")
 }
 
 /// Everything that has been asked is known.

@@ -2,10 +2,11 @@
 //!
 //! What stands below an `Aggregate` reads many rows and gives few. Whoever has the tables in columns makes the groups, and the
 //! operators do the rest with them, as they do with groups that they have made themselves: HAVING, outputs, order and limits mean
-//! the same.
+//! the same. Of a query without groups the rows of FROM and WHERE are [found](super::found_rows) elsewhere.
 
 use crate::aggregate::AggregateFunction;
 use crate::expression::{Expression, Kind, Subquery};
+use crate::logical::found_rows::{may_have_rows, take_rows};
 use crate::logical::{LogicalPlan, operators, rules};
 use crate::statement::BoundSelect;
 use std::sync::Arc;
@@ -19,18 +20,26 @@ pub struct Grouped {
     /// The query. Its groups are kept rows of the numbers below.
     pub rest: BoundSelect,
     /// The groups: an `Aggregate` and what is below it, as they were bound. Their rows have the keys first, then the aggregates,
-    /// and come in the order of the keys.
+    /// and come in the order of the keys. Where a query has no groups, its rows before outputs are computed: a `Project`, with
+    /// `Limit` and `Sort` where only the first rows are wanted.
     pub groups: Vec<(usize, LogicalPlan)>,
 }
 
 impl Grouped {
-    /// Takes the groups out of a query as it was bound; `None`: it has none that stand alone.
+    /// Takes the groups out of a query as it was bound, or the rows of one without groups; `None`: there are none that stand alone.
     pub fn of(plan: &LogicalPlan) -> Option<Grouped> {
-        if !has_groups(plan) {
+        let (has_groups, may_have_rows) = (has_groups(plan), may_have_rows(plan));
+        if !has_groups && !may_have_rows {
             return None;
         }
         let (mut rest, mut groups) = (plan.clone(), Vec::new());
-        take_groups(&mut rest, &mut groups);
+        if has_groups {
+            take_groups(&mut rest, &mut groups);
+        }
+        if may_have_rows {
+            let number = FIRST_NUMBER + groups.len();
+            groups.extend(take_rows(&mut rest, number).map(|rows| (number, rows)));
+        }
         if groups.is_empty() {
             return None;
         }
@@ -132,7 +141,7 @@ fn is_known(function: AggregateFunction) -> bool {
 
 /// Whether it needs nothing but tables: nothing of the rows around it and no call. `inside`: of a query that is handed something
 /// of the rows around it.
-fn stands_alone(node: &LogicalPlan, inside: bool) -> bool {
+pub(super) fn stands_alone(node: &LogicalPlan, inside: bool) -> bool {
     let is_foreign = |expression: &Expression| {
         expression.any(&mut |inner| match &inner.kind {
             Kind::Call(_) | Kind::Left(_) | Kind::State(_) => true,

@@ -34,6 +34,7 @@
 
 mod block;
 mod explain;
+mod found_rows;
 mod grouped;
 mod lower;
 pub mod rules;
