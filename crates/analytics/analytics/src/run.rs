@@ -53,19 +53,26 @@ impl MakeGroups for DataFusion {
         }
         groups.ok()
     }
+
+    fn explain(&self, wanted: &WantedGroups<'_>) -> Result<String, String> {
+        let question = possible(wanted, self.rows_min).map_err(|reason| reason.to_string())?;
+        let mut tables = Vec::new();
+        question.input().visit_tables(&mut |table| {
+            let rows = wanted.snapshot.about_rows(table.plan.id).unwrap_or_default();
+            let table = format!("{} (about {rows} rows)", table.plan.name);
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        });
+        Ok(tables.join(", "))
+    }
 }
 
 fn made(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
     // Whether all can be done is found out before any value of a query inside is computed.
-    let nothing = |_: &LogicalPlan, _: &Expression| Ok(Value::Null);
-    let question = translated(wanted.plan, &nothing)?;
-    let read = rows_read(question.input(), wanted.snapshot)?;
-    if read < rows_min {
-        return Err(OnRows::because(format_args!("{read} rows are few")));
-    }
+    possible(wanted, rows_min)?;
     let interrupted = Interrupted::of(wanted.interrupt);
     let (frame, now) = (wanted.frame, wanted.now);
-    operator(&question, Lower { snapshot: None, frame, now, interrupted: &interrupted })?;
     let lower = Lower { snapshot: Some(wanted.snapshot), frame, now, interrupted: &interrupted };
     let values = |groups: &LogicalPlan, output: &Expression| value(groups, output, lower, wanted);
     match translated(wanted.plan, &values)? {
@@ -82,6 +89,20 @@ fn made(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnR
             top.rows(&collected(top.operator.clone(), wanted, LISTED_MAX)?)
         }
     }
+}
+
+/// What is asked for, where all of it can be done; nothing is read.
+fn possible(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Question, OnRows> {
+    let nothing = |_: &LogicalPlan, _: &Expression| Ok(Value::Null);
+    let question = translated(wanted.plan, &nothing)?;
+    let read = rows_read(question.input(), wanted.snapshot)?;
+    if read < rows_min {
+        return Err(OnRows::because(format_args!("{read} rows are few")));
+    }
+    let interrupted = Interrupted::of(wanted.interrupt);
+    let (frame, now) = (wanted.frame, wanted.now);
+    operator(&question, Lower { snapshot: None, frame, now, interrupted: &interrupted })?;
+    Ok(question)
 }
 
 fn sort_by_keys(rows: &mut [Vec<Value>], keys: usize) {

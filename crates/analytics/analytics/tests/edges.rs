@@ -137,3 +137,30 @@ fn numbers_show_as_many_digits_as_on_rows() {
         assert_eq!(compare(&database, question), made, "{question}");
     }
 }
+
+#[test]
+fn explain_says_which_way_and_why() {
+    let database = Database::with(&[
+        "CREATE TABLE t (k int PRIMARY KEY, g int, n bigint, f float)",
+        "INSERT INTO t SELECT n, n % 7, n * n, n FROM generate_series(1, 100) AS n",
+    ]);
+    for (question, expected) in [
+        ("SELECT g, sum(n) FROM t GROUP BY g", Some("Groups: from columns of t (about 1 rows)")),
+        ("SELECT k FROM t WHERE n > 5 ORDER BY n LIMIT 3", Some("Rows: from columns of t (about 1 rows)")),
+        ("SELECT sum(f) FROM t", Some("Groups: row by row: a sum of double precision")),
+        ("SELECT count(*) FROM t WHERE k = 1", Some("Groups: row by row: a key or an index finds the rows")),
+        ("SELECT k FROM t WHERE k = 1", None),
+        ("INSERT INTO t VALUES (0, 0, 0, 0)", None),
+    ] {
+        let reader = Reader { groups: Some(Arc::new(Counted::default())), ..database.reader() };
+        let prepared = prepare(&database.library, &format!("EXPLAIN {question}"), &[]).expect("a statement");
+        let results = prepared.query_as(&reader, &Columned(&database.state), &[]).expect("lines");
+        let lines: Vec<String> =
+            results[0].rows.iter().map(|row| types::format_value(&row[0]).expect("a line")).collect();
+        let found = lines.iter().find(|line| line.starts_with("Groups:") || line.starts_with("Rows:"));
+        assert_eq!(found.map(String::as_str), expected, "{question}: {lines:?}");
+        // Nobody keeps columns: then nothing is said of them.
+        let results = prepared.query_as(&database.reader(), &database.state, &[]).expect("lines");
+        assert_eq!(results[0].rows.len(), lines.len() - usize::from(expected.is_some()));
+    }
+}

@@ -3,7 +3,7 @@
 use crate::ddl::change::{SchemaChange, call_columns};
 use crate::ddl::{bind_change_behind, bind_schema_change};
 use crate::library::Library;
-use crate::script::{BoundScript, Script, StatementKind, Step};
+use crate::script::{BoundScript, Elsewhere, Script, StatementKind, Step};
 use plan::expression::shortened;
 use plan::logical::{self, Grouped};
 use plan::polymorphic::Actual;
@@ -12,7 +12,7 @@ use plan::statement::{
     BoundExplain, BoundStatement, bind_logical, bind_statement, changes_rows, explain, no_column,
 };
 use plan::tables::Tables;
-use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Statement, UtilityOption};
+use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Query, Statement, UtilityOption};
 use std::sync::{Arc, PoisonError};
 use syntax::names::{name_of, table_name};
 use syntax::parse::{ParsedStatement, is_schema_change};
@@ -56,7 +56,7 @@ pub(crate) fn bind_parsed(
     let tables = &library.tables().with_search_path(&script.search_path);
     let scope = VariableScope::for_script(types, script.source).with_routines(tables.routines());
     let mut steps = Vec::new();
-    let (mut copy, mut grouped) = (None, None);
+    let (mut copy, mut elsewhere) = (None, Elsewhere::default());
     for statement in script.statements {
         if let ParsedStatement::Sql(statement) = &statement
             && let Statement::Copy { .. } = statement.as_ref()
@@ -66,7 +66,7 @@ pub(crate) fn bind_parsed(
             continue;
         }
         let behind_changes = matches!(steps.last(), Some(Step::Schema(_)));
-        let step = bind_step(library, tables, &scope, statement, (behind_changes, &mut grouped));
+        let step = bind_step(library, tables, &scope, statement, (behind_changes, &mut elsewhere));
         steps.push(step.map_err(|error| scope.routines().types().named_in(error))?);
     }
     let needs = scope.needs();
@@ -93,8 +93,8 @@ pub(crate) fn bind_parsed(
     });
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
     let types = tables.routines().types().clone();
-    let grouped = grouped.filter(|_| steps.len() == 1);
-    Ok(BoundScript { steps, parameters: parameters.collect(), columns, kind, needs, types, grouped })
+    let elsewhere = if steps.len() == 1 { elsewhere } else { Elsewhere::Nothing };
+    Ok(BoundScript { steps, parameters: parameters.collect(), columns, kind, needs, types, elsewhere })
 }
 
 fn bind_step(
@@ -102,7 +102,7 @@ fn bind_step(
     tables: &Tables,
     scope: &VariableScope,
     statement: ParsedStatement,
-    (behind_changes, grouped): (bool, &mut Option<Grouped>),
+    (behind_changes, elsewhere): (bool, &mut Elsewhere),
 ) -> Result<Step, SqlError> {
     let types = scope.routines().types();
     let change = match behind_changes {
@@ -138,6 +138,10 @@ fn bind_step(
             return Ok(Step::Statement(BoundStatement::Explain(bind_explain(library, tables, scope, call)?)));
         }
         Some((Explained::Reads, other)) => {
+            if let Some(query) = query_alone(tables, other) {
+                let grouped = Grouped::of(&bind_logical(tables, scope, query)?.plan);
+                *elsewhere = grouped.map_or(Elsewhere::Nothing, Elsewhere::Explained);
+            }
             let bound = bind_statement(tables, scope, other)?;
             if let Some(lines) = explain(&bound) {
                 let types = scope.routines().types();
@@ -147,12 +151,9 @@ fn bind_step(
         }
         None => {}
     }
-    if let Statement::Query(query) = statement.as_ref()
-        && tables.version() >= ExecutionVersion::V2
-        && !changes_rows(query, tables.version())
-    {
+    if let Some(query) = query_alone(tables, &statement) {
         let bound = bind_logical(tables, scope, query)?;
-        *grouped = Grouped::of(&bound.plan);
+        *elsewhere = Grouped::of(&bound.plan).map_or(Elsewhere::Nothing, Elsewhere::Run);
         return Ok(Step::Statement(BoundStatement::Select(bound.operators())));
     }
     let mut bound = bind_statement(tables, scope, &statement)?;
@@ -162,6 +163,17 @@ fn bind_step(
         call.infer(scope, &procedure.parameters);
     }
     Ok(Step::Statement(bound))
+}
+
+/// The query that a statement is, where it changes no rows and groups may be made elsewhere.
+fn query_alone<'s>(tables: &Tables, statement: &'s Statement) -> Option<&'s Query> {
+    match statement {
+        Statement::Query(query) => {
+            let alone = tables.version() >= ExecutionVersion::V2 && !changes_rows(query, tables.version());
+            alone.then_some(query.as_ref())
+        }
+        _ => None,
+    }
 }
 
 /// DO: a procedure without a name and arguments.

@@ -30,6 +30,31 @@ pub trait MakeGroups: Send + Sync + fmt::Debug {
     /// The rows of the groups, in the order of their keys: the same as row by row. `None`: it cannot, or does not want to; then
     /// they are made row by row.
     fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>>;
+
+    /// What would be read for them, or why they are made row by row; nothing is read for that.
+    ///
+    /// # Errors
+    /// The reason.
+    fn explain(&self, wanted: &WantedGroups<'_>) -> Result<String, String>;
+}
+
+/// Lines of EXPLAIN: how each of the groups of a query would be made.
+pub(crate) fn explain(
+    groups: &[(usize, LogicalPlan)],
+    maker: &dyn MakeGroups,
+    (interrupt, memory): (&Arc<AtomicBool>, Option<&Arc<MemoryPool>>),
+    execution: &Execution<'_>,
+    frame: &[Value],
+) -> Vec<String> {
+    let (now, snapshot) = (execution.now(), execution.snapshot());
+    let line = |(_, plan): &(usize, LogicalPlan)| {
+        let what = if matches!(plan, LogicalPlan::Aggregate { .. }) { "Groups" } else { "Rows" };
+        match maker.explain(&WantedGroups { plan, frame, now, snapshot, interrupt, memory }) {
+            Ok(read) => format!("{what}: from columns of {read}"),
+            Err(reason) => format!("{what}: row by row: {reason}"),
+        }
+    };
+    groups.iter().map(line).collect()
 }
 
 /// Has the groups of a query made, and gives them to the execution for what is left of the query. False: they are to be made row by

@@ -3,7 +3,7 @@
 use crate::bind::{bind_parsed, bind_script};
 use crate::groups::{self, MakeGroups};
 use crate::library::Library;
-use crate::script::{BoundScript, Script, StatementKind, Step};
+use crate::script::{BoundScript, Elsewhere, Script, StatementKind, Step};
 use execute::{Context, Execution};
 use plan::logical::Grouped;
 use plan::statement::{BoundSelect, BoundStatement};
@@ -121,7 +121,18 @@ impl Prepared {
         if let Some(rest) = self.rest_of_grouped(reader, &mut execution, &frame).map_err(named)? {
             return self.rows_of(rest, &mut execution, &frame).map_err(named);
         }
-        self.script.run_steps(&mut execution, &frame, false)
+        let mut results = self.script.run_steps(&mut execution, &frame, false)?;
+        if let (Elsewhere::Explained(Grouped { groups, .. }), Some(maker)) =
+            (&self.script.elsewhere, &reader.groups)
+        {
+            let with = (&reader.interrupt, reader.memory.as_ref());
+            let lines = groups::explain(groups, maker.as_ref(), with, &execution, &frame);
+            let explanation = results.iter_mut().flat_map(|result| [&mut result.rows]).next_back();
+            if let Some(rows) = explanation {
+                rows.extend(lines.into_iter().map(|line| vec![Value::text(line)]));
+            }
+        }
+        Ok(results)
     }
 
     /// What is left of the query once somebody else has made its groups; nothing where it is to be run as a whole.
@@ -131,7 +142,9 @@ impl Prepared {
         execution: &mut Execution<'_>,
         frame: &[Value],
     ) -> Result<Option<&BoundSelect>, SqlError> {
-        let (Some(Grouped { rest, groups }), Some(maker)) = (&self.script.grouped, &reader.groups) else {
+        let (Elsewhere::Run(Grouped { rest, groups }), Some(maker)) =
+            (&self.script.elsewhere, &reader.groups)
+        else {
             return Ok(None);
         };
         execution.authorise(&self.script.needs)?;

@@ -70,7 +70,19 @@ pub(crate) struct BoundScript {
     /// What values of composite types are.
     pub types: Arc<CompositeTypes>,
     /// Of a script that is one query: the same query whose groups somebody else makes, where that may be.
-    pub grouped: Option<Grouped>,
+    pub elsewhere: Elsewhere,
+}
+
+/// A query whose groups may be made elsewhere.
+#[derive(Debug, Default)]
+pub(crate) enum Elsewhere {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// It is to be run.
+    Run(Grouped),
+    /// It is to be explained.
+    Explained(Grouped),
 }
 
 /// One statement.

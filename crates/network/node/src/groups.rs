@@ -30,4 +30,8 @@ impl MakeGroups for CountedGroups {
         self.metrics.grouped(if groups.is_some() { "columns" } else { "rows" });
         groups
     }
+
+    fn explain(&self, wanted: &WantedGroups<'_>) -> Result<String, String> {
+        self.inner.explain(wanted)
+    }
 }
