@@ -141,14 +141,15 @@ fn numbers_show_as_many_digits_as_on_rows() {
 #[test]
 fn explain_says_which_way_and_why() {
     let database = Database::with(&[
-        "CREATE TABLE t (k int PRIMARY KEY, g int, n bigint, f float)",
-        "INSERT INTO t SELECT n, n % 7, n * n, n FROM generate_series(1, 100) AS n",
+        "CREATE TABLE t (k int PRIMARY KEY, g int, n bigint, f float, c char(3))",
+        "INSERT INTO t SELECT n, n % 7, n * n, n, 'c' FROM generate_series(1, 100) AS n",
     ]);
     for (question, expected) in [
         ("SELECT g, sum(n) FROM t GROUP BY g", Some("Groups: from columns of t (about 1 rows)")),
         ("SELECT k FROM t WHERE n > 5 ORDER BY n LIMIT 3", Some("Rows: from columns of t (about 1 rows)")),
         ("SELECT sum(f) FROM t", Some("Groups: row by row: a sum of double precision")),
         ("SELECT count(*) FROM t WHERE k = 1", Some("Groups: row by row: a key or an index finds the rows")),
+        ("SELECT k FROM t WHERE n > 5 ORDER BY c LIMIT 3", Some("Rows: from columns of t (about 1 rows)")),
         ("SELECT k FROM t WHERE k = 1", None),
         ("INSERT INTO t VALUES (0, 0, 0, 0)", None),
     ] {

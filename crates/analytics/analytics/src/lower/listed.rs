@@ -38,13 +38,14 @@ impl Lower<'_> {
             let options = SortOptions { descending, nulls_first };
             Ok::<_, OnRows>(PhysicalSortExpr::new(lowered.expression, options))
         };
-        let mut order = Vec::new();
-        let mut fetch = None;
+        // Where arrays have another order than values, all rows go to whoever sorts them.
+        let (mut order, mut fetch) = (Vec::new(), None);
         if let Some((keys, limit)) = &listed.first {
-            for key in keys {
-                order.push(by(lowering.lower(&key.expression)?, key.descending, key.nulls_first)?);
+            let wanted =
+                keys.iter().map(|key| by(lowering.lower(&key.expression)?, key.descending, key.nulls_first));
+            if let Ok(wanted) = wanted.collect::<Result<Vec<_>, OnRows>>() {
+                (order, fetch) = (wanted, self.count(limit)?);
             }
-            fetch = self.count(limit)?;
         }
         for key in &listed.keys {
             order.push(by(lowering.lower(key)?, false, false)?);
