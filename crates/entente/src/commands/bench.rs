@@ -3,6 +3,7 @@ use super::bench_attest::{self, AttestArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_join::{self, JoinArguments};
 use super::bench_state::{self, GrowthArguments, StateArguments};
+use super::bench_tpch::{self, TpchArguments};
 use crate::CommandError;
 use crate::store::StoreArguments;
 use bench::{
@@ -34,6 +35,7 @@ pub(crate) enum BenchCommand {
     Growth(GrowthArguments),
     Attest(AttestArguments),
     Analytics(AnalyticsArguments),
+    Tpch(TpchArguments),
     Join(JoinArguments),
     Faults(FaultsArguments),
 }
@@ -91,6 +93,7 @@ pub(crate) struct EngineArguments {
 pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
     match command {
         BenchCommand::Analytics(arguments) => bench_analytics::run(arguments),
+        BenchCommand::Tpch(arguments) => bench_tpch::run(arguments),
         BenchCommand::Attest(arguments) => bench_attest::run(arguments),
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),

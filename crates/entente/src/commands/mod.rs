@@ -6,6 +6,7 @@ mod bench_attest;
 mod bench_faults;
 mod bench_join;
 mod bench_state;
+mod bench_tpch;
 pub(crate) mod convert_store;
 mod figures;
 pub(crate) mod governance;

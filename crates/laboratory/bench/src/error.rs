@@ -89,6 +89,12 @@ pub enum LaboratoryError {
         /// What it says.
         error: String,
     },
+    /// A query takes longer than it may.
+    #[error("not ended after {seconds} s")]
+    Late {
+        /// What it may take.
+        seconds: f64,
+    },
     /// PostgreSQL could not be measured.
     #[error(transparent)]
     Postgres(#[from] PostgresError),

@@ -7,6 +7,7 @@
 //! - [`growth()`]: the same on ever more rows.
 //! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
 //! - [`analytics()`]: analytical queries here, in PostgreSQL and in DuckDB.
+//! - [`tpch()`]: the 22 queries of TPC-H, the same way.
 //! - [`PostgresServer`]: a PostgreSQL of one's own, to compare with.
 //! - [`SignedLedger`]: a ledger on disk as a network of four would have written it, for audits.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
@@ -26,9 +27,11 @@ mod memory;
 mod paper;
 mod postgres;
 mod report;
+mod side_by_side;
 mod signed_ledger;
 mod stored;
 mod tpcc;
+mod tpch;
 
 pub use analytics::{AnalyticsOptions, AnalyticsRecord, analytics, analytics_table};
 pub use arguments::ExperimentArguments;
@@ -50,6 +53,7 @@ pub use stored::{
     state_bench,
 };
 pub use tpcc::{TpccArguments, TpccRecord, tpcc, tpcc_table};
+pub use tpch::{TpchOptions, TpchRecord, tpch, tpch_table};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

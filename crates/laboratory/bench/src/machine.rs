@@ -25,6 +25,14 @@ pub(crate) fn describe() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// What the machine has; `None` where the system does not tell.
+pub(crate) fn memory_megabytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kilobytes / 1024)
+}
+
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,35 +1,17 @@
-//! Analytical queries on the same rows in Entente, in PostgreSQL and in DuckDB, one thread each.
-//!
-//! ```text
-//!  Table::rows ──▶ Entente::load
-//!      └──▶ files ──▶ Postgres::load, DuckDb::load
-//!  QUERIES ──▶ System::run, round by round ──▶ AnalyticsRecord
-//! ```
+//! Seven analytical queries on the same rows in Entente, in PostgreSQL and in DuckDB.
 
 mod data;
-mod duckdb;
-mod entente;
-mod files;
-mod postgres;
 mod queries;
 mod record;
-mod rounds;
-mod system;
 
 pub use record::{AnalyticsRecord, analytics_table};
 
 use crate::LaboratoryError;
-use columns::WithColumns;
+use crate::side_by_side::{self, Measured, Rounds, System, Wanted, count, measure, of_postgres};
 use data::Size;
-use duckdb::DuckDb;
-use entente::Entente;
-use files::Files;
-use memory::Memory;
-use postgres::Postgres;
+use queries::{QUERIES, Query};
 use sql::MakeGroups;
-use state::Stores;
 use std::sync::Arc;
-use system::System;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -46,12 +28,9 @@ pub struct AnalyticsOptions {
     pub groups: Option<Arc<dyn MakeGroups>>,
 }
 
-/// What copies of tables in columns may have: enough for any of these tables.
-const COLUMN_BYTES: u64 = 64 << 30;
-
 impl AnalyticsOptions {
     /// All systems that can be measured.
-    pub const SYSTEMS: [&str; 3] = [entente::NAME, postgres::NAME, duckdb::NAME];
+    pub const SYSTEMS: [&str; 3] = side_by_side::SYSTEMS;
 
     fn check(&self) -> Result<(), LaboratoryError> {
         if !(1..=1_000_000_000).contains(&self.rows) {
@@ -63,18 +42,7 @@ impl AnalyticsOptions {
         if !(0.000_1..=1_000.0).contains(&self.scale) {
             return Err(LaboratoryError::option("scale", "0.0001 to 1000", self.scale));
         }
-        let expected = "some of entente, postgres and duckdb";
-        if self.systems.is_empty() {
-            return Err(LaboratoryError::option("--systems", expected, "none"));
-        }
-        match self.systems.iter().find(|name| !AnalyticsOptions::SYSTEMS.contains(&name.as_str())) {
-            Some(found) => Err(LaboratoryError::option("--systems", expected, format_args!("`{found}`"))),
-            None => Ok(()),
-        }
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.systems.iter().any(|system| system == name)
+        side_by_side::check(&self.systems)
     }
 }
 
@@ -88,66 +56,41 @@ pub fn analytics(
 ) -> Result<Vec<AnalyticsRecord>, LaboratoryError> {
     options.check()?;
     let size = Size { rows: options.rows, scale: options.scale };
-    let mut systems = loaded(options, size, progress)?;
-    if systems.is_empty() {
-        return Err(LaboratoryError::Missing {
-            expected: "at least one of the systems that --systems names".to_string(),
-            found: "none that can be had here".to_string(),
-        });
+    let wanted = Wanted {
+        systems: &options.systems,
+        tables: &size.tables(),
+        postgres_megabytes: size.postgres_megabytes(),
+        groups: options.groups.clone(),
+    };
+    let mut systems = wanted.load(progress)?;
+    let queries = QUERIES.map(|query| (query.id, query.sql));
+    let rounds = Rounds { count: options.rounds, limit: None };
+    let measured = measure(&queries, &mut systems, rounds, progress);
+    let mut records = Vec::new();
+    for (query, of_query) in QUERIES.iter().zip(measured) {
+        records.extend(of_one_query(query, of_query, &mut systems)?);
     }
-    rounds::measure(&mut systems, options.rounds, progress)
+    Ok(records)
 }
 
-/// The systems that can be had, with all rows.
-fn loaded(
-    options: &AnalyticsOptions,
-    size: Size,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Box<dyn System>>, LaboratoryError> {
-    // What may be missing comes first, so that one hears of it at once.
-    let postgres = start(options, postgres::NAME, progress, || Ok(Postgres::start(size)?));
-    let duckdb = start(options, duckdb::NAME, progress, DuckDb::start);
-    let mut systems: Vec<Box<dyn System>> = Vec::new();
-    if options.has(entente::NAME) {
-        progress("rows are loaded into Entente");
-        systems.push(Box::new(Entente::load(stores(options), size, options.groups.clone())?));
+fn of_one_query(
+    query: &Query,
+    mut measured: Vec<Measured>,
+    systems: &mut [Box<dyn System>],
+) -> Result<Vec<AnalyticsRecord>, LaboratoryError> {
+    if let Some(refusal) = measured.iter_mut().find_map(|measured| measured.refusal.take()) {
+        return Err(refusal);
     }
-    if postgres.is_none() && duckdb.is_none() {
-        return Ok(systems);
-    }
-    progress("rows are written to files");
-    let files = Files::write(size)?;
-    if let Some(postgres) = postgres {
-        progress("rows are loaded into PostgreSQL");
-        systems.push(Box::new(postgres.load(&files)?));
-    }
-    if let Some(duckdb) = duckdb {
-        progress("rows are loaded into DuckDB");
-        systems.push(Box::new(duckdb.load(&files)?));
-    }
-    Ok(systems)
-}
-
-/// A store in memory, with columns where somebody reads them.
-fn stores(options: &AnalyticsOptions) -> Arc<dyn Stores> {
-    match options.groups {
-        Some(_) => Arc::new(WithColumns::new(Arc::new(Memory), COLUMN_BYTES)),
-        None => Arc::new(Memory),
-    }
-}
-
-/// A system that is asked for; `None`, and a word why, where it cannot be had.
-fn start<S>(
-    options: &AnalyticsOptions,
-    name: &str,
-    progress: &mut dyn FnMut(&str),
-    start: impl FnOnce() -> Result<S, LaboratoryError>,
-) -> Option<S> {
-    if !options.has(name) {
-        return None;
-    }
-    progress(&format!("{name} is started"));
-    start().inspect_err(|error| progress(&format!("{name} is left out: {error}"))).ok()
+    let rows = count(systems, query.largest)?;
+    let expected = of_postgres(&measured);
+    let record = |of_system: &Measured| AnalyticsRecord {
+        query: query.id,
+        system: of_system.system,
+        rows,
+        ms: of_system.ms().unwrap_or(0.0),
+        rows_equal: of_system.is_equal(expected),
+    };
+    Ok(measured.iter().map(record).collect())
 }
 
 #[cfg(test)]
@@ -170,17 +113,5 @@ mod tests {
         assert_eq!(refused(|options| options.systems.clear()), format!("{expected} none"));
         let found = refused(|options| options.systems.push("oracle".to_string()));
         assert_eq!(found, format!("{expected} `oracle`"));
-    }
-
-    #[test]
-    fn a_system_that_cannot_be_had_is_left_out_with_its_reason() {
-        let systems = vec!["duckdb".to_string()];
-        let options = AnalyticsOptions { rows: 10, scale: 0.001, rounds: 1, systems, groups: None };
-        let mut said = Vec::new();
-        let missing = LaboratoryError::Missing { expected: "python3".to_string(), found: "none".to_string() };
-        let mut progress = |text: &str| said.push(text.to_string());
-        assert!(start::<()>(&options, "duckdb", &mut progress, || Err(missing)).is_none());
-        assert!(start(&options, "postgres", &mut progress, || Ok(())).is_none(), "nobody asks for it");
-        assert_eq!(said, ["duckdb is started", "duckdb is left out: expected python3, found none"]);
     }
 }

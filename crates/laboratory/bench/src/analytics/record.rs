@@ -1,7 +1,7 @@
 //! What comes out of analytical queries, for machines and for people.
 
-use super::{duckdb, entente, postgres};
 use crate::report::{Table, grouped};
+use crate::side_by_side::{DUCKDB, ENTENTE, POSTGRES};
 use serde::Serialize;
 
 /// What `entente bench analytics --json` promises, one per query and system.
@@ -31,7 +31,7 @@ pub fn analytics_table(records: &[AnalyticsRecord]) -> String {
         "entente/duckdb",
     ]);
     for of_query in records.chunk_by(|one, next| one.query == next.query) {
-        let [entente, postgres, duckdb] = [entente::NAME, postgres::NAME, duckdb::NAME]
+        let [entente, postgres, duckdb] = [ENTENTE, POSTGRES, DUCKDB]
             .map(|name| of_query.iter().find(|record| record.system == name).map(|record| record.ms));
         table.rows.push(vec![
             of_query[0].query.to_string(),

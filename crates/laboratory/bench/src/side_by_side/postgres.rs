@@ -1,8 +1,8 @@
 //! PostgreSQL with all rows in its own memory, asked by simple queries over a local socket.
 
-use super::data::{Size, Table};
 use super::files::Files;
 use super::system::{Answer, Rows, System};
+use super::table::Table;
 use crate::LaboratoryError;
 use crate::postgres::{PostgresError, Server, connect, execute};
 use bytes::Bytes;
@@ -11,19 +11,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-pub(super) const NAME: &str = "postgres";
+pub(crate) const NAME: &str = "postgres";
 
-/// Bytes of a row of `t` or `u` in PostgreSQL with its index, and of one of `lineitem`, at most.
-const ROW_BYTES: f64 = 128.0;
-const LINE_ITEM_BYTES: f64 = 224.0;
-/// Rows of `lineitem` at scale 1, rounded up.
-const LINE_ITEMS: f64 = 6_100_000.0;
-/// A table that has more than a quarter of the memory is not kept in it.
-const PARTS_OF_MEMORY: f64 = 4.0;
 /// Bytes of a file that are sent at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -36,9 +29,9 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    /// Starts it with one thread for a query, without compilation at run time, and with memory for all rows.
-    pub(super) fn start(size: Size) -> Result<Postgres, PostgresError> {
-        let server = Server::start_with(&settings(size))?;
+    /// Starts it with one thread for a query, without compilation at run time, and with so much memory for rows.
+    pub(super) fn start(megabytes: u64) -> Result<Postgres, PostgresError> {
+        let server = Server::start_with(&settings(megabytes))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| PostgresError::System { action: "start tokio".to_string(), error })?;
@@ -46,13 +39,16 @@ impl Postgres {
         Ok(Postgres { runtime, client, _server: server })
     }
 
-    pub(super) fn load(self, files: &Files) -> Result<Postgres, LaboratoryError> {
-        for table in Table::ALL {
+    pub(super) fn load(self, tables: &[Table], files: &Files) -> Result<Postgres, LaboratoryError> {
+        for table in tables {
             let path = files.path(table);
             self.runtime.block_on(async {
-                execute(&self.client, table.definition()).await?;
-                copy(&self.client, table.name(), &path).await?;
-                execute(&self.client, &format!("VACUUM ANALYZE {}", table.name())).await?;
+                execute(&self.client, table.definition).await?;
+                copy(&self.client, table.name, &path).await?;
+                for index in table.postgres_indexes {
+                    execute(&self.client, index).await?;
+                }
+                execute(&self.client, &format!("VACUUM ANALYZE {}", table.name)).await?;
                 Ok::<(), LaboratoryError>(())
             })?;
         }
@@ -66,27 +62,31 @@ impl System for Postgres {
         NAME
     }
 
-    fn run(&mut self, sql: &str) -> Result<Answer, LaboratoryError> {
+    fn run(&mut self, sql: &str, limit: Option<Duration>) -> Result<Answer, LaboratoryError> {
+        // Zero is no limit.
+        let timeout = limit.map_or(0, |limit| limit.as_millis().max(1));
+        self.runtime.block_on(execute(&self.client, &format!("SET statement_timeout = {timeout}")))?;
         let start = Instant::now();
         let messages = self.runtime.block_on(self.client.simple_query(sql));
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        let messages =
-            messages.map_err(|error| PostgresError::Statement { statement: sql.to_string(), error })?;
+        let messages = messages.map_err(|error| LaboratoryError::Answer {
+            system: NAME,
+            request: sql.to_string(),
+            error: error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string),
+        })?;
         let rows = messages.into_iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => {
                 Some((0..row.len()).map(|column| row.get(column).map(str::to_string)).collect())
             }
             _ => None,
         });
-        Ok(Answer { ms, rows: Rows::exact(rows.collect()) })
+        Ok(Answer { ms, rows: Rows::exact(rows.collect()), from: None })
     }
 }
 
-fn settings(size: Size) -> Vec<String> {
-    let (small, large) = (size.rows as f64 * ROW_BYTES, size.scale * LINE_ITEMS * LINE_ITEM_BYTES);
-    let megabytes = 256.0 + (PARTS_OF_MEMORY * small.max(large) + small) / f64::from(1 << 20);
+fn settings(megabytes: u64) -> Vec<String> {
     vec![
-        format!("shared_buffers={megabytes:.0}MB"),
+        format!("shared_buffers={megabytes}MB"),
         "work_mem=1GB".to_string(),
         "default_transaction_isolation=read committed".to_string(),
         "max_parallel_workers_per_gather=0".to_string(),

@@ -1,8 +1,8 @@
 //! DuckDB in a process of Python, which gets requests and gives answers as lines of JSON.
 
-use super::data::Table;
 use super::files::{Files, temporary_folder};
 use super::system::{Answer, Rows, System};
+use super::table::Table;
 use crate::LaboratoryError;
 use serde::Deserialize;
 use serde_json::json;
@@ -10,9 +10,10 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
-pub(super) const NAME: &str = "duckdb";
+pub(crate) const NAME: &str = "duckdb";
 
 /// What Python's package index gives.
 const PACKAGE: &str = "duckdb==2.0.1";
@@ -71,23 +72,26 @@ impl DuckDb {
         Ok(DuckDb { child, requests, answers, folder })
     }
 
-    pub(super) fn load(mut self, files: &Files) -> Result<DuckDb, LaboratoryError> {
+    pub(super) fn load(mut self, tables: &[Table], files: &Files) -> Result<DuckDb, LaboratoryError> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let tables = Table::ALL.map(|table| {
+        let tables = tables.iter().map(|table| {
             json!({
-                "name": table.name(),
-                "definition": table.definition(),
+                "name": table.name,
+                "definition": table.definition,
                 "file": text(&files.path(table)),
             })
         });
-        let database = text(&self.folder.path().join("analytics.duckdb"));
+        let tables: Vec<serde_json::Value> = tables.collect();
+        let database = text(&self.folder.path().join("tables.duckdb"));
         self.ask(&json!({ "database": database, "tables": tables }), "the tables and files")?;
         Ok(self)
     }
 
     fn ask(&mut self, request: &serde_json::Value, name: &str) -> Result<Answer, LaboratoryError> {
         match self.exchange(request) {
-            Ok(Line::Answer { ms, floating, cells }) => Ok(Answer { ms, rows: Rows { cells, floating } }),
+            Ok(Line::Answer { ms, floating, cells }) => {
+                Ok(Answer { ms, rows: Rows { cells, floating, is_padded: false }, from: None })
+            }
             Ok(Line::Error { error }) => Err(refused(name, error)),
             Err(error) => Err(refused(name, error.to_string())),
         }
@@ -108,8 +112,8 @@ impl System for DuckDb {
         NAME
     }
 
-    fn run(&mut self, sql: &str) -> Result<Answer, LaboratoryError> {
-        self.ask(&json!({ "query": sql }), sql)
+    fn run(&mut self, sql: &str, limit: Option<Duration>) -> Result<Answer, LaboratoryError> {
+        self.ask(&json!({ "query": sql, "seconds_max": limit.map(|limit| limit.as_secs_f64()) }), sql)
     }
 }
 

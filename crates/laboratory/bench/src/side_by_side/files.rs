@@ -1,6 +1,6 @@
 //! The rows as files of CSV without titles, which PostgreSQL and DuckDB load.
 
-use super::data::{Size, Table};
+use super::table::Table;
 use crate::LaboratoryError;
 use crate::report::quoted;
 use std::fs::File;
@@ -15,25 +15,25 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn write(size: Size) -> Result<Files, LaboratoryError> {
+    pub(super) fn write(tables: &[Table]) -> Result<Files, LaboratoryError> {
         let folder = temporary_folder()?;
         let files = Files { folder };
-        for table in Table::ALL {
+        for table in tables {
             let path = files.path(table);
-            write(&path, table.rows(size)).map_err(LaboratoryError::file("write", &path))?;
+            write(&path, (table.rows)()).map_err(LaboratoryError::file("write", &path))?;
         }
         Ok(files)
     }
 
     /// The file of a table.
-    pub(super) fn path(&self, table: Table) -> PathBuf {
-        self.folder.path().join(table.name()).with_extension("csv")
+    pub(super) fn path(&self, table: &Table) -> PathBuf {
+        self.folder.path().join(table.name).with_extension("csv")
     }
 }
 
 /// A folder that goes when this is dropped.
 pub(super) fn temporary_folder() -> Result<TempDir, LaboratoryError> {
-    let folder = tempfile::Builder::new().prefix("entente-analytics-").tempdir();
+    let folder = tempfile::Builder::new().prefix("entente-bench-").tempdir();
     folder.map_err(LaboratoryError::file("create", &std::env::temp_dir()))
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 import time
 from decimal import Decimal
 
@@ -27,11 +28,17 @@ def text(value):
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def query(connection, sql):
-    """The rows, and the milliseconds until they were there."""
-    start = time.perf_counter()
-    rows = connection.execute(sql).fetchall()
-    ms = (time.perf_counter() - start) * 1e3
+def query(connection, sql, seconds_max):
+    """The rows, and the milliseconds until they were there; an error where that takes more than `seconds_max`, unless it is None."""
+    timer = threading.Timer(threading.TIMEOUT_MAX if seconds_max is None else seconds_max, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        start = time.perf_counter()
+        rows = connection.execute(sql).fetchall()
+        ms = (time.perf_counter() - start) * 1e3
+    finally:
+        timer.cancel()
     floating = [any(isinstance(value, float) for value in column) for column in zip(*rows)]
     return {"ms": ms, "floating": floating, "cells": [[text(value) for value in row] for row in rows]}
 
@@ -42,7 +49,7 @@ def main():
         request = json.loads(line)
         try:
             if "query" in request:
-                answer = query(connection, request["query"])
+                answer = query(connection, request["query"], request["seconds_max"])
             else:
                 connection, answer = load(request), {"ms": 0.0, "floating": [], "cells": []}
         except Exception as error:
