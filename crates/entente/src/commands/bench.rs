@@ -1,6 +1,7 @@
 use super::bench_analytics::{self, AnalyticsArguments};
 use super::bench_attest::{self, AttestArguments};
 use super::bench_faults::{self, FaultsArguments};
+use super::bench_htap::{self, HtapArguments};
 use super::bench_join::{self, JoinArguments};
 use super::bench_state::{self, GrowthArguments, StateArguments};
 use super::bench_tpch::{self, TpchArguments};
@@ -36,6 +37,7 @@ pub(crate) enum BenchCommand {
     Attest(AttestArguments),
     Analytics(AnalyticsArguments),
     Tpch(TpchArguments),
+    Htap(HtapArguments),
     Join(JoinArguments),
     Faults(FaultsArguments),
 }
@@ -94,6 +96,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
     match command {
         BenchCommand::Analytics(arguments) => bench_analytics::run(arguments),
         BenchCommand::Tpch(arguments) => bench_tpch::run(arguments),
+        BenchCommand::Htap(arguments) => bench_htap::run(arguments),
         BenchCommand::Attest(arguments) => bench_attest::run(arguments),
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),

@@ -6,6 +6,7 @@
 
 use crate::lower::arrays::{rescaled, scalar_of};
 use crate::lower::by_row::{ByRow, Wanted};
+use crate::lower::decimal::DecimalArithmetic;
 use crate::lower::fields::{Fields, Known};
 use crate::reason::OnRows;
 use arrow_schema::{DataType as ArrowType, SchemaRef};
@@ -256,9 +257,14 @@ impl<'a> Lowering<'a> {
             }
             _ => return Err(OnRows::because(format_args!("arithmetic that gives {data_type}"))),
         };
-        let computed = BinaryExpr::new(sides.0.expression, operator, sides.1.expression);
+        let (left, right) = sides;
+        let computed = BinaryExpr::new(left.expression.clone(), operator, right.expression.clone());
         let computed = computed.with_fail_on_overflow(true);
         let arrow = computed.data_type(&self.schema)?;
+        let sides = [left.expression, right.expression];
+        if let Some(computed) = DecimalArithmetic::of(operator, sides, [&left.arrow, &right.arrow], &arrow) {
+            return Ok(Lowered::computed(Arc::new(computed), (data_type, arrow), scale));
+        }
         Ok(Lowered::computed(Arc::new(computed), (data_type, arrow), scale))
     }
 

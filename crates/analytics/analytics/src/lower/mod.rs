@@ -3,6 +3,7 @@
 mod aggregate;
 mod arrays;
 mod by_row;
+mod decimal;
 mod estimate;
 mod expression;
 mod fields;

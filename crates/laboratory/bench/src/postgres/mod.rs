@@ -112,9 +112,8 @@ impl Postgres {
         self.runtime.block_on(clients::run(&self.server.socket_folder(), workload, time, seed, &cpu))
     }
 
-    /// Where the server lives while it does.
-    #[cfg(test)]
-    fn socket_folder(&self) -> PathBuf {
+    /// Where its socket is, while it lives.
+    pub(crate) fn socket_folder(&self) -> PathBuf {
         self.server.socket_folder()
     }
 }
