@@ -1,10 +1,11 @@
 //! Groups: those that a query is asked for, and those that stand below others.
 
-use crate::lower::Lower;
 use crate::lower::aggregate::{self, Computed, Finish};
 use crate::lower::arrays::value_at;
 use crate::lower::estimate::Estimate;
+use crate::lower::expression::column_at;
 use crate::lower::fields::{Fields, Known};
+use crate::lower::relations::Lower;
 use crate::lower::rows::Rows;
 use crate::question::{Groups, columns_of};
 use crate::reason::OnRows;
@@ -65,7 +66,7 @@ impl Lower<'_> {
         let schema = operator.schema();
         let mut outputs: Vec<_> = (0..keys.len())
             .map(|number| {
-                let (expression, _) = super::expression::column_at(&schema, number);
+                let (expression, _) = column_at(&schema, number);
                 (expression, format!("c{}", first + number))
             })
             .collect();

@@ -1,10 +1,11 @@
 //! Joins by what must be equal.
 
+use crate::lower::estimate::Estimate;
 use crate::lower::expression::same_type;
 use crate::lower::fields::Fields;
 use crate::lower::order::equal_sides;
+use crate::lower::relations::Lower;
 use crate::lower::rows::Rows;
-use crate::lower::{Lower, estimate::Estimate};
 use crate::question::{Outer, columns_of};
 use crate::reason::OnRows;
 use datafusion_common::{JoinSide, JoinType, NullEquality};

@@ -1,9 +1,9 @@
 //! Inner joins of several members, and partners that rows must have or must not have.
 
-use crate::lower::Lower;
 use crate::lower::estimate::Estimate;
 use crate::lower::join::How;
 use crate::lower::order::{Tree, choose};
+use crate::lower::relations::Lower;
 use crate::lower::rows::Rows;
 use crate::question::{Joined, Partner, columns_of};
 use crate::reason::OnRows;

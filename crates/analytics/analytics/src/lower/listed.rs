@@ -1,8 +1,9 @@
 //! Rows that leave the columns in an order, all of them or the first ones.
 
-use crate::lower::Lower;
 use crate::lower::arrays::value_at;
 use crate::lower::expression::{Lowered, Scale};
+use crate::lower::fields::Fields;
+use crate::lower::relations::Lower;
 use crate::question::{Listed, columns_of};
 use crate::reason::OnRows;
 use arrow_array::RecordBatch;
@@ -12,6 +13,7 @@ use datafusion_physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::projection::ProjectionExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
+use plan::expression::Expression;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{DataType, Value};
@@ -70,8 +72,8 @@ impl Lower<'_> {
     }
 
     /// How many rows are wanted; `None`: all.
-    fn count(&self, limit: &plan::expression::Expression) -> Result<Option<usize>, OnRows> {
-        let lowered = self.over(&super::Fields::default()).lower(limit)?;
+    fn count(&self, limit: &Expression) -> Result<Option<usize>, OnRows> {
+        let lowered = self.over(&Fields::default()).lower(limit)?;
         match lowered.constant() {
             Some(ScalarValue::Int64(None)) => Ok(None),
             Some(ScalarValue::Int64(Some(count))) => usize::try_from(*count)

@@ -1,6 +1,6 @@
 //! Averages below other groups: a sum divided by a count, as PostgreSQL divides numeric values.
 
-use crate::lower::arrays::{numeric_at, numeric_column};
+use crate::lower::arrays::{ANY_NUMERIC, numeric_at, numeric_column};
 use crate::reason::OnRows;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -35,7 +35,7 @@ impl Display for Quotient {
 
 impl PhysicalExpr for Quotient {
     fn data_type(&self, _: &Schema) -> Result<ArrowType> {
-        Ok(super::arrays::ANY_NUMERIC)
+        Ok(ANY_NUMERIC)
     }
 
     fn nullable(&self, _: &Schema) -> Result<bool> {

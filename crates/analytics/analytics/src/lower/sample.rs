@@ -1,6 +1,6 @@
 //! Some rows of a table, on which conditions are tried before the order of joins is chosen.
 
-use crate::lower::Fields;
+use crate::lower::fields::{Fields, Known};
 use crate::reason::OnRows;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
@@ -34,7 +34,7 @@ impl Sample {
                 part.push(arrow_select::take::take(column, &positions, None).map_err(OnRows::because)?);
             }
         }
-        let whole = |(part, known): (&Vec<ArrayRef>, &crate::lower::Known)| {
+        let whole = |(part, known): (&Vec<ArrayRef>, &Known)| {
             let arrays: Vec<&dyn Array> = part.iter().map(AsRef::as_ref).collect();
             match arrays.is_empty() {
                 true => Ok(arrow_array::new_empty_array(&known.arrow)),

@@ -2,9 +2,10 @@
 
 use crate::interrupted::Interrupted;
 use crate::lower::estimate::Estimate;
+use crate::lower::fields::{Fields, Known};
+use crate::lower::relations::Lower;
 use crate::lower::rows::Rows;
 use crate::lower::sample::Sample;
-use crate::lower::{Fields, Known, Lower};
 use crate::question::{Table, columns_of};
 use crate::reason::OnRows;
 use arrow_array::{RecordBatch, RecordBatchOptions};

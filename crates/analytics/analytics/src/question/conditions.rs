@@ -1,6 +1,6 @@
 //! Conditions: where they are asked, and what follows from those with OR.
 
-use crate::question::{Joined, Relation};
+use crate::question::relation::{Joined, Relation};
 use plan::expression::{Expression, Kind};
 use plan::statement::JoinKind;
 use types::DataType;

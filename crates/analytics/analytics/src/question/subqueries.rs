@@ -7,8 +7,9 @@
 //! | `x < (SELECT max(…) FROM …)` | a constant |
 //! | `x < (SELECT max(…) FROM … WHERE a = outer.b)` | a member with one row for each `a`, joined by `a = outer.b` |
 
+use crate::question::conditions;
+use crate::question::relation::{Joined, Partner, Relation, columns_of};
 use crate::question::translation::{Seen, Translation, columns, finished};
-use crate::question::{Joined, Partner, Relation, columns_of, conditions};
 use crate::reason::OnRows;
 use plan::aggregate::{Aggregate, AggregateFunction};
 use plan::expression::{Expression, Kind, Subquery, SubqueryForm};
@@ -16,26 +17,38 @@ use plan::logical::LogicalPlan;
 use types::DataType;
 use values::Comparison;
 
-/// Adds a condition over numbered columns.
-pub(super) fn ask(
-    translation: &mut Translation<'_>,
-    joined: &mut Joined,
-    mut condition: Expression,
-) -> Result<(), OnRows> {
-    if let Some((subquery, wanted)) = partner_asked(&condition) {
-        let partner = partner(translation, subquery, wanted)?;
-        joined.partners.push(partner);
-        return Ok(());
-    }
-    resolve_alone(translation, &mut condition)?;
-    if condition.runs_anything() {
-        if !is_null_for_null(&condition) {
-            return Err(OnRows::because("a query inside of a condition of this form"));
+impl Translation<'_> {
+    /// Adds a condition over numbered columns, which may have queries in it.
+    pub(super) fn ask_one(&mut self, joined: &mut Joined, mut condition: Expression) -> Result<(), OnRows> {
+        if let Some((subquery, wanted)) = partner_asked(&condition) {
+            let partner = partner(self, subquery, wanted)?;
+            joined.partners.push(partner);
+            return Ok(());
         }
-        resolve_with_groups(translation, joined, &mut condition)?;
+        self.resolve_alone(&mut condition)?;
+        if condition.runs_anything() {
+            if !is_null_for_null(&condition) {
+                return Err(OnRows::because("a query inside of a condition of this form"));
+            }
+            resolve_with_groups(self, joined, &mut condition)?;
+        }
+        conditions::add(joined, condition);
+        Ok(())
     }
-    conditions::add(joined, condition);
-    Ok(())
+
+    /// Puts in the values of queries that look at nothing around them.
+    pub(super) fn resolve_alone(&self, expression: &mut Expression) -> Result<(), OnRows> {
+        if let Kind::Subquery(subquery) = &expression.kind
+            && subquery.form == SubqueryForm::Scalar
+            && subquery.arguments.is_empty()
+        {
+            let (groups, output) = value_of_groups(&subquery.logical)?;
+            let value = (self.scalars)(groups, output)?;
+            *expression = Expression::constant(value, expression.data_type);
+            return Ok(());
+        }
+        expression.operands_mut().into_iter().try_for_each(|operand| self.resolve_alone(operand))
+    }
 }
 
 /// The query of EXISTS and IN, and whether a partner is wanted.
@@ -77,23 +90,6 @@ fn partner(translation: &mut Translation<'_>, subquery: &Subquery, wanted: bool)
         return Err(OnRows::because("NOT IN of values that may be NULL"));
     }
     Ok(Partner { relation: finished(inner.joined), on, wanted, null_may_match })
-}
-
-/// Puts in the values of queries that look at nothing around them.
-pub(super) fn resolve_alone(
-    translation: &Translation<'_>,
-    expression: &mut Expression,
-) -> Result<(), OnRows> {
-    if let Kind::Subquery(subquery) = &expression.kind
-        && subquery.form == SubqueryForm::Scalar
-        && subquery.arguments.is_empty()
-    {
-        let (groups, output) = value_of_groups(&subquery.logical)?;
-        let value = (translation.scalars)(groups, output)?;
-        *expression = Expression::constant(value, expression.data_type);
-        return Ok(());
-    }
-    expression.operands_mut().into_iter().try_for_each(|operand| resolve_alone(translation, operand))
 }
 
 /// Puts in columns of groups for queries that give one value for each value of columns around them.

@@ -1,6 +1,7 @@
 //! Makes relations of the plan of a query.
 
-use crate::question::{Computed, Groups, Joined, Listed, Outer, Relation, Table, conditions, subqueries};
+use crate::question::conditions;
+use crate::question::relation::{Computed, Groups, Joined, Listed, Outer, Relation, Table};
 use crate::reason::OnRows;
 use plan::aggregate::Aggregate;
 use plan::expression::{Expression, Kind};
@@ -318,7 +319,7 @@ impl<'a> Translation<'a> {
         let mut condition = condition.clone();
         substitute(&mut condition, seen)?;
         for condition in condition.into_conjuncts() {
-            subqueries::ask(self, joined, condition)?;
+            self.ask_one(joined, condition)?;
         }
         Ok(())
     }
@@ -327,7 +328,7 @@ impl<'a> Translation<'a> {
     pub(super) fn mapped(&self, expression: &Expression, seen: Seen<'_>) -> Result<Expression, OnRows> {
         let mut mapped = expression.clone();
         substitute(&mut mapped, seen)?;
-        subqueries::resolve_alone(self, &mut mapped)?;
+        self.resolve_alone(&mut mapped)?;
         match mapped.runs_anything() {
             true => Err(OnRows::because("a query inside of an expression that looks at the rows around it")),
             false => Ok(mapped),

@@ -1,8 +1,8 @@
 //! Rows that may be found elsewhere: what stands in FROM and WHERE of a query without groups, where many rows are read and few stay.
 
 use crate::expression::{Expression, Kind};
+use crate::logical::alone::stands_alone;
 use crate::logical::block::{looks_before, note, parts, source_mut};
-use crate::logical::grouped::stands_alone;
 use crate::logical::{LogicalPlan, rules};
 use crate::statement::{AccessPath, JoinKind, SortKey};
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@
 
 use crate::aggregate::AggregateFunction;
 use crate::expression::{Expression, Kind, Subquery};
+use crate::logical::alone::stands_alone;
 use crate::logical::found_rows::{may_have_rows, take_rows};
 use crate::logical::{LogicalPlan, operators, rules};
 use crate::statement::BoundSelect;
@@ -137,31 +138,4 @@ fn can_be_made_elsewhere(groups: &LogicalPlan) -> bool {
 fn is_known(function: AggregateFunction) -> bool {
     use AggregateFunction::{Average, Count, Maximum, Minimum, Sum};
     matches!(function, Count | Sum | Average | Minimum | Maximum)
-}
-
-/// Whether it needs nothing but tables: nothing of the rows around it and no call. `inside`: of a query that is handed something
-/// of the rows around it.
-pub(super) fn stands_alone(node: &LogicalPlan, inside: bool) -> bool {
-    let is_foreign = |expression: &Expression| {
-        expression.any(&mut |inner| match &inner.kind {
-            Kind::Call(_) | Kind::Left(_) | Kind::State(_) => true,
-            Kind::Argument(_) => !inside,
-            Kind::Subquery(subquery) => !stands_alone(&subquery.logical, true),
-            _ => false,
-        })
-    };
-    let mut alone = true;
-    node.visit_expressions(&mut |expression| alone &= !is_foreign(expression));
-    alone
-        && match node {
-            LogicalPlan::Scan(scan) => scan.past.is_none() && !scan.keyed,
-            LogicalPlan::Join(join) => stands_alone(&join.left, inside) && stands_alone(&join.right, inside),
-            LogicalPlan::Query(query) => stands_alone(&query.plan, true),
-            LogicalPlan::Aggregate { input, .. }
-            | LogicalPlan::Filter { input, .. }
-            | LogicalPlan::Project { input, .. }
-            | LogicalPlan::Sort { input, .. }
-            | LogicalPlan::Distinct { input, on: None } => stands_alone(input, inside),
-            _ => false,
-        }
 }

@@ -32,6 +32,7 @@
 //!
 //! A query inside of an expression is an argument of the expression: [`Subquery::logical`](crate::expression::Subquery).
 
+mod alone;
 mod block;
 mod explain;
 mod found_rows;
