@@ -14,7 +14,7 @@ fn all_queries_of_tpc_h_give_the_rows_of_postgresql_and_most_from_columns() {
         systems: names(&["entente", "postgres"]),
         queries: names(&TpchOptions::QUERIES),
         seconds_max: 120.0,
-        groups: Some(Arc::new(DataFusion::default())),
+        fragments: Some(Arc::new(DataFusion::default())),
     };
     let mut said = Vec::new();
     let records = tpch(&options, &mut |text| said.push(text.to_string())).expect("both can be measured");
@@ -40,7 +40,7 @@ fn transactions_and_questions_run_side_by_side_in_both_systems() {
         threads: 1,
         block_size: 50,
         seed: 1,
-        groups: Arc::new(DataFusion::from_rows(0)),
+        fragments: Arc::new(DataFusion::from_rows(0)),
     };
     let records = htap(&options, &mut |_| ()).expect("both can be measured");
     let loads: Vec<(&str, &str)> = records.iter().map(|record| (record.system, record.load)).collect();

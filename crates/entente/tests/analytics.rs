@@ -41,7 +41,7 @@ async fn rows(client: &Client, sql: &str) -> Vec<String> {
 async fn from_columns(network: &TestNetwork, node: usize) -> u64 {
     let url = format!("http://127.0.0.1:{}/metrics", network.port_base + 200 + node as u16);
     let text = reqwest::get(url).await.expect("an answer").text().await.expect("a text");
-    let line = text.lines().find_map(|line| line.strip_prefix("entente_groups_total{from=\"columns\"} "));
+    let line = text.lines().find_map(|line| line.strip_prefix("entente_fragments_total{from=\"columns\"} "));
     line.map_or(0, |number| number.parse().expect("a number"))
 }
 

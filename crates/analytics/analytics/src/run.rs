@@ -1,4 +1,4 @@
-//! The groups of a query from its plan: translated, lowered, run, and handed out as rows.
+//! A fragment of a query from its plan to its rows: translated, lowered, run.
 
 use crate::interrupted::Interrupted;
 use crate::lower::Lower;
@@ -10,14 +10,17 @@ use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::ExecutionPlan;
-use futures::TryStreamExt;
+use futures::TryStreamExt as _;
 use plan::expression::{Environment, Expression, Kind};
 use plan::logical::LogicalPlan;
 use plan::statement::AccessPath;
-use sql::{MakeGroups, WantedGroups};
+use sql::{Fragment, RunFragments};
 use state::Snapshot;
+use std::cell::Cell;
 use std::cmp::Ordering;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use types::Value;
 
 /// Tables with fewer rows together are read faster row by row.
@@ -26,7 +29,7 @@ const ROWS_MIN: u64 = 3_000;
 /// Of a query without groups, more rows are found row by row: they have to become rows anyway.
 const LISTED_MAX: usize = 100_000;
 
-/// Makes groups with operators of DataFusion over the columns of a snapshot, on one thread.
+/// Runs fragments of queries with operators of DataFusion over the columns of a snapshot, on one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct DataFusion {
     rows_min: u64,
@@ -45,20 +48,24 @@ impl DataFusion {
     }
 }
 
-impl MakeGroups for DataFusion {
-    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
-        let groups = made(wanted, self.rows_min);
-        if let Err(reason) = &groups {
+impl RunFragments for DataFusion {
+    fn rows(&self, fragment: &Fragment<'_>) -> Option<Vec<Vec<Value>>> {
+        let rows = found(fragment, self.rows_min);
+        if let Err(reason) = &rows {
             tracing::debug!(%reason, "a query stays on rows");
         }
-        groups.ok()
+        rows.ok()
     }
 
-    fn explain(&self, wanted: &WantedGroups<'_>) -> Result<String, String> {
-        let question = possible(wanted, self.rows_min).map_err(|reason| reason.to_string())?;
+    fn explain(&self, fragment: &Fragment<'_>) -> Result<String, String> {
+        let possible = possible(fragment, self.rows_min).and_then(|question| {
+            dry(&question, fragment)?;
+            Ok(question)
+        });
+        let question = possible.map_err(|reason| reason.to_string())?;
         let mut tables = Vec::new();
         question.input().visit_tables(&mut |table| {
-            let rows = wanted.snapshot.about_rows(table.plan.id).unwrap_or_default();
+            let rows = fragment.snapshot.about_rows(table.plan.id).unwrap_or_default();
             let table = format!("{} (about {rows} rows)", table.plan.name);
             if !tables.contains(&table) {
                 tables.push(table);
@@ -68,41 +75,65 @@ impl MakeGroups for DataFusion {
     }
 }
 
-fn made(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
-    // Whether all can be done is found out before any value of a query inside is computed.
-    possible(wanted, rows_min)?;
-    let interrupted = Interrupted::of(wanted.interrupt);
-    let (frame, now) = (wanted.frame, wanted.now);
-    let lower = Lower { snapshot: Some(wanted.snapshot), frame, now, interrupted: &interrupted };
-    let values = |groups: &LogicalPlan, output: &Expression| value(groups, output, lower, wanted);
-    match translated(wanted.plan, &values)? {
-        Question::Groups(groups) => {
-            let mut found = run(&groups, lower, wanted)?;
+/// The rows of a fragment.
+fn found(fragment: &Fragment<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
+    let mut question = possible(fragment, rows_min)?;
+    let interrupted = Interrupted::of(fragment.interrupt);
+    let lower = lower(Some(fragment.snapshot), fragment, &interrupted);
+    if question.needs_values {
+        // Whether all can be done is found out before any value of a query inside is computed.
+        dry(&question, fragment)?;
+        let values = |groups: &LogicalPlan, output: &Expression| value(groups, output, lower, fragment);
+        question = translated(fragment.plan, &values)?;
+    }
+    match &question.asked {
+        Asked::Groups(groups) => {
+            let mut found = run(groups, lower, fragment)?;
             if found.is_empty() && groups.keys.is_empty() {
                 return Err(OnRows::because("no row for all rows"));
             }
             sort_by_keys(&mut found, groups.keys.len());
             Ok(found)
         }
-        Question::Listed(listed) => {
-            let top = lower.listed(&listed)?;
-            top.rows(&collected(top.operator.clone(), wanted, LISTED_MAX)?)
+        Asked::Listed(listed) => {
+            let top = lower.listed(listed)?;
+            top.rows(&collected(top.operator.clone(), lower.interrupted, fragment, LISTED_MAX)?)
         }
     }
 }
 
-/// What is asked for, where all of it can be done; nothing is read.
-fn possible(wanted: &WantedGroups<'_>, rows_min: u64) -> Result<Question, OnRows> {
-    let nothing = |_: &LogicalPlan, _: &Expression| Ok(Value::Null);
-    let question = translated(wanted.plan, &nothing)?;
-    let read = rows_read(question.input(), wanted.snapshot)?;
-    if read < rows_min {
-        return Err(OnRows::because(format_args!("{read} rows are few")));
+/// What is asked for, where it is worth it; values of queries inside are NULL.
+fn possible(fragment: &Fragment<'_>, rows_min: u64) -> Result<Question, OnRows> {
+    let needs_values = Cell::new(false);
+    let nothing = |_: &LogicalPlan, _: &Expression| {
+        needs_values.set(true);
+        Ok(Value::Null)
+    };
+    let mut question = translated(fragment.plan, &nothing)?;
+    question.needs_values = needs_values.get();
+    let read = rows_read(question.input(), fragment.snapshot)?;
+    match read < rows_min {
+        true => Err(OnRows::because(format_args!("{read} rows are few"))),
+        false => Ok(question),
     }
-    let interrupted = Interrupted::of(wanted.interrupt);
-    let (frame, now) = (wanted.frame, wanted.now);
-    operator(&question, Lower { snapshot: None, frame, now, interrupted: &interrupted })?;
-    Ok(question)
+}
+
+/// Finds out whether all of a question can be done; nothing is read.
+fn dry(question: &Question, fragment: &Fragment<'_>) -> Result<(), OnRows> {
+    let interrupted = Interrupted::of(fragment.interrupt);
+    let lower = lower(None, fragment, &interrupted);
+    match &question.asked {
+        Asked::Groups(groups) => lower.top(groups).map(|_| ()),
+        Asked::Listed(listed) => lower.listed(listed).map(|_| ()),
+    }
+}
+
+fn lower<'a>(
+    snapshot: Option<&'a dyn Snapshot>,
+    fragment: &Fragment<'a>,
+    interrupted: &'a Interrupted,
+) -> Lower<'a> {
+    Lower { snapshot, frame: fragment.frame, now: fragment.now, interrupted }
 }
 
 fn sort_by_keys(rows: &mut [Vec<Value>], keys: usize) {
@@ -114,26 +145,33 @@ fn sort_by_keys(rows: &mut [Vec<Value>], keys: usize) {
     });
 }
 
-/// What a plan asks for.
-enum Question {
+/// What a fragment asks for.
+struct Question {
+    asked: Asked,
+    /// Values of queries inside are still to be put in.
+    needs_values: bool,
+}
+
+enum Asked {
     Groups(Groups),
     Listed(Listed),
 }
 
 impl Question {
     fn input(&self) -> &Relation {
-        match self {
-            Question::Groups(groups) => &groups.input,
-            Question::Listed(listed) => &listed.input,
+        match &self.asked {
+            Asked::Groups(groups) => &groups.input,
+            Asked::Listed(listed) => &listed.input,
         }
     }
 }
 
 fn translated(plan: &LogicalPlan, scalars: &Scalars<'_>) -> Result<Question, OnRows> {
-    Ok(match plan {
-        LogicalPlan::Aggregate { .. } => Question::Groups(translated_groups(plan, scalars)?),
-        rows => Question::Listed(Translation::new(scalars).listed(rows)?),
-    })
+    let asked = match plan {
+        LogicalPlan::Aggregate { .. } => Asked::Groups(translated_groups(plan, scalars)?),
+        rows => Asked::Listed(Translation::new(scalars).listed(rows)?),
+    };
+    Ok(Question { asked, needs_values: false })
 }
 
 fn translated_groups(plan: &LogicalPlan, scalars: &Scalars<'_>) -> Result<Groups, OnRows> {
@@ -143,26 +181,18 @@ fn translated_groups(plan: &LogicalPlan, scalars: &Scalars<'_>) -> Result<Groups
     Translation::new(scalars).groups(input, keys, aggregates)
 }
 
-/// The operator that gives what is asked for.
-fn operator(question: &Question, lower: Lower<'_>) -> Result<Arc<dyn ExecutionPlan>, OnRows> {
-    Ok(match question {
-        Question::Groups(groups) => lower.top(groups)?.operator,
-        Question::Listed(listed) => lower.listed(listed)?.operator,
-    })
-}
-
 /// The value of a query that gives one row, whatever there is.
 fn value(
     plan: &LogicalPlan,
     output: &Expression,
     lower: Lower<'_>,
-    wanted: &WantedGroups<'_>,
+    fragment: &Fragment<'_>,
 ) -> Result<Value, OnRows> {
-    let values = |groups: &LogicalPlan, output: &Expression| value(groups, output, lower, wanted);
+    let values = |groups: &LogicalPlan, output: &Expression| value(groups, output, lower, fragment);
     let groups = translated_groups(plan, &values)?;
-    let rows = run(&groups, lower, wanted)?;
+    let rows = run(&groups, lower, fragment)?;
     let row = rows.first().ok_or_else(|| OnRows::because("no row for all rows"))?;
-    Ok(output.evaluate(&Environment::new(row, wanted.frame, wanted.now))?)
+    Ok(output.evaluate(&Environment::new(row, fragment.frame, fragment.now))?)
 }
 
 /// About how many rows the tables have.
@@ -197,18 +227,19 @@ fn number_from(expression: &mut Expression, first: usize) {
 }
 
 /// Runs the operators of groups on this thread.
-fn run(groups: &Groups, lower: Lower<'_>, wanted: &WantedGroups<'_>) -> Result<Vec<Vec<Value>>, OnRows> {
+fn run(groups: &Groups, lower: Lower<'_>, fragment: &Fragment<'_>) -> Result<Vec<Vec<Value>>, OnRows> {
     let top = lower.top(groups)?;
-    let batches = collected(top.operator.clone(), wanted, usize::MAX)?;
+    let batches = collected(top.operator.clone(), lower.interrupted, fragment, usize::MAX)?;
     top.rows(&batches)
 }
 
 fn collected(
     operator: Arc<dyn ExecutionPlan>,
-    wanted: &WantedGroups<'_>,
+    interrupted: &Interrupted,
+    fragment: &Fragment<'_>,
     rows_max: usize,
 ) -> Result<Vec<RecordBatch>, OnRows> {
-    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(QueryMemory::of(wanted.memory)));
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(QueryMemory::of(fragment.memory)));
     let context = TaskContext::default()
         .with_session_config(SessionConfig::new().with_target_partitions(1))
         .with_runtime(Arc::new(runtime.build()?));
@@ -217,7 +248,15 @@ fn collected(
     let _entered = runtime.enter();
     let mut stream = operator.execute(0, Arc::new(context))?;
     let (mut batches, mut rows) = (Vec::new(), 0);
-    while let Some(batch) = runtime.block_on(stream.try_next())? {
+    // Operators that can give many rows for few let go from time to time, and are polled again: see `lower::join`.
+    let mut next = || {
+        let stream = &mut stream;
+        runtime.block_on(poll_fn(|context| match interrupted.check() {
+            Ok(()) => stream.try_poll_next_unpin(context),
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }))
+    };
+    while let Some(batch) = next().transpose()? {
         rows += batch.num_rows();
         if rows > rows_max {
             return Err(OnRows::because(format_args!("more than {rows_max} rows")));

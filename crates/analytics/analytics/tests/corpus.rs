@@ -27,7 +27,7 @@ impl fmt::Display for Shown {
 
 impl std::error::Error for Shown {}
 
-/// A database, what a session sends in front of its scripts, and who makes groups.
+/// A database, what a session sends in front of its scripts, and who runs fragments.
 struct Tested {
     database: Database,
     path: String,
@@ -44,7 +44,7 @@ impl Tested {
             return;
         }
         let by_rows = prepared.query_as(&database.reader(), &database.state, &[]);
-        let reader = Reader { groups: Some(self.groups.clone()), ..database.reader() };
+        let reader = Reader { fragments: Some(self.groups.clone()), ..database.reader() };
         let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]);
         assert_eq!(by_columns, by_rows, "{sql}");
     }

@@ -14,7 +14,7 @@ fn compare(database: &Database, sql: &str) -> usize {
     let groups = Arc::new(Counted::default());
     let prepared = prepare(&database.library, sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     let by_rows = prepared.query_as(&database.reader(), &database.state, &[]);
-    let reader = Reader { groups: Some(groups.clone()), ..database.reader() };
+    let reader = Reader { fragments: Some(groups.clone()), ..database.reader() };
     assert_eq!(prepared.query_as(&reader, &Columned(&database.state), &[]), by_rows, "{sql}");
     groups.made()
 }
@@ -103,6 +103,8 @@ fn queries_inside_of_conditions_are_answered_from_columns() {
         ("SELECT count(*) FROM t WHERE g NOT IN (SELECT t FROM u WHERE u.w = t.k)", 0),
         ("SELECT count(*) FROM t WHERE p > (SELECT 1.2 * avg(p) FROM t AS o WHERE o.g = t.g)", 1),
         ("SELECT sum(p) FROM t WHERE n > (SELECT avg(n) FROM t)", 1),
+        ("SELECT 1 FROM t WHERE n > (SELECT avg(n) FROM t)", 1),
+        ("SELECT count(*) FROM t, u WHERE t.k = u.t", 1),
         ("SELECT g, sum(n) FROM t GROUP BY g HAVING sum(n) > (SELECT sum(n) * 0.15 FROM t) ORDER BY g", 2),
         // Without a row, count gives 0 and not NULL.
         ("SELECT count(*) FROM t WHERE 0 = (SELECT count(*) FROM u WHERE u.t = t.k)", 0),
@@ -153,7 +155,7 @@ fn explain_says_which_way_and_why() {
         ("SELECT k FROM t WHERE k = 1", None),
         ("INSERT INTO t VALUES (0, 0, 0, 0)", None),
     ] {
-        let reader = Reader { groups: Some(Arc::new(Counted::default())), ..database.reader() };
+        let reader = Reader { fragments: Some(Arc::new(Counted::default())), ..database.reader() };
         let prepared = prepare(&database.library, &format!("EXPLAIN {question}"), &[]).expect("a statement");
         let results = prepared.query_as(&reader, &Columned(&database.state), &[]).expect("lines");
         let lines: Vec<String> =

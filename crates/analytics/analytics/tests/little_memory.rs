@@ -6,7 +6,7 @@ mod support;
 
 use analytics::DataFusion;
 use columned::Columned;
-use sql::{MakeGroups, Reader, WantedGroups, prepare};
+use sql::{Fragment, Reader, RunFragments, prepare};
 use state::{AfterImage, RowId};
 use std::sync::{Arc, Mutex};
 use support::Database;
@@ -18,16 +18,16 @@ const ROWS: i64 = 60_000;
 #[derive(Debug)]
 struct WithMemory(Arc<MemoryPool>, Mutex<Vec<Option<usize>>>);
 
-impl MakeGroups for WithMemory {
-    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
-        let wanted = WantedGroups { memory: Some(&self.0), ..*wanted };
-        let groups = DataFusion::from_rows(0).groups(&wanted);
+impl RunFragments for WithMemory {
+    fn rows(&self, fragment: &Fragment<'_>) -> Option<Vec<Vec<Value>>> {
+        let fragment = Fragment { memory: Some(&self.0), ..*fragment };
+        let groups = DataFusion::from_rows(0).rows(&fragment);
         self.1.lock().expect("nobody panics").push(groups.as_ref().map(Vec::len));
         groups
     }
 
-    fn explain(&self, wanted: &WantedGroups<'_>) -> Result<String, String> {
-        DataFusion::from_rows(0).explain(wanted)
+    fn explain(&self, fragment: &Fragment<'_>) -> Result<String, String> {
+        DataFusion::from_rows(0).explain(fragment)
     }
 }
 
@@ -52,7 +52,7 @@ fn groups_with(database: &Database, megabytes: u64, sql: &str) -> Vec<Option<usi
     let groups = Arc::new(WithMemory(MemoryPool::new(megabytes << 20), Mutex::default()));
     let prepared = prepare(&database.library, sql, &[]).expect("a query");
     let by_rows = prepared.query_as(&database.reader(), &database.state, &[]).expect("an answer");
-    let reader = Reader { groups: Some(groups.clone()), ..database.reader() };
+    let reader = Reader { fragments: Some(groups.clone()), ..database.reader() };
     let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]).expect("an answer");
     assert!(by_columns == by_rows, "{sql}: other rows with {megabytes} megabytes");
     assert_eq!(groups.0.taken(), 0, "all of it is given back");

@@ -373,7 +373,7 @@ fn random_queries_give_the_same_on_columns() {
                 !["count(", "sum(", "avg(", "min(", "max(", "GROUP BY"].iter().any(|word| sql.contains(word));
             let is_inside = sql.matches("SELECT").count() > 1;
             let by_rows = prepared.query_as(&database.reader(), &database.state, &[]);
-            let reader = Reader { groups: Some(groups.clone()), ..database.reader() };
+            let reader = Reader { fragments: Some(groups.clone()), ..database.reader() };
             let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]);
             // The order in which conditions of joined relations are asked is anybody's choice, as in PostgreSQL: one may leave out
             // the row on which another one fails.

@@ -4,7 +4,7 @@ use crate::CommandError;
 use analytics::DataFusion;
 use bench::{AnalyticsOptions, AnalyticsRecord, analytics_table};
 use clap::Args;
-use sql::MakeGroups;
+use sql::RunFragments;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ pub(crate) struct AnalyticsArguments {
 }
 
 impl AnalyticsArguments {
-    fn groups(&self) -> Option<Arc<dyn MakeGroups>> {
-        (!self.without_columns).then(|| Arc::new(DataFusion::default()) as Arc<dyn MakeGroups>)
+    fn fragments(&self) -> Option<Arc<dyn RunFragments>> {
+        (!self.without_columns).then(|| Arc::new(DataFusion::default()) as Arc<dyn RunFragments>)
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &AnalyticsArguments) -> Result<(), CommandError> {
         scale,
         rounds: arguments.rounds.unwrap_or(rounds) as usize,
         systems: arguments.systems.clone(),
-        groups: arguments.groups(),
+        fragments: arguments.fragments(),
     };
     let records = bench::analytics(&options, &mut |text| eprintln!("{text}"))?;
     println!("{}", analytics_table(&records));

@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &HtapArguments) -> Result<(), CommandError> {
         threads: arguments.threads as usize,
         block_size: arguments.block_size,
         seed: arguments.seed,
-        groups: Arc::new(DataFusion::default()),
+        fragments: Arc::new(DataFusion::default()),
     };
     let records = htap(&options, &mut |text| eprintln!("{text}"))?;
     println!("{}", htap_table(&records));

@@ -4,7 +4,7 @@ use crate::CommandError;
 use analytics::DataFusion;
 use bench::{TpchOptions, TpchRecord, tpch_table};
 use clap::Args;
-use sql::MakeGroups;
+use sql::RunFragments;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ pub(crate) struct TpchArguments {
 }
 
 impl TpchArguments {
-    fn groups(&self) -> Option<Arc<dyn MakeGroups>> {
-        (!self.without_columns).then(|| Arc::new(DataFusion::default()) as Arc<dyn MakeGroups>)
+    fn fragments(&self) -> Option<Arc<dyn RunFragments>> {
+        (!self.without_columns).then(|| Arc::new(DataFusion::default()) as Arc<dyn RunFragments>)
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &TpchArguments) -> Result<(), CommandError> {
         systems: arguments.systems.clone(),
         queries: arguments.queries.clone(),
         seconds_max: arguments.seconds_max,
-        groups: arguments.groups(),
+        fragments: arguments.fragments(),
     };
     let records = bench::tpch(&options, &mut |text| eprintln!("{text}"))?;
     println!("{}", tpch_table(&records));

@@ -2,7 +2,7 @@ use crate::{CommandError, terminal};
 use analytics::DataFusion;
 use clap::Args;
 use node::{Node, NodeFolder, NodeOptions};
-use sql::MakeGroups;
+use sql::RunFragments;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
     let interruptions = terminal::interruptions()?;
     allow_many_connections();
-    let groups = Some(Arc::new(DataFusion::default()) as Arc<dyn MakeGroups>);
-    let node = Node::start_with(folder, NodeOptions { groups, ..NodeOptions::default() })?;
+    let fragments = Some(Arc::new(DataFusion::default()) as Arc<dyn RunFragments>);
+    let node = Node::start_with(folder, NodeOptions { fragments, ..NodeOptions::default() })?;
     let report = node.report();
     println!(
         "{name} at height {}: checkpoint {}, {} blocks replayed in {:.1} s; Postgres {}, HTTP {}",

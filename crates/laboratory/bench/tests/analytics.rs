@@ -15,7 +15,7 @@ const QUERIES: [(&str, u64); 7] = [
 
 fn options(systems: &[&str]) -> AnalyticsOptions {
     let systems = systems.iter().map(|system| (*system).to_string()).collect();
-    AnalyticsOptions { rows: 5_000, scale: 0.001, rounds: 2, systems, groups: None }
+    AnalyticsOptions { rows: 5_000, scale: 0.001, rounds: 2, systems, fragments: None }
 }
 
 #[test]

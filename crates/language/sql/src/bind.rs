@@ -5,7 +5,7 @@ use crate::ddl::{bind_change_behind, bind_schema_change};
 use crate::library::Library;
 use crate::script::{BoundScript, Elsewhere, Script, StatementKind, Step};
 use plan::expression::shortened;
-use plan::logical::{self, Grouped};
+use plan::logical::{self, Split};
 use plan::polymorphic::Actual;
 use plan::scope::VariableScope;
 use plan::statement::{
@@ -139,8 +139,8 @@ fn bind_step(
         }
         Some((Explained::Reads, other)) => {
             if let Some(query) = query_alone(tables, other) {
-                let grouped = Grouped::of(&bind_logical(tables, scope, query)?.plan);
-                *elsewhere = grouped.map_or(Elsewhere::Nothing, Elsewhere::Explained);
+                let split = Split::of(&bind_logical(tables, scope, query)?.plan);
+                *elsewhere = split.map_or(Elsewhere::Nothing, Elsewhere::Explained);
             }
             let bound = bind_statement(tables, scope, other)?;
             if let Some(lines) = explain(&bound) {
@@ -153,7 +153,7 @@ fn bind_step(
     }
     if let Some(query) = query_alone(tables, &statement) {
         let bound = bind_logical(tables, scope, query)?;
-        *elsewhere = Grouped::of(&bound.plan).map_or(Elsewhere::Nothing, Elsewhere::Run);
+        *elsewhere = Split::of(&bound.plan).map_or(Elsewhere::Nothing, Elsewhere::Run);
         return Ok(Step::Statement(BoundStatement::Select(bound.operators())));
     }
     let mut bound = bind_statement(tables, scope, &statement)?;
@@ -165,7 +165,7 @@ fn bind_step(
     Ok(Step::Statement(bound))
 }
 
-/// The query that a statement is, where it changes no rows and groups may be made elsewhere.
+/// The query that a statement is, where it changes no rows and may be run in fragments.
 fn query_alone<'s>(tables: &Tables, statement: &'s Statement) -> Option<&'s Query> {
     match statement {
         Statement::Query(query) => {

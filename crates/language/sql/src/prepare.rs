@@ -1,11 +1,11 @@
 //! Scripts that the gateway prepares, and what reads outside of transactions.
 
 use crate::bind::{bind_parsed, bind_script};
-use crate::groups::{self, MakeGroups};
+use crate::fragments::{RunFragments, Runner};
 use crate::library::Library;
 use crate::script::{BoundScript, Elsewhere, Script, StatementKind, Step};
 use execute::{Context, Execution};
-use plan::logical::Grouped;
+use plan::logical::Split;
 use plan::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast::Statement;
 use state::Snapshot;
@@ -37,8 +37,15 @@ pub struct Reader {
     pub interrupt: Arc<AtomicBool>,
     /// What all queries of the node have together; `None`: there is no such limit.
     pub memory: Option<Arc<MemoryPool>>,
-    /// Who makes the groups of queries; `None`: they are made row by row.
-    pub groups: Option<Arc<dyn MakeGroups>>,
+    /// Who runs fragments of queries; `None`: queries are run row by row.
+    pub fragments: Option<Arc<dyn RunFragments>>,
+}
+
+impl Reader {
+    fn runner<'a>(&'a self, frame: &'a [Value]) -> Option<Runner<'a>> {
+        let fragments = self.fragments.as_deref()?;
+        Some(Runner { fragments, interrupt: &self.interrupt, memory: self.memory.as_ref(), frame })
+    }
 }
 
 /// Parses and binds a script. `parameter_types`: the types of `$1`, `$2`, … that the client has said
@@ -118,38 +125,31 @@ impl Prepared {
         let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.script.frame(parameters)?;
         let named = |error| self.script.types.named_in(error);
-        if let Some(rest) = self.rest_of_grouped(reader, &mut execution, &frame).map_err(named)? {
+        if let Some(rest) = self.rest_of_split(reader, &mut execution, &frame).map_err(named)? {
             return self.rows_of(rest, &mut execution, &frame).map_err(named);
         }
         let mut results = self.script.run_steps(&mut execution, &frame, false)?;
-        if let (Elsewhere::Explained(Grouped { groups, .. }), Some(maker)) =
-            (&self.script.elsewhere, &reader.groups)
+        if let Elsewhere::Explained(Split { fragments, .. }) = &self.script.elsewhere
+            && let Some(runner) = reader.runner(&frame)
+            && let Some(explanation) = results.last_mut()
         {
-            let with = (&reader.interrupt, reader.memory.as_ref());
-            let lines = groups::explain(groups, maker.as_ref(), with, &execution, &frame);
-            let explanation = results.iter_mut().flat_map(|result| [&mut result.rows]).next_back();
-            if let Some(rows) = explanation {
-                rows.extend(lines.into_iter().map(|line| vec![Value::text(line)]));
-            }
+            let lines = runner.explain(fragments, &execution);
+            explanation.rows.extend(lines.into_iter().map(|line| vec![Value::text(line)]));
         }
         Ok(results)
     }
 
-    /// What is left of the query once somebody else has made its groups; nothing where it is to be run as a whole.
-    fn rest_of_grouped(
+    /// What is left of the query once somebody else has run its fragments; nothing where it is to be run as a whole.
+    fn rest_of_split(
         &self,
         reader: &Reader,
         execution: &mut Execution<'_>,
         frame: &[Value],
     ) -> Result<Option<&BoundSelect>, SqlError> {
-        let (Elsewhere::Run(Grouped { rest, groups }), Some(maker)) =
-            (&self.script.elsewhere, &reader.groups)
-        else {
-            return Ok(None);
-        };
+        let Elsewhere::Run(Split { rest, fragments }) = &self.script.elsewhere else { return Ok(None) };
+        let Some(runner) = reader.runner(frame) else { return Ok(None) };
         execution.authorise(&self.script.needs)?;
-        let with = (&reader.interrupt, reader.memory.as_ref());
-        Ok(groups::give(groups, maker.as_ref(), with, execution, frame)?.then_some(rest))
+        Ok(runner.run(fragments, execution)?.then_some(rest))
     }
 
     fn rows_of(
@@ -189,7 +189,7 @@ impl Prepared {
         let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.script.frame(parameters)?;
         let run = execution.authorise(&self.script.needs).and_then(|()| {
-            let rest = self.rest_of_grouped(reader, &mut execution, &frame)?;
+            let rest = self.rest_of_split(reader, &mut execution, &frame)?;
             execution.select_each(rest.unwrap_or(select), &frame, take)
         });
         run.map_err(|error| self.script.types.named_in(error))
@@ -204,7 +204,7 @@ impl Prepared {
             let message = "only a script that reads can be run outside of a transaction";
             return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
         }
-        let Reader { principal, step_limit, timestamp_ms, interrupt, memory, groups: _ } = reader;
+        let Reader { principal, step_limit, timestamp_ms, interrupt, memory, fragments: _ } = reader;
         let (timestamp_ms, step_limit) = (*timestamp_ms, *step_limit);
         let context =
             Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };

@@ -2,7 +2,7 @@
 
 use crate::ddl::change::SchemaChange;
 use execute::{Execution, check_result_rows};
-use plan::logical::Grouped;
+use plan::logical::Split;
 use plan::needs::Needs;
 use plan::polymorphic::Callee;
 use plan::statement::{BoundStatement, StatementOutput};
@@ -69,20 +69,20 @@ pub(crate) struct BoundScript {
     pub needs: Needs,
     /// What values of composite types are.
     pub types: Arc<CompositeTypes>,
-    /// Of a script that is one query: the same query whose groups somebody else makes, where that may be.
+    /// Of a script that is one query: the same query whose fragments somebody else runs, where that may be.
     pub elsewhere: Elsewhere,
 }
 
-/// A query whose groups may be made elsewhere.
+/// A query of which fragments may be run elsewhere.
 #[derive(Debug, Default)]
 pub(crate) enum Elsewhere {
     /// There is none.
     #[default]
     Nothing,
     /// It is to be run.
-    Run(Grouped),
+    Run(Split),
     /// It is to be explained.
-    Explained(Grouped),
+    Explained(Split),
 }
 
 /// One statement.

@@ -61,7 +61,7 @@ impl Member<'_> {
             None => StoreChoice { kind, memory_megabytes }.open(&self.folder.join("state"))?,
         };
         let bytes = column_bytes(self.config.column_memory_megabytes);
-        Ok(match self.options.groups.is_some() && bytes > 0 {
+        Ok(match self.options.fragments.is_some() && bytes > 0 {
             true => Arc::new(WithColumns::new(stores, bytes)),
             false => stores,
         })

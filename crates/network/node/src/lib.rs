@@ -27,7 +27,7 @@ mod endorsing;
 mod error;
 mod faults;
 mod folder;
-mod groups;
+mod fragments;
 mod history;
 pub mod joining;
 mod key_watch;

@@ -7,7 +7,7 @@ use crate::published::Published;
 use gateway::{
     Binding, BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock,
 };
-use sql::{Library, MakeGroups};
+use sql::{Library, RunFragments};
 use state::Snapshot;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub(crate) struct LocalExecution {
     published: Arc<Published>,
     /// What the queries of all sessions have together.
     pub(crate) query_memory: Arc<MemoryPool>,
-    /// Makes the groups of large queries.
-    groups: Option<Arc<dyn MakeGroups>>,
+    /// Runs fragments of large queries.
+    fragments: Option<Arc<dyn RunFragments>>,
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
     newest_block_ms: AtomicU64,
 }
@@ -44,12 +44,12 @@ impl LocalExecution {
         charters: Arc<DecidedCharters>,
         published: Arc<Published>,
         query_memory_megabytes: Option<u64>,
-        groups: Option<Arc<dyn MakeGroups>>,
+        fragments: Option<Arc<dyn RunFragments>>,
     ) -> LocalExecution {
         let bytes = query_memory_megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20);
         let (organisation, query_memory) = (organisation as u16, MemoryPool::new(bytes));
         let newest_block_ms = AtomicU64::new(0);
-        LocalExecution { organisation, charters, published, query_memory, groups, newest_block_ms }
+        LocalExecution { organisation, charters, published, query_memory, fragments, newest_block_ms }
     }
 
     /// Whether the node serves clients now.
@@ -72,8 +72,8 @@ impl LocalExecution {
         let interrupt = Arc::clone(interrupt);
         let (principal, timestamp_ms) = (self.principal(role), now_ms());
         let memory = Some(Arc::clone(&self.query_memory));
-        let groups = self.groups.clone();
-        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory, groups }
+        let fragments = self.fragments.clone();
+        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory, fragments }
     }
 
     fn principal(&self, role: &str) -> Principal {

@@ -28,7 +28,7 @@ pub(crate) struct FoundLabel {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-pub(crate) struct GroupsLabel {
+pub(crate) struct FragmentLabel {
     from: &'static str,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct NodeMetrics {
     checkpoint: Gauge,
     scrubbed: Counter,
     scrub_found: Family<FoundLabel, Counter>,
-    grouped: Family<GroupsLabel, Counter>,
+    fragments: Family<FragmentLabel, Counter>,
     store: StoreGauges,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
@@ -168,7 +168,7 @@ impl NodeMetrics {
             checkpoint: Gauge::default(),
             scrubbed: Counter::default(),
             scrub_found: Family::default(),
-            grouped: Family::default(),
+            fragments: Family::default(),
             store: StoreGauges::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
@@ -275,9 +275,9 @@ impl NodeMetrics {
             self.scrub_found.clone(),
         );
         registry.register(
-            "entente_groups",
-            "Groupings of queries outside of transactions, by what they were made from",
-            self.grouped.clone(),
+            "entente_fragments",
+            "Fragments of queries outside of transactions, by what they were run on",
+            self.fragments.clone(),
         );
         registry.register(
             "entente_pipeline_queue_blocks",
@@ -358,9 +358,9 @@ impl NodeMetrics {
         self.scrub_found.get_or_create(&FoundLabel { what }).inc();
     }
 
-    /// The groups of a query were made from columns or rows.
-    pub(crate) fn grouped(&self, from: &'static str) {
-        self.grouped.get_or_create(&GroupsLabel { from }).inc();
+    /// A fragment of a query was run on columns, or is run on rows.
+    pub(crate) fn fragment_ran(&self, from: &'static str) {
+        self.fragments.get_or_create(&FragmentLabel { from }).inc();
     }
 
     /// What the store of the state has.

@@ -1,7 +1,7 @@
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::{Endorsing, NodeDatabase};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates};
-use crate::groups::CountedGroups;
+use crate::fragments::CountedFragments;
 use crate::local::LocalExecution;
 use crate::pipeline;
 use crate::published::Published;
@@ -12,7 +12,7 @@ use gateway::{Access, Database};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
 use ordering::{Admission, MempoolLimits, Ordering, Services};
-use sql::MakeGroups;
+use sql::RunFragments;
 use state::Stores;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const GATEWAY_THREADS: usize = 2;
 /// How long stopping waits for clients' connections.
 const GATEWAY_STOP: Duration = Duration::from_millis(500);
 
-/// What `node.toml` does not say: who makes the groups of large queries, and what only tests and measurements choose.
+/// What `node.toml` does not say: who runs fragments of large queries, and what only tests and measurements choose.
 #[derive(Clone, Default)]
 pub struct NodeOptions {
     /// Outcomes are not attested, to measure what that costs: on a ledger whose ordering may be far ahead of what is
@@ -39,9 +39,9 @@ pub struct NodeOptions {
     pub disk: Option<Arc<ledger::Faults>>,
     /// What makes the store of the state; `None`: what `node.toml` names.
     pub stores: Option<Arc<dyn Stores>>,
-    /// Makes the groups of large queries, from copies of tables in columns; `None`: there are no such copies, and groups are made
+    /// Runs fragments of large queries on copies of tables in columns; `None`: there are no such copies, and queries run
     /// row by row.
-    pub groups: Option<Arc<dyn MakeGroups>>,
+    pub fragments: Option<Arc<dyn RunFragments>>,
 }
 
 /// What starting a node found.
@@ -95,7 +95,7 @@ impl Node {
             Ok::<_, NodeError>((postgres, http))
         })?;
 
-        let (member_key, began, groups) = (node_key.clone(), Instant::now(), options.groups.clone());
+        let (member_key, began, fragments) = (node_key.clone(), Instant::now(), options.fragments.clone());
         let member = Member {
             folder: &path,
             charter: &charter,
@@ -121,13 +121,13 @@ impl Node {
             }
         };
         let counted =
-            |inner| Arc::new(CountedGroups::new(inner, parts.metrics.clone())) as Arc<dyn MakeGroups>;
+            |inner| Arc::new(CountedFragments::new(inner, parts.metrics.clone())) as Arc<dyn RunFragments>;
         let local = LocalExecution::new(
             organisation,
             parts.charters.clone(),
             published.clone(),
             config.query_memory_megabytes,
-            groups.map(counted),
+            fragments.map(counted),
         );
         let database = Arc::new(NodeDatabase {
             charters: parts.charters,

@@ -264,7 +264,7 @@ impl SimulatedNode {
             timestamp_ms: 0,
             interrupt: Arc::default(),
             memory: None,
-            groups: None,
+            fragments: None,
         };
         // Nothing is applied meanwhile: it is one thread.
         let height = self.parts.published.applied_height();

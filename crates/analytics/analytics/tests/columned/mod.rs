@@ -1,4 +1,4 @@
-//! A plain state with columns, made whenever they are asked for; and groups that are counted.
+//! A plain state with columns, made whenever they are asked for; and fragments that are counted.
 
 #![allow(dead_code)]
 
@@ -9,15 +9,17 @@ use arrow_array::builder::{
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType as ArrowType;
-use sql::{MakeGroups, WantedGroups};
+use sql::{Fragment, RunFragments};
 use state::{ColumnBatch, KeyRange, PlainState, Snapshot, StoreError, column_type};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use types::{Catalog, Key, Row, Table, TableId, Value};
 
-/// Rows to a batch: few, so that there are several.
+/// Rows to a batch of a small table: few, so that there are several.
 const BATCH_ROWS: usize = 7;
+/// Of a larger one: as many as a store gives.
+const LARGE_BATCH_ROWS: usize = 8_192;
 
 /// A state with columns.
 pub struct Columned<'a>(pub &'a PlainState);
@@ -60,7 +62,8 @@ impl Snapshot for Columned<'_> {
             });
             Some(ColumnBatch { rows: rows.len(), columns: columns.collect::<Option<_>>()? })
         };
-        Ok(rows.chunks(BATCH_ROWS).map(batch).collect())
+        let batch_rows = if rows.len() > LARGE_BATCH_ROWS { LARGE_BATCH_ROWS } else { BATCH_ROWS };
+        Ok(rows.chunks(batch_rows).map(batch).collect())
     }
 }
 
@@ -113,7 +116,7 @@ fn array<'v>(arrow: &ArrowType, values: impl Iterator<Item = &'v Value>) -> Opti
     }
 }
 
-/// Groups of any tables, and how many were made.
+/// Runs fragments over any tables, and counts them.
 #[derive(Debug, Default)]
 pub struct Counted(AtomicUsize);
 
@@ -123,14 +126,14 @@ impl Counted {
     }
 }
 
-impl MakeGroups for Counted {
-    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
-        let groups = DataFusion::from_rows(0).groups(wanted);
-        self.0.fetch_add(usize::from(groups.is_some()), Relaxed);
-        groups
+impl RunFragments for Counted {
+    fn rows(&self, fragment: &Fragment<'_>) -> Option<Vec<Vec<Value>>> {
+        let rows = DataFusion::from_rows(0).rows(fragment);
+        self.0.fetch_add(usize::from(rows.is_some()), Relaxed);
+        rows
     }
 
-    fn explain(&self, wanted: &WantedGroups<'_>) -> Result<String, String> {
-        DataFusion::from_rows(0).explain(wanted)
+    fn explain(&self, fragment: &Fragment<'_>) -> Result<String, String> {
+        DataFusion::from_rows(0).explain(fragment)
     }
 }

@@ -10,7 +10,7 @@ use crate::LaboratoryError;
 use crate::side_by_side::{self, Measured, Rounds, System, Wanted, count, measure, of_postgres};
 use data::Size;
 use queries::{QUERIES, Query};
-use sql::MakeGroups;
+use sql::RunFragments;
 use std::sync::Arc;
 
 /// What to measure.
@@ -24,8 +24,8 @@ pub struct AnalyticsOptions {
     pub rounds: usize,
     /// Some of [`AnalyticsOptions::SYSTEMS`].
     pub systems: Vec<String>,
-    /// Who makes the groups of Entente's queries, from columns; `None`: they are made row by row.
-    pub groups: Option<Arc<dyn MakeGroups>>,
+    /// Who runs fragments of Entente's queries on columns; `None`: they run row by row.
+    pub fragments: Option<Arc<dyn RunFragments>>,
 }
 
 impl AnalyticsOptions {
@@ -60,7 +60,7 @@ pub fn analytics(
         systems: &options.systems,
         tables: &size.tables(),
         postgres_megabytes: size.postgres_megabytes(),
-        groups: options.groups.clone(),
+        fragments: options.fragments.clone(),
     };
     let mut systems = wanted.load(progress)?;
     let queries = QUERIES.map(|query| (query.id, query.sql));
@@ -99,7 +99,7 @@ mod tests {
 
     fn refused(change: impl FnOnce(&mut AnalyticsOptions)) -> String {
         let systems = vec!["entente".to_string()];
-        let mut options = AnalyticsOptions { rows: 10, scale: 0.001, rounds: 1, systems, groups: None };
+        let mut options = AnalyticsOptions { rows: 10, scale: 0.001, rounds: 1, systems, fragments: None };
         change(&mut options);
         analytics(&options, &mut |_| ()).expect_err("it makes no sense").to_string()
     }

@@ -1,7 +1,7 @@
 //! What comes out of analytical queries, for machines and for people.
 
 use crate::report::{Table, grouped};
-use crate::side_by_side::{DUCKDB, ENTENTE, POSTGRES};
+use crate::side_by_side::{TITLES, Times};
 use serde::Serialize;
 
 /// What `entente bench analytics --json` promises, one per query and system.
@@ -21,37 +21,13 @@ pub struct AnalyticsRecord {
 
 /// The records for people: a line for each query.
 pub fn analytics_table(records: &[AnalyticsRecord]) -> String {
-    let mut table = Table::new([
-        "query",
-        "rows",
-        "entente ms",
-        "postgres ms",
-        "duckdb ms",
-        "postgres/entente",
-        "entente/duckdb",
-    ]);
+    let mut table = Table::new(["query", "rows"].into_iter().chain(TITLES));
     for of_query in records.chunk_by(|one, next| one.query == next.query) {
-        let [entente, postgres, duckdb] = [ENTENTE, POSTGRES, DUCKDB]
-            .map(|name| of_query.iter().find(|record| record.system == name).map(|record| record.ms));
-        table.rows.push(vec![
-            of_query[0].query.to_string(),
-            grouped(of_query[0].rows),
-            cell(entente),
-            cell(postgres),
-            cell(duckdb),
-            cell(ratio(postgres, entente)),
-            cell(ratio(entente, duckdb)),
-        ]);
+        let ms = |name: &str| of_query.iter().find(|record| record.system == name).map(|record| record.ms);
+        let titles = [of_query[0].query.to_string(), grouped(of_query[0].rows)];
+        table.rows.push(titles.into_iter().chain(Times::of(ms).cells()).collect());
     }
     table.markdown()
-}
-
-fn ratio(above: Option<f64>, below: Option<f64>) -> Option<f64> {
-    Some(above? / below.filter(|below| *below > 0.0)?)
-}
-
-fn cell(number: Option<f64>) -> String {
-    number.map_or_else(|| "–".to_string(), |number| format!("{number:.2}"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// How often each question is asked where nothing else runs, in a round.
+const ALONE: usize = 3;
+
 /// Who answers. It is made on the thread that asks.
 pub(super) trait Answers {
     /// Runs a query until all rows are there.
@@ -35,8 +38,24 @@ impl Asked {
     }
 }
 
+/// Runs transactions, and asks questions on another thread as long as they run.
+pub(super) fn beside<A: Answers, T>(
+    every: Duration,
+    answers: impl Fn() -> Result<A, LaboratoryError> + Send + Sync,
+    run: impl FnOnce() -> Result<T, LaboratoryError>,
+) -> Result<(T, Asked), LaboratoryError> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| ask_until(&stop, every, &mut answers()?));
+        let ran = run();
+        stop.store(true, Ordering::Relaxed);
+        let asked = asking.join().expect("a question does not panic");
+        Ok((ran?, asked?))
+    })
+}
+
 /// Asks one question after another, one at each beginning of an interval, until `stop`; a late answer delays those behind it.
-pub(super) fn ask_until(
+fn ask_until(
     stop: &AtomicBool,
     every: Duration,
     answers: &mut dyn Answers,
@@ -58,10 +77,10 @@ pub(super) fn ask_until(
     Ok(asked)
 }
 
-/// Asks each question so often where nothing else runs; the first answers, which may have to catch up, are left out.
-pub(super) fn ask_alone(answers: &mut dyn Answers, times: usize) -> Result<Asked, LaboratoryError> {
+/// Asks each question [`ALONE`] times where nothing else runs; the first answers, which may have to catch up, are left out.
+pub(super) fn ask_alone(answers: &mut dyn Answers) -> Result<Asked, LaboratoryError> {
     let mut asked = Asked::default();
-    for turn in 0..=times {
+    for turn in 0..=ALONE {
         let start = Instant::now();
         for question in &QUESTIONS {
             let began = Instant::now();

@@ -8,36 +8,19 @@
 //! and beside questions; then questions alone.
 
 mod asking;
+mod entente;
+mod postgres;
 mod questions;
 mod record;
 
 pub use record::{HtapRecord, htap_table};
 
 use crate::LaboratoryError;
-use crate::chain::{Chain, EngineBenchError};
-use crate::laboratory::{Arrival, Pace, Source, Timed, run_on};
-use crate::postgres::{Postgres, connect};
-use asking::{Answers, Asked, ask_alone, ask_until};
-use columns::WithColumns;
-use memory::Memory;
-use record::Seen;
-use sql::{Library, MakeGroups, Reader};
-use state::{Store, Stores};
-use std::path::Path;
+use crate::chain::EngineBenchError;
+use sql::RunFragments;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::runtime::Runtime;
-use tokio_postgres::Client;
-use types::ProtocolOptions;
 use workloads::Tpcc;
-
-/// What copies of tables in columns may have.
-const COLUMN_BYTES: u64 = 4 << 30;
-/// How often each question is asked where nothing else runs, in a round.
-const ALONE: usize = 3;
-const ENTENTE: &str = "entente";
-const POSTGRES: &str = "postgres";
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -62,13 +45,13 @@ pub struct HtapOptions {
     pub block_size: u32,
     /// Seed of the calls.
     pub seed: u64,
-    /// Who makes the groups of Entente's questions.
-    pub groups: Arc<dyn MakeGroups>,
+    /// Who runs fragments of Entente's questions on columns.
+    pub fragments: Arc<dyn RunFragments>,
 }
 
 impl HtapOptions {
     /// All systems that can be measured.
-    pub const SYSTEMS: [&str; 2] = [ENTENTE, POSTGRES];
+    pub const SYSTEMS: [&str; 2] = [entente::NAME, postgres::NAME];
 
     fn check(&self) -> Result<(), LaboratoryError> {
         if !(1..=10_000).contains(&self.warehouses) {
@@ -95,6 +78,15 @@ impl HtapOptions {
     }
 }
 
+/// A system that is loaded, and what its loads came to so far.
+trait Measured {
+    /// All loads once.
+    fn round(&mut self, workload: &Tpcc, options: &HtapOptions, seed: u64) -> Result<(), LaboratoryError>;
+
+    /// A record for each load.
+    fn records(&self, options: &HtapOptions) -> Vec<HtapRecord>;
+}
+
 /// Measures. `progress` is told what is being done.
 ///
 /// # Errors
@@ -106,204 +98,22 @@ pub fn htap(
     options.check()?;
     let workload = Tpcc::reduced(options.warehouses, options.customers, options.items)
         .map_err(|error| failed(error.into()))?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build()
-        .map_err(|_| failed(EngineBenchError::Threads(options.threads)))?;
-    let mut entente = match options.has(ENTENTE) {
-        true => {
-            progress("warehouses are loaded into Entente");
-            Some(pool.install(|| Entente::load(&workload, options)).map_err(failed)?)
-        }
-        false => None,
-    };
-    let mut postgres = match options.has(POSTGRES) {
-        true => {
-            progress("warehouses are loaded into PostgreSQL");
-            let server = Postgres::start()?;
-            server.load(&workload)?;
-            Some(OfPostgres { server, loads: Default::default() })
-        }
-        false => None,
-    };
+    let mut systems: Vec<Box<dyn Measured>> = Vec::new();
+    if options.has(entente::NAME) {
+        progress("warehouses are loaded into Entente");
+        systems.push(Box::new(entente::Entente::load(&workload, options).map_err(failed)?));
+    }
+    if options.has(postgres::NAME) {
+        progress("warehouses are loaded into PostgreSQL");
+        systems.push(Box::new(postgres::Postgres::load(&workload)?));
+    }
     for round in 0..options.rounds {
         progress(&format!("round {}/{}", round + 1, options.rounds));
-        let seed = options.seed + round as u64;
-        if let Some(entente) = &mut entente {
-            entente.round(&workload, options, (&pool, seed))?;
-        }
-        if let Some(postgres) = &mut postgres {
-            postgres.round(&workload, options, seed)?;
+        for system in &mut systems {
+            system.round(&workload, options, options.seed + round as u64)?;
         }
     }
-    let mut records = Vec::new();
-    if let Some(Entente { without_columns, nobody_asks, questions, idle, .. }) = &entente {
-        let loads = [
-            ("without_columns", without_columns),
-            ("nobody_asks", nobody_asks),
-            ("questions", questions),
-            ("idle", idle),
-        ];
-        records.extend(
-            loads.map(|(load, seen)| seen.record((ENTENTE, load), options.warehouses, without_columns, idle)),
-        );
-    }
-    if let Some(OfPostgres { loads: [nobody_asks, questions, idle], .. }) = &postgres {
-        let loads = [("nobody_asks", nobody_asks), ("questions", questions), ("idle", idle)];
-        records.extend(
-            loads.map(|(load, seen)| seen.record((POSTGRES, load), options.warehouses, nobody_asks, idle)),
-        );
-    }
-    Ok(records)
-}
-
-/// Three ledgers: one whose store keeps no columns, one that nobody asks, one that is asked; and what their loads came to.
-struct Entente {
-    plain: Chain,
-    unasked: Chain,
-    columned: Chain,
-    without_columns: Seen,
-    nobody_asks: Seen,
-    questions: Seen,
-    idle: Seen,
-}
-
-impl Entente {
-    fn load(workload: &Tpcc, options: &HtapOptions) -> Result<Entente, EngineBenchError> {
-        let chain = |stores: &dyn Stores| {
-            let protocol = ProtocolOptions::default();
-            let mut chain = Chain::on(stores, "harmony", protocol, options.block_size, options.seed)?;
-            chain.set_up(workload)?;
-            Ok::<Chain, EngineBenchError>(chain)
-        };
-        Ok(Entente {
-            plain: chain(&Memory)?,
-            unasked: chain(&WithColumns::new(Arc::new(Memory), COLUMN_BYTES))?,
-            columned: chain(&WithColumns::new(Arc::new(Memory), COLUMN_BYTES))?,
-            without_columns: Seen::default(),
-            nobody_asks: Seen::default(),
-            questions: Seen::default(),
-            idle: Seen::default(),
-        })
-    }
-
-    fn round(
-        &mut self,
-        workload: &Tpcc,
-        options: &HtapOptions,
-        (pool, seed): (&rayon::ThreadPool, u64),
-    ) -> Result<(), LaboratoryError> {
-        let pace = Pace { arrival: Arrival::Closed { clients: None }, delay: Duration::ZERO, resubmit: true };
-        let run = |chain: &mut Chain| {
-            let mut source = Source::new(workload, seed);
-            let run = || run_on(chain, options.block_size, &mut source, pace, options.seconds);
-            pool.install(run).map_err(failed)
-        };
-        self.without_columns.add(run(&mut self.plain)?)?;
-        self.nobody_asks.add(run(&mut self.unasked)?)?;
-        let store = self.columned.engine.state().clone();
-        let library = self.columned.engine.library().clone();
-        let answers =
-            || Ok(OfStore { store: store.clone(), library: library.clone(), groups: options.groups.clone() });
-        let columned = &mut self.columned;
-        let (timed, asked) = beside(options.every, answers, || run(columned))?;
-        self.questions.add(timed)?;
-        self.questions.asked.add(asked);
-        self.idle.asked.add(ask_alone(&mut answers()?, ALONE)?);
-        Ok(())
-    }
-}
-
-/// A server with TPC-C, and what its loads came to: nobody asks, questions, idle.
-struct OfPostgres {
-    server: Postgres,
-    loads: [Seen; 3],
-}
-
-impl OfPostgres {
-    fn round(&mut self, workload: &Tpcc, options: &HtapOptions, seed: u64) -> Result<(), LaboratoryError> {
-        let OfPostgres { server, loads: [nobody_asks, questions, idle] } = self;
-        let run = || Ok(server.run(workload, options.seconds, seed)?);
-        nobody_asks.add(run()?)?;
-        let folder = server.socket_folder();
-        let (timed, asked) = beside(options.every, || OfServer::connect(&folder), run)?;
-        questions.add(timed)?;
-        questions.asked.add(asked);
-        idle.asked.add(ask_alone(&mut OfServer::connect(&folder)?, ALONE)?);
-        Ok(())
-    }
-}
-
-impl Seen {
-    fn add(&mut self, timed: Timed) -> Result<(), LaboratoryError> {
-        if !timed.invariant_holds {
-            let broken = EngineBenchError::Invariant("a consistency condition of TPC-C".to_string());
-            return Err(failed(broken));
-        }
-        self.committed_tps.push(timed.committed_tps());
-        Ok(())
-    }
-}
-
-/// Runs transactions, and asks questions on another thread as long as they run.
-fn beside<A: Answers>(
-    every: Duration,
-    answers: impl Fn() -> Result<A, LaboratoryError> + Send + Sync,
-    run: impl FnOnce() -> Result<Timed, LaboratoryError>,
-) -> Result<(Timed, Asked), LaboratoryError> {
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let asking = scope.spawn(|| ask_until(&stop, every, &mut answers()?));
-        let timed = run();
-        stop.store(true, Ordering::Relaxed);
-        let asked = asking.join().expect("a question does not panic");
-        Ok((timed?, asked?))
-    })
-}
-
-/// A store of an engine that runs.
-struct OfStore {
-    store: Arc<dyn Store>,
-    library: Arc<Library>,
-    groups: Arc<dyn MakeGroups>,
-}
-
-impl Answers for OfStore {
-    fn answer(&mut self, sql: &str) -> Result<(), LaboratoryError> {
-        let refused = |error: types::SqlError| refused(ENTENTE, sql, error.to_string());
-        let prepared = sql::prepare(&self.library, sql, &[]).map_err(refused)?;
-        let reader = Reader { step_limit: u64::MAX, groups: Some(self.groups.clone()), ..Reader::default() };
-        prepared.query_as(&reader, self.store.snapshot().as_ref(), &[]).map_err(refused)?;
-        Ok(())
-    }
-}
-
-/// A session of its own at a server.
-struct OfServer {
-    runtime: Runtime,
-    client: Client,
-}
-
-impl OfServer {
-    fn connect(folder: &Path) -> Result<OfServer, LaboratoryError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(LaboratoryError::file("start tokio for", folder))?;
-        let client = runtime.block_on(connect(folder))?;
-        let mut answers = OfServer { runtime, client };
-        answers.answer("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED")?;
-        Ok(answers)
-    }
-}
-
-impl Answers for OfServer {
-    fn answer(&mut self, sql: &str) -> Result<(), LaboratoryError> {
-        let answer = self.runtime.block_on(self.client.simple_query(sql));
-        answer.map(|_| ()).map_err(|error| refused(POSTGRES, sql, error.to_string()))
-    }
-}
-
-fn refused(system: &'static str, request: &str, error: String) -> LaboratoryError {
-    LaboratoryError::Answer { system, request: request.to_string(), error }
+    Ok(systems.iter().flat_map(|system| system.records(options)).collect())
 }
 
 fn failed(error: EngineBenchError) -> LaboratoryError {

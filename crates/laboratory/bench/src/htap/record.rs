@@ -1,6 +1,10 @@
 //! What comes out of transactions and questions side by side, for machines and for people.
 
 use super::asking::Asked;
+use super::failed;
+use crate::LaboratoryError;
+use crate::chain::EngineBenchError;
+use crate::laboratory::Timed;
 use crate::median::median;
 use crate::report::{Table, grouped};
 use serde::Serialize;
@@ -38,6 +42,19 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Adds what transactions came to in a round.
+    ///
+    /// # Errors
+    /// A consistency condition of TPC-C does not hold.
+    pub(super) fn add(&mut self, timed: &Timed) -> Result<(), LaboratoryError> {
+        if !timed.invariant_holds {
+            let broken = EngineBenchError::Invariant("a consistency condition of TPC-C".to_string());
+            return Err(failed(broken));
+        }
+        self.committed_tps.push(timed.committed_tps());
+        Ok(())
+    }
+
     pub(super) fn record(
         &self,
         (system, load): (&'static str, &'static str),

@@ -5,7 +5,7 @@ use super::table::Table;
 use crate::chain::Chain;
 use crate::{EngineBenchError, LaboratoryError};
 use memory::Memory;
-use sql::{Library, MakeGroups, Prepared, Reader, WantedGroups};
+use sql::{Fragment, Library, Prepared, Reader, RunFragments};
 use state::{AfterImage, Filling, RowId, Store, StoreError, Stores, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub(super) struct Entente {
     store: Arc<dyn Store>,
     /// What has made it, for as long as it is there.
     _stores: Arc<dyn Stores>,
-    /// Who makes the groups of queries.
-    groups: Option<Arc<dyn MakeGroups>>,
+    /// Who runs fragments of queries.
+    fragments: Option<Arc<dyn RunFragments>>,
     /// By text.
     prepared: BTreeMap<String, Prepared>,
 }
@@ -44,7 +44,7 @@ impl Entente {
     pub(super) fn load(
         stores: Arc<dyn Stores>,
         tables: &[Table],
-        groups: Option<Arc<dyn MakeGroups>>,
+        fragments: Option<Arc<dyn RunFragments>>,
     ) -> Result<Entente, LaboratoryError> {
         let chain = schema(tables).map_err(failed)?;
         let catalog = chain.engine.state().catalog();
@@ -56,7 +56,7 @@ impl Entente {
         }
         let store = filling.finish().map_err(of_store)?;
         let library = chain.engine.library().clone();
-        Ok(Entente { library, store, _stores: stores, groups, prepared: BTreeMap::new() })
+        Ok(Entente { library, store, _stores: stores, fragments, prepared: BTreeMap::new() })
     }
 
     /// Binds a query when it comes for the first time.
@@ -71,12 +71,12 @@ impl Entente {
     /// The rows of a query, and the milliseconds until they are there as text.
     fn answer(&mut self, sql: &str, limit: Option<Duration>) -> Result<Answer, SqlError> {
         let store = self.store.clone();
-        let groups = self.groups.clone().map(|inner| Arc::new(WatchedGroups::of(inner)));
+        let fragments = self.fragments.clone().map(|inner| Arc::new(WatchedFragments::of(inner)));
         let prepared = self.prepared(sql)?;
         let reader = Reader {
             step_limit: u64::MAX,
             memory: Some(MemoryPool::new(QUERY_BYTES)),
-            groups: groups.clone().map(|groups| groups as Arc<dyn MakeGroups>),
+            fragments: fragments.clone().map(|fragments| fragments as Arc<dyn RunFragments>),
             ..Reader::default()
         };
         let _timer = limit.map(|limit| Timer::start(limit, &reader.interrupt));
@@ -85,7 +85,7 @@ impl Entente {
         let rows = results.into_iter().next_back().unwrap_or_default().rows;
         let cells = rows.iter().map(|row| row.iter().map(format_value).collect()).collect();
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        let all_from_columns = groups.is_some_and(|groups| groups.all_from_columns());
+        let all_from_columns = fragments.is_some_and(|fragments| fragments.all_from_columns());
         let from = if all_from_columns { FROM_COLUMNS } else { FROM_ROWS };
         Ok(Answer { ms, rows: Rows::exact(cells), from: Some(from) })
     }
@@ -105,35 +105,35 @@ impl System for Entente {
     }
 }
 
-/// Makes groups as another one does, and notes what it was asked for in one query.
+/// Runs fragments as another one does, and notes what it was asked for in one query.
 #[derive(Debug)]
-struct WatchedGroups {
-    inner: Arc<dyn MakeGroups>,
-    made: AtomicU64,
+struct WatchedFragments {
+    inner: Arc<dyn RunFragments>,
+    ran: AtomicU64,
     refused: AtomicU64,
 }
 
-impl WatchedGroups {
-    fn of(inner: Arc<dyn MakeGroups>) -> WatchedGroups {
-        WatchedGroups { inner, made: AtomicU64::new(0), refused: AtomicU64::new(0) }
+impl WatchedFragments {
+    fn of(inner: Arc<dyn RunFragments>) -> WatchedFragments {
+        WatchedFragments { inner, ran: AtomicU64::new(0), refused: AtomicU64::new(0) }
     }
 
-    /// Whether groups were asked for, and all of them were made.
+    /// Whether fragments were asked for, and all of them were run.
     fn all_from_columns(&self) -> bool {
-        self.made.load(Ordering::Relaxed) > 0 && self.refused.load(Ordering::Relaxed) == 0
+        self.ran.load(Ordering::Relaxed) > 0 && self.refused.load(Ordering::Relaxed) == 0
     }
 }
 
-impl MakeGroups for WatchedGroups {
-    fn groups(&self, wanted: &WantedGroups<'_>) -> Option<Vec<Vec<Value>>> {
-        let groups = self.inner.groups(wanted);
-        let counter = if groups.is_some() { &self.made } else { &self.refused };
+impl RunFragments for WatchedFragments {
+    fn rows(&self, fragment: &Fragment<'_>) -> Option<Vec<Vec<Value>>> {
+        let rows = self.inner.rows(fragment);
+        let counter = if rows.is_some() { &self.ran } else { &self.refused };
         counter.fetch_add(1, Ordering::Relaxed);
-        groups
+        rows
     }
 
-    fn explain(&self, wanted: &WantedGroups<'_>) -> Result<String, String> {
-        self.inner.explain(wanted)
+    fn explain(&self, fragment: &Fragment<'_>) -> Result<String, String> {
+        self.inner.explain(fragment)
     }
 }
 

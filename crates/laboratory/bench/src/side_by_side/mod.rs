@@ -13,6 +13,7 @@ mod postgres;
 mod rounds;
 mod system;
 mod table;
+mod times;
 
 pub(crate) use duckdb::NAME as DUCKDB;
 pub(crate) use entente::{FROM_COLUMNS, NAME as ENTENTE};
@@ -20,6 +21,7 @@ pub(crate) use postgres::NAME as POSTGRES;
 pub(crate) use rounds::{Measured, Rounds, measure, of_postgres};
 pub(crate) use system::{System, count};
 pub(crate) use table::Table;
+pub(crate) use times::{TITLES, Times};
 
 use crate::LaboratoryError;
 use columns::WithColumns;
@@ -28,7 +30,7 @@ use entente::Entente;
 use files::Files;
 use memory::Memory;
 use postgres::Postgres;
-use sql::MakeGroups;
+use sql::RunFragments;
 use state::Stores;
 use std::sync::Arc;
 
@@ -45,8 +47,8 @@ pub(crate) struct Wanted<'w> {
     pub(crate) tables: &'w [Table],
     /// PostgreSQL's `shared_buffers`.
     pub(crate) postgres_megabytes: u64,
-    /// Who makes the groups of Entente's queries, from columns; `None`: they are made row by row.
-    pub(crate) groups: Option<Arc<dyn MakeGroups>>,
+    /// Who runs fragments of Entente's queries on columns; `None`: they run row by row.
+    pub(crate) fragments: Option<Arc<dyn RunFragments>>,
 }
 
 /// Whether all names are those of systems.
@@ -76,7 +78,7 @@ impl Wanted<'_> {
         let mut systems: Vec<Box<dyn System>> = Vec::new();
         if self.has(ENTENTE) {
             progress("rows are loaded into Entente");
-            systems.push(Box::new(Entente::load(self.stores(), self.tables, self.groups.clone())?));
+            systems.push(Box::new(Entente::load(self.stores(), self.tables, self.fragments.clone())?));
         }
         let files = match (&postgres, &duckdb) {
             (None, None) if systems.is_empty() => {
@@ -108,7 +110,7 @@ impl Wanted<'_> {
 
     /// A store in memory, with columns where somebody reads them.
     fn stores(&self) -> Arc<dyn Stores> {
-        match self.groups {
+        match self.fragments {
             Some(_) => Arc::new(WithColumns::new(Arc::new(Memory), COLUMN_BYTES)),
             None => Arc::new(Memory),
         }
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn a_system_that_cannot_be_had_is_left_out_with_its_reason() {
         let systems = ["duckdb".to_string()];
-        let wanted = Wanted { systems: &systems, tables: &[], postgres_megabytes: 256, groups: None };
+        let wanted = Wanted { systems: &systems, tables: &[], postgres_megabytes: 256, fragments: None };
         let mut said = Vec::new();
         let missing = LaboratoryError::Missing { expected: "python3".to_string(), found: "none".to_string() };
         let mut progress = |text: &str| said.push(text.to_string());

@@ -11,7 +11,7 @@ pub(crate) use tables::line_items;
 use crate::side_by_side::{self, Measured, Rounds, Wanted, count, measure, of_postgres};
 use crate::{LaboratoryError, machine};
 use queries::{QUERIES, Query};
-use sql::MakeGroups;
+use sql::RunFragments;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub struct TpchOptions {
     pub queries: Vec<String>,
     /// What a query may take in a system.
     pub seconds_max: f64,
-    /// Who makes the groups of Entente's queries, from columns; `None`: they are made row by row.
-    pub groups: Option<Arc<dyn MakeGroups>>,
+    /// Who runs fragments of Entente's queries on columns; `None`: they run row by row.
+    pub fragments: Option<Arc<dyn RunFragments>>,
 }
 
 impl TpchOptions {
@@ -93,7 +93,7 @@ pub fn tpch(
         systems: &options.systems,
         tables: &tables::tables(options.scale),
         postgres_megabytes: options.postgres_megabytes(),
-        groups: options.groups.clone(),
+        fragments: options.fragments.clone(),
     };
     let mut systems = wanted.load(progress)?;
     let rows = count(&mut systems, "lineitem")?;
@@ -144,7 +144,7 @@ mod tests {
             systems: vec!["entente".to_string()],
             queries: vec!["q6".to_string()],
             seconds_max: 5.0,
-            groups: None,
+            fragments: None,
         };
         change(&mut options);
         tpch(&options, &mut |_| ()).expect_err("it makes no sense").to_string()

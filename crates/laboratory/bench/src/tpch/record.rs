@@ -1,7 +1,7 @@
 //! What comes out of the queries of TPC-H, for machines and for people.
 
 use crate::report::{Table, grouped};
-use crate::side_by_side::{DUCKDB, ENTENTE, FROM_COLUMNS, POSTGRES};
+use crate::side_by_side::{FROM_COLUMNS, TITLES, Times};
 use serde::Serialize;
 
 /// What `entente bench tpch --json` promises, one per query and system.
@@ -18,7 +18,7 @@ pub struct TpchRecord {
     pub ms: Option<f64>,
     /// Whether every run has given PostgreSQL's rows; `None` where one of both has given none.
     pub rows_equal: Option<bool>,
-    /// Where Entente had all its groups from: `columns` or `rows`. Not there for other systems, and where `ms` is `None`.
+    /// Where Entente had the rows of all fragments from: `columns` or `rows`. Not there for other systems, and where `ms` is `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<&'static str>,
     /// Why there are no rows. Not there where there are.
@@ -28,15 +28,7 @@ pub struct TpchRecord {
 
 /// The records for people: a line for each query, sums over the queries that all systems have ended, and what was refused.
 pub fn tpch_table(records: &[TpchRecord]) -> String {
-    let mut table = Table::new([
-        "query",
-        "entente from",
-        "entente ms",
-        "postgres ms",
-        "duckdb ms",
-        "postgres/entente",
-        "entente/duckdb",
-    ]);
+    let mut table = Table::new(["query", "entente from"].into_iter().chain(TITLES));
     let (mut sums, mut ended) = (Times::default(), 0_u64);
     let mut from_columns = 0_u64;
     let mut refused = String::new();
@@ -44,8 +36,9 @@ pub fn tpch_table(records: &[TpchRecord]) -> String {
         let query = of_query[0].query;
         let from = of_query.iter().find_map(|record| record.from);
         from_columns += u64::from(from == Some(FROM_COLUMNS));
-        let times = Times::of(of_query);
-        table.rows.push(times.line(query.to_string(), from.unwrap_or("–").to_string()));
+        let times = Times::of(|name| of_query.iter().find(|record| record.system == name)?.ms);
+        let titles = [query.to_string(), from.unwrap_or("–").to_string()];
+        table.rows.push(titles.into_iter().chain(times.cells()).collect());
         if of_query.iter().all(|record| record.ms.is_some()) {
             sums.add(&times);
             ended += 1;
@@ -55,55 +48,10 @@ pub fn tpch_table(records: &[TpchRecord]) -> String {
         }
     }
     let title = format!("sum of {ended} that all have ended");
-    table.rows.push(sums.line(title, format!("{from_columns} columns")));
+    let titles = [title, format!("{from_columns} columns")];
+    table.rows.push(titles.into_iter().chain(sums.cells()).collect());
     let rows = records.first().map_or(0, |record| record.rows);
     format!("{}\nlineitem has {} rows{refused}", table.markdown(), grouped(rows))
-}
-
-/// Milliseconds of the systems that were measured.
-#[derive(Default)]
-struct Times {
-    entente: Option<f64>,
-    postgres: Option<f64>,
-    duckdb: Option<f64>,
-}
-
-impl Times {
-    fn of(of_query: &[TpchRecord]) -> Times {
-        let ms = |name| of_query.iter().find(|record| record.system == name)?.ms;
-        Times { entente: ms(ENTENTE), postgres: ms(POSTGRES), duckdb: ms(DUCKDB) }
-    }
-
-    fn add(&mut self, other: &Times) {
-        let add = |sum: &mut Option<f64>, ms: Option<f64>| {
-            if let Some(ms) = ms {
-                *sum = Some(sum.unwrap_or(0.0) + ms);
-            }
-        };
-        add(&mut self.entente, other.entente);
-        add(&mut self.postgres, other.postgres);
-        add(&mut self.duckdb, other.duckdb);
-    }
-
-    fn line(&self, title: String, from: String) -> Vec<String> {
-        vec![
-            title,
-            from,
-            cell(self.entente),
-            cell(self.postgres),
-            cell(self.duckdb),
-            cell(ratio(self.postgres, self.entente)),
-            cell(ratio(self.entente, self.duckdb)),
-        ]
-    }
-}
-
-fn ratio(above: Option<f64>, below: Option<f64>) -> Option<f64> {
-    Some(above? / below.filter(|below| *below > 0.0)?)
-}
-
-fn cell(number: Option<f64>) -> String {
-    number.map_or_else(|| "–".to_string(), |number| format!("{number:.2}"))
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub(super) fn take_rows(block: &mut LogicalPlan, number: usize) -> Option<Logica
     let (above, source) = parts(block);
     let mut looked_at = BTreeSet::new();
     for node in &above {
-        let is_output = |key: &SortKey| key.output.is_some();
         match node {
+            // A key that is an output is looked at there.
             LogicalPlan::Sort { keys, .. } => keys
                 .iter()
-                .filter(|key| !is_output(key))
+                .filter(|key| key.output.is_none())
                 .for_each(|key| note(&key.expression, &mut looked_at)),
             other => other.visit_expressions(&mut |expression| note(expression, &mut looked_at)),
         }

@@ -36,9 +36,9 @@ mod alone;
 mod block;
 mod explain;
 mod found_rows;
-mod grouped;
 mod lower;
 pub mod rules;
+mod split;
 
 use crate::aggregate::Aggregate;
 use crate::expression::{Expression, RoutineCall};
@@ -46,8 +46,8 @@ use crate::statement::{AccessPath, JoinKind, RowFunction, SetOperation, SortKey}
 use crate::table::TablePlan;
 use crate::window::WindowCall;
 pub use explain::explain;
-pub use grouped::Grouped;
 pub use lower::operators;
+pub use split::Split;
 use std::sync::Arc;
 use types::{ColumnSet, DataType, OutputColumn};
 
