@@ -9,6 +9,8 @@ use crate::lower::rows::Rows;
 use crate::question::{Outer, columns_of};
 use crate::reason::OnRows;
 use datafusion_common::{JoinSide, JoinType, NullEquality};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::coop::CooperativeExec;
 use datafusion_physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion_physical_plan::joins::{CrossJoinExec, HashJoinExec, PartitionMode};
 use plan::expression::Expression;
@@ -73,7 +75,7 @@ impl Lower<'_> {
             NullEquality::NullEqualsNothing,
             how.null_may_match,
         )?;
-        Ok(Rows { operator: Arc::new(join), fields, estimate })
+        Ok(Rows { operator: letting_go(Arc::new(join)), fields, estimate })
     }
 
     /// All pairs of rows for which the conditions are true.
@@ -92,7 +94,7 @@ impl Lower<'_> {
             false => (left, right),
         };
         let fields = build.fields.clone().and(&probe.fields);
-        let operator = Arc::new(CrossJoinExec::new(build.operator, probe.operator));
+        let operator = letting_go(Arc::new(CrossJoinExec::new(build.operator, probe.operator)));
         self.filtered(Rows { operator, fields, estimate }, conditions, how.needed)
     }
 
@@ -110,6 +112,7 @@ impl Lower<'_> {
         let at = |side: JoinSide| move |index: usize| ColumnIndex { index, side };
         let indices = of_build.into_iter().map(at(JoinSide::Left));
         let indices = indices.chain(of_probe.into_iter().map(at(JoinSide::Right))).collect();
+
         Ok(Some(JoinFilter::new(condition, indices, fields.schema())))
     }
 
@@ -127,6 +130,11 @@ impl Lower<'_> {
         };
         self.join(left, right, &How { kind, on: &outer.on, needed, null_may_match: false })
     }
+}
+
+/// A join may give any number of rows for one. It lets go after some, so that who polls can see whether somebody still waits.
+fn letting_go(join: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    Arc::new(CooperativeExec::new(join))
 }
 
 fn estimate(left: &Rows, right: &Rows, equal: &[(&Expression, &Expression)], kind: JoinType) -> Estimate {

@@ -155,7 +155,8 @@ impl GroupSums {
         let Some(values) = values.as_primitive_opt::<Decimal128Type>().map(|array| array.values()) else {
             return Ok(false);
         };
-        let beyond = values.iter().fold(0, |beyond, value| beyond | (value + SMALL) as u128 >> SMALL_BITS);
+        let beyond =
+            values.iter().fold(0, |beyond, value| beyond | value.wrapping_add(SMALL) as u128 >> SMALL_BITS);
         if beyond != 0 || values.len() > SMALL_ROWS {
             return Ok(false);
         }
