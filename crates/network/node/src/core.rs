@@ -62,7 +62,10 @@ impl Member<'_> {
         };
         let bytes = column_bytes(self.config.column_memory_megabytes);
         Ok(match self.options.fragments.is_some() && bytes > 0 {
-            true => Arc::new(WithColumns::new(stores, bytes)),
+            true => {
+                let columns = WithColumns::new(stores, bytes).kept_up();
+                Arc::new(columns.map_err(|error| NodeError::Thread { name: "columns", error })?)
+            }
             false => stores,
         })
     }

@@ -8,7 +8,7 @@ use crate::values::DoesNotFit;
 use state::{AfterImage, ColumnBatch, KeyRange, RowId, Snapshot, StoreError, Version};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use types::{Catalog, Key, Table};
+use types::{Catalog, Key, Table, TableId};
 
 /// About what a key takes that nobody has seen yet.
 const KEY_BYTES_GUESSED: u64 = 16;
@@ -46,6 +46,36 @@ enum Failed {
     DoesNotFit,
     /// There is no memory.
     NoRoom,
+}
+
+/// Keys that have changed, by batch.
+type Batches = Vec<(Version, Vec<Key>)>;
+
+impl Standing {
+    /// Writes the rows with these keys as a snapshot has them. False: there are so many that reading all is better; nothing is
+    /// written. What an error leaves is neither this version nor the one before.
+    fn write(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        version: Version,
+        table: TableId,
+        batches: Batches,
+    ) -> Result<bool, Failed> {
+        let from = batches.iter().map(|(version, _)| *version).fold(self.from, Version::max);
+        let mut keys: Vec<Key> = batches.into_iter().flat_map(|(_, keys)| keys).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if are_too_many(keys.len(), self.columns.rows()) {
+            return Ok(false);
+        }
+        if !keys.is_empty() {
+            let ids: Vec<RowId> = keys.into_iter().map(|key| RowId { table, key }).collect();
+            let rows = snapshot.get_many(&ids)?;
+            self.columns.change(ids.into_iter().map(|id| id.key).zip(rows).collect())?;
+        }
+        (self.from, self.at) = (from, version);
+        Ok(true)
+    }
 }
 
 impl From<StoreError> for Failed {
@@ -125,14 +155,17 @@ impl Columns {
         place: &Place,
         failed: Failed,
     ) -> Result<Option<Vec<ColumnBatch>>, StoreError> {
-        let table = question.table.id;
-        match failed {
-            Failed::DoesNotFit => self.registry.refuse(table, place),
-            Failed::NoRoom | Failed::Unreadable(_) => self.registry.forget(table, place),
-        }
+        self.forget(question.table.id, place, &failed);
         match failed {
             Failed::Unreadable(error) => Err(error),
             Failed::DoesNotFit | Failed::NoRoom => Ok(None),
+        }
+    }
+
+    fn forget(&self, table: TableId, place: &Place, failed: &Failed) {
+        match failed {
+            Failed::DoesNotFit => self.registry.refuse(table, place),
+            Failed::NoRoom | Failed::Unreadable(_) => self.registry.forget(table, place),
         }
     }
 
@@ -167,35 +200,68 @@ impl Columns {
         }
     }
 
-    /// Writes what has changed.
+    /// Writes what has changed, and lends.
     fn bring_up(
         &self,
         question: &Question<'_>,
         place: &Place,
         standing: &mut Option<Standing>,
-        batches: Vec<(Version, Vec<Key>)>,
+        batches: Batches,
     ) -> Result<Answer, Failed> {
-        let Some(Standing { mut columns, from, .. }) = standing.take() else { return Ok(Answer::Again) };
-        let from = batches.iter().map(|(version, _)| *version).fold(from, Version::max);
-        let mut keys: Vec<Key> = batches.into_iter().flat_map(|(_, keys)| keys).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let ordinals = columns.ordinals().to_vec();
-        if are_too_many(keys.len(), columns.rows()) {
+        let Some(known) = standing else { return Ok(Answer::Again) };
+        let ordinals = known.columns.ordinals().to_vec();
+        let written = known.write(question.snapshot, question.version, question.table.id, batches)?;
+        if !written {
             return self.make(question, place, standing, &ordinals);
         }
-        if !keys.is_empty() {
-            let table = question.table.id;
-            let ids: Vec<RowId> = keys.into_iter().map(|key| RowId { table, key }).collect();
-            let rows = question.snapshot.get_many(&ids)?;
-            columns.change(ids.into_iter().map(|id| id.key).zip(rows).collect())?;
-        }
-        let is_sparse = columns.is_sparse();
-        *standing = Some(Standing { columns, from, at: question.version });
-        if is_sparse && let made @ Answer::Batches(_) = self.make(question, place, standing, &ordinals)? {
+        if known.columns.is_sparse()
+            && let made @ Answer::Batches(_) = self.make(question, place, standing, &ordinals)?
+        {
             return Ok(made);
         }
         self.lend(question, place, standing)
+    }
+
+    /// Somebody with a snapshot of this version begins to ask.
+    pub(crate) fn begin_reading(&self, version: Version) {
+        self.registry.begin_reading(version);
+    }
+
+    /// Somebody with a snapshot of this version asks no more.
+    pub(crate) fn end_reading(&self, version: Version) {
+        self.registry.end_reading(version);
+    }
+
+    /// Whether somebody who has begun to ask needs columns that are older than this version.
+    pub(crate) fn are_read_before(&self, version: Version) -> bool {
+        self.registry.oldest_reading().is_some_and(|oldest| oldest < version)
+    }
+
+    /// Tables that somebody has asked for lately, counted in calls of this.
+    pub(crate) fn asked_lately(&self) -> Vec<(TableId, Place)> {
+        self.registry.asked_lately()
+    }
+
+    /// Brings the columns of a table up to a snapshot, so that the next question finds less to do. Where somebody works on them,
+    /// or where they would be made anew, they are left as they are.
+    pub(crate) fn keep_up(
+        &self,
+        (table, place): &(TableId, Place),
+        version: Version,
+        snapshot: &dyn Snapshot,
+    ) {
+        let Some(mut standing) = place.try_lock() else { return };
+        let Some(at) = standing.as_ref().map(|known| known.at).filter(|at| *at < version) else { return };
+        let Some(Changed::Keys(batches)) = self.registry.changed(*table, place, at, version) else { return };
+        let Some(known) = standing.as_mut() else { return };
+        match known.write(snapshot, version, *table, batches) {
+            Ok(_) => self.keep_within_room(*table, place, &mut standing),
+            Err(failed) => {
+                // Nothing that is half brought up stays. Whoever asks next meets what cannot be read.
+                *standing = None;
+                self.forget(*table, place, &failed);
+            }
+        }
     }
 
     /// Lends columns that are there.
@@ -207,13 +273,18 @@ impl Columns {
     ) -> Result<Answer, Failed> {
         let Some(Standing { columns, .. }) = standing.as_mut() else { return Ok(Answer::Again) };
         let Some(batches) = columns.lend(question.ordinals) else { return Ok(Answer::Nothing) };
-        let (table, bytes) = (question.table.id, columns.bytes());
-        if !self.registry.make_room(table, place, bytes, columns.rows()) {
+        self.keep_within_room(question.table.id, place, standing);
+        Ok(Answer::Batches(batches))
+    }
+
+    /// Forgets the columns of a table where they have grown beyond what they may take.
+    fn keep_within_room(&self, table: TableId, place: &Place, standing: &mut Option<Standing>) {
+        let Some(Standing { columns, .. }) = standing.as_ref() else { return };
+        if !self.registry.make_room(table, place, columns.bytes(), columns.rows()) {
             self.registry.note_too_large(table, columns.ordinals(), columns.rows() as u64);
             *standing = None;
             self.registry.forget(table, place);
         }
-        Ok(Answer::Batches(batches))
     }
 
     /// Makes the columns that are asked for of all rows, and where there is room those with the other ordinals. Where there is

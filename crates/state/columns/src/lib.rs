@@ -6,7 +6,8 @@
 //! ```text
 //!  apply ──▶ keys that change, noted ──▶ the store with the rows
 //!                     │                            │
-//!                     ▼ (at the next question)     ▼ (rows with these keys; all rows at the first question)
+//!                     ▼ (at the next question, or in the background while questions come)
+//!                     │                            ▼ (rows with these keys; all rows at the first question)
 //!            columns of a table, in chunks ◀───────┘
 //!                     │
 //!                     ▼ lent, without a copy
@@ -48,6 +49,7 @@ mod chunk;
 mod column_kind;
 mod columns;
 mod fixed;
+mod keeper;
 mod keys;
 mod marks;
 mod notes;

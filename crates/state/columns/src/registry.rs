@@ -23,6 +23,9 @@ pub(crate) struct Standing {
 /// Where the columns of one table are, once they are made. One thread at a time makes them, brings them up or lends them.
 pub(crate) type Place = Arc<Mutex<Option<Standing>>>;
 
+/// For so many rounds of keeping up after its last question, a table counts as asked for: five seconds of the thread's.
+const ROUNDS_ASKED: u64 = 50;
+
 /// The tables that have columns.
 pub(crate) struct Registry {
     bytes_max: u64,
@@ -34,6 +37,10 @@ struct Known {
     announced: Version,
     /// Counts the questions.
     questions: u64,
+    /// Counts the rounds of keeping up.
+    rounds: u64,
+    /// Versions of the snapshots whose readers have asked for columns and may ask for more.
+    reading: BTreeMap<Version, usize>,
     tables: BTreeMap<TableId, Entry>,
     /// Tables with a value that does not fit.
     refused: BTreeSet<TableId>,
@@ -46,6 +53,8 @@ struct Entry {
     notes: Notes,
     /// The number of the last question.
     asked: u64,
+    /// The round of keeping up that was the last one before that question.
+    asked_in: u64,
     bytes: u64,
     rows: usize,
 }
@@ -59,6 +68,8 @@ impl Registry {
         let known = Known {
             announced: version,
             questions: 0,
+            rounds: 0,
+            reading: BTreeMap::new(),
             tables: BTreeMap::new(),
             refused: BTreeSet::new(),
             too_large: BTreeMap::new(),
@@ -107,19 +118,50 @@ impl Registry {
         }
         let thrown_away = known.throw_away(table);
         known.questions += 1;
-        let (announced, asked) = (known.announced, known.questions);
+        let (announced, asked, asked_in) = (known.announced, known.questions, known.rounds);
         let entry = known.tables.entry(table).or_insert_with(|| Entry {
             place: Place::default(),
             notes: Notes::since(announced),
             asked,
+            asked_in,
             bytes: 0,
             rows: 0,
         });
-        entry.asked = asked;
+        (entry.asked, entry.asked_in) = (asked, asked_in);
         let place = entry.place.clone();
         drop(known);
         drop(thrown_away);
         Some(place)
+    }
+
+    /// Somebody with a snapshot of this version has begun to ask for columns.
+    pub(crate) fn begin_reading(&self, version: Version) {
+        *self.known.lock().reading.entry(version).or_default() += 1;
+    }
+
+    /// Somebody with a snapshot of this version asks for no more columns.
+    pub(crate) fn end_reading(&self, version: Version) {
+        let mut known = self.known.lock();
+        if let Some(count) = known.reading.get_mut(&version) {
+            *count -= 1;
+            if *count == 0 {
+                known.reading.remove(&version);
+            }
+        }
+    }
+
+    /// The oldest version of those.
+    pub(crate) fn oldest_reading(&self) -> Option<Version> {
+        self.known.lock().reading.keys().next().copied()
+    }
+
+    /// Begins a round of keeping up: the tables that somebody has asked for lately.
+    pub(crate) fn asked_lately(&self) -> Vec<(TableId, Place)> {
+        let mut known = self.known.lock();
+        known.rounds += 1;
+        let rounds = known.rounds;
+        let lately = known.tables.iter().filter(|(_, entry)| rounds - entry.asked_in <= ROUNDS_ASKED);
+        lately.map(|(table, entry)| (*table, entry.place.clone())).collect()
     }
 
     /// Whether the columns of a table are there still.

@@ -3,7 +3,7 @@
 use crate::columns::{Columns, Question};
 use state::{ColumnBatch, KeyRange, PastChange, PastError, RowId, Snapshot, Store, StoreError, Version};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Once, Weak};
 use types::{Catalog, Key, Row, Table, TableId};
 
 /// A snapshot of another store, and the columns of that. It keeps neither the store nor the columns: both go when the store is
@@ -13,6 +13,8 @@ pub(crate) struct ColumnedSnapshot {
     version: Version,
     store: Weak<dyn Store>,
     columns: Weak<Columns>,
+    /// Somebody has asked for columns.
+    has_asked: Once,
 }
 
 impl ColumnedSnapshot {
@@ -23,7 +25,7 @@ impl ColumnedSnapshot {
         store: Weak<dyn Store>,
         columns: Weak<Columns>,
     ) -> ColumnedSnapshot {
-        ColumnedSnapshot { inner, version, store, columns }
+        ColumnedSnapshot { inner, version, store, columns, has_asked: Once::new() }
     }
 
     /// Whether the table is there at this version and at the newest one. Columns of one that is only here would serve nobody
@@ -32,6 +34,16 @@ impl ColumnedSnapshot {
         let newest = self.store.upgrade().map(|store| store.catalog());
         self.inner.catalog().table(table).is_some()
             && newest.is_some_and(|catalog| catalog.table(table).is_some())
+    }
+}
+
+impl Drop for ColumnedSnapshot {
+    fn drop(&mut self) {
+        if self.has_asked.is_completed()
+            && let Some(columns) = self.columns.upgrade()
+        {
+            columns.end_reading(self.version);
+        }
     }
 }
 
@@ -76,6 +88,7 @@ impl Snapshot for ColumnedSnapshot {
         if !self.is_kept(table.id) {
             return Ok(None);
         }
+        self.has_asked.call_once(|| columns.begin_reading(self.version));
         columns.ask(&Question {
             snapshot: self.inner.as_ref(),
             version: self.version,

@@ -3,6 +3,7 @@
 use crate::columns::Columns;
 use crate::snapshot::ColumnedSnapshot;
 use crypto::Digest;
+use parking_lot::Mutex;
 use proofs::state::TreeShape;
 use state::{
     AfterImage, BlockEnd, CheckpointHeader, KeptState, LiveContent, Simulate, Snapshot, Store, StoreError,
@@ -15,13 +16,15 @@ use types::{Catalog, TableId};
 pub(crate) struct ColumnedStore {
     inner: Arc<dyn Store>,
     columns: Arc<Columns>,
+    /// What was newest in the round of keeping up before.
+    newest_before: Mutex<Option<(Version, Arc<dyn Snapshot>)>>,
 }
 
 impl ColumnedStore {
     /// No columns of `inner` yet.
     pub(crate) fn new(inner: Arc<dyn Store>, memory_bytes_max: u64) -> ColumnedStore {
         let columns = Arc::new(Columns::new(inner.version(), memory_bytes_max));
-        ColumnedStore { inner, columns }
+        ColumnedStore { inner, columns, newest_before: Mutex::new(None) }
     }
 
     /// The store with the rows.
@@ -32,6 +35,25 @@ impl ColumnedStore {
     /// Bytes of the columns.
     pub(crate) fn bytes(&self) -> u64 {
         self.columns.bytes()
+    }
+
+    /// A round of keeping up: brings columns that somebody has asked for lately up to what was newest in the round before. So a
+    /// question that has begun in this round, or that has asked before, finds none that are newer than its snapshot.
+    pub(crate) fn keep_up(&self) {
+        let asked = self.columns.asked_lately();
+        let mut newest_before = self.newest_before.lock();
+        if asked.is_empty() {
+            *newest_before = None;
+            return;
+        }
+        if let Some((version, snapshot)) = newest_before.as_ref() {
+            if self.columns.are_read_before(*version) {
+                return;
+            }
+            asked.iter().for_each(|table| self.columns.keep_up(table, *version, snapshot.as_ref()));
+        }
+        let newest = self.inner.version();
+        *newest_before = self.inner.snapshot_at(newest).map(|snapshot| (newest, snapshot));
     }
 
     fn columned(&self, snapshot: Arc<dyn Snapshot>, version: Version) -> Arc<dyn Snapshot> {

@@ -1,18 +1,25 @@
 //! Makes stores whose snapshots give columns.
 
+use crate::keeper::Keeper;
 use crate::store::ColumnedStore;
 use parking_lot::Mutex;
 use proofs::state::TreeShape;
 use state::{AfterImage, Filling, KeptState, Reopened, ResumePoint, Store, StoreError, Stores, Version};
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use types::Catalog;
+
+/// A question seldom has to write more than what has changed in twice this.
+const KEPT_UP_EVERY: Duration = Duration::from_millis(100);
 
 /// Stores as others make them, whose snapshots give columns.
 #[derive(Clone)]
 pub struct WithColumns {
     inner: Arc<dyn Stores>,
     given: Given,
+    _keeper: Option<Arc<Keeper>>,
 }
 
 /// The stores that were given and that somebody has.
@@ -31,6 +38,10 @@ impl Given {
         store
     }
 
+    fn keep_up(&self) {
+        self.all().iter().for_each(|store| store.keep_up());
+    }
+
     fn all(&self) -> Vec<Arc<ColumnedStore>> {
         self.stores.lock().iter().filter_map(Weak::upgrade).collect()
     }
@@ -40,7 +51,20 @@ impl WithColumns {
     /// Stores as `inner` makes them. The columns of one of them take at most so many bytes, without what queries still read
     /// after it has changed.
     pub fn new(inner: Arc<dyn Stores>, memory_bytes_max: u64) -> WithColumns {
-        WithColumns { inner, given: Given { memory_bytes_max, stores: Arc::default() } }
+        WithColumns { inner, given: Given { memory_bytes_max, stores: Arc::default() }, _keeper: None }
+    }
+
+    /// The same, with a thread that brings up the columns that somebody has asked for in the last five seconds. The thread ends
+    /// with the last clone of these stores.
+    pub fn kept_up(self) -> io::Result<WithColumns> {
+        let given = self.given.clone();
+        let keeper = Keeper::start(KEPT_UP_EVERY, move || given.keep_up())?;
+        Ok(WithColumns { _keeper: Some(Arc::new(keeper)), ..self })
+    }
+
+    /// One round of what the thread does.
+    pub fn keep_up(&self) {
+        self.given.keep_up();
     }
 
     /// Bytes of the columns of all stores that somebody has.

@@ -24,6 +24,8 @@ const COLUMN_BYTES: u64 = 4 << 30;
 /// Three ledgers: one whose store keeps no columns, one that nobody asks, one that is asked; and what their loads came to.
 pub(super) struct Entente {
     pool: ThreadPool,
+    /// They keep columns up for as long as they are there.
+    _stores: [WithColumns; 2],
     plain: Chain,
     unasked: Chain,
     asked: Chain,
@@ -44,10 +46,15 @@ impl Entente {
             pool.install(|| chain.set_up(workload))?;
             Ok::<Chain, EngineBenchError>(chain)
         };
-        let with_columns = || WithColumns::new(Arc::new(Memory), COLUMN_BYTES);
-        let (plain, unasked, asked) = (chain(&Memory)?, chain(&with_columns())?, chain(&with_columns())?);
+        let with_columns = || {
+            let columns = WithColumns::new(Arc::new(Memory), COLUMN_BYTES).kept_up();
+            columns.map_err(|_| EngineBenchError::Threads(threads + 1))
+        };
+        let (unasked_stores, asked_stores) = (with_columns()?, with_columns()?);
+        let (plain, unasked, asked) = (chain(&Memory)?, chain(&unasked_stores)?, chain(&asked_stores)?);
         Ok(Entente {
             pool,
+            _stores: [unasked_stores, asked_stores],
             plain,
             unasked,
             asked,

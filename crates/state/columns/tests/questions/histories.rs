@@ -1,6 +1,9 @@
 //! Random histories of rows and tables.
 
-use crate::world::{TYPES, apply, catalog, check, image, row, rows_of, scanned, some_ordinals, store, table};
+use crate::world::{
+    TYPES, apply, catalog, check, image, row, rows_of, scanned, some_ordinals, store, stores_and_store, table,
+};
+use columns::WithColumns;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use state::{AfterImage, ColumnBatch, Snapshot, Store, Version};
@@ -17,6 +20,7 @@ struct Held {
 }
 
 struct History {
+    stores: WithColumns,
     store: Arc<dyn Store>,
     tables: Vec<Arc<Table>>,
     next: u32,
@@ -31,8 +35,10 @@ struct History {
 impl History {
     fn new(seed: u64, keys: i64) -> History {
         let tables = vec![table(1, &TYPES), table(2, &TYPES)];
+        let (stores, store) = stores_and_store(&tables);
         History {
-            store: store(&tables),
+            stores,
+            store,
             tables,
             next: 3,
             keys,
@@ -106,6 +112,9 @@ impl History {
             self.change(changes, deleted);
             if self.random.random_bool(0.03) {
                 self.make_again();
+            }
+            if self.random.random_bool(0.3) {
+                self.stores.keep_up();
             }
             if self.random.random_bool(0.5) {
                 self.ask();

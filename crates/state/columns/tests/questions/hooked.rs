@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use state::{AfterImage, Filling, KeyRange, Snapshot, Store, StoreError, Stores, Version};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use types::{Catalog, Key, Row, TableId};
 
 /// What is done once.
@@ -18,6 +19,8 @@ pub struct Hooks {
     pub scan: Hook,
     /// The next batch is there, and whoever applies it does not know that yet.
     pub applied: Hook,
+    /// Rows that were looked up by key.
+    pub looked_up: AtomicUsize,
 }
 
 fn act(hook: &Hook) {
@@ -88,6 +91,7 @@ impl Snapshot for HookedSnapshot {
     }
 
     fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        self.1.looked_up.fetch_add(1, Relaxed);
         self.0.get(table, key)
     }
 

@@ -5,6 +5,7 @@
 mod histories;
 mod hooked;
 mod keeping;
+mod keeping_up;
 mod memory_bound;
 mod on_disk;
 mod refusals;

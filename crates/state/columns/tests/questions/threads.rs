@@ -1,6 +1,6 @@
 //! Questions while batches are applied.
 
-use crate::world::{TYPES, apply, catalog, check, image, row, some_ordinals, store, table};
+use crate::world::{TYPES, apply, catalog, check, image, row, some_ordinals, stores_and_store, table};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use state::Version;
@@ -18,12 +18,18 @@ impl Drop for EndReaders<'_> {
 fn every_answer_is_that_of_its_own_snapshot() {
     const KEYS: i64 = 9_000;
     let made = [table(1, &TYPES), table(2, &TYPES)];
-    let (store, mut random) = (store(&made), StdRng::seed_from_u64(1));
+    let ((stores, store), mut random) = (stores_and_store(&made), StdRng::seed_from_u64(1));
     let first = (0..KEYS).map(|number| image(1, number, Some(row(number, &TYPES, &mut random))));
     apply(store.as_ref(), first.collect());
     let (done, asked, answered) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let end = EndReaders(&done);
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                stores.keep_up();
+                std::thread::yield_now();
+            }
+        });
         for seed in 0..2 {
             let (store, made, done, asked, answered) = (&store, &made, &done, &asked, &answered);
             scope.spawn(move || {

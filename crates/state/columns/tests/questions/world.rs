@@ -54,7 +54,14 @@ pub fn catalog(tables: &[Arc<Table>]) -> Arc<Catalog> {
 
 /// A store in memory with columns.
 pub fn store(tables: &[Arc<Table>]) -> Arc<dyn Store> {
-    WithColumns::new(Arc::new(Memory), 1 << 30).create(catalog(tables)).unwrap()
+    stores_and_store(tables).1
+}
+
+/// The same with what has made it.
+pub fn stores_and_store(tables: &[Arc<Table>]) -> (WithColumns, Arc<dyn Store>) {
+    let stores = WithColumns::new(Arc::new(Memory), 1 << 30);
+    let store = stores.create(catalog(tables)).unwrap();
+    (stores, store)
 }
 
 pub fn key(number: i64) -> Key {
