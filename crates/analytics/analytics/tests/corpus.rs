@@ -4,7 +4,7 @@ mod columned;
 #[path = "../../../language/sql/tests/support/mod.rs"]
 mod support;
 
-use columned::{Columned, Counted};
+use columned::{Columned, Counted, Streamed};
 use sql::{Reader, StatementKind, prepare};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use std::fmt;
@@ -47,6 +47,8 @@ impl Tested {
         let reader = Reader { fragments: Some(self.groups.clone()), ..database.reader() };
         let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]);
         assert_eq!(by_columns, by_rows, "{sql}");
+        let made = prepared.query_as(&reader, &Streamed(&database.state), &[]);
+        assert_eq!(made, by_rows, "{sql}: columns made of rows");
     }
 }
 

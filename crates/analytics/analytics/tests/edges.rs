@@ -4,7 +4,7 @@ mod columned;
 #[path = "../../../language/sql/tests/support/mod.rs"]
 mod support;
 
-use columned::{Columned, Counted};
+use columned::{Columned, Counted, Streamed};
 use sql::{Reader, prepare};
 use std::sync::Arc;
 use support::Database;
@@ -16,7 +16,10 @@ fn compare(database: &Database, sql: &str) -> usize {
     let by_rows = prepared.query_as(&database.reader(), &database.state, &[]);
     let reader = Reader { fragments: Some(groups.clone()), ..database.reader() };
     assert_eq!(prepared.query_as(&reader, &Columned(&database.state), &[]), by_rows, "{sql}");
-    groups.made()
+    let made = groups.made();
+    assert_eq!(prepared.query_as(&reader, &Streamed(&database.state), &[]), by_rows, "{sql}");
+    assert_eq!(groups.made(), 2 * made, "{sql}: as much from columns that nobody keeps");
+    made
 }
 
 #[test]
@@ -165,5 +168,33 @@ fn explain_says_which_way_and_why() {
         // Nobody keeps columns: then nothing is said of them.
         let results = prepared.query_as(&database.reader(), &database.state, &[]).expect("lines");
         assert_eq!(results[0].rows.len(), lines.len() - usize::from(expected.is_some()));
+    }
+}
+
+#[test]
+fn groups_by_several_short_keys_are_those_of_the_rows() {
+    let mut scripts = vec![
+        "CREATE TABLE t (k int PRIMARY KEY, c char(1), v varchar(3), i int, b boolean, n bigint)".to_string(),
+    ];
+    for key in 0..60 {
+        let of = |values: &[&str], by: usize| values[key / by % values.len()].to_string();
+        let (c, v) = (of(&["'A'", "' '", "NULL", "'ß'"], 1), of(&["''", "'äöü'", "NULL", "'a'", "'a '"], 3));
+        let (i, b) = (of(&["-1", "2147483647", "NULL", "0"], 2), of(&["true", "false", "NULL"], 4));
+        scripts.push(format!("INSERT INTO t VALUES ({key}, {c}, {v}, {i}, {b}, {key})"));
+    }
+    let database = Database::with(&scripts.iter().map(String::as_str).collect::<Vec<_>>());
+    for keys in [
+        "c", "v", "c, v", "v, c", "i, b", "c, i, b", "b, c", "v, b", "c, c", "i, i", "v, i", "n, b",
+        "n, c, b",
+    ] {
+        for question in [
+            format!("SELECT {keys}, count(*), sum(n), min(v) FROM t GROUP BY {keys}"),
+            format!("SELECT {keys}, avg(n) FROM t GROUP BY {keys} HAVING count(*) > 2 ORDER BY 1 DESC"),
+            format!(
+                "SELECT count(*), max(x.s) FROM (SELECT {keys}, sum(n) AS s FROM t GROUP BY {keys}) AS x"
+            ),
+        ] {
+            assert_eq!(compare(&database, &question), 1, "{question}");
+        }
     }
 }

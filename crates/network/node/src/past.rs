@@ -7,7 +7,9 @@
 use crate::row_history::KeptRows;
 use crate::store_failure::Reporting;
 use parking_lot::RwLock;
-use state::{ColumnBatch, FirstFailure, KeyRange, PastChange, PastError, RowId, Snapshot, StoreError};
+use state::{
+    ColumnBatch, FirstFailure, KeyRange, PastChange, PastError, ReadColumns, RowId, Snapshot, StoreError,
+};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -109,6 +111,10 @@ impl Snapshot for WithPast {
 
     fn columns(&self, table: &Table, ordinals: &[usize]) -> Result<Option<Vec<ColumnBatch>>, StoreError> {
         self.now.columns(table, ordinals)
+    }
+
+    fn read_columns(&self, table: &Table, ordinals: &[usize]) -> Option<Arc<dyn ReadColumns>> {
+        self.now.read_columns(table, ordinals)
     }
 
     fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {

@@ -1,7 +1,7 @@
 //! A store that fails where no block is executed: for a reader at the gateway, for an endorser, at a checkpoint. The node stops
 //! serving at once, and its pipeline before the next block.
 
-use state::{ColumnBatch, FirstFailure, KeyRange, RowId, Snapshot, StoreError};
+use state::{ColumnBatch, ColumnPiece, FirstFailure, KeyRange, ReadColumns, RowId, Snapshot, StoreError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, Key, Row, Table, TableId};
@@ -52,5 +52,22 @@ impl Snapshot for Reporting {
 
     fn columns(&self, table: &Table, ordinals: &[usize]) -> Result<Option<Vec<ColumnBatch>>, StoreError> {
         self.report(self.inner.columns(table, ordinals))
+    }
+
+    fn read_columns(&self, table: &Table, ordinals: &[usize]) -> Option<Arc<dyn ReadColumns>> {
+        let inner = self.inner.read_columns(table, ordinals)?;
+        Some(Arc::new(ReportingColumns { inner, failure: self.failure.clone() }))
+    }
+}
+
+/// Columns whose reader tells the node when rows cannot be read.
+struct ReportingColumns {
+    inner: Arc<dyn ReadColumns>,
+    failure: Arc<FirstFailure>,
+}
+
+impl ReadColumns for ReportingColumns {
+    fn piece(&self, behind: Option<&Key>) -> Result<Option<ColumnPiece>, StoreError> {
+        self.inner.piece(behind).inspect_err(|failure| self.failure.note(failure.clone()))
     }
 }

@@ -53,6 +53,7 @@ mod keeper;
 mod keys;
 mod marks;
 mod notes;
+mod reading;
 mod registry;
 mod snapshot;
 mod store;

@@ -1,7 +1,10 @@
 //! A snapshot that gives columns.
 
 use crate::columns::{Columns, Question};
-use state::{ColumnBatch, KeyRange, PastChange, PastError, RowId, Snapshot, Store, StoreError, Version};
+use crate::reading::RowsAsColumns;
+use state::{
+    ColumnBatch, KeyRange, PastChange, PastError, ReadColumns, RowId, Snapshot, Store, StoreError, Version,
+};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Once, Weak};
 use types::{Catalog, Key, Row, Table, TableId};
@@ -96,6 +99,12 @@ impl Snapshot for ColumnedSnapshot {
             ordinals,
             about_rows: self.about_rows(table.id).unwrap_or(0),
         })
+    }
+
+    fn read_columns(&self, table: &Table, ordinals: &[usize]) -> Option<Arc<dyn ReadColumns>> {
+        let is_there = self.inner.catalog().table(table.id).is_some();
+        let columns = is_there.then(|| RowsAsColumns::new(self.inner.clone(), table, ordinals))??;
+        Some(Arc::new(columns))
     }
 
     fn at_height(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {

@@ -1,6 +1,7 @@
+use crate::StoreError;
 use arrow_array::ArrayRef;
 use arrow_schema::DataType as ArrowType;
-use types::DataType;
+use types::{DataType, Key};
 
 /// Values of some columns of some rows.
 #[derive(Clone, Debug)]
@@ -9,6 +10,23 @@ pub struct ColumnBatch {
     pub rows: usize,
     /// One array for each column that was asked for, with so many values of [`column_type`].
     pub columns: Vec<ArrayRef>,
+}
+
+/// Columns of a table that nobody keeps: they are made of its rows, piece by piece, for whoever reads them.
+pub trait ReadColumns: Send + Sync {
+    /// The rows that come behind a key, or the first ones. `None`: there are no more.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`](crate::Snapshot::get).
+    fn piece(&self, behind: Option<&Key>) -> Result<Option<ColumnPiece>, StoreError>;
+}
+
+/// Some rows of a table, in the order of their keys.
+pub struct ColumnPiece {
+    /// The key of the last one, where there may be more rows behind it.
+    pub last: Option<Key>,
+    /// Their values; `None` where one does not fit in [`column_type`], so that rows have to be read.
+    pub batch: Option<ColumnBatch>,
 }
 
 /// How the values of a column stand in arrays; `None`: such columns are not kept.

@@ -74,7 +74,7 @@ mod watched;
 pub use assembly::{PieceError, StateAssembly};
 pub use checkpoint::{Checkpoint, CheckpointError, content_digest, read_checkpoint, write_checkpoint};
 pub use checkpoint_header::{CheckpointHeader, CheckpointProgress};
-pub use column_batch::{ColumnBatch, column_type};
+pub use column_batch::{ColumnBatch, ColumnPiece, ReadColumns, column_type};
 pub use command::apply_command;
 pub use digest::{BlockChanges, block_digest};
 pub use effects::{

@@ -1,4 +1,4 @@
-use crate::{ColumnBatch, RowId, StoreError};
+use crate::{ColumnBatch, ReadColumns, RowId, StoreError};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use types::{Catalog, Key, Row, Table, TableId};
@@ -192,6 +192,13 @@ pub trait Snapshot: Send + Sync {
     fn columns(&self, table: &Table, ordinals: &[usize]) -> Result<Option<Vec<ColumnBatch>>, StoreError> {
         let _ = (table, ordinals);
         Ok(None)
+    }
+
+    /// The same columns, made of the rows as they are read: for tables that have no room in columns and for versions whose columns
+    /// have gone. `None`: they cannot be made here.
+    fn read_columns(&self, table: &Table, ordinals: &[usize]) -> Option<Arc<dyn ReadColumns>> {
+        let _ = (table, ordinals);
+        None
     }
 
     /// The state after the block at `height`, where that is kept beside this one.

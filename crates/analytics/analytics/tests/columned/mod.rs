@@ -10,7 +10,7 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType as ArrowType;
 use sql::{Fragment, RunFragments};
-use state::{ColumnBatch, KeyRange, PlainState, Snapshot, StoreError, column_type};
+use state::{ColumnBatch, ColumnPiece, KeyRange, PlainState, ReadColumns, Snapshot, StoreError, column_type};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -64,6 +64,54 @@ impl Snapshot for Columned<'_> {
         };
         let batch_rows = if rows.len() > LARGE_BATCH_ROWS { LARGE_BATCH_ROWS } else { BATCH_ROWS };
         Ok(rows.chunks(batch_rows).map(batch).collect())
+    }
+}
+
+/// A state whose columns are made of rows as they are read.
+pub struct Streamed<'a>(pub &'a PlainState);
+
+impl Snapshot for Streamed<'_> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        self.0.catalog()
+    }
+
+    fn get(&self, table: TableId, key: &Key) -> Result<Option<Row>, StoreError> {
+        Ok(self.0.get(table, key))
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        reverse: bool,
+        visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.0.scan(table, range, reverse, visit);
+        Ok(())
+    }
+
+    fn about_rows(&self, table: TableId) -> Option<u64> {
+        Columned(self.0).about_rows(table)
+    }
+
+    fn read_columns(&self, table: &Table, ordinals: &[usize]) -> Option<Arc<dyn ReadColumns>> {
+        let batches = Columned(self.0).columns(table, ordinals).ok()?;
+        Some(Arc::new(Pieces(batches)))
+    }
+}
+
+/// Pieces whose keys are their numbers; nothing where a value does not fit.
+struct Pieces(Option<Vec<ColumnBatch>>);
+
+impl ReadColumns for Pieces {
+    fn piece(&self, behind: Option<&Key>) -> Result<Option<ColumnPiece>, StoreError> {
+        let Some(batches) = &self.0 else { return Ok(Some(ColumnPiece { last: None, batch: None })) };
+        let number = behind.map_or(0, |key| {
+            let bytes = key.as_bytes().try_into().expect("eight bytes");
+            u64::from_be_bytes(bytes) as usize + 1
+        });
+        let last = Key::from_bytes(&(number as u64).to_be_bytes());
+        Ok(batches.get(number).map(|batch| ColumnPiece { last: Some(last), batch: Some(batch.clone()) }))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Random histories of rows and tables.
 
 use crate::world::{
-    TYPES, apply, catalog, check, image, row, rows_of, scanned, some_ordinals, store, stores_and_store, table,
+    TYPES, apply, catalog, check, image, made_of_rows, row, rows_of, scanned, some_ordinals, store,
+    stores_and_store, table,
 };
 use columns::WithColumns;
 use rand::rngs::StdRng;
@@ -89,6 +90,14 @@ impl History {
             let ordinals = some_ordinals(&mut self.random, TYPES.len());
             self.older.0 += 1;
             self.older.1 += usize::from(check(snapshot.as_ref(), table, &ordinals));
+            // Those that nobody keeps any more are made of rows.
+            if snapshot.catalog().table(table.id).is_some() {
+                let (made, pieces) = made_of_rows(snapshot.as_ref(), table, &ordinals);
+                assert_eq!(made, scanned(snapshot.as_ref(), table, &ordinals), "{ordinals:?}");
+                assert_eq!(pieces, made.len().div_ceil(8_192));
+            } else {
+                assert!(snapshot.read_columns(table, &ordinals).is_none(), "it is not there yet");
+            }
         }
     }
 

@@ -171,6 +171,20 @@ pub fn scanned(snapshot: &dyn Snapshot, table: &Table, ordinals: &[usize]) -> Ve
     rows
 }
 
+/// The rows of columns that are made for whoever reads them, as texts, sorted; and how many pieces there were.
+pub fn made_of_rows(snapshot: &dyn Snapshot, table: &Table, ordinals: &[usize]) -> (Vec<String>, usize) {
+    let made = snapshot.read_columns(table, ordinals).expect("they can be made of rows");
+    let (mut batches, mut behind) = (Vec::new(), None);
+    while let Some(piece) = made.piece(behind.as_ref()).unwrap() {
+        batches.push(piece.batch.expect("all values fit"));
+        behind = piece.last;
+        if behind.is_none() {
+            break;
+        }
+    }
+    (rows_of(&batches, table, ordinals), batches.len())
+}
+
 /// Asks, and compares with a scan of the same snapshot. False: there are no columns of it.
 pub fn check(snapshot: &dyn Snapshot, table: &Table, ordinals: &[usize]) -> bool {
     let answer = snapshot.columns(table, ordinals).unwrap();
