@@ -5,6 +5,7 @@ use crate::lower::arrays::value_at;
 use crate::lower::estimate::Estimate;
 use crate::lower::expression::column_at;
 use crate::lower::fields::{Fields, Known};
+use crate::lower::packed::Packing;
 use crate::lower::relations::Lower;
 use crate::lower::rows::Rows;
 use crate::question::{Groups, columns_of};
@@ -108,6 +109,11 @@ impl Lower<'_> {
             aggregates.map(|aggregate| aggregate::lower(aggregate, &lowering, &schema, &mut computed));
         let finish = finish.collect::<Result<Vec<Finish>, OnRows>>()?;
         let Computed { functions, filters, .. } = computed;
+        let packing = Packing::of(fields.0.iter().map(|key| (key.data_type, &key.arrow)));
+        if let Some(packing) = &packing {
+            let keys = by.into_iter().map(|(key, _)| key).collect();
+            by = vec![(packing.number(keys), "k".to_string())];
+        }
         let operator = AggregateExec::try_new(
             AggregateMode::Single,
             PhysicalGroupBy::new_single(by),
@@ -116,8 +122,21 @@ impl Lower<'_> {
             rows.operator.clone(),
             schema,
         )?;
-        Ok(Aggregated { operator: Arc::new(operator), keys: fields, finish })
+        let mut operator: Arc<dyn ExecutionPlan> = Arc::new(operator);
+        if let Some(packing) = &packing {
+            operator = unpacked(operator, packing)?;
+        }
+        Ok(Aggregated { operator, keys: fields, finish })
     }
+}
+
+/// Groups with their keys instead of the number in front.
+fn unpacked(groups: Arc<dyn ExecutionPlan>, packing: &Packing) -> Result<Arc<dyn ExecutionPlan>, OnRows> {
+    let schema = groups.schema();
+    let (number, _) = column_at(&schema, 0);
+    let keys = packing.keys(&number).enumerate().map(|(at, key)| (key, format!("k{at}")));
+    let rest = (1..schema.fields().len()).map(|position| column_at(&schema, position));
+    Ok(Arc::new(ProjectionExec::try_new(keys.chain(rest).collect::<Vec<_>>(), groups)?))
 }
 
 impl TopGroups<'_> {

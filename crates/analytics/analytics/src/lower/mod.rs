@@ -12,6 +12,7 @@ mod join;
 mod joined;
 mod listed;
 mod order;
+mod packed;
 mod quotient;
 mod relations;
 mod rows;
@@ -19,4 +20,4 @@ mod sample;
 mod sum;
 mod table;
 
-pub(crate) use relations::Lower;
+pub(crate) use relations::{Joins, Lower};
