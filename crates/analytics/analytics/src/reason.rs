@@ -7,29 +7,34 @@ use types::SqlError;
 
 /// Why a query stays on rows.
 #[derive(Debug)]
-pub(crate) struct OnRows(String);
+pub(crate) struct OnRows {
+    reason: String,
+    /// There was not enough memory for operators that keep rows.
+    pub(crate) lacks_memory: bool,
+}
 
 impl OnRows {
     pub(crate) fn because(reason: impl Display) -> OnRows {
-        OnRows(reason.to_string())
+        OnRows { reason: reason.to_string(), lacks_memory: false }
     }
 }
 
 impl Display for OnRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.reason)
     }
 }
 
 impl From<DataFusionError> for OnRows {
     fn from(error: DataFusionError) -> OnRows {
-        OnRows::because(error)
+        let lacks_memory = matches!(error.find_root(), DataFusionError::ResourcesExhausted(_));
+        OnRows { lacks_memory, ..OnRows::because(error) }
     }
 }
 
 impl From<OnRows> for DataFusionError {
     fn from(reason: OnRows) -> DataFusionError {
-        DataFusionError::Execution(reason.0)
+        DataFusionError::Execution(reason.reason)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A fragment of a query from its plan to its rows: translated, lowered, run.
 
 use crate::interrupted::Interrupted;
-use crate::lower::Lower;
+use crate::lower::{Joins, Lower};
 use crate::memory::QueryMemory;
 use crate::question::{Groups, Listed, Relation, Scalars, Table, Translation};
 use crate::reason::OnRows;
@@ -50,7 +50,10 @@ impl DataFusion {
 
 impl RunFragments for DataFusion {
     fn rows(&self, fragment: &Fragment<'_>) -> Option<Vec<Vec<Value>>> {
-        let rows = found(fragment, self.rows_min);
+        let mut rows = found(fragment, self.rows_min, Joins::Hashed);
+        if rows.as_ref().is_err_and(|reason| reason.lacks_memory) {
+            rows = found(fragment, self.rows_min, Joins::Merged);
+        }
         if let Err(reason) = &rows {
             tracing::debug!(%reason, "a query stays on rows");
         }
@@ -76,10 +79,10 @@ impl RunFragments for DataFusion {
 }
 
 /// The rows of a fragment.
-fn found(fragment: &Fragment<'_>, rows_min: u64) -> Result<Vec<Vec<Value>>, OnRows> {
+fn found(fragment: &Fragment<'_>, rows_min: u64, joins: Joins) -> Result<Vec<Vec<Value>>, OnRows> {
     let mut question = possible(fragment, rows_min)?;
     let interrupted = Interrupted::of(fragment.interrupt);
-    let lower = lower(Some(fragment.snapshot), fragment, &interrupted);
+    let lower = lower(Some(fragment.snapshot), fragment, &interrupted, joins);
     if question.needs_values {
         // Whether all can be done is found out before any value of a query inside is computed.
         dry(&question, fragment)?;
@@ -121,7 +124,7 @@ fn possible(fragment: &Fragment<'_>, rows_min: u64) -> Result<Question, OnRows> 
 /// Finds out whether all of a question can be done; nothing is read.
 fn dry(question: &Question, fragment: &Fragment<'_>) -> Result<(), OnRows> {
     let interrupted = Interrupted::of(fragment.interrupt);
-    let lower = lower(None, fragment, &interrupted);
+    let lower = lower(None, fragment, &interrupted, Joins::Hashed);
     match &question.asked {
         Asked::Groups(groups) => lower.top(groups).map(|_| ()),
         Asked::Listed(listed) => lower.listed(listed).map(|_| ()),
@@ -132,8 +135,9 @@ fn lower<'a>(
     snapshot: Option<&'a dyn Snapshot>,
     fragment: &Fragment<'a>,
     interrupted: &'a Interrupted,
+    joins: Joins,
 ) -> Lower<'a> {
-    Lower { snapshot, frame: fragment.frame, now: fragment.now, interrupted }
+    Lower { snapshot, frame: fragment.frame, now: fragment.now, interrupted, joins }
 }
 
 fn sort_by_keys(rows: &mut [Vec<Value>], keys: usize) {
@@ -233,6 +237,14 @@ fn run(groups: &Groups, lower: Lower<'_>, fragment: &Fragment<'_>) -> Result<Vec
     top.rows(&batches)
 }
 
+/// One thread; and for the last part of a sort that went to files no more than an eighth of the memory is put aside.
+fn config(fragment: &Fragment<'_>) -> SessionConfig {
+    let config = SessionConfig::new().with_target_partitions(1);
+    let aside = config.options().execution.sort_spill_reservation_bytes;
+    let most = fragment.memory.map_or(usize::MAX, |memory| memory.most() as usize / 8);
+    config.with_sort_spill_reservation_bytes(aside.min(most))
+}
+
 fn collected(
     operator: Arc<dyn ExecutionPlan>,
     interrupted: &Interrupted,
@@ -240,9 +252,8 @@ fn collected(
     rows_max: usize,
 ) -> Result<Vec<RecordBatch>, OnRows> {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(QueryMemory::of(fragment.memory)));
-    let context = TaskContext::default()
-        .with_session_config(SessionConfig::new().with_target_partitions(1))
-        .with_runtime(Arc::new(runtime.build()?));
+    let context =
+        TaskContext::default().with_session_config(config(fragment)).with_runtime(Arc::new(runtime.build()?));
     // What spills to the disk is written and read by this runtime.
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(OnRows::because)?;
     let _entered = runtime.enter();

@@ -1,4 +1,4 @@
-//! Groups that do not fit into the memory of queries go to temporary files; a join that does not fit stays on rows.
+//! Groups and joins that do not fit into the memory of queries go to temporary files.
 
 mod columned;
 #[path = "../../../language/sql/tests/support/mod.rs"]
@@ -49,12 +49,16 @@ fn filled() -> Database {
 
 /// The answer is that of the rows; gives how many groups came from columns with so many megabytes.
 fn groups_with(database: &Database, megabytes: u64, sql: &str) -> Vec<Option<usize>> {
-    let groups = Arc::new(WithMemory(MemoryPool::new(megabytes << 20), Mutex::default()));
+    rows_with(database, megabytes << 20, sql)
+}
+
+fn rows_with(database: &Database, bytes: u64, sql: &str) -> Vec<Option<usize>> {
+    let groups = Arc::new(WithMemory(MemoryPool::new(bytes), Mutex::default()));
     let prepared = prepare(&database.library, sql, &[]).expect("a query");
     let by_rows = prepared.query_as(&database.reader(), &database.state, &[]).expect("an answer");
     let reader = Reader { fragments: Some(groups.clone()), ..database.reader() };
     let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]).expect("an answer");
-    assert!(by_columns == by_rows, "{sql}: other rows with {megabytes} megabytes");
+    assert!(by_columns == by_rows, "{sql}: other rows with {bytes} bytes");
     assert_eq!(groups.0.taken(), 0, "all of it is given back");
     groups.1.lock().expect("nobody panics").clone()
 }
@@ -69,9 +73,26 @@ fn groups_that_do_not_fit_go_to_temporary_files() {
 }
 
 #[test]
-fn a_join_that_does_not_fit_stays_on_rows() {
+fn a_join_that_does_not_fit_sorts_both_sides_in_temporary_files() {
+    let database = filled();
+    for question in [
+        "SELECT count(*), sum(t.g + u.k) FROM t JOIN u ON u.s = t.s",
+        "SELECT count(*), sum(t.g), count(u.k) FROM t LEFT JOIN u ON u.g = t.k AND u.s = t.s AND u.k > t.k",
+        "SELECT count(*), sum(t.k), sum(u.k) FROM t FULL JOIN u ON u.s = t.s AND u.k <> t.g",
+        "SELECT count(*), min(s) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.s = t.s AND u.k < t.k)",
+        "SELECT count(*), min(s) FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.s = t.s AND u.k < t.k)",
+    ] {
+        assert_eq!(groups_with(&database, 1_024, question), [Some(1)], "{question}");
+        assert_eq!(groups_with(&database, 4, question), [Some(1)], "{question}");
+    }
+}
+
+#[test]
+fn what_fits_in_no_way_stays_on_rows() {
     let database = filled();
     let question = "SELECT count(*), sum(t.g + u.k) FROM t JOIN u ON u.s = t.s";
+    assert_eq!(rows_with(&database, 64 << 10, question), [None]);
+    let question = "SELECT count(*) FROM t WHERE t.s NOT IN (SELECT u.s FROM u)";
     assert_eq!(groups_with(&database, 1_024, question), [Some(1)]);
-    assert_eq!(groups_with(&database, 1, question), [None]);
+    assert_eq!(groups_with(&database, 4, question), [None]);
 }

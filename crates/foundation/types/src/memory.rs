@@ -20,6 +20,11 @@ impl MemoryPool {
         Arc::new(MemoryPool { most, taken: AtomicU64::new(0) })
     }
 
+    /// The bytes that there are for all.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
     /// The bytes that are taken.
     pub fn taken(&self) -> u64 {
         self.taken.load(Relaxed)

@@ -1,18 +1,24 @@
 //! Joins by what must be equal.
 
 use crate::lower::estimate::Estimate;
-use crate::lower::expression::same_type;
+use crate::lower::expression::{column_at, same_type};
 use crate::lower::fields::Fields;
 use crate::lower::order::equal_sides;
-use crate::lower::relations::Lower;
+use crate::lower::relations::{Joins, Lower};
 use crate::lower::rows::Rows;
 use crate::question::{Outer, columns_of};
 use crate::reason::OnRows;
+use arrow_schema::SortOptions;
 use datafusion_common::{JoinSide, JoinType, NullEquality};
+use datafusion_physical_expr::{LexOrdering, PhysicalExprRef, PhysicalSortExpr};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::coop::CooperativeExec;
 use datafusion_physical_plan::joins::utils::{ColumnIndex, JoinFilter};
-use datafusion_physical_plan::joins::{CrossJoinExec, HashJoinExec, PartitionMode};
+use datafusion_physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, JoinOn, PartitionMode, SortMergeJoinExec,
+};
+use datafusion_physical_plan::projection::ProjectionExec;
+use datafusion_physical_plan::sorts::sort::SortExec;
 use plan::expression::Expression;
 use plan::statement::JoinKind;
 use std::collections::BTreeSet;
@@ -64,6 +70,13 @@ impl Lower<'_> {
         };
         let filter = self.join_filter(&others, &build.fields, &probe.fields)?;
         let (kept, fields) = joined_fields(kind, &build.fields, &probe.fields).kept(how.needed);
+        if self.joins == Joins::Merged {
+            if how.null_may_match {
+                return Err(OnRows::because("NOT IN of more rows than fit in memory"));
+            }
+            let operator = merged([build.operator, probe.operator], keys, filter, kind, &kept)?;
+            return Ok(Rows { operator, fields, estimate });
+        }
         let join = HashJoinExec::try_new(
             build.operator,
             probe.operator,
@@ -112,7 +125,6 @@ impl Lower<'_> {
         let at = |side: JoinSide| move |index: usize| ColumnIndex { index, side };
         let indices = of_build.into_iter().map(at(JoinSide::Left));
         let indices = indices.chain(of_probe.into_iter().map(at(JoinSide::Right))).collect();
-
         Ok(Some(JoinFilter::new(condition, indices, fields.schema())))
     }
 
@@ -130,6 +142,37 @@ impl Lower<'_> {
         };
         self.join(left, right, &How { kind, on: &outer.on, needed, null_may_match: false })
     }
+}
+
+/// Both sides are sorted by what must be equal.
+fn merged(
+    sides: [Arc<dyn ExecutionPlan>; 2],
+    keys: JoinOn,
+    filter: Option<JoinFilter>,
+    kind: JoinType,
+    kept: &[usize],
+) -> Result<Arc<dyn ExecutionPlan>, OnRows> {
+    let options = vec![SortOptions::default(); keys.len()];
+    let (left_keys, right_keys): (Vec<_>, Vec<_>) = keys.iter().cloned().unzip();
+    let [left, right] = sides;
+    let sorted = |side: Arc<dyn ExecutionPlan>, keys: Vec<PhysicalExprRef>| {
+        let schema = side.schema();
+        let is_float = |key: &PhysicalExprRef| Ok::<_, OnRows>(key.data_type(&schema)?.is_floating());
+        if keys.iter().map(is_float).collect::<Result<Vec<_>, _>>()?.contains(&true) {
+            // Zeros of two signs are equal, and do not stand together.
+            return Err(OnRows::because("a join by floating-point numbers of more rows than fit in memory"));
+        }
+        let order = keys.into_iter().map(PhysicalSortExpr::new_default);
+        let order = LexOrdering::new(order).ok_or_else(|| OnRows::because("a join without an order"))?;
+        Ok(Arc::new(SortExec::new(order, side)))
+    };
+    let (left, right) = (sorted(left, left_keys)?, sorted(right, right_keys)?);
+    let equal = NullEquality::NullEqualsNothing;
+    let join = SortMergeJoinExec::try_new(left, right, keys, filter, kind, options, equal)?;
+    let join = letting_go(Arc::new(join));
+    let schema = join.schema();
+    let columns = kept.iter().map(|position| column_at(&schema, *position));
+    Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), join)?))
 }
 
 /// A join may give any number of rows for one. It lets go after some, so that who polls can see whether somebody still waits.

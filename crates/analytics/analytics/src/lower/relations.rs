@@ -24,6 +24,16 @@ pub(crate) struct Lower<'a> {
     /// The time of the query, microseconds since 2000-01-01 00:00 UTC.
     pub(crate) now: i64,
     pub(crate) interrupted: &'a Interrupted,
+    pub(crate) joins: Joins,
+}
+
+/// How rows of two relations find one another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Joins {
+    /// One side is kept in memory.
+    Hashed,
+    /// Both sides are sorted, and what does not fit goes to files.
+    Merged,
 }
 
 impl Lower<'_> {
