@@ -1,12 +1,13 @@
 //! The 22 queries of TPC-H give PostgreSQL's rows, nearly all of them from columns; and transactions go on beside questions.
 
 use analytics::DataFusion;
-use bench::{HtapOptions, TpchOptions, htap, tpch, tpch_table};
+use bench::{EntentePlace, HtapOptions, TpchOptions, htap, tpch, tpch_table};
+use node::{StoreChoice, StoreKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-#[test]
-fn all_queries_of_tpc_h_give_the_rows_of_postgresql_and_most_from_columns() {
+/// All queries here and in PostgreSQL, whose rows they must give, most of them from columns.
+fn all_of_tpc_h(place: EntentePlace) {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect();
     let options = TpchOptions {
         scale: 0.01,
@@ -15,6 +16,7 @@ fn all_queries_of_tpc_h_give_the_rows_of_postgresql_and_most_from_columns() {
         queries: names(&TpchOptions::QUERIES),
         seconds_max: 120.0,
         fragments: Some(Arc::new(DataFusion::default())),
+        place,
     };
     let mut said = Vec::new();
     let records = tpch(&options, &mut |text| said.push(text.to_string())).expect("both can be measured");
@@ -25,6 +27,19 @@ fn all_queries_of_tpc_h_give_the_rows_of_postgresql_and_most_from_columns() {
     }
     let from_columns = records.iter().filter(|record| record.from == Some("columns")).count();
     assert!(from_columns >= 18, "{from_columns} from columns\n{table}");
+}
+
+#[test]
+fn all_queries_of_tpc_h_give_the_rows_of_postgresql_and_most_from_columns() {
+    all_of_tpc_h(EntentePlace::default());
+}
+
+#[test]
+fn they_do_with_rows_on_the_disk_and_no_room_for_columns_or_joins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let choice = StoreChoice { kind: StoreKind::Disk, memory_megabytes: Some(64) };
+    let stores = choice.open(folder.path()).expect("a folder of its own");
+    all_of_tpc_h(EntentePlace { stores: Some(stores), column_bytes: 1 << 20, query_bytes: 6 << 20 });
 }
 
 #[test]

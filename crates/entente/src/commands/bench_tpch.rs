@@ -1,16 +1,18 @@
 //! `entente bench tpch`: the 22 queries of TPC-H here, in PostgreSQL and in DuckDB, on the same rows.
 
 use crate::CommandError;
+use crate::store::StoreArguments;
 use analytics::DataFusion;
-use bench::{TpchOptions, TpchRecord, tpch_table};
+use bench::{EntentePlace, TpchOptions, TpchRecord, tpch_table};
 use clap::Args;
+use node::StoreKind;
 use sql::RunFragments;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Measure the 22 queries of TPC-H in Entente, PostgreSQL and DuckDB, on the same rows and with one thread each.
 ///
-/// Entente runs in this process, on a store in memory, with no index but the primary keys. PostgreSQL is installed if it is missing
+/// Entente runs in this process, on a store in memory or on the disk, with no index but the primary keys. PostgreSQL is installed if it is missing
 /// and this is root; DuckDB comes through pip and needs python3 and a network. A system that cannot be had is left out, and the
 /// command says why. A query that a system refuses, or does not end in time, is a record that says so. Rows that are not
 /// PostgreSQL's make the command fail at its end.
@@ -49,6 +51,14 @@ pub(crate) struct TpchArguments {
     /// Entente reads rows, not columns
     #[arg(long)]
     without_columns: bool,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// Memory that copies of tables in columns may use, in units of 1,048,576 bytes [default: enough for all]
+    #[arg(long, value_name = "MEGABYTES")]
+    column_memory_megabytes: Option<u64>,
+    /// Memory that a query may use, in units of 1,048,576 bytes
+    #[arg(long, value_name = "MEGABYTES", default_value_t = 4_096, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    query_memory_megabytes: u64,
     /// Where to write the records
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -58,9 +68,23 @@ impl TpchArguments {
     fn fragments(&self) -> Option<Arc<dyn RunFragments>> {
         (!self.without_columns).then(|| Arc::new(DataFusion::default()) as Arc<dyn RunFragments>)
     }
+
+    fn place(&self, folder: &Path) -> Result<EntentePlace, CommandError> {
+        let choice = self.store.choice();
+        choice.check()?;
+        let stores = (choice.kind == StoreKind::Disk).then(|| choice.open(folder)).transpose()?;
+        let default = EntentePlace::default();
+        let column_bytes = self.column_memory_megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20));
+        Ok(EntentePlace {
+            stores,
+            column_bytes: column_bytes.unwrap_or(default.column_bytes),
+            query_bytes: self.query_memory_megabytes << 20,
+        })
+    }
 }
 
 pub(crate) fn run(arguments: &TpchArguments) -> Result<(), CommandError> {
+    let folder = tempfile::tempdir().map_err(|error| format!("cannot make a temporary folder: {error}"))?;
     let options = TpchOptions {
         scale: arguments.scale,
         rounds: arguments.rounds as usize,
@@ -68,6 +92,7 @@ pub(crate) fn run(arguments: &TpchArguments) -> Result<(), CommandError> {
         queries: arguments.queries.clone(),
         seconds_max: arguments.seconds_max,
         fragments: arguments.fragments(),
+        place: arguments.place(folder.path())?,
     };
     let records = bench::tpch(&options, &mut |text| eprintln!("{text}"))?;
     println!("{}", tpch_table(&records));

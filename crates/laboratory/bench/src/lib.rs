@@ -48,6 +48,7 @@ pub use load::{Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadRepor
 pub use memory::{peak_memory_bytes, peak_memory_bytes_of};
 pub use postgres::{PostgresError, Server as PostgresServer};
 pub use report::grouped;
+pub use side_by_side::EntentePlace;
 pub use signed_ledger::{SignedLedger, SignedLedgerError, SignedLedgerOptions};
 pub use stored::{
     CheckpointTime, ControlGroup, ControlGroupRecord, DurablePoint, JoinedControlGroup, LoadRecord,

@@ -7,7 +7,9 @@ mod record;
 pub use record::{AnalyticsRecord, analytics_table};
 
 use crate::LaboratoryError;
-use crate::side_by_side::{self, Measured, Rounds, System, Wanted, count, measure, of_postgres};
+use crate::side_by_side::{
+    self, EntentePlace, Measured, Rounds, System, Wanted, count, measure, of_postgres,
+};
 use data::Size;
 use queries::{QUERIES, Query};
 use sql::RunFragments;
@@ -61,6 +63,7 @@ pub fn analytics(
         tables: &size.tables(),
         postgres_megabytes: size.postgres_megabytes(),
         fragments: options.fragments.clone(),
+        place: EntentePlace::default(),
     };
     let mut systems = wanted.load(progress)?;
     let queries = QUERIES.map(|query| (query.id, query.sql));

@@ -1,5 +1,6 @@
 //! Entente as a node answers a plain SELECT: a bound query on a snapshot of a store, in this process, without a network.
 
+use super::place::EntentePlace;
 use super::system::{Answer, Rows, System};
 use super::table::Table;
 use crate::chain::Chain;
@@ -21,9 +22,6 @@ pub(crate) const NAME: &str = "entente";
 pub(crate) const FROM_COLUMNS: &str = "columns";
 const FROM_ROWS: &str = "rows";
 
-/// What a query may have: one that would take the machine's memory is refused.
-const QUERY_BYTES: u64 = 4 << 30;
-
 /// Rows that are handed over at a time.
 const PORTION: usize = 2_000;
 
@@ -35,6 +33,8 @@ pub(super) struct Entente {
     _stores: Arc<dyn Stores>,
     /// Who runs fragments of queries.
     fragments: Option<Arc<dyn RunFragments>>,
+    /// What a query may have: one that would take the machine's memory is refused.
+    query_bytes: u64,
     /// By text.
     prepared: BTreeMap<String, Prepared>,
 }
@@ -42,10 +42,11 @@ pub(super) struct Entente {
 impl Entente {
     /// The tables by statements in a ledger of one's own, then their rows as those of the first version of a store.
     pub(super) fn load(
-        stores: Arc<dyn Stores>,
+        place: &EntentePlace,
         tables: &[Table],
         fragments: Option<Arc<dyn RunFragments>>,
     ) -> Result<Entente, LaboratoryError> {
+        let stores = place.stores(fragments.is_some());
         let chain = schema(tables).map_err(failed)?;
         let catalog = chain.engine.state().catalog();
         let version = Version::after_block(chain.engine.height());
@@ -56,7 +57,8 @@ impl Entente {
         }
         let store = filling.finish().map_err(of_store)?;
         let library = chain.engine.library().clone();
-        Ok(Entente { library, store, _stores: stores, fragments, prepared: BTreeMap::new() })
+        let (query_bytes, prepared) = (place.query_bytes, BTreeMap::new());
+        Ok(Entente { library, store, _stores: stores, fragments, query_bytes, prepared })
     }
 
     /// Binds a query when it comes for the first time.
@@ -72,10 +74,11 @@ impl Entente {
     fn answer(&mut self, sql: &str, limit: Option<Duration>) -> Result<Answer, SqlError> {
         let store = self.store.clone();
         let fragments = self.fragments.clone().map(|inner| Arc::new(WatchedFragments::of(inner)));
+        let query_bytes = self.query_bytes;
         let prepared = self.prepared(sql)?;
         let reader = Reader {
             step_limit: u64::MAX,
-            memory: Some(MemoryPool::new(QUERY_BYTES)),
+            memory: Some(MemoryPool::new(query_bytes)),
             fragments: fragments.clone().map(|fragments| fragments as Arc<dyn RunFragments>),
             ..Reader::default()
         };

@@ -9,6 +9,7 @@
 mod duckdb;
 mod entente;
 mod files;
+mod place;
 mod postgres;
 mod rounds;
 mod system;
@@ -17,6 +18,7 @@ mod times;
 
 pub(crate) use duckdb::NAME as DUCKDB;
 pub(crate) use entente::{FROM_COLUMNS, NAME as ENTENTE};
+pub use place::EntentePlace;
 pub(crate) use postgres::NAME as POSTGRES;
 pub(crate) use rounds::{Measured, Rounds, measure, of_postgres};
 pub(crate) use system::{System, count};
@@ -24,21 +26,15 @@ pub(crate) use table::Table;
 pub(crate) use times::{TITLES, Times};
 
 use crate::LaboratoryError;
-use columns::WithColumns;
 use duckdb::DuckDb;
 use entente::Entente;
 use files::Files;
-use memory::Memory;
 use postgres::Postgres;
 use sql::RunFragments;
-use state::Stores;
 use std::sync::Arc;
 
 /// All systems that can be measured.
 pub(crate) const SYSTEMS: [&str; 3] = [ENTENTE, POSTGRES, DUCKDB];
-
-/// What copies of tables in columns may have: enough for any of these tables.
-const COLUMN_BYTES: u64 = 64 << 30;
 
 /// What is to be loaded, and into which systems.
 pub(crate) struct Wanted<'w> {
@@ -49,6 +45,7 @@ pub(crate) struct Wanted<'w> {
     pub(crate) postgres_megabytes: u64,
     /// Who runs fragments of Entente's queries on columns; `None`: they run row by row.
     pub(crate) fragments: Option<Arc<dyn RunFragments>>,
+    pub(crate) place: EntentePlace,
 }
 
 /// Whether all names are those of systems.
@@ -78,7 +75,7 @@ impl Wanted<'_> {
         let mut systems: Vec<Box<dyn System>> = Vec::new();
         if self.has(ENTENTE) {
             progress("rows are loaded into Entente");
-            systems.push(Box::new(Entente::load(self.stores(), self.tables, self.fragments.clone())?));
+            systems.push(Box::new(Entente::load(&self.place, self.tables, self.fragments.clone())?));
         }
         let files = match (&postgres, &duckdb) {
             (None, None) if systems.is_empty() => {
@@ -108,14 +105,6 @@ impl Wanted<'_> {
         self.systems.iter().any(|system| system == name)
     }
 
-    /// A store in memory, with columns where somebody reads them.
-    fn stores(&self) -> Arc<dyn Stores> {
-        match self.fragments {
-            Some(_) => Arc::new(WithColumns::new(Arc::new(Memory), COLUMN_BYTES)),
-            None => Arc::new(Memory),
-        }
-    }
-
     /// A system that is asked for; `None`, and a word why, where it cannot be had.
     fn start<S>(
         &self,
@@ -138,7 +127,8 @@ mod tests {
     #[test]
     fn a_system_that_cannot_be_had_is_left_out_with_its_reason() {
         let systems = ["duckdb".to_string()];
-        let wanted = Wanted { systems: &systems, tables: &[], postgres_megabytes: 256, fragments: None };
+        let (fragments, place) = (None, EntentePlace::default());
+        let wanted = Wanted { systems: &systems, tables: &[], postgres_megabytes: 256, fragments, place };
         let mut said = Vec::new();
         let missing = LaboratoryError::Missing { expected: "python3".to_string(), found: "none".to_string() };
         let mut progress = |text: &str| said.push(text.to_string());

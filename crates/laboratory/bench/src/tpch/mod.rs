@@ -8,8 +8,8 @@ mod tables;
 pub use record::{TpchRecord, tpch_table};
 pub(crate) use tables::line_items;
 
-use crate::side_by_side::{self, Measured, Rounds, Wanted, count, measure, of_postgres};
-use crate::{LaboratoryError, machine};
+use crate::side_by_side::{self, EntentePlace, Measured, Rounds, Wanted, count, measure, of_postgres};
+use crate::{LaboratoryError, machine, peak_memory_bytes};
 use queries::{QUERIES, Query};
 use sql::RunFragments;
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub struct TpchOptions {
     pub seconds_max: f64,
     /// Who runs fragments of Entente's queries on columns; `None`: they run row by row.
     pub fragments: Option<Arc<dyn RunFragments>>,
+    /// Where Entente has its rows, and what memory it may use.
+    pub place: EntentePlace,
 }
 
 impl TpchOptions {
@@ -94,6 +96,7 @@ pub fn tpch(
         tables: &tables::tables(options.scale),
         postgres_megabytes: options.postgres_megabytes(),
         fragments: options.fragments.clone(),
+        place: options.place.clone(),
     };
     let mut systems = wanted.load(progress)?;
     let rows = count(&mut systems, "lineitem")?;
@@ -102,6 +105,8 @@ pub fn tpch(
         queries.iter().zip(&texts).map(|(query, text)| (query.id, text.as_str())).collect();
     let limit = Some(Duration::from_secs_f64(options.seconds_max));
     let measured = measure(&asked, &mut systems, Rounds { count: options.rounds, limit }, progress);
+    let peak = peak_memory_bytes() >> 20;
+    progress(&format!("Entente, with the program that makes the rows, had at most {peak} MB of memory"));
     let of_query = |(query, measured): (&&Query, &Vec<Measured>)| records(query.id, rows, measured);
     Ok(queries.iter().zip(&measured).flat_map(of_query).collect())
 }
@@ -145,6 +150,7 @@ mod tests {
             queries: vec!["q6".to_string()],
             seconds_max: 5.0,
             fragments: None,
+            place: EntentePlace::default(),
         };
         change(&mut options);
         tpch(&options, &mut |_| ()).expect_err("it makes no sense").to_string()
