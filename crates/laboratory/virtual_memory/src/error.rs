@@ -29,7 +29,9 @@ pub enum MemoryError {
         error: Errno,
     },
     /// A forked process took too long. It has been ended.
-    #[error("expected an answer of the forked process within {milliseconds} ms, found none; it has been ended")]
+    #[error(
+        "expected an answer of the forked process within {milliseconds} ms, found none; it has been ended"
+    )]
     Late {
         /// What it was given.
         milliseconds: u128,

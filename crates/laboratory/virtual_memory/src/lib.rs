@@ -27,7 +27,10 @@
 //! assert_eq!((snapshot.numbers()[7], column.get(7)), (1, 2));
 //! # Ok::<(), virtual_memory::MemoryError>(())
 //! ```
-#![allow(unsafe_code, reason = "mapping memory and forking have no safe interface; every block says why it holds")]
+#![allow(
+    unsafe_code,
+    reason = "mapping memory and forking have no safe interface; every block says why it holds"
+)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod area;

@@ -44,7 +44,8 @@ fn check_pages_are_copied_once_and_used_again() {
         for page in 0..5 {
             column.write(page * PAGE_NUMBERS, round).expect("writable");
         }
-        assert!((0..5).all(|page| snapshot.numbers()[page * PAGE_NUMBERS] == if round == 0 { if page == 0 { 7 } else { 0 } } else { round - 1 }));
+        assert!((0..5).all(|page| snapshot.numbers()[page * PAGE_NUMBERS]
+            == if round == 0 { if page == 0 { 7 } else { 0 } } else { round - 1 }));
     }
 }
 
@@ -55,7 +56,9 @@ fn two_modified_columns_fit_under_the_stock_limit_and_five_are_refused() {
     assert!(matches!(Rewired::new(NUMBERS_MAX + 1), Err(MemoryError::Size { .. })));
     let limit = mappings_max().expect("Linux says it");
     if !(50_000..=100_000).contains(&limit) {
-        println!("skipped: vm.max_map_count is {limit} here, and the test is made for the stock limit of 65530");
+        println!(
+            "skipped: vm.max_map_count is {limit} here, and the test is made for the stock limit of 65530"
+        );
         return;
     }
     let began = Instant::now();
@@ -68,7 +71,9 @@ fn two_modified_columns_fit_under_the_stock_limit_and_five_are_refused() {
         assert!(columns.len() < 5, "five columns of 40 MB and their snapshots need {} mappings", 10 * PAGES);
     };
     assert!(columns.len() >= 2, "{refused}");
-    assert!(matches!(refused, MemoryError::Mappings { mapped, limit: said } if said == limit && mapped + 16 >= limit));
+    assert!(
+        matches!(refused, MemoryError::Mappings { mapped, limit: said } if said == limit && mapped + 16 >= limit)
+    );
     assert!(refused.to_string().contains("vm.max_map_count"), "{refused}");
     for (column, snapshot) in &columns {
         assert!(column.mappings() > PAGES * 9 / 10);
@@ -81,13 +86,16 @@ fn two_modified_columns_fit_under_the_stock_limit_and_five_are_refused() {
     let (last, last_snapshot) = columns.pop().expect("there are two");
     drop(last_snapshot);
     let fresh: Vec<Rewired> = (0..3).map(|_| Rewired::new(PAGES * PAGE_NUMBERS).expect("memory")).collect();
-    let held: Vec<_> = fresh.iter().map(|column| column.snapshot(PAGES * PAGE_NUMBERS).expect("one mapping")).collect();
+    let held: Vec<_> =
+        fresh.iter().map(|column| column.snapshot(PAGES * PAGE_NUMBERS).expect("one mapping")).collect();
     let writes = || {
         fresh.iter().zip(0_i64..).flat_map(|(column, own)| {
             scattered().map(move |page| (column, page, own * PAGES as i64 + page as i64 + 1))
         })
     };
-    let written = writes().take_while(|(column, page, value)| column.write(page * PAGE_NUMBERS, *value).is_ok()).count();
+    let written = writes()
+        .take_while(|(column, page, value)| column.write(page * PAGE_NUMBERS, *value).is_ok())
+        .count();
     assert!(written < 3 * PAGES, "the kernel refuses before all is written");
     for (at, (column, page, value)) in writes().enumerate() {
         assert_eq!(column.get(page * PAGE_NUMBERS), if at < written { value } else { 0 });
