@@ -30,22 +30,41 @@
 //! # Ok::<(), anker::AnkerError>(())
 //! ```
 
+mod arguments;
 mod clock;
 mod column;
+mod driver;
 mod engine;
 mod error;
+mod experiments;
 mod index;
 mod predicate;
 mod question;
+mod record;
 mod storage;
 mod system;
 mod table;
+mod tpcc;
 mod versions;
 
+pub use arguments::AnkerArguments;
 pub use engine::{Engine, Transaction};
 pub use error::AnkerError;
 pub use predicate::{Condition, Predicate, Rows};
 pub use question::{Answer, Asked, FORK_SECONDS_MAX, GROUPS_MAX, Question};
+pub use record::{AnkerRecord, Parameter, anker_table};
 pub use storage::{BLOCK_ROWS, ColumnStorage, FrozenColumn};
 pub use system::{Isolation, Storage, System};
 pub use table::{COLUMNS_MAX, ROWS_MAX, TABLES_MAX, TableShape};
+
+/// Measures. `progress` is told what is being done.
+///
+/// # Errors
+/// Bad options; tables that are full; a consistency condition of TPC-C that does not hold; memory that cannot be had. Where the kernel
+/// refuses to rewire, that is a result: [`AnkerRecord::refused`].
+pub fn bench(
+    arguments: &AnkerArguments,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<AnkerRecord>, AnkerError> {
+    experiments::run(&arguments.plan()?, progress)
+}

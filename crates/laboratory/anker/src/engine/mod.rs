@@ -56,14 +56,15 @@ impl Engine {
     ///
     /// # Errors
     /// A table, column or index that does not exist, a table that is full, memory that cannot be had.
-    pub fn load<'v>(
+    pub fn load<R: AsRef<[i64]>>(
         &mut self,
         table: usize,
-        rows: impl Iterator<Item = (&'v [i64], Option<(usize, u64)>)>,
+        rows: impl Iterator<Item = (R, Option<(usize, u64)>)>,
     ) -> Result<u32, AnkerError> {
         let (now, mut counts) = self.clock.now();
         self.check_table(table)?;
         for (values, entry) in rows {
+            let values = values.as_ref();
             let (into, row) = (&self.tables[table], counts[table]);
             self.check_row(table, values)?;
             if row as usize >= into.shape.rows_max {

@@ -48,13 +48,16 @@ pub(super) struct Snapshots<'a> {
     pub(super) columns: &'a BTreeMap<Place, SnapshotColumn>,
 }
 
+/// A column that cannot be written any more.
+type Frozen<'a> = (Place, &'a [i64]);
+
 /// The memory of a forked process.
 pub(super) struct InFork<'a> {
     engine: &'a Engine,
     rows: RowCounts,
     child: &'a InChild,
     /// The columns that were protected already.
-    frozen: RefCell<[Option<(Place, &'a [i64])>; 4]>,
+    frozen: RefCell<[Option<Frozen<'a>>; 4]>,
 }
 
 /// The newest columns, with the versions that somebody sees who began then.
