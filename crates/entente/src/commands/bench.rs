@@ -1,4 +1,5 @@
 use super::bench_analytics::{self, AnalyticsArguments};
+use super::bench_anker;
 use super::bench_attest::{self, AttestArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_htap::{self, HtapArguments};
@@ -7,6 +8,7 @@ use super::bench_state::{self, GrowthArguments, StateArguments};
 use super::bench_tpch::{self, TpchArguments};
 use crate::CommandError;
 use crate::store::StoreArguments;
+use anker::AnkerArguments;
 use bench::{
     EngineOptions, EngineRecord, EngineStore, ExperimentArguments, LaboratoryArguments, LaboratoryCommand,
     TpccArguments, endorse, engine_alone, laboratory, tpcc, tpcc_table,
@@ -38,6 +40,7 @@ pub(crate) enum BenchCommand {
     Analytics(AnalyticsArguments),
     Tpch(TpchArguments),
     Htap(HtapArguments),
+    Anker(AnkerArguments),
     Join(JoinArguments),
     Faults(FaultsArguments),
 }
@@ -97,6 +100,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Analytics(arguments) => bench_analytics::run(arguments),
         BenchCommand::Tpch(arguments) => bench_tpch::run(arguments),
         BenchCommand::Htap(arguments) => bench_htap::run(arguments),
+        BenchCommand::Anker(arguments) => bench_anker::run(arguments),
         BenchCommand::Attest(arguments) => bench_attest::run(arguments),
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),

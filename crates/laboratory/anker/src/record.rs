@@ -20,6 +20,8 @@ pub struct AnkerRecord {
     pub refused: Option<String>,
     /// The paper's figure at the same point, from its text or tables; null where it prints none.
     pub paper: Option<f64>,
+    /// The upper end where the paper says from … to ….
+    pub paper_to: Option<f64>,
 }
 
 /// A value of a point.
@@ -63,6 +65,7 @@ impl AnkerRecord {
             value: None,
             refused: None,
             paper: None,
+            paper_to: None,
         }
     }
 
@@ -81,6 +84,12 @@ impl AnkerRecord {
         self
     }
 
+    pub(crate) fn beside_range(mut self, paper: Option<(f64, f64)>) -> AnkerRecord {
+        self.paper = paper.map(|(from, _)| from);
+        self.paper_to = paper.filter(|(from, to)| from < to).map(|(_, to)| to);
+        self
+    }
+
     pub(crate) fn refused(mut self, why: &str) -> AnkerRecord {
         self.refused = Some(why.to_string());
         self
@@ -93,9 +102,10 @@ impl AnkerRecord {
             (None, Some(_)) => "refused".to_string(),
             (None, None) => "–".to_string(),
         };
-        match self.paper {
-            Some(paper) => format!("{ours} ({})", number(paper)),
-            None => ours,
+        match (self.paper, self.paper_to) {
+            (Some(from), Some(to)) => format!("{ours} ({}–{})", number(from), number(to)),
+            (Some(paper), None) => format!("{ours} ({})", number(paper)),
+            (None, _) => ours,
         }
     }
 }
@@ -166,7 +176,9 @@ fn one_table(records: &[&AnkerRecord], across: &str) -> String {
         }
     }
     let mut text = format!(
-        "| {} | {} |\n|{}\n",
+        "| by {} | {} |
+|{}
+",
         across.replace('_', " "),
         heads.join(" | "),
         " --- |".repeat(heads.len() + 1)
@@ -200,8 +212,10 @@ mod tests {
             record(50).refused("no more mappings").beside(Some(61.87)),
         ];
         let table = anker_table(&records);
-        assert!(table.contains("| columns | 1 | 50 |"), "{table}");
+        assert!(table.contains("| by columns | 1 | 50 |"), "{table}");
         assert!(table.contains("| rewire, modified pages 500 | 0.500 (1.2) | refused (61.9) |"), "{table}");
         assert!(table.contains("refused: no more mappings"), "{table}");
+        let range = record(1).is(2.0).beside_range(Some((30_000.0, 38_000.0)));
+        assert!(anker_table(&[range]).contains("2.0 (30,000–38,000)"));
     }
 }

@@ -13,6 +13,7 @@ use crate::clock::RowCounts;
 use crate::column::Column;
 use crate::predicate::Cell;
 use crate::system::Isolation;
+use crate::table::TABLES_MAX;
 use parking_lot::{MutexGuard, RwLockReadGuard};
 
 pub(super) fn commit(transaction: &Transaction<'_>) -> Result<u64, AnkerError> {
@@ -78,16 +79,22 @@ impl Engine {
         }
     }
 
+    /// In the order of their numbers.
     fn written_columns(&self, transaction: &Transaction<'_>) -> Vec<&Column> {
-        let updated = transaction.updates.iter().map(|update| (update.table, update.column));
-        let inserted = transaction.inserts.iter().flat_map(|insert| {
-            let columns = self.tables[insert.table].columns.len();
-            (0..columns).map(|column| (insert.table, column))
-        });
-        let mut numbers: Vec<(usize, usize)> = updated.chain(inserted).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers.into_iter().map(|(table, column)| &self.tables[table].columns[column]).collect()
+        // A bit for each column of each table.
+        let mut written = [0_u64; TABLES_MAX];
+        for update in &transaction.updates {
+            written[update.table] |= 1 << update.column;
+        }
+        for insert in &transaction.inserts {
+            written[insert.table] = u64::MAX;
+        }
+        let mut columns = Vec::new();
+        for (table, bits) in self.tables.iter().zip(written).filter(|(_, bits)| *bits != 0) {
+            let own = table.columns.iter().enumerate().filter(|(column, _)| bits >> column & 1 == 1);
+            columns.extend(own.map(|(_, column)| column));
+        }
+        columns
     }
 
     /// Everything that can fail. Gives how many rows there are.

@@ -19,9 +19,22 @@ const PAPER_WAREHOUSES: [(&str, [f64; 5]); 4] = [
     ("see", [32_456.0, 31_810.0, 31_281.0, 30_299.0, 28_794.0]),
     ("see-snapshot", [48_391.0, 48_027.0, 47_687.0, 47_033.0, 46_237.0]),
 ];
-/// 2.6.4: transactions per second beside questions, uniform; the middle of "30k to 38k" for fork.
-const PAPER_TPS: [(&str, f64); 4] =
-    [(VM_SNAPSHOT, 47_000.0), ("fork", 34_000.0), ("see", 28_000.0), ("see-snapshot", 42_000.0)];
+/// The last column of Table 2.2: how many times as many with 1 warehouse as with 40.
+const PAPER_SLOWDOWN: [(&str, f64); 4] =
+    [(VM_SNAPSHOT, 1.07), ("fork", 1.49), ("see", 1.18), ("see-snapshot", 1.05)];
+/// 2.6.4: transactions per second beside questions, uniform, from and to.
+const PAPER_TPS: [(&str, (f64, f64)); 4] = [
+    (VM_SNAPSHOT, (47_000.0, 47_000.0)),
+    ("fork", (30_000.0, 38_000.0)),
+    ("see", (28_000.0, 28_000.0)),
+    ("see-snapshot", (42_000.0, 42_000.0)),
+];
+/// 2.6.4: the same before the first question, whatever the system.
+const PAPER_TPS_BEFORE: (f64, f64) = (60_000.0, 70_000.0);
+/// 2.6.3: milliseconds of Q3 in one engine, uniform, "up to".
+const PAPER_Q3: [(&str, f64); 2] = [("see", 2_200.0), ("see-snapshot", 2_200.0)];
+/// 2.6.3: latency of Q6, Q7 and Q8 with fork, by that with vm_snapshot.
+const PAPER_BY_FORK: (f64, f64) = (4.9, 7.5);
 /// 2.6.5: how much lower the throughput with six streams of questions is than with one, in percent.
 const PAPER_STREAMS: [(&str, f64); 2] = [(VM_SNAPSHOT, -11.6), ("fork", -67.6)];
 
@@ -45,7 +58,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-fn paper_of(known: &[(&str, f64)], system: &str) -> Option<f64> {
+fn paper_of<T: Copy>(known: &[(&str, T)], system: &str) -> Option<T> {
     known.iter().find(|(name, _)| *name == system).map(|(_, value)| *value)
 }
 
@@ -56,18 +69,43 @@ pub(super) fn figures_2_8_and_2_9(
 ) -> Result<Vec<AnkerRecord>, AnkerError> {
     let mut records = Vec::new();
     for access in [Access::Uniform, Access::Skewed] {
+        let first = records.len();
         for system in &plan.systems {
             progress(&format!("  {}, {}", system.name, access.name()));
             let ran = driver::run(&Load { access, ..load(plan, *system) })?;
             records.extend(latencies(*system, access, &ran));
             records.extend(throughputs(*system, access, &ran));
         }
+        let by_fork = by_fork(&records[first..], access);
+        records.extend(by_fork);
     }
-    for (system, tps) in PAPER_TPS.iter().filter(|(system, _)| *system == VM_SNAPSHOT) {
-        let record = AnkerRecord::new("figure-2-9", system, "committed_tps");
-        records.push(record.at("access", Access::Uniform.name()).beside(Some(*tps)));
+    let quoted = AnkerRecord::new("figure-2-9", VM_SNAPSHOT, "committed_tps");
+    let quoted = quoted.at("access", Access::Uniform.name());
+    records.push(quoted.beside_range(paper_of(&PAPER_TPS, VM_SNAPSHOT)));
+    for question in ["Q6", "Q7", "Q8"] {
+        let quoted = AnkerRecord::new("figure-2-8", VM_SNAPSHOT, "times_as_fast_as_fork");
+        let quoted = quoted.at("access", Access::Uniform.name()).at("question", question);
+        records.push(quoted.beside_range(Some(PAPER_BY_FORK)));
     }
     Ok(records)
+}
+
+/// How many times as long the same question takes with fork.
+fn by_fork(records: &[AnkerRecord], access: Access) -> Vec<AnkerRecord> {
+    let of = |record: &&AnkerRecord| record.metric == "latency_ms" && record.value.is_some();
+    let latencies: Vec<&AnkerRecord> = records.iter().filter(of).collect();
+    let mut made = Vec::new();
+    for record in latencies.iter().filter(|record| record.system != "fork") {
+        let same = |fork: &&&AnkerRecord| fork.system == "fork" && fork.point == record.point;
+        let fork = latencies.iter().find(same).and_then(|fork| fork.value);
+        let question = record.point.get("question").cloned();
+        if let (Some(fork), Some(own), Some(question)) = (fork, record.value, question) {
+            let times = AnkerRecord::new("figure-2-8", record.system, "times_as_fast_as_fork");
+            let times = times.at("access", access.name()).at("question", question);
+            made.push(times.is(fork / own.max(1e-9)));
+        }
+    }
+    made
 }
 
 /// The means over all times that a question was asked, as in the paper.
@@ -80,7 +118,9 @@ fn latencies(system: System, access: Access, ran: &Ran) -> Vec<AnkerRecord> {
     for question in QUESTIONS {
         let Some(times) = ran.asked.get(question) else { continue };
         let latency = mean(times.iter().map(|(_, latency)| *latency));
-        records.push(record("latency_ms").at("question", question).is(latency));
+        let is_paper = access == Access::Uniform && question == "Q3";
+        let paper = is_paper.then(|| paper_of(&PAPER_Q3, system.name)).flatten();
+        records.push(record("latency_ms").at("question", question).is(latency).beside(paper));
         if system.storage != crate::Storage::See {
             let snapshot = mean(times.iter().map(|(snapshot, _)| *snapshot));
             records.push(record("snapshot_ms").at("question", question).is(snapshot));
@@ -97,9 +137,10 @@ fn throughputs(system: System, access: Access, ran: &Ran) -> Vec<AnkerRecord> {
     let is_uniform = access == Access::Uniform;
     let paper = is_uniform.then(|| paper_of(&PAPER_TPS, system.name)).flatten();
     vec![
-        record("committed_tps").is(ran.tps).beside(paper),
-        // "Between 60k and 70k": the middle, for every system.
-        record("committed_tps_before_questions").is(ran.quiet_tps).beside(is_uniform.then_some(65_000.0)),
+        record("committed_tps").is(ran.tps).beside_range(paper),
+        record("committed_tps_before_questions")
+            .is(ran.quiet_tps)
+            .beside_range(is_uniform.then_some(PAPER_TPS_BEFORE)),
         record("conflict_rate").is(ran.conflict_rate),
         record("old_versions").is(ran.versions as f64),
     ]
@@ -158,7 +199,9 @@ pub(super) fn figure_2_11(plan: &Plan, progress: &mut Progress<'_>) -> Result<Ve
             }
         }
     }
-    records.push(change(VM_SNAPSHOT).beside(paper(VM_SNAPSHOT)));
+    if let Some(paper) = paper(VM_SNAPSHOT) {
+        records.push(change(VM_SNAPSHOT).beside(Some(paper)));
+    }
     records.sort_by_key(|record| record.metric != "committed_tps");
     Ok(records)
 }
@@ -176,6 +219,7 @@ pub(super) fn table_2_2(plan: &Plan, progress: &mut Progress<'_>) -> Result<Vec<
     };
     let mut records = Vec::new();
     for system in plan.systems.iter().filter(|system| system.name != "see-uncommitted") {
+        let mut measured = Vec::new();
         for warehouses in &warehouses {
             progress(&format!("  {}, {warehouses} warehouses", system.name));
             let scale = Scale { warehouses: *warehouses, ..plan.scale };
@@ -186,6 +230,11 @@ pub(super) fn table_2_2(plan: &Plan, progress: &mut Progress<'_>) -> Result<Vec<
                 Some(why) => record.refused(why),
                 None => record.is(ran.tps),
             });
+            measured.extend(ran.refused.is_none().then_some(ran.tps));
+        }
+        if let [first, .., last] = measured.as_slice() {
+            let record = slowdown(system.name, most).is(first / last.max(1e-9));
+            records.push(record.beside(paper_slowdown(system.name, most)));
         }
     }
     for warehouses in warehouses {
@@ -194,5 +243,18 @@ pub(super) fn table_2_2(plan: &Plan, progress: &mut Progress<'_>) -> Result<Vec<
             records.push(record.at("warehouses", warehouses).beside(Some(tps)));
         }
     }
+    if let Some(paper) = paper_slowdown(VM_SNAPSHOT, most) {
+        records.push(slowdown(VM_SNAPSHOT, most).beside(Some(paper)));
+    }
+    records.sort_by_key(|record| record.metric != "committed_tps");
     Ok(records)
+}
+
+/// How many times as many transactions commit with one warehouse as with the most.
+fn slowdown(system: &'static str, warehouses: usize) -> AnkerRecord {
+    AnkerRecord::new("table-2-2", system, "slowdown").at("warehouses", warehouses)
+}
+
+fn paper_slowdown(system: &str, warehouses: usize) -> Option<f64> {
+    if warehouses == 40 { paper_of(&PAPER_SLOWDOWN, system) } else { None }
 }
