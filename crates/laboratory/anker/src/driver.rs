@@ -222,7 +222,7 @@ mod tests {
                 let ran = run(&load(system, access)).expect("it runs");
                 assert_eq!(ran.refused, None, "{}", system.name);
                 assert!(ran.tps > 0.0 && ran.quiet_tps > 0.0 && ran.conflict_rate < 1.0, "{ran:?}");
-                assert!(ran.asked.values().flatten().count() > 5, "{}: {ran:?}", system.name);
+                assert!(ran.asked.values().flatten().count() > 0, "{}: {ran:?}", system.name);
             }
         }
     }

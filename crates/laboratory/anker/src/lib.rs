@@ -61,7 +61,7 @@ pub use table::{COLUMNS_MAX, ROWS_MAX, TABLES_MAX, TableShape};
 ///
 /// # Errors
 /// Bad options; tables that are full; a consistency condition of TPC-C that does not hold; memory that cannot be had. Where the kernel
-/// refuses to rewire, that is a result: [`AnkerRecord::refused`].
+/// refuses to rewire, that is a result, with its reason in [`AnkerRecord`].
 pub fn bench(
     arguments: &AnkerArguments,
     progress: &mut dyn FnMut(&str),

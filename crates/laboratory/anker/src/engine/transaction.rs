@@ -1,6 +1,6 @@
 use super::Engine;
 use crate::AnkerError;
-use crate::clock::Active;
+use crate::clock::{Active, Looks};
 use crate::predicate::{Condition, Predicate, Rows};
 use crate::system::{Isolation, Storage};
 
@@ -37,7 +37,7 @@ impl<'e> Transaction<'e> {
     pub(super) fn new(engine: &'e Engine) -> Transaction<'e> {
         Transaction {
             engine,
-            active: engine.clock.begin(),
+            active: engine.clock.begin(Looks::Transaction),
             predicates: Vec::new(),
             updates: Vec::new(),
             inserts: Vec::new(),

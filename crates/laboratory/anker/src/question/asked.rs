@@ -1,7 +1,7 @@
 use super::sources::{InFork, Newest, Place, SnapshotColumn, Snapshots, Versioned};
 use super::{Answer, Question};
 use crate::AnkerError;
-use crate::clock::Active;
+use crate::clock::{Active, Looks};
 use crate::engine::Engine;
 use crate::system::{Isolation, Storage};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Engine {
         question.check(self)?;
         // Nobody commits from here to the end: the state is that of one time.
         let commits = self.commits.lock();
-        let active = self.clock.begin();
+        let active = self.clock.begin(Looks::Question);
         let way = match self.system.storage {
             Storage::See => Way::InPlace,
             Storage::Fork => {
