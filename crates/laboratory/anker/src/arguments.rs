@@ -22,7 +22,7 @@ pub struct AnkerArguments {
     /// Tables and figures of the paper: table-2-1, table-2-2, figure-2-4, -2-5, -2-6, -2-8, -2-9, -2-10, -2-11 [default: all]
     #[arg(long, value_delimiter = ',')]
     pub experiment: Vec<String>,
-    /// Warehouses of TPC-C; one has about 500,000 rows and takes 50 MB [default: 40, with --quick 1]
+    /// Warehouses of TPC-C; one has about 500,000 rows and takes 60 MB [default: 40, with --quick 1]
     #[arg(long)]
     pub warehouses: Option<usize>,
     /// Rows of TPC-H's LINEITEM where tables are scanned and columns snapshotted; ORDERS has a quarter, PART a thirtieth

@@ -193,7 +193,7 @@ pub(super) fn figure_2_11(plan: &Plan, progress: &mut Progress<'_>) -> Result<Ve
             }
             records.push(record.is(ran.tps));
             let first = *first.get_or_insert(ran.tps);
-            if streams == most && first > 0.0 {
+            if streams == most && most > 1 && first > 0.0 {
                 let lower = (ran.tps / first - 1.0) * 100.0;
                 records.push(change(system.name).is(lower).beside(paper(system.name)));
             }
