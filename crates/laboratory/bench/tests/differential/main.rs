@@ -4,6 +4,7 @@
 //! The cases are the same at every run. More and others: `DIFFERENTIAL_SEED=7 PROPTEST_CASES=5000 cargo test -p bench
 //! --test differential`. A case that fails is made smaller before it is shown.
 
+mod corpus;
 #[path = "../../../../language/sql/tests/support/mod.rs"]
 mod entente;
 mod expressions;

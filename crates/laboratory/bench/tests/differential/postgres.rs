@@ -2,6 +2,7 @@
 
 use bench::PostgresServer;
 use tokio::runtime::Runtime;
+use tokio_postgres::error::DbError;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// What a statement gives.
@@ -22,38 +23,50 @@ impl Answer {
 pub struct Postgres {
     runtime: Runtime,
     client: Client,
-    // Behind the client: it is stopped last.
-    _server: PostgresServer,
+    // Behind the client: it is stopped last. None: somebody else keeps it.
+    _server: Option<PostgresServer>,
 }
 
 impl Postgres {
     /// A new server with these tables.
     pub fn with(schema: &[&str]) -> Postgres {
         let server = PostgresServer::start().unwrap_or_else(|error| panic!("{error}"));
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let mut config = Config::new();
-        config.host_path(server.socket_folder()).user("postgres").dbname("postgres");
-        let client = runtime.block_on(async {
-            let (client, connection) = config.connect(NoTls).await.expect("a server that is ready");
-            tokio::spawn(connection);
-            client
-        });
-        let postgres = Postgres { runtime, client, _server: server };
+        let mut postgres = Postgres::of(&server, "postgres");
+        postgres._server = Some(server);
         postgres.run("SET TimeZone = 'UTC'");
         postgres.run("SET synchronous_commit = off");
         schema.iter().for_each(|statement| postgres.run(statement));
         postgres
     }
 
+    /// A connection to a database of a server that lives longer.
+    pub fn of(server: &PostgresServer, database: &str) -> Postgres {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let mut config = Config::new();
+        config.host_path(server.socket_folder()).user("postgres").dbname(database);
+        let client = runtime.block_on(async {
+            let (client, connection) = config.connect(NoTls).await.expect("a server that is ready");
+            tokio::spawn(connection);
+            client
+        });
+        Postgres { runtime, client, _server: None }
+    }
+
+    /// All that the server says to a script.
+    pub fn messages(&self, sql: &str) -> Result<Vec<SimpleQueryMessage>, DbError> {
+        self.runtime
+            .block_on(self.client.simple_query(sql))
+            .map_err(|error| error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error}")).clone())
+    }
+
     pub fn ask(&self, sql: &str) -> Answer {
-        let messages = match self.runtime.block_on(self.client.simple_query(sql)) {
+        let messages = match self.messages(sql) {
             Ok(messages) => messages,
-            Err(error) => {
-                let refusal = error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error}"));
+            Err(refusal) => {
                 return Answer::Error {
                     state: refusal.code().code().to_string(),
                     message: refusal.message().to_string(),
