@@ -246,15 +246,15 @@ impl CheckpointStore {
     }
 }
 
-fn file_name(height: u64) -> String {
+pub(crate) fn file_name(height: u64) -> String {
     format!("checkpoint-{height:020}.state")
 }
 
-fn certificate_name(height: u64) -> String {
+pub(crate) fn certificate_name(height: u64) -> String {
     format!("checkpoint-{height:020}.certificate")
 }
 
-fn height_of_name(name: &str) -> Option<u64> {
+pub(crate) fn height_of_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("checkpoint-")?.strip_suffix(".state")?;
     if digits.len() == 20 { digits.parse().ok() } else { None }
 }

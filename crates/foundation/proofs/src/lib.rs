@@ -1,5 +1,5 @@
 //! What a client checks with nothing but the charter: that a transaction ended so ([`ReceiptProof`]), that a row was so, or
-//! was not there, at a checkpoint ([`RowProof`]).
+//! was not there, at a checkpoint ([`RowProof`]), that whole tables had these rows there ([`TablesProof`]).
 //!
 //! ```text
 //!  receipt ─path─▶ receipts root, in the outcome header of its height
@@ -23,11 +23,13 @@ mod path;
 mod receipt;
 mod row;
 pub mod state;
+mod tables;
 
 pub use error::ProofError;
 pub use path::{Path, Sibling};
 pub use receipt::ReceiptProof;
 pub use row::{Entry, Found, GroupedRow, RowEntry, RowProof, TableEntry};
+pub use tables::{Behind, ProvedTable, TableGroups, TablesProof};
 
 /// Bytes of an encoded proof.
 pub const PROOF_BYTES_MAX: usize = 32 << 20;

@@ -61,7 +61,7 @@ impl TreeShape {
         TreeShape::of_number(charter.map_or(0, |charter| charter.execution_version))
     }
 
-    fn of_number(version: u32) -> TreeShape {
+    pub(crate) fn of_number(version: u32) -> TreeShape {
         match version >= ExecutionVersion::V3.number() {
             true => TreeShape::Groups,
             false => TreeShape::Ranges,
@@ -111,6 +111,15 @@ impl TreeShape {
             TreeShape::Groups => {
                 leaf_hash(&[GROUP_DOMAIN, &encode(&table), &encode(first), &ranges.0].concat())
             }
+        }
+    }
+
+    /// The same from the root over its ranges; over its rows, where ranges stand alone.
+    pub fn leaf_of_content(self, table: TableId, first: &Key, content: &Digest) -> Digest {
+        match self {
+            TreeShape::Ranges => self.range_leaf(table, first, content),
+            // One digest: the root over all of them.
+            TreeShape::Groups => self.group_leaf(table, first, &[*content]),
         }
     }
 

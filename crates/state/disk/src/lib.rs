@@ -44,6 +44,7 @@
 
 mod cache;
 mod checksums;
+mod copied;
 mod core;
 mod durable;
 mod entries;
@@ -65,6 +66,7 @@ mod view;
 mod warming;
 mod writer;
 
+pub use copied::copied_checkpoint;
 pub use options::{DiskOptions, RowsIn};
 
 use checksums::WholeFiles;

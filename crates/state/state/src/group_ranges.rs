@@ -56,6 +56,16 @@ impl GroupRanges {
         self.shape.group_leaf(self.table, &first, &self.leaves())
     }
 
+    /// What its leaf is made of beside table and first key: root over the ranges; over the rows, where ranges stand alone.
+    pub(crate) fn content(&self) -> (Key, Digest) {
+        let (first, rows) = self.ranges.first().cloned().unwrap_or_default();
+        let content = match self.shape {
+            TreeShape::Ranges => merkle_root(&rows),
+            TreeShape::Groups => merkle_root(&self.leaves()),
+        };
+        (first, content)
+    }
+
     /// Where the row of this number stands.
     pub(crate) fn place(&self, row: usize) -> Option<PlaceInGroup<'_>> {
         let mut before = 0;

@@ -12,6 +12,7 @@
 //! - [`BlockChanges`] and [`block_digest`]: what a block did, as one digest that is chained to those before.
 //! - [`LiveRequests`]: the transaction ids that have not expired.
 //! - [`StateTree`]: the root over everything, and proofs of rows under it.
+//! - [`TableHashing`]: the same groups again, from a table's rows that somebody else has.
 //! - [`StateOutline`], [`StatePiece`], [`StateAssembly`]: a state in pieces that are checked one by one against its root.
 //! - [`bring_up`]: the groups of such a tree, kept up with what changes; [`RangeRows`] spare it reading rows that have not changed.
 //! - [`KeptState`]: what others need of a checkpoint.
@@ -67,6 +68,8 @@ mod row_hashes;
 mod snapshot;
 mod store;
 mod store_error;
+mod table_hashing;
+mod tables_proof;
 mod tree;
 mod version;
 mod watched;
@@ -99,6 +102,7 @@ pub use range_rows::RangeRows;
 pub use snapshot::{KeyRange, PastChange, PastError, Snapshot};
 pub use store::{BlockEnd, Filling, Reopened, ResumePoint, Store, StoreStatistics, Stores};
 pub use store_error::{FirstFailure, StoreError};
+pub use table_hashing::{HashedGroup, TableHashing};
 pub use tree::{StateNode, StateTree};
 pub use version::Version;
 pub use watched::Watched;

@@ -148,6 +148,16 @@ impl StateTree {
         Ok(Some(RowProof { table: entry, found, catalog, requests, certificate, handovers }))
     }
 
+    /// Digest of the catalog.
+    pub(crate) fn catalog(&self) -> Digest {
+        self.catalog
+    }
+
+    /// Digest of the live ids.
+    pub(crate) fn requests(&self) -> Digest {
+        self.requests
+    }
+
     fn across(&self, node: usize) -> Option<Path> {
         Path::new(&self.leaves, node)
     }
@@ -202,7 +212,7 @@ impl StateTree {
     }
 
     /// The ranges of a group with these rows; nothing of a table's definition.
-    fn ranges(&self, node: usize, rows: &[(Key, Row)]) -> Option<GroupRanges> {
+    pub(crate) fn ranges(&self, node: usize, rows: &[(Key, Row)]) -> Option<GroupRanges> {
         let StateNode::Group { table, .. } = self.nodes.get(node)? else { return None };
         Some(GroupRanges::new(self.shape, *table, rows))
     }
