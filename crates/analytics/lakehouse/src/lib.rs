@@ -4,6 +4,7 @@
 //! - [`NodeState`]: the newest certified checkpoint in a node's folder, whether the node runs or not: a [`CertifiedState`].
 //! - [`Target`]: a folder or a prefix in a bucket.
 //! - [`Exporter`]: writes such a checkpoint into a target: all tables, of which only what has changed is written.
+//! - [`Continuous`]: does so again and again.
 //! - [`verify_export`]: whether what is there is what a quorum has certified; needs the charter and nothing else.
 //!
 //! ```text
@@ -29,6 +30,7 @@
 //! assert_eq!(table_folder("sales.orders"), "sales/orders");
 //! ```
 
+mod continuous;
 mod data_file;
 mod delta;
 mod error;
@@ -44,6 +46,7 @@ mod target;
 mod to_columns;
 mod verify;
 
+pub use continuous::Continuous;
 pub use error::LakehouseError;
 pub use export::{Exported, Exporter};
 pub use manifest::{Manifest, ManifestSignature, ManifestTable};

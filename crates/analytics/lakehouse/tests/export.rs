@@ -159,7 +159,11 @@ async fn a_store_that_fails_in_the_middle_shows_no_half_of_a_checkpoint() {
             assert_eq!(rows(&target, &world, None).await[0].2, 901, "{fault:?} {writes}");
             // Nothing is left of what failed: every data file belongs to some version.
             let mut known = BTreeSet::new();
-            for path in names(&store.inner).await.iter().filter(|name| name.contains("_delta_log/0")) {
+            for path in names(&store.inner)
+                .await
+                .iter()
+                .filter(|name| name.contains("_delta_log/") && name.ends_with(".json"))
+            {
                 let bytes = store.inner.get(&Path::from(path.as_str())).await.expect("it is there");
                 let text =
                     String::from_utf8(bytes.bytes().await.expect("it is there").to_vec()).expect("text");

@@ -10,6 +10,7 @@ mod bench_join;
 mod bench_state;
 mod bench_tpch;
 pub(crate) mod convert_store;
+pub(crate) mod export;
 mod figures;
 pub(crate) mod governance;
 pub(crate) mod init;

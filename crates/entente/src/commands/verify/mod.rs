@@ -1,3 +1,4 @@
+mod exported;
 mod folder;
 mod proof;
 mod replay;
@@ -14,18 +15,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::Charter;
 
-/// Check a ledger, a receipt, or a row, offline: from the charter alone, without believing anybody.
+/// Check a ledger, a receipt, a row, or an export, offline: from the charter alone, without believing anybody.
 ///
 /// A ledger's folder is a node's folder, or its `ledger` with `charter.toml` in it or beside it. The node may be running.
 ///
 /// Example: entente verify --replay node1
 /// Example: entente verify --receipt receipt.json --charter charter.toml
 /// Example: entente verify --row row.json --key 7 --charter charter.toml
+/// Example: entente verify --export /srv/lake --charter charter.toml
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct VerifyArguments {
     /// The ledger's folder
-    #[arg(required_unless_present_any = ["receipt", "row"])]
+    #[arg(required_unless_present_any = ["receipt", "row", "export"])]
     ledger_dir: Option<PathBuf>,
     /// Execute every block as well and compare what it comes to
     #[arg(long)]
@@ -43,6 +45,12 @@ pub(crate) struct VerifyArguments {
     /// hyphen and is no number
     #[arg(long, value_name = "VALUE", requires = "row", num_args = 1.., allow_negative_numbers = true)]
     key: Vec<String>,
+    /// Check the tables that `entente export` has written there: a folder, or the address of an object store
+    #[arg(long, value_name = "TARGET", conflicts_with_all = ["ledger_dir", "replay", "receipt", "row"], requires = "charter")]
+    export: Option<String>,
+    /// Of which checkpoint; the newest one by default
+    #[arg(long, requires = "export")]
+    height: Option<u64>,
     /// Where to write what was found
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -72,6 +80,9 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
     }
     if let (Some(file), Some(charter)) = (&arguments.row, &arguments.charter) {
         return proof::verify_row(file, &arguments.key, &folder::read_charter(charter)?);
+    }
+    if let (Some(target), Some(charter)) = (&arguments.export, &arguments.charter) {
+        return exported::verify(target, arguments.height, &folder::read_charter(charter)?);
     }
     let Some(path) = &arguments.ledger_dir else { return Err("expected a ledger's folder".into()) };
     let LedgerFolder { charter, blocks } = LedgerFolder::find(path, arguments.charter.as_deref())?;

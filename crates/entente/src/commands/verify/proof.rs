@@ -68,13 +68,13 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// The last charter: it has the names of all organisations.
-fn newest<'a>(founding: &'a Charter, handovers: &'a [Handover]) -> &'a Charter {
+pub(super) fn newest<'a>(founding: &'a Charter, handovers: &'a [Handover]) -> &'a Charter {
     let amended = handovers.iter().flat_map(|handover| &handover.charters).next_back();
     amended.map_or(founding, |amended| &amended.charter)
 }
 
 /// Names of members.
-fn signers(charter: &Charter, members: impl Iterator<Item = u16>) -> String {
+pub(super) fn signers(charter: &Charter, members: impl Iterator<Item = u16>) -> String {
     let names = members.filter_map(|member| charter.organisations.get(usize::from(member)));
     names.map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ")
 }
