@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check sim soak dist fmt setup-rust setup-clients
+.PHONY: demo test check sim soak lakehouse dist fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -33,6 +33,11 @@ sim: setup-rust
 KILLS ?= 1000
 soak: setup-rust
 	KILLS=$(KILLS) $(CARGO) test --locked -p disk --test power_loss -- --nocapture
+
+# DuckDB and Spark read the tables of a network that runs, and what they have read is proved. Fetches both the first time.
+lakehouse: setup-rust
+	$(CARGO) build --release --locked -p entente
+	@scripts/lakehouse.sh "$$(scripts/target-folder.sh)/release/entente"
 
 # One binary that needs nothing beside it, in dist/. Only the last crate is compiled and linked again, statically.
 dist: setup-rust

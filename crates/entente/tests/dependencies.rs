@@ -18,8 +18,9 @@ const LICENCES: [&str; 9] = [
 ];
 
 /// Dependencies under another licence, each with the reason why that is all right.
-const EXCEPTIONS: [(&str, &str, &str); 3] = [
+const EXCEPTIONS: [(&str, &str, &str); 4] = [
     ("x509-certificate", "MPL-2.0", "used as it is; the licence asks for the source of changes to it only"),
+    ("option-ext", "MPL-2.0", "likewise; deltalake-core finds folders with it"),
     ("varint-rs", "0BSD", "asks for nothing"),
     (
         "xxhash-rust",
