@@ -155,7 +155,7 @@ pub enum LakehouseError {
 }
 
 impl LakehouseError {
-    /// Whether trying again later may help: the target may come back, have room, or be free.
+    /// Whether trying again later may help: the target may come back or have room, and the node have a checkpoint that is whole.
     pub fn may_pass(&self) -> bool {
         matches!(
             self,
@@ -165,6 +165,7 @@ impl LakehouseError {
                 | LakehouseError::Ledger(_)
                 | LakehouseError::State(_)
                 | LakehouseError::Folder { .. }
+                | LakehouseError::Different { .. }
         )
     }
 

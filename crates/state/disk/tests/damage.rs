@@ -232,3 +232,71 @@ fn a_folder_that_cannot_be_written_is_named() {
     let error = Disk::open(&file, LITTLE).err().expect("a file is no folder");
     assert!(error.to_string().contains(&file.display().to_string()), "{error}");
 }
+
+/// Another process reads a checkpoint while the store goes on, removes it, and is damaged.
+#[test]
+fn a_checkpoint_is_read_from_links_that_nobody_else_touches() {
+    for rows_in in [RowsIn::Disk, RowsIn::Memory] {
+        let (folder, copies) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("another"));
+        with_checkpoint(folder.path(), rows_in);
+        // Somebody has it open and writes.
+        let stores = Disk::open(folder.path(), DiskOptions { rows_in, ..LITTLE }).expect("a folder");
+        let open = stores.reopen(6).expect("it is whole").expect("it was left");
+        let before = files(folder.path());
+        let copy = copies.path().join("checkpoint");
+        let nothing = disk::copied_checkpoint(folder.path(), 6, &copy).expect("it can be listed");
+        assert!(nothing.is_none(), "6 is no checkpoint");
+        let kept =
+            disk::copied_checkpoint(folder.path(), 3, &copy).expect("it is whole").expect("it is there");
+        assert_eq!(files(folder.path()), before, "nothing has changed there");
+        // It goes, and what is written later is not seen.
+        stores.keep_checkpoints(&[6]).expect("it can be removed");
+        open.state.apply(Version::after_batch(7, 0), &[image(1, "late")], None).expect("there is room");
+        assert!(
+            !files(folder.path()).iter().any(|path| path.starts_with(folder.path().join("checkpoint-3-1")))
+        );
+        assert_eq!(kept.header().height, 3);
+        assert_eq!(read(kept.snapshot().as_ref()).expect("it is whole").0, expected_at(3));
+        let live = LiveRequests::new().content();
+        let whole = state::StateTree::new(kept.snapshot().as_ref(), &live, kept.tree().shape());
+        assert_eq!(kept.tree().root(), whole.expect("it is whole").root());
+        let gone = disk::copied_checkpoint(folder.path(), 3, &copies.path().join("again"));
+        assert!(gone.expect("it can be listed").is_none());
+    }
+    let (folder, copies) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("another"));
+    with_checkpoint(folder.path(), RowsIn::Disk);
+    let checkpoint = folder.path().join("checkpoint-3-1");
+    let whole = disk::copied_checkpoint(folder.path(), 3, &copies.path().join("whole"));
+    let root = whole.expect("it is whole").expect("it is there").tree().root();
+    let mut found = 0;
+    for (number, file) in files(&checkpoint).into_iter().enumerate() {
+        let honest = std::fs::read(&file).expect("it is there");
+        let mut damaged = honest.clone();
+        let Some(byte) = damaged.get_mut(honest.len() / 2) else { continue };
+        *byte ^= 4;
+        std::fs::write(&file, &damaged).expect("it is written");
+        let copy = copies.path().join(format!("copy{number}"));
+        let kept = disk::copied_checkpoint(folder.path(), 3, &copy);
+        let rows = kept.and_then(|kept| {
+            let kept = kept.expect("it is there");
+            let nodes = 0..kept.tree().nodes().len();
+            let rows = nodes.map(|node| kept.tree().rows(kept.snapshot().as_ref(), node));
+            Ok((kept.tree().root(), rows.collect::<Result<Vec<_>, _>>()?.concat()))
+        });
+        match rows {
+            Err(error) => {
+                assert!(error.to_string().contains(&copies.path().display().to_string()), "{error}");
+                found += 1;
+            }
+            // Other rows would have another root.
+            Ok((found, rows)) if found == root => {
+                let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+                assert_eq!(rows, expected_at(3));
+            }
+            Ok(_) => found += 1,
+        }
+        std::fs::write(&file, &honest).expect("it is written");
+    }
+    assert!(found > 0);
+}
