@@ -60,6 +60,15 @@ if [ -z "$spark" ]; then
 fi
 kill -0 "$demo" || echo "the load was over before the readers; SECONDS_OF_LOAD=120 lets it run longer"
 
+echo "an object store: the same tables over S3's protocol"
+export AWS_ENDPOINT="http://127.0.0.1:$((port_base + 250))" AWS_ALLOW_HTTP=true AWS_REGION=us-east-1
+export AWS_ACCESS_KEY_ID=nobody AWS_SECRET_ACCESS_KEY=nothing
+"$readers/python/bin/moto_server" -H 127.0.0.1 -p "$((port_base + 250))" >"$work/s3.log" 2>&1 &
+stopping+=("$!")
+until "$python" scripts/lakehouse/make_bucket.py "$AWS_ENDPOINT" lake 2>/dev/null; do sleep 0.5; done
+"$entente" export --dir "$work/network/org3" --to s3://lake/bank
+"$entente" verify --export s3://lake/bank --charter "$node/charter.toml"
+
 wait "$demo" || { cat "$work/demo.log"; exit 1; }
 echo "the demo has ended well; every row of the newest export:"
 "$entente" verify --export "$lake" --charter "$node/charter.toml"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what reads a lakehouse into a folder: DuckDB and deltalake for Python, and Spark with Delta's jars from Maven.
+# Installs what reads a lakehouse into a folder: DuckDB and deltalake for Python, and Spark with Delta's jars from Maven; and moto,
+# which answers as S3 does.
 set -euo pipefail
 folder="${1:?a folder}"
 spark="${2:-yes}"
@@ -7,7 +8,7 @@ here="$(cd "$(dirname "$0")" && pwd)"
 "$here/../install-missing.sh" python3:python3-venv
 mkdir -p "$folder"
 [ -x "$folder/python/bin/pip" ] || python3 -m venv "$folder/python"
-"$folder/python/bin/pip" install --quiet --disable-pip-version-check deltalake==1.6.6 duckdb==2.0.1
+"$folder/python/bin/pip" install --quiet --disable-pip-version-check deltalake==1.6.6 duckdb==2.0.1 "moto[server]==5.2.5"
 [ "$spark" = yes ] || exit 0
 "$here/../install-missing.sh" java:default-jdk-headless mvn:maven
 "$folder/python/bin/pip" install --quiet --disable-pip-version-check pyspark==4.2.0

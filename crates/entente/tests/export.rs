@@ -60,7 +60,7 @@ fn follow(node: &Path, target: &Path) -> Follower {
     let child = Command::new(ENTENTE)
         .args(["export", "--follow", "--dir", text(node), "--to", text(target)])
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn();
     Follower(child.expect("the program starts"))
 }
@@ -76,8 +76,8 @@ async fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 const TABLES: &str = "
     CREATE SCHEMA sales;
     CREATE TABLE kinds (id bigint PRIMARY KEY, b boolean, s smallint, i integer, r real, d double precision,
-        n numeric(12,2), m numeric, t text, v varchar(10), c char(4), y bytea, day date, at timestamptz,
-        local timestamp, hour time, lasts interval, u uuid, list integer[]);
+        n numeric(12,2), m numeric, t text, v varchar(10), c char(4), y bytea, on_day date, at_moment timestamptz,
+        at_local timestamp, of_day time, lasts interval, u uuid, list integer[]);
     INSERT INTO kinds VALUES
         (1, true, -1, 2, 1.5, -1e300, 12.50, 1.500, 'Zürich', 'abc', 'ab', '\\x00ff', '2026-11-25',
          '2026-11-25 10:00+01', '2026-11-25 10:00', '24:00', '1 month 2 days', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{1,NULL}'),

@@ -169,12 +169,12 @@ impl World {
     }
 
     /// Exports as a new process does.
-    pub async fn export(&self, target: &Target, height: u64) -> Result2<lakehouse::Exported> {
+    pub async fn export(&self, target: &Target, height: u64) -> Tried<lakehouse::Exported> {
         self.exporter(target).export(&self.certified(height)).await
     }
 }
 
-pub type Result2<T> = std::result::Result<T, LakehouseError>;
+pub type Tried<T> = std::result::Result<T, LakehouseError>;
 
 /// What a store does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
