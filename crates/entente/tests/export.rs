@@ -84,7 +84,7 @@ const TABLES: &str = "
         (2, NULL, NULL, NULL, 'NaN', 'Infinity', 'NaN', 'Infinity', '', NULL, NULL, NULL, 'infinity',
          '-infinity', '294276-12-31', NULL, NULL, NULL, '{}');
     CREATE TABLE sales.\"Order lines\" (what text, pieces bigint);
-    INSERT INTO sales.\"Order lines\" SELECT 'copper', n FROM generate_series(1, 3000) AS g(n);";
+    INSERT INTO sales.\"Order lines\" SELECT 'copper', n FROM generate_series(1, 3000) AS n;";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tables_are_exported_beside_running_nodes_and_proved_under_every_charter() {

@@ -21,7 +21,7 @@ pub struct CertifiedState {
     /// From the founding charter to the one that holds at the height; all that the ledger has, or more than are needed.
     pub handovers: Vec<Handover>,
     /// Where the rows are read from; the last to go.
-    _copy: Option<Copy>,
+    _links: Option<Links>,
 }
 
 impl CertifiedState {
@@ -39,7 +39,7 @@ impl CertifiedState {
             let what = format!("the root of the state of height {}", certificate.statement.height);
             return Err(LakehouseError::different(what, expected, found));
         }
-        Ok(CertifiedState { kept, certificate, handovers, _copy: None })
+        Ok(CertifiedState { kept, certificate, handovers, _links: None })
     }
 
     /// Behind which block.
@@ -49,9 +49,9 @@ impl CertifiedState {
 }
 
 /// Links to a checkpoint's files, for as long as this is held.
-struct Copy(PathBuf);
+struct Links(PathBuf);
 
-impl Drop for Copy {
+impl Drop for Links {
     fn drop(&mut self) {
         // What stays is removed by the next export.
         let _ = std::fs::remove_dir_all(&self.0);
@@ -130,13 +130,13 @@ impl NodeState {
             let what = format!("the certificate of height {height}: {error}");
             folder_error(&self.path.join("checkpoints"), &what)
         })?;
-        let copy = Copy(self.path.join(FOLDER).join("checkpoint"));
-        let Some(kept) = disk::copied_checkpoint(&self.path.join("state"), height, &copy.0)? else {
+        let links = Links(self.path.join(FOLDER).join("checkpoint"));
+        let Some(kept) = disk::copied_checkpoint(&self.path.join("state"), height, &links.0)? else {
             return Ok(None);
         };
         let handovers = self.handovers_of(&kept)?;
         let mut state = CertifiedState::new(kept, certificate, handovers)?;
-        state._copy = Some(copy);
+        state._links = Some(links);
         Ok(Some(state))
     }
 
