@@ -10,7 +10,7 @@ use sql::{Fragment, Reader, RunFragments, prepare};
 use state::{AfterImage, RowId};
 use std::sync::{Arc, Mutex};
 use support::Database;
-use types::{Key, MemoryPool, Value};
+use types::{Key, MemoryPool, StatementResult, Value};
 
 const ROWS: i64 = 60_000;
 
@@ -53,14 +53,22 @@ fn groups_with(database: &Database, megabytes: u64, sql: &str) -> Vec<Option<usi
 }
 
 fn rows_with(database: &Database, bytes: u64, sql: &str) -> Vec<Option<usize>> {
-    let groups = Arc::new(WithMemory(MemoryPool::new(bytes), Mutex::default()));
     let prepared = prepare(&database.library, sql, &[]).expect("a query");
     let by_rows = prepared.query_as(&database.reader(), &database.state, &[]).expect("an answer");
-    let reader = Reader { fragments: Some(groups.clone()), ..database.reader() };
-    let by_columns = prepared.query_as(&reader, &Columned(&database.state), &[]).expect("an answer");
+    let (by_columns, made) = by_columns(database, bytes, sql);
     assert!(by_columns == by_rows, "{sql}: other rows with {bytes} bytes");
+    made
+}
+
+/// The answer with so much memory, and how many rows came from columns for each fragment.
+fn by_columns(database: &Database, bytes: u64, sql: &str) -> (Vec<StatementResult>, Vec<Option<usize>>) {
+    let groups = Arc::new(WithMemory(MemoryPool::new(bytes), Mutex::default()));
+    let prepared = prepare(&database.library, sql, &[]).expect("a query");
+    let reader = Reader { fragments: Some(groups.clone()), ..database.reader() };
+    let answer = prepared.query_as(&reader, &Columned(&database.state), &[]).expect("an answer");
     assert_eq!(groups.0.taken(), 0, "all of it is given back");
-    groups.1.lock().expect("nobody panics").clone()
+    let made = groups.1.lock().expect("nobody panics").clone();
+    (answer, made)
 }
 
 #[test]
@@ -79,11 +87,19 @@ fn a_join_that_does_not_fit_sorts_both_sides_in_temporary_files() {
         "SELECT count(*), sum(t.g + u.k) FROM t JOIN u ON u.s = t.s",
         "SELECT count(*), sum(t.g), count(u.k) FROM t LEFT JOIN u ON u.g = t.k AND u.s = t.s AND u.k > t.k",
         "SELECT count(*), sum(t.k), sum(u.k) FROM t FULL JOIN u ON u.s = t.s AND u.k <> t.g",
-        "SELECT count(*), min(s) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.s = t.s AND u.k < t.k)",
-        "SELECT count(*), min(s) FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.s = t.s AND u.k < t.k)",
+        "SELECT count(*), min(s) FROM t WHERE t.s IN (SELECT u.s FROM u WHERE u.k < 50000)",
     ] {
         assert_eq!(groups_with(&database, 1_024, question), [Some(1)], "{question}");
         assert_eq!(groups_with(&database, 4, question), [Some(1)], "{question}");
+    }
+    // Row by row, these would look at each row of one table for each of the other.
+    for question in [
+        "SELECT count(*), min(s) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.s = t.s AND u.k < t.g)",
+        "SELECT count(*), min(s) FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.s = t.s AND u.g < t.k)",
+    ] {
+        let [enough, little] = [1_024, 4].map(|megabytes| by_columns(&database, megabytes << 20, question));
+        assert_eq!((&enough.1, &little.1), (&vec![Some(1)], &vec![Some(1)]), "{question}");
+        assert_eq!(enough.0, little.0, "{question}");
     }
 }
 

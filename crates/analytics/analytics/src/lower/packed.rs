@@ -121,7 +121,8 @@ impl Part {
     fn add_texts(&self, array: &ArrayRef, numbers: &mut [i128]) -> Result<()> {
         let views = array.as_string_view().views();
         let lengths = |longest: u32, view: &u128| longest.max(*view as u32);
-        let packed = |view: &u128| (((*view >> 32) << 8 | (u128::from(*view as u32) + 1)) << self.shift) as i128;
+        let packed =
+            |view: &u128| (((*view >> 32) << 8 | (u128::from(*view as u32) + 1)) << self.shift) as i128;
         let longest = match array.nulls().filter(|nulls| nulls.null_count() > 0) {
             None => {
                 for (number, view) in numbers.iter_mut().zip(views.iter()) {
@@ -145,7 +146,7 @@ impl Part {
         let part = number as u128 >> self.shift;
         let tag = (part & 0xff) as usize;
         let mask = (1_u128 << (8 * self.bytes)) - 1;
-        (tag > 0).then_some((tag - 1, (part >> 8) & mask))
+        (tag > 0).then(|| (tag - 1, (part >> 8) & mask))
     }
 
     fn values(&self, numbers: &PrimitiveArray<Decimal128Type>) -> Result<ArrayRef> {

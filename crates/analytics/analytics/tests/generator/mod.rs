@@ -44,7 +44,8 @@ impl Query {
 
     /// Whether [`Query::determined`] says in which order the rows come.
     pub fn is_ordered(&self) -> bool {
-        !self.counted && !(self.order.is_empty() && self.limit.is_empty())
+        let has_order = !self.order.is_empty() || !self.limit.is_empty();
+        has_order && !self.counted
     }
 
     fn ordered_by(&self, keys: &[String]) -> String {

@@ -57,10 +57,10 @@ impl Postgres {
     }
 
     /// All that the server says to a script.
-    pub fn messages(&self, sql: &str) -> Result<Vec<SimpleQueryMessage>, DbError> {
-        self.runtime
-            .block_on(self.client.simple_query(sql))
-            .map_err(|error| error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error}")).clone())
+    pub fn messages(&self, sql: &str) -> Result<Vec<SimpleQueryMessage>, Box<DbError>> {
+        self.runtime.block_on(self.client.simple_query(sql)).map_err(|error| {
+            Box::new(error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error}")).clone())
+        })
     }
 
     pub fn ask(&self, sql: &str) -> Answer {
