@@ -39,7 +39,7 @@ fn they_do_with_rows_on_the_disk_and_no_room_for_columns_or_joins() {
     let folder = tempfile::tempdir().expect("a folder");
     let choice = StoreChoice { kind: StoreKind::Disk, memory_megabytes: Some(64) };
     let stores = choice.open(folder.path()).expect("a folder of its own");
-    all_of_tpc_h(EntentePlace { stores: Some(stores), column_bytes: 1 << 20, query_bytes: 6 << 20 });
+    all_of_tpc_h(EntentePlace { stores: Some(stores), column_bytes: 1 << 20, query_bytes: 12 << 20 });
 }
 
 #[test]

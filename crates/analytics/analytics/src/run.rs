@@ -26,6 +26,9 @@ use types::Value;
 /// Tables with fewer rows together are read faster row by row.
 const ROWS_MIN: u64 = 3_000;
 
+/// Rows of a batch where memory is short.
+const SMALL_BATCH_ROWS: usize = 1_024;
+
 /// Of a query without groups, more rows are found row by row: they have to become rows anyway.
 const LISTED_MAX: usize = 100_000;
 
@@ -100,7 +103,7 @@ fn found(fragment: &Fragment<'_>, rows_min: u64, joins: Joins) -> Result<Vec<Vec
         }
         Asked::Listed(listed) => {
             let top = lower.listed(listed)?;
-            top.rows(&collected(top.operator.clone(), lower.interrupted, fragment, LISTED_MAX)?)
+            top.rows(&collected(top.operator.clone(), lower, fragment, LISTED_MAX)?)
         }
     }
 }
@@ -233,13 +236,16 @@ fn number_from(expression: &mut Expression, first: usize) {
 /// Runs the operators of groups on this thread.
 fn run(groups: &Groups, lower: Lower<'_>, fragment: &Fragment<'_>) -> Result<Vec<Vec<Value>>, OnRows> {
     let top = lower.top(groups)?;
-    let batches = collected(top.operator.clone(), lower.interrupted, fragment, usize::MAX)?;
+    let batches = collected(top.operator.clone(), lower, fragment, usize::MAX)?;
     top.rows(&batches)
 }
 
-/// One thread; and for the last part of a sort that went to files no more than an eighth of the memory is put aside.
-fn config(fragment: &Fragment<'_>) -> SessionConfig {
-    let config = SessionConfig::new().with_target_partitions(1);
+/// One thread. Where memory is short, sorts write and merge small batches, and put no more than an eighth of it aside for that.
+fn config(fragment: &Fragment<'_>, joins: Joins) -> SessionConfig {
+    let mut config = SessionConfig::new().with_target_partitions(1);
+    if joins == Joins::Merged {
+        config = config.with_batch_size(SMALL_BATCH_ROWS);
+    }
     let aside = config.options().execution.sort_spill_reservation_bytes;
     let most = fragment.memory.map_or(usize::MAX, |memory| memory.most() as usize / 8);
     config.with_sort_spill_reservation_bytes(aside.min(most))
@@ -247,13 +253,14 @@ fn config(fragment: &Fragment<'_>) -> SessionConfig {
 
 fn collected(
     operator: Arc<dyn ExecutionPlan>,
-    interrupted: &Interrupted,
+    Lower { interrupted, joins, .. }: Lower<'_>,
     fragment: &Fragment<'_>,
     rows_max: usize,
 ) -> Result<Vec<RecordBatch>, OnRows> {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(QueryMemory::of(fragment.memory)));
-    let context =
-        TaskContext::default().with_session_config(config(fragment)).with_runtime(Arc::new(runtime.build()?));
+    let context = TaskContext::default()
+        .with_session_config(config(fragment, joins))
+        .with_runtime(Arc::new(runtime.build()?));
     // What spills to the disk is written and read by this runtime.
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(OnRows::because)?;
     let _entered = runtime.enter();

@@ -21,7 +21,12 @@ pub fn newest_certificate(checkpoints: &Path) -> Result<Option<(u64, Vec<u8>)>, 
     let mut attempt = 0;
     loop {
         let mut newest = None;
-        for entry in std::fs::read_dir(checkpoints).map_err(failed)? {
+        let entries = match std::fs::read_dir(checkpoints) {
+            // The node has never run.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
             let name = entry.map_err(failed)?.file_name();
             let height = name.to_str().and_then(crate::checkpoint::height_of_name);
             let certified = height.filter(|height| checkpoints.join(certificate_name(*height)).exists());
@@ -87,6 +92,6 @@ mod tests {
         let newest = newest_certificate(folder.path()).expect("it can be listed");
         assert_eq!(newest, Some((20, b"twenty".to_vec())));
         assert!(being_written.exists(), "the node may be writing it");
-        assert!(newest_certificate(&folder.path().join("nowhere")).is_err());
+        assert_eq!(newest_certificate(&folder.path().join("nowhere")).expect("the node has never run"), None);
     }
 }

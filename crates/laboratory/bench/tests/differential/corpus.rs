@@ -21,7 +21,7 @@ const ON_PURPOSE: [(&str, usize, &str); 16] = [
     ("cursors", 3, "names of portals without a name, and what WHERE CURRENT OF needs"),
     ("date_forms", 8, "messages about time zones; the age of an infinite time is an error, not 292277 years"),
     ("joins", 2, "a message without the table"),
-    ("key_updates", 10, "a statement may take keys that it gives up, in any order"),
+    ("key_updates", 11, "a statement may take keys that it gives up, in any order"),
     ("late_records", 3, "a field of a record may have another type in the next query"),
     ("pair_aggregates", 1, "a width_bucket of numbers whose difference is infinite is where the value is"),
     ("plpgsql_names", 2, "messages"),
