@@ -1,5 +1,5 @@
 use crate::AnkerError;
-use crate::experiments;
+use crate::figures;
 use crate::system::System;
 use crate::tpcc::Scale;
 use clap::Args;
@@ -112,7 +112,7 @@ impl AnkerArguments {
     }
 
     fn experiments(&self) -> Result<Vec<&'static str>, AnkerError> {
-        let known = experiments::names();
+        let known = figures::names();
         if self.experiment.is_empty() {
             return Ok(known);
         }

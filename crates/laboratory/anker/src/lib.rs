@@ -37,6 +37,7 @@ mod driver;
 mod engine;
 mod error;
 mod experiments;
+mod figures;
 mod index;
 mod predicate;
 mod question;

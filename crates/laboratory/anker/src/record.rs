@@ -133,7 +133,7 @@ fn number(value: f64) -> String {
 pub fn anker_table(records: &[AnkerRecord]) -> String {
     let mut text = String::new();
     for of_experiment in records.chunk_by(|one, next| one.experiment == next.experiment) {
-        let experiment = crate::experiments::named(of_experiment[0].experiment);
+        let experiment = crate::figures::named(of_experiment[0].experiment);
         let (title, across) = experiment.map_or(("", ""), |experiment| (experiment.title, experiment.across));
         let mut metrics: Vec<&str> = Vec::new();
         of_experiment.iter().for_each(|record| {

@@ -16,25 +16,32 @@ use crate::system::Isolation;
 use crate::table::TABLES_MAX;
 use parking_lot::{MutexGuard, RwLockReadGuard};
 
-pub(super) fn commit(transaction: &Transaction<'_>) -> Result<u64, AnkerError> {
-    let Transaction { engine, active, updates, inserts, .. } = transaction;
-    if updates.is_empty() && inserts.is_empty() {
-        // All of it was read from one state, so it takes effect there.
-        return Ok(active.at);
+impl Transaction<'_> {
+    /// Commits; gives the time at which the writes are there, or that of the beginning if there are none.
+    ///
+    /// # Errors
+    /// [`AnkerError::Conflict`] if somebody has committed what this one read or writes; a table that is full; memory that cannot be
+    /// had. Nothing was written then.
+    pub fn commit(self) -> Result<u64, AnkerError> {
+        let Transaction { engine, active, updates, inserts, .. } = &self;
+        if updates.is_empty() && inserts.is_empty() {
+            // All of it was read from one state, so it takes effect there.
+            return Ok(active.at);
+        }
+        let (_shared, mut recent) = engine.lock_for_writing(&self);
+        validate(&self, &recent)?;
+        let (before, rows) = engine.clock.now();
+        let rows = engine.prepare(updates, inserts, rows)?;
+        let now = before + 1;
+        let committed = engine.write(&self, now, rows);
+        let mut after = rows;
+        inserts.iter().for_each(|insert| after[insert.table] += 1);
+        let oldest = engine.clock.publish(now, after);
+        if engine.system.isolation == Isolation::Serializable {
+            recent.add(committed, oldest);
+        }
+        Ok(now)
     }
-    let (_shared, mut recent) = engine.lock_for_writing(transaction);
-    validate(transaction, &recent)?;
-    let (before, rows) = engine.clock.now();
-    let rows = engine.prepare(updates, inserts, rows)?;
-    let now = before + 1;
-    let committed = engine.write(transaction, now, rows);
-    let mut after = rows;
-    inserts.iter().for_each(|insert| after[insert.table] += 1);
-    let oldest = engine.clock.publish(now, after);
-    if engine.system.isolation == Isolation::Serializable {
-        recent.add(committed, oldest);
-    }
-    Ok(now)
 }
 
 /// First committer wins where both write; precision locking where one has read.

@@ -163,15 +163,6 @@ impl<'e> Transaction<'e> {
         Ok(())
     }
 
-    /// Commits; gives the time at which the writes are there, or that of the beginning if there are none.
-    ///
-    /// # Errors
-    /// [`AnkerError::Conflict`] if somebody has committed what this one read or writes; a table that is full; memory that cannot be
-    /// had. Nothing was written then.
-    pub fn commit(self) -> Result<u64, AnkerError> {
-        super::commit::commit(&self)
-    }
-
     /// The row's columns that were read, in one predicate where the last one is of the same row.
     fn registers(&mut self, table: usize, row: u32, column: usize) {
         if self.engine.system.isolation != Isolation::Serializable {
