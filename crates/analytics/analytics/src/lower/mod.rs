@@ -17,6 +17,7 @@ mod quotient;
 mod relations;
 mod rows;
 mod sample;
+mod source;
 mod sum;
 mod table;
 

@@ -6,6 +6,7 @@ use crate::lower::fields::{Fields, Known};
 use crate::lower::relations::Lower;
 use crate::lower::rows::Rows;
 use crate::lower::sample::Sample;
+use crate::lower::source::Source;
 use crate::question::{Table, columns_of};
 use crate::reason::OnRows;
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -15,11 +16,9 @@ use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use state::{ColumnBatch, ColumnPiece, ReadColumns, Snapshot};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use types::Key;
 
 /// Of the rows that a condition looks at, so many are taken to fulfil it where nobody has tried.
 const SHARE: f64 = 1.0 / 3.0;
@@ -42,7 +41,7 @@ impl Lower<'_> {
             read.extend(columns.clone().find(is_kept));
         }
         let (fields, source) = self.read(table, &read)?;
-        let rows = source.rows(self.snapshot, table);
+        let rows = source.rows() as f64;
         let mut estimate = Estimate { rows, ..Estimate::default() };
         if !table.plan.key.is_empty() {
             let key = table.plan.key.iter().map(|ordinal| table.first + usize::from(*ordinal));
@@ -85,82 +84,8 @@ impl Lower<'_> {
         }
         let made = snapshot.read_columns(found, &ordinals);
         let made = made.ok_or_else(|| OnRows::because("the table is not kept in columns"))?;
-        Ok((fields, Source::Made(made)))
-    }
-}
-
-/// Where the columns of a table come from.
-#[derive(Clone)]
-enum Source {
-    /// They are kept.
-    Kept(Vec<ColumnBatch>),
-    /// They are made of rows as they are read, which needs memory for some thousand rows only.
-    Made(Arc<dyn ReadColumns>),
-}
-
-impl Source {
-    /// About how many rows there are.
-    fn rows(&self, snapshot: Option<&dyn Snapshot>, table: &Table) -> f64 {
-        match self {
-            Source::Kept(batches) => batches.iter().map(|batch| batch.rows).sum::<usize>() as f64,
-            Source::Made(_) => {
-                snapshot.and_then(|snapshot| snapshot.about_rows(table.plan.id)).unwrap_or_default() as f64
-            }
-        }
-    }
-
-    /// What a sample is taken from.
-    fn some(&self) -> Result<Vec<ColumnBatch>, OnRows> {
-        match self {
-            Source::Kept(batches) => Ok(batches.clone()),
-            Source::Made(made) => Pieces::of(made.clone()).take(1).map(|batch| Ok(batch?)).collect(),
-        }
-    }
-
-    fn batches(&self) -> Box<dyn Iterator<Item = Result<ColumnBatch>> + Send> {
-        match self {
-            Source::Kept(batches) => Box::new(batches.clone().into_iter().map(Ok)),
-            Source::Made(made) => Box::new(Pieces::of(made.clone())),
-        }
-    }
-}
-
-/// Reads rows as columns to their end, or to the first error.
-struct Pieces {
-    made: Arc<dyn ReadColumns>,
-    behind: Option<Key>,
-    has_ended: bool,
-}
-
-impl Pieces {
-    fn of(made: Arc<dyn ReadColumns>) -> Pieces {
-        Pieces { made, behind: None, has_ended: false }
-    }
-}
-
-impl Iterator for Pieces {
-    type Item = Result<ColumnBatch>;
-
-    fn next(&mut self) -> Option<Result<ColumnBatch>> {
-        if self.has_ended {
-            return None;
-        }
-        match self.made.piece(self.behind.as_ref()) {
-            Ok(Some(ColumnPiece { last, batch })) => {
-                (self.has_ended, self.behind) = (last.is_none() || batch.is_none(), last);
-                let does_not_fit =
-                    || DataFusionError::Execution("a value does not fit in its column".to_string());
-                Some(batch.ok_or_else(does_not_fit))
-            }
-            Ok(None) => {
-                self.has_ended = true;
-                None
-            }
-            Err(error) => {
-                self.has_ended = true;
-                Some(Err(DataFusionError::External(Box::new(error))))
-            }
-        }
+        let about_rows = snapshot.about_rows(table.plan.id).unwrap_or_default();
+        Ok((fields, Source::Made { made, about_rows }))
     }
 }
 
@@ -180,10 +105,7 @@ struct TableRows {
 
 impl fmt::Debug for TableRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            Source::Kept(batches) => write!(f, "{} batches", batches.len()),
-            Source::Made(_) => write!(f, "batches made of rows"),
-        }
+        write!(f, "about {} rows", self.source.rows())
     }
 }
 
