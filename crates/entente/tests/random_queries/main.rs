@@ -39,7 +39,7 @@ const PERMITTED_OF_THOUSAND: [(Rule, usize); 4] = [
     (Rule::ErrorOnRowsLeftOut, 120),
     (Rule::AnotherErrorFirst, 10),
     (Rule::EqualWrittenOtherwise, 30),
-    (Rule::SumOfFloats, 10),
+    (Rule::SumOfFloats, 1),
 ];
 
 /// The same tables in both systems.

@@ -105,8 +105,10 @@ pub fn tpch(
         queries.iter().zip(&texts).map(|(query, text)| (query.id, text.as_str())).collect();
     let limit = Some(Duration::from_secs_f64(options.seconds_max));
     let measured = measure(&asked, &mut systems, Rounds { count: options.rounds, limit }, progress);
-    let peak = peak_memory_bytes() >> 20;
-    progress(&format!("Entente, with the program that makes the rows, had at most {peak} MB of memory"));
+    if options.systems.iter().any(|system| system == side_by_side::ENTENTE) {
+        let peak = peak_memory_bytes() >> 20;
+        progress(&format!("Entente, with the program that makes the rows, had at most {peak} MB of memory"));
+    }
     let of_query = |(query, measured): (&&Query, &Vec<Measured>)| records(query.id, rows, measured);
     Ok(queries.iter().zip(&measured).flat_map(of_query).collect())
 }
