@@ -4,10 +4,10 @@
 //! ([`state::Snapshot::columns`]); a ledger that nobody asks for any pays nothing for that.
 //!
 //! ```text
-//!  apply ──▶ keys that change, noted ──▶ the store with the rows
+//!  apply ──▶ keys that change, noted ──▶ the store with the rows ──▶ where nobody keeps columns: made of rows for one reader
 //!                     │                            │
-//!                     ▼ (at the next question, or in the background while questions come)
-//!                     │                            ▼ (rows with these keys; all rows at the first question)
+//!                     ▼ (at the next question,     ▼ (rows with these keys; all rows at the first question)
+//!                     │  and while questions come) │
 //!            columns of a table, in chunks ◀───────┘
 //!                     │
 //!                     ▼ lent, without a copy
