@@ -5,6 +5,7 @@
 //! - [`CheckpointStore`]: the two newest snapshots, checked chunk by chunk.
 //! - [`LedgerFiles`]: the records of a folder that somebody else may have open, for audits.
 //! - [`RowHistory`]: what became of rows, found by table and key; follows from the blocks.
+//! - [`Outbox`]: what blocks did to tables that an organisation keeps in a database of its own, until that has it.
 //! - [`LedgerError`]: everything that can go wrong, with what to do.
 //!
 //! ```
@@ -180,6 +181,7 @@ mod ledger;
 mod ledger_file;
 mod left_open;
 mod open;
+mod outbox;
 mod reading;
 mod record;
 mod row_history;
@@ -194,6 +196,7 @@ pub use error::LedgerError;
 pub use ledger::{Blocks, Ledger, LedgerOptions};
 pub use left_open::{newest_certificate, read_handovers};
 pub use open::OpenReport;
+pub use outbox::{BlockNetChanges, NetChange, Outbox};
 pub use reading::{LedgerFiles, Records, StoredRecord, TornEnd};
 pub use record::{BlockOutcome, BlockRecord, BlockSummary, OutcomeCounts, RECORD_BYTES_MAX};
 pub use row_history::{RecordedRow, RowHistory, RowVersion};

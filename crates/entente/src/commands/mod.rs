@@ -9,6 +9,7 @@ mod bench_htap;
 mod bench_join;
 mod bench_state;
 mod bench_tpch;
+pub(crate) mod chainify;
 pub(crate) mod convert_store;
 pub(crate) mod export;
 mod figures;

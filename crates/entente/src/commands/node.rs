@@ -1,7 +1,8 @@
 use crate::{CommandError, terminal};
 use analytics::DataFusion;
+use chainify::{Address, OwnDatabase, OwnDatabaseOptions};
 use clap::Args;
-use node::{Node, NodeFolder, NodeOptions};
+use node::{KeepOwnDatabase, Node, NodeFolder, NodeOptions};
 use sql::RunFragments;
 use std::io::Read;
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     let interruptions = terminal::interruptions()?;
     allow_many_connections();
     let fragments = Some(Arc::new(DataFusion::default()) as Arc<dyn RunFragments>);
-    let node = Node::start_with(folder, NodeOptions { fragments, ..NodeOptions::default() })?;
+    let own_database = own_database(&folder)?;
+    let node = Node::start_with(folder, NodeOptions { fragments, own_database, ..NodeOptions::default() })?;
     let report = node.report();
     println!(
         "{name} at height {}: checkpoint {}, {} blocks replayed in {:.1} s; Postgres {}, HTTP {}",
@@ -66,6 +68,22 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
         Some(reason) => Err(reason.into()),
         None => Ok(()),
     }
+}
+
+/// What keeps tables in the organisation's own database, where `node.toml` names one.
+fn own_database(folder: &NodeFolder) -> Result<Option<Arc<dyn KeepOwnDatabase>>, CommandError> {
+    let Some(config) = &folder.config.database else { return Ok(None) };
+    let mut address: Address = config.url.parse()?;
+    if let Some(password) = folder.database_password()? {
+        address.password = Some(password);
+    }
+    let options = OwnDatabaseOptions {
+        address,
+        tables: config.tables.clone(),
+        scan_seconds: config.scan_seconds,
+        takes_ledger_rows: config.take_ledger_rows,
+    };
+    Ok(Some(Arc::new(OwnDatabase::new(options))))
 }
 
 /// A session is an open file, and many systems allow 1,024 to a program that asks for no more.

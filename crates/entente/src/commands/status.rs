@@ -1,6 +1,6 @@
 use crate::CommandError;
 use clap::Args;
-use client::{Client, Status};
+use client::{Client, OwnDatabaseStatus, Status};
 use comfy_table::{Table, presets};
 use crypto::{SecretKey, Signature};
 use std::collections::BTreeSet;
@@ -30,11 +30,12 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         "memory MB",
         "health",
     ]);
-    let (mut silent, mut warnings) = (0, BTreeSet::new());
+    let (mut silent, mut warnings, mut databases) = (0, BTreeSet::new(), Vec::new());
     for address in &arguments.addresses {
         match runtime.block_on(ask(address)) {
             Ok(status) => {
                 warnings.extend(status.warnings);
+                databases.extend(status.database.map(|database| (status.organisation.clone(), database)));
                 table.add_row([
                     address.clone(),
                     status.organisation,
@@ -60,6 +61,13 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         };
     }
     println!("{table}");
+    for (organisation, database) in databases {
+        let OwnDatabaseStatus { kind, height, lag_blocks, state, problem, strange_rows } = database;
+        let problem = problem.map_or(String::new(), |problem| format!(": {problem}"));
+        println!(
+            "{organisation}'s {kind} is at height {height}, {lag_blocks} blocks behind, {strange_rows} strange rows; {state}{problem}"
+        );
+    }
     for warning in warnings {
         println!("warning: {warning}");
     }

@@ -1,6 +1,7 @@
 //! `entente demo`: four organisations on one machine, in one command. The demo goes on when nodes end, and starts them again.
 
 mod chaos;
+mod databases;
 mod load;
 pub(crate) mod nodes;
 pub(crate) mod prepare;
@@ -14,6 +15,7 @@ use crate::store::StoreArguments;
 use crate::{CommandError, terminal};
 use clap::Args;
 use client::Client;
+use databases::{DatabaseKind, Databases};
 use node::{Network, NetworkOptions};
 use nodes::RunningNodes;
 use screen::Screen;
@@ -31,6 +33,7 @@ use types::Charter;
 ///
 /// Example: entente demo --skew 1.0 --seconds 10
 /// Example: entente demo --chaos
+/// Example: entente demo --database postgres,mariadb,postgres,none
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DemoArguments {
@@ -53,6 +56,10 @@ pub(crate) struct DemoArguments {
     model: ModelArguments,
     #[command(flatten)]
     store: StoreArguments,
+    /// Each organisation's own database, which has a copy of all tables: `postgres`, `mariadb` or `none`, in their order; those that
+    /// are left out have none
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    database: Vec<DatabaseKind>,
     /// Folder of the network; a temporary one, removed at the end, by default
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -93,6 +100,13 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
     if arguments.rate.is_some_and(|rate| !(1.0..=1e6).contains(&rate)) {
         return Err("--rate: expected 1 to 1000000 transactions per second".into());
     }
+    if arguments.database.len() as u64 > arguments.orgs {
+        let (found, orgs) = (arguments.database.len(), arguments.orgs);
+        return Err(format!(
+            "--database: expected at most one for each of {orgs} organisations, found {found}"
+        )
+        .into());
+    }
     if arguments.chaos && arguments.seconds() < SECONDS_OF_CHAOS_MIN {
         return Err(format!("--chaos: expected --seconds of {SECONDS_OF_CHAOS_MIN} or more").into());
     }
@@ -100,9 +114,10 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
     let folder = DemoFolder::new(arguments.dir.as_deref())?;
     let network = create_network(arguments, &folder.path)?;
     let screen = Screen::default();
+    let databases = Databases::start(&arguments.database, &network, &screen)?;
     let nodes = RunningNodes::start(&network.folders, None)?;
     let gateways = nodes.postgres_addresses();
-    let demo = Demo { arguments, network, gateways, screen, checked: AtomicBool::new(false) };
+    let demo = Demo { arguments, network, gateways, databases, screen, checked: AtomicBool::new(false) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(demo.run(nodes, &interruptions));
     drop(folder);
@@ -114,6 +129,7 @@ struct Demo<'a> {
     arguments: &'a DemoArguments,
     network: Network,
     gateways: Vec<SocketAddr>,
+    databases: Databases,
     screen: Screen,
     /// The load is over, and all checks have passed.
     checked: AtomicBool,
@@ -159,7 +175,11 @@ impl Demo<'_> {
         prepare::create_smallbank(gateways, screen).await?;
         prepare::load_customers(gateways, arguments.customers, screen).await?;
         let load = load::apply(arguments, (supervisor, screen), clients, gateways).await?;
-        let result = report::check(arguments, &self.network, (supervisor, clients), gateways, load).await?;
+        let mut result =
+            report::check(arguments, &self.network, (supervisor, clients), gateways, load).await?;
+        if !arguments.database.is_empty() {
+            result.databases = Some(self.databases.check(clients, gateways, result.height()).await?);
+        }
         screen.say(report::table(&result));
         if let Some(path) = &arguments.json {
             report::write_json(&result, path)?;
@@ -170,6 +190,7 @@ impl Demo<'_> {
             return Ok(());
         }
         screen.say(report::invitation(&self.network, gateways, supervisor));
+        screen.say(self.databases.invitation());
         supervisor.show_height();
         std::future::pending().await
     }

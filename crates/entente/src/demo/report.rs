@@ -1,6 +1,7 @@
 //! What a demo came to: the table, the checks, the JSON record, the lines to paste.
 
 use super::DemoArguments;
+use super::databases::CheckedDatabase;
 use super::prepare::{connect, explain};
 use super::supervision::{Cause, Failure, Supervisor};
 use super::turn::first_column;
@@ -38,6 +39,9 @@ pub(crate) struct DemoResult {
     height: u64,
     state_digests: Vec<String>,
     invariant_holds: bool,
+    /// Only where organisations have databases of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) databases: Option<Vec<CheckedDatabase>>,
     /// Only where a node ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     failures: Option<Failures>,
@@ -58,6 +62,11 @@ struct Failures {
 }
 
 impl DemoResult {
+    /// All nodes have this one.
+    pub(crate) fn height(&self) -> u64 {
+        self.height
+    }
+
     fn digests_agree(&self) -> bool {
         self.state_digests.windows(2).all(|pair| pair[0] == pair[1])
     }
@@ -71,6 +80,10 @@ impl DemoResult {
         }
         if !self.invariant_holds {
             return Err("the sum of all balances is not what the committed transactions say".into());
+        }
+        if let Some(database) = self.databases.iter().flatten().find(|database| !database.rows_equal) {
+            let (organisation, kind) = (&database.organisation, &database.kind);
+            return Err(format!("the rows in {organisation}'s {kind} are not those of the ledger").into());
         }
         Ok(())
     }
@@ -116,6 +129,7 @@ pub(crate) async fn check(
         height,
         state_digests,
         invariant_holds,
+        databases: None,
         failures,
         unanswered: load.unanswered,
         memory_bytes,
@@ -222,6 +236,14 @@ pub(crate) fn table(result: &DemoResult) -> Table {
     ]);
     for (name, value) in rows {
         table.add_row([name.to_string(), value]);
+    }
+    for CheckedDatabase { organisation, kind, rows_equal, rows, .. } in result.databases.iter().flatten() {
+        let said = match (*rows_equal, kind.as_str()) {
+            (false, _) => "DIFFERENT".to_string(),
+            (true, "none") => format!("Entente alone: the same {} rows", number(*rows)),
+            (true, kind) => format!("{kind}: the same {} rows", number(*rows)),
+        };
+        table.add_row([format!("database of {organisation}"), said]);
     }
     table
 }

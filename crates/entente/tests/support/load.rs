@@ -43,6 +43,8 @@ pub struct Told {
 pub struct Load {
     progress: Arc<LoadProgress>,
     clients: Vec<JoinHandle<Told>>,
+    /// Of those that have ended.
+    told: Told,
 }
 
 impl Load {
@@ -52,7 +54,17 @@ impl Load {
         let progress = Arc::new(LoadProgress::default());
         let clients: Vec<_> = (0..NODES).map(|node| network.client(node)).collect();
         let start = |home| tokio::spawn(insert_until(clients.clone(), home, progress.clone()));
-        Load { clients: (0..NODES).map(start).collect(), progress }
+        Load { clients: (0..NODES).map(start).collect(), progress, told: Told::default() }
+    }
+
+    /// Ends the load: whatever was begun has its answer.
+    pub async fn settle(&mut self) {
+        self.progress.stop.store(true, Ordering::Relaxed);
+        for client in self.clients.drain(..) {
+            let one = client.await.expect("the load ends");
+            self.told.receipts.extend(one.receipts);
+            self.told.repeated += one.repeated;
+        }
     }
 
     /// Receipts that have come.
@@ -71,14 +83,9 @@ impl Load {
 
     /// Ends the load, stops the nodes, and holds what clients were told against every node's tables and ledger: every
     /// receipt stands as it was given, every transaction took effect once.
-    pub async fn finish(self, network: &mut TestNetwork) -> Told {
-        self.progress.stop.store(true, Ordering::Relaxed);
-        let mut told = Told::default();
-        for client in self.clients {
-            let one = client.await.expect("the load ends");
-            told.receipts.extend(one.receipts);
-            told.repeated += one.repeated;
-        }
+    pub async fn finish(mut self, network: &mut TestNetwork) -> Told {
+        self.settle().await;
+        let told = self.told;
         network.assert_agreement(&[0, 1, 2, 3]).await;
         let is_committed = |receipt: &&Receipt| matches!(receipt.outcome, Outcome::Committed(_));
         let committed = told.receipts.iter().filter(is_committed).count() as i64;

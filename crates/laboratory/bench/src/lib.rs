@@ -8,7 +8,7 @@
 //! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
 //! - [`analytics()`]: analytical queries here, in PostgreSQL and in DuckDB.
 //! - [`tpch()`]: the 22 queries of TPC-H, the same way.
-//! - [`PostgresServer`]: a PostgreSQL of one's own, to compare with.
+//! - [`postgres_server`]: a PostgreSQL of one's own, to compare with.
 //! - [`SignedLedger`]: a ledger on disk as a network of four would have written it, for audits.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
 
@@ -46,7 +46,7 @@ pub use htap::{HtapOptions, HtapRecord, htap, htap_table};
 pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record, run as laboratory};
 pub use load::{Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadReport, Pace};
 pub use memory::{peak_memory_bytes, peak_memory_bytes_of};
-pub use postgres::{PostgresError, Server as PostgresServer};
+pub use postgres::{PostgresError, postgres_server};
 pub use report::grouped;
 pub use side_by_side::EntentePlace;
 pub use signed_ledger::{SignedLedger, SignedLedgerError, SignedLedgerOptions};

@@ -1,4 +1,4 @@
-//! `entente.blocks`, `entente.transactions` and `entente.nodes`: the history of the ledger as relations whose rows the node
+//! `entente.blocks`, `entente.transactions`, `entente.nodes` and `entente.databases`: the history of the ledger as relations whose rows the node
 //! reads when they are asked for.
 //!
 //! Their primary keys begin with the height, and transactions have an index on the id, so that conditions on both go down
@@ -40,6 +40,8 @@ pub trait History: Send + Sync {
     fn row_proof(&self, facts: &SessionFacts, table: &str, key: &[String]) -> Result<String, SqlError>;
     /// The nodes of the ledger.
     fn nodes(&self) -> Vec<Row>;
+    /// The organisation's own database, where it keeps tables in one.
+    fn databases(&self) -> Vec<Row>;
 }
 
 /// A relation with a row per height, or several.

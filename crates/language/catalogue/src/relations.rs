@@ -16,6 +16,7 @@ entente.nodes 16003 v - organisation:text address:text node_key:text is_this_nod
 entente.proposals 16004 v number number:int8! organisation:text statement:text state:text approved_by:text[] rejected_by:text[] missing:text height:int8 expires_at:int8 decided_height:int8 transaction:text sqlstate:text message:text
 entente.charters 16005 v number number:int8! effective_height:int8 governance:text organisations:text[] charter:text
 entente.organisations 16006 v number number:int4! name:text member:bool root_key:text node_key:text node_key_expires:int8 address:text gateway:text
+entente.databases 16007 v - kind:text address:text tables:text height:int8 lag_blocks:int8 state:text problem:text rows_written:int8 strange_rows:int8 last_strange:text scans:int8 scanned_rows:int8 scan_ms:int8
 pg_catalog.entente_definition 0 i kind,object,part kind:text! object:int4! part:int4! definition:text!
 pg_catalog.entente_keyword 0 i word word:text! catcode:text! catdesc:text! barelabel:bool! baredesc:text!
 pg_catalog.entente_search_path 0 i place place:int4! name:text! oid:int4!

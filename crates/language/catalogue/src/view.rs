@@ -72,6 +72,7 @@ impl View<'_> {
             "entente.blocks" => Source::History(Heights::Blocks, self.history),
             TRANSACTIONS => Source::History(Heights::Transactions, self.history),
             "entente.nodes" => Source::Rows(Arc::new(numbered(self.history.nodes()))),
+            "entente.databases" => Source::Rows(Arc::new(numbered(self.history.databases()))),
             "entente.proposals" | "entente.charters" | "entente.organisations" => {
                 let (known, height) = (&self.contents.ledger.governance, self.history.height());
                 Source::Rows(Arc::new(keyed(relation, &governance::rows(relation.name, known, height))))

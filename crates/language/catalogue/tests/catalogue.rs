@@ -78,6 +78,10 @@ impl History for Blocks {
         }
     }
 
+    fn databases(&self) -> Vec<Row> {
+        Vec::new()
+    }
+
     fn nodes(&self) -> Vec<Row> {
         let mut row = vec![Value::Null; 6];
         row[0] = Value::text("org1");

@@ -65,6 +65,26 @@ pub struct Status {
     pub not_serving: Option<String>,
     /// What somebody must do before long: node keys that expire soon, or have expired.
     pub warnings: Vec<String>,
+    /// The organisation's own database, where it keeps tables in one.
+    #[serde(default)]
+    pub database: Option<OwnDatabaseStatus>,
+}
+
+/// How far an organisation's own database is.
+#[derive(Clone, Debug, Deserialize)]
+pub struct OwnDatabaseStatus {
+    /// `postgres` or `mariadb`.
+    pub kind: String,
+    /// It has everything up to this height.
+    pub height: u64,
+    /// Certified blocks that it does not have yet.
+    pub lag_blocks: u64,
+    /// `connecting`, `filling`, `following`, `waiting` or `refused`.
+    pub state: String,
+    /// Why it waits or is refused.
+    pub problem: Option<String>,
+    /// Rows that somebody else has changed there, each put right.
+    pub strange_rows: u64,
 }
 
 /// The state digest after a block.

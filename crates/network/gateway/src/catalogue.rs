@@ -1,6 +1,6 @@
 //! The catalogue of a node's ledger: its schema and its history as relations.
 
-use crate::{BlockRow, Database, NodeRow, TransactionFilter, TransactionRow};
+use crate::{BlockRow, Database, NodeRow, OwnDatabaseStatus, TransactionFilter, TransactionRow};
 use catalogue::{Catalogue, History, Query, Reader, SessionFacts};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -94,6 +94,28 @@ impl History for NodeHistory<'_> {
     fn nodes(&self) -> Vec<Row> {
         self.0.nodes().iter().map(node_row).collect()
     }
+
+    fn databases(&self) -> Vec<Row> {
+        self.0.status().database.iter().map(database_row).collect()
+    }
+}
+
+fn database_row(status: &OwnDatabaseStatus) -> Row {
+    Row::from([
+        Value::text(status.kind.as_str()),
+        Value::text(status.address.as_str()),
+        Value::text(status.tables.join(", ")),
+        number(status.height),
+        number(status.lag_blocks),
+        Value::text(status.state.as_str()),
+        optional(status.problem.as_ref()),
+        number(status.rows_written),
+        number(status.strange_rows),
+        optional(status.last_strange.as_ref()),
+        number(status.scans),
+        number(status.scanned_rows),
+        number(status.scan_ms),
+    ])
 }
 
 fn number(number: u64) -> Value {

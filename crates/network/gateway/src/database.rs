@@ -214,6 +214,37 @@ pub struct StoreStatus {
     pub waits_for_room: bool,
 }
 
+/// The database in which an organisation keeps tables of its own, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct OwnDatabaseStatus {
+    /// `postgres` or `mariadb`.
+    pub kind: String,
+    /// Where it is, without a password.
+    pub address: String,
+    /// The tables.
+    pub tables: Vec<String>,
+    /// It has everything up to this height.
+    pub height: u64,
+    /// Certified blocks that it does not have yet.
+    pub lag_blocks: u64,
+    /// `connecting`, `filling`, `following`, `waiting` or `refused`.
+    pub state: String,
+    /// Why it waits or is refused, and what to do.
+    pub problem: Option<String>,
+    /// Rows that were written to it since the node started.
+    pub rows_written: u64,
+    /// Rows that somebody else has changed there since the node started, each put right.
+    pub strange_rows: u64,
+    /// The last of them.
+    pub last_strange: Option<String>,
+    /// Comparisons of all rows since the node started.
+    pub scans: u64,
+    /// Rows that the last one has compared.
+    pub scanned_rows: u64,
+    /// How long it took, in milliseconds.
+    pub scan_ms: u64,
+}
+
 /// What `GET /status` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct NodeStatus {
@@ -247,6 +278,8 @@ pub struct NodeStatus {
     pub resident_bytes: u64,
     /// What the store of the state has; `None` where it does not tell.
     pub store: Option<StoreStatus>,
+    /// The organisation's own database; `None` where it keeps no tables in one.
+    pub database: Option<OwnDatabaseStatus>,
     /// Where its outcomes were not those of a quorum the last time that this was so, since it started: from which block on,
     /// and in which tables.
     pub diverged: Option<String>,

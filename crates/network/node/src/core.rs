@@ -10,6 +10,7 @@ use crate::joining::{Exchange, Wanted};
 use crate::key_watch::KeyWatch;
 use crate::metrics::NodeMetrics;
 use crate::node::NodeOptions;
+use crate::own_database::OwnDatabase;
 use crate::past::HISTORY_HEIGHTS;
 use crate::pipeline::{
     self, AnswerStage, Attest, Audience, Exchanging, ExecuteStage, RecordStage, Restore, Stages, Takeover,
@@ -112,6 +113,8 @@ pub(crate) struct NodeParts {
     pub(crate) states: Option<Arc<RecentStates>>,
     /// What this node does as proposer, if not what everybody does.
     pub(crate) proposer: Option<Arc<Proposer>>,
+    /// The organisation's own database, where there is one.
+    pub(crate) own_database: Option<Arc<OwnDatabase>>,
     pub(crate) metrics: Arc<NodeMetrics>,
 }
 
@@ -154,6 +157,8 @@ struct Files {
     checkpoints: Arc<CheckpointStore>,
     /// The history of rows, where it is kept.
     rows: Option<Arc<KeptRows>>,
+    /// The organisation's own database, where there is one.
+    own_database: Option<Arc<OwnDatabase>>,
 }
 
 impl Files {
@@ -171,8 +176,10 @@ impl Files {
         if let (Some(rows), Some(anchor)) = (&rows, &anchor) {
             rows.reach(anchor.height())?;
         }
+        let (own, keeper) = (config.database.as_ref(), options.own_database.as_ref());
+        let own_database = OwnDatabase::open(folder, charter, newest, own, keeper)?;
         let (ledger, checkpoints) = (Arc::new(ledger), Arc::new(checkpoints));
-        Ok(Files { ledger, opened, anchor, charters, checkpoints, rows })
+        Ok(Files { ledger, opened, anchor, charters, checkpoints, rows, own_database })
     }
 
     fn recovery(&self, member: &Member<'_>) -> Result<Recovery, NodeError> {
@@ -184,6 +191,7 @@ impl Files {
             checkpoints: self.checkpoints.clone(),
             stores: member.stores()?,
             rows: self.rows.clone(),
+            own_database: self.own_database.clone(),
             pool: Arc::new(threads("core", member.config.threads)?),
             faults: member.options.faults.clone(),
             known_versions: member.options.known_versions,
@@ -240,7 +248,7 @@ impl NodeParts {
         tip: &Tip,
     ) -> NodeParts {
         let (charter, executor) = (member.charter, &*recovered.executor);
-        let Recovery { ledger, checkpoints, verifier, rows, .. } = recovery;
+        let Recovery { ledger, checkpoints, verifier, rows, own_database, .. } = recovery;
         let charters =
             Arc::new(DecidedCharters::of(executor, files.charters.clone(), member.options.known_versions));
         let receipts = Arc::new(Receipts::new());
@@ -274,6 +282,7 @@ impl NodeParts {
             receipts,
             states,
             proposer,
+            own_database: own_database.clone(),
             metrics: Arc::new(NodeMetrics::new()),
         }
     }
@@ -441,6 +450,7 @@ impl NodeParts {
             published: self.published.clone(),
             states: self.states.clone(),
             proposer: self.proposer.clone(),
+            notes_changes: self.own_database.is_some(),
             metrics: self.metrics.clone(),
         }
     }
@@ -450,6 +460,7 @@ impl NodeParts {
             ledger: self.ledger.clone(),
             stores: self.stores.clone(),
             rows: recovery.rows.clone(),
+            own_database: recovery.own_database.clone(),
             ordering,
             published: self.published.clone(),
             metrics: self.metrics.clone(),

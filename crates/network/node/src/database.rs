@@ -6,6 +6,7 @@ use crate::history;
 use crate::key_watch::KeyWatch;
 use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
+use crate::own_database::OwnDatabase;
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
@@ -14,8 +15,8 @@ use crate::submission::{Submitted, Submitter};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
-    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, Prepared, StateAt, StoreStatus,
-    TemporaryTables, TransactionFilter, TransactionRow,
+    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, OwnDatabaseStatus, Prepared, StateAt,
+    StoreStatus, TemporaryTables, TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
@@ -51,6 +52,8 @@ pub(crate) struct NodeDatabase {
     pub(crate) submitter: Arc<Submitter>,
     /// Where transactions are executed before they are ordered.
     pub(crate) endorsing: Option<Endorsing>,
+    /// The organisation's own database, where there is one.
+    pub(crate) own_database: Option<Arc<OwnDatabase>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// When clients are answered who do not say when.
     pub(crate) answer_at: AnswerAt,
@@ -327,6 +330,7 @@ impl Database for NodeDatabase {
             execution_version_known: self.charters.known_versions().newest().number(),
             resident_bytes: process_memory::resident_bytes(),
             store: self.stores.newest().map(|store| store_status(&store.statistics())),
+            database: self.own_database.as_ref().map(|own| self.own_database_status(own)),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
             warnings: self.warnings(height),
@@ -337,11 +341,20 @@ impl Database for NodeDatabase {
         if let Some(store) = self.stores.newest() {
             self.metrics.stored(&store.statistics());
         }
+        if let Some(own) = &self.own_database {
+            self.metrics.own_database(&self.own_database_status(own));
+        }
         self.metrics.text() + &self.ordering.metrics()
     }
 }
 
 impl NodeDatabase {
+    fn own_database_status(&self, own: &OwnDatabase) -> OwnDatabaseStatus {
+        let status = own.status();
+        let certified = self.published.certified().height().min(self.published.newest().0);
+        OwnDatabaseStatus { lag_blocks: certified.saturating_sub(status.height), ..status }
+    }
+
     /// What somebody must do before long: replace a key, make room, or install a newer program.
     fn warnings(&self, height: u64) -> Vec<String> {
         let unknown = self.charters.unknown_version().map(|unknown| unknown.to_string());

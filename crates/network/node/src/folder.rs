@@ -1,5 +1,6 @@
 use crate::NodeError;
 use crate::access;
+use crate::own_database::OwnDatabaseConfig;
 use crate::store_choice::{StoreChoice, StoreKind};
 use crypto::{SecretKey, Signature};
 use gateway::Authentication;
@@ -81,6 +82,9 @@ pub struct NodeConfig {
     /// Where contracts ask when they are endorsed, by name: `http://…` or the path of a file, from this folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub oracles: BTreeMap<String, String>,
+    /// Where the organisation keeps tables in a database of its own; nowhere where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<OwnDatabaseConfig>,
 }
 
 /// How a node that is behind gets to the newest block.
@@ -129,6 +133,8 @@ mod as_text {
 ///  checkpoints/    which states there are at checkpoints, and their certificates
 ///  state/          the files of the newest state, and of checkpoints
 ///  history/        what became of rows; made again from blocks as far as checkpoints allow
+///  database.password  of the organisation's own database
+///  outbox/         what the organisation's own database does not have yet
 ///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
 /// ```
@@ -183,6 +189,9 @@ fn create(path: &Path) -> Result<(), NodeError> {
     })
 }
 
+/// The file for the password of the organisation's own database.
+const DATABASE_PASSWORD: &str = "database.password";
+
 impl NodeConfig {
     /// Listens on these for nodes, for Postgres clients and for HTTP; everything else as where nothing is said.
     fn new([listen, postgres, http]: [SocketAddr; 3], threads: usize) -> NodeConfig {
@@ -208,6 +217,7 @@ impl NodeConfig {
             join: Join::default(),
             join_behind_blocks: None,
             oracles: BTreeMap::new(),
+            database: None,
         }
     }
 }
@@ -337,6 +347,53 @@ impl NodeFolder {
         let unfinished = path.with_extension("toml.unfinished");
         write(&unfinished, &document.to_string())?;
         std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+    }
+
+    /// Writes into `node.toml` where tables are kept in a database of the organisation's own from the next start on; `None`: nowhere.
+    /// Everything else in there stays. A password goes into a file that its owner alone can read.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn choose_database(
+        &self,
+        config: Option<OwnDatabaseConfig>,
+        password: Option<&str>,
+    ) -> Result<(), NodeError> {
+        let path = self.path.join("node.toml");
+        let wrong = |reason: String| NodeError::Config { path: path.clone(), reason };
+        let mut document: DocumentMut =
+            read(&path)?.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+        let secret = self.path.join(DATABASE_PASSWORD);
+        document.remove("database");
+        match std::fs::remove_file(&secret) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(NodeError::File { action: "remove", path: secret, error });
+            }
+            _ => {}
+        }
+        if let Some(mut config) = config {
+            if let Some(password) = password {
+                write_secret(&secret, password)?;
+                config.password_file = Some(DATABASE_PASSWORD.into());
+            }
+            let text = toml::to_string(&config).expect("plain fields");
+            let table: DocumentMut =
+                text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+            document["database"] = toml_edit::Item::Table(table.as_table().clone());
+        }
+        let unfinished = path.with_extension("toml.unfinished");
+        write(&unfinished, &document.to_string())?;
+        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+    }
+
+    /// The password of the organisation's own database, where `node.toml` names a file with it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn database_password(&self) -> Result<Option<String>, NodeError> {
+        let file = self.config.database.as_ref().and_then(|database| database.password_file.as_ref());
+        let Some(file) = file else { return Ok(None) };
+        Ok(Some(read(&self.path.join(file))?.trim_end_matches(['\n', '\r']).to_string()))
     }
 
     /// Name of this node's organisation, if the founding charter has it.

@@ -2,6 +2,7 @@
 
 use crate::joining::FetchProgress;
 use engine::ExecutedBlock;
+use gateway::OwnDatabaseStatus;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -57,6 +58,7 @@ pub(crate) struct NodeMetrics {
     scrub_found: Family<FoundLabel, Counter>,
     fragments: Family<FragmentLabel, Counter>,
     store: StoreGauges,
+    database: DatabaseGauges,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
 }
@@ -86,6 +88,49 @@ struct StoreGauges {
     durable_age_seconds: Gauge,
     waited_milliseconds: Gauge,
     waits_for_room: Gauge,
+}
+
+/// What the organisation's own database has, as it was when somebody last asked.
+#[derive(Default)]
+struct DatabaseGauges {
+    height: Gauge,
+    lag_blocks: Gauge,
+    follows: Gauge,
+    rows_written: Gauge,
+    strange_rows: Gauge,
+    scans: Gauge,
+    scan_milliseconds: Gauge,
+}
+
+impl DatabaseGauges {
+    fn register(&self, registry: &mut Registry) {
+        let gauges = [
+            ("entente_database_height", "Height that the organisation's own database has", &self.height),
+            ("entente_database_lag_blocks", "Certified blocks that it does not have", &self.lag_blocks),
+            ("entente_database_follows", "1 where it is connected and brought up", &self.follows),
+            ("entente_database_rows_written", "Rows written to it since the start", &self.rows_written),
+            (
+                "entente_database_strange_rows",
+                "Rows that somebody else has changed there, each put right",
+                &self.strange_rows,
+            ),
+            ("entente_database_scans", "Comparisons of all its rows", &self.scans),
+            ("entente_database_scan_milliseconds", "How long the last one took", &self.scan_milliseconds),
+        ];
+        for (name, help, gauge) in gauges {
+            registry.register(name, help, gauge.clone());
+        }
+    }
+
+    fn set(&self, status: &OwnDatabaseStatus) {
+        self.height.set(status.height as i64);
+        self.lag_blocks.set(status.lag_blocks as i64);
+        self.follows.set(i64::from(status.state == "following"));
+        self.rows_written.set(status.rows_written as i64);
+        self.strange_rows.set(status.strange_rows as i64);
+        self.scans.set(status.scans as i64);
+        self.scan_milliseconds.set(status.scan_ms as i64);
+    }
 }
 
 impl StoreGauges {
@@ -170,6 +215,7 @@ impl NodeMetrics {
             scrub_found: Family::default(),
             fragments: Family::default(),
             store: StoreGauges::default(),
+            database: DatabaseGauges::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
             registry: Registry::default(),
@@ -179,6 +225,7 @@ impl NodeMetrics {
         metrics.register_joining(&mut registry);
         metrics.register_files_and_stages(&mut registry);
         metrics.store.register(&mut registry);
+        metrics.database.register(&mut registry);
         NodeMetrics { registry, ..metrics }
     }
 
@@ -366,6 +413,11 @@ impl NodeMetrics {
     /// What the store of the state has.
     pub(crate) fn stored(&self, statistics: &StoreStatistics) {
         self.store.set(statistics);
+    }
+
+    /// How far the organisation's own database is.
+    pub(crate) fn own_database(&self, status: &OwnDatabaseStatus) {
+        self.database.set(status);
     }
 
     pub(crate) fn diverged(&self) {

@@ -3,6 +3,7 @@ use crate::database::{Endorsing, NodeDatabase};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates};
 use crate::fragments::CountedFragments;
 use crate::local::LocalExecution;
+use crate::own_database::{Following, KeepOwnDatabase};
 use crate::pipeline;
 use crate::published::Published;
 use crate::submission::Submitter;
@@ -42,6 +43,8 @@ pub struct NodeOptions {
     /// Runs fragments of large queries on copies of tables in columns; `None`: there are no such copies, and queries run
     /// row by row.
     pub fragments: Option<Arc<dyn RunFragments>>,
+    /// Keeps tables in a database of the organisation's own; `None`: nobody does.
+    pub own_database: Option<Arc<dyn KeepOwnDatabase>>,
 }
 
 /// What starting a node found.
@@ -66,6 +69,7 @@ pub struct Node {
     published: Arc<Published>,
     stages: Vec<JoinHandle<()>>,
     gateway: Option<tokio::runtime::Runtime>,
+    own_database: Option<Following>,
     report: StartReport,
 }
 
@@ -110,7 +114,13 @@ impl Node {
         let (checkpoint, replayed, height) =
             (recovered.checkpoint, recovered.replayed, recovered.executor.height());
         let (ordering, published) = (services.ordering, parts.published.clone());
+        let attests = attest.is_some();
         let stages = pipeline::start(stages, recovered, attest, exchanging)?;
+        let whose = (charter.ledger(), node_key.public_key());
+        let following = match &parts.own_database {
+            Some(own) => Some(own.start(whose, published.clone(), attests)?),
+            None => None,
+        };
         let endorsing = match parts.states.clone() {
             None => None,
             Some(states) => {
@@ -140,6 +150,7 @@ impl Node {
             stores: parts.stores.clone(),
             submitter,
             endorsing,
+            own_database: parts.own_database,
             metrics: parts.metrics,
             answer_at: config.answer_at,
             started: Instant::now(),
@@ -147,7 +158,8 @@ impl Node {
         });
         serve(&gateway, &database, postgres, access, http);
         let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };
-        Ok(Node { ordering, database, published, stages, gateway: Some(gateway), report })
+        let (gateway, own_database) = (Some(gateway), following);
+        Ok(Node { ordering, database, published, stages, gateway, own_database, report })
     }
 
     /// What starting found.
@@ -180,6 +192,9 @@ impl Node {
     pub fn stop(mut self) {
         if let Some(gateway) = self.gateway.take() {
             gateway.shutdown_timeout(GATEWAY_STOP);
+        }
+        if let Some(following) = self.own_database.take() {
+            following.stop();
         }
         self.published.stop();
         self.ordering.stop();

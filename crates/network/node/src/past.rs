@@ -50,7 +50,7 @@ impl PastStates {
     ///
     /// # Errors
     /// It is not kept.
-    fn at(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {
+    pub(crate) fn at(&self, height: u64) -> Result<Arc<dyn Snapshot>, PastError> {
         let kept = self.kept.read();
         let (Some((oldest, _)), Some((newest, _))) = (kept.front(), kept.back()) else {
             return Err(PastError::Nowhere);

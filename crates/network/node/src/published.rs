@@ -112,6 +112,13 @@ impl Published {
         WithPast::new(snapshot, past, self.rows.clone(), self.store_failure.clone())
     }
 
+    /// The state behind the block at `height`, where it is one of those that are kept.
+    pub(crate) fn state_at(&self, height: u64) -> Option<Arc<dyn Snapshot>> {
+        let past = self.inner.read().past.clone();
+        let snapshot = past.at(height).ok()?;
+        Some(Arc::new(Reporting::new(snapshot, self.store_failure.clone())))
+    }
+
     /// The block at `height` was applied.
     pub(crate) fn applied(&self, snapshot: Arc<dyn Snapshot>, library: &Arc<Library>, height: u64) {
         debug_assert_eq!(snapshot.catalog().version, library.catalog().version);

@@ -5,6 +5,7 @@ use crate::attesting::OwnOutcome;
 use crate::charters;
 use crate::checkpoints::keep_checkpoint;
 use crate::faults::FaultyEngine;
+use crate::own_database::OwnDatabase;
 use crate::pipeline::ExecuteBlock;
 use crate::row_history::KeptRows;
 use crate::{Faults, NodeError};
@@ -62,6 +63,8 @@ pub(crate) struct Recovery {
     pub(crate) stores: Arc<dyn Stores>,
     /// The history of rows, where it is kept.
     pub(crate) rows: Option<Arc<KeptRows>>,
+    /// The organisation's own database, where there is one.
+    pub(crate) own_database: Option<Arc<OwnDatabase>>,
     /// Threads of the deterministic core.
     pub(crate) pool: Arc<rayon::ThreadPool>,
     /// What a test makes go wrong.
@@ -248,6 +251,9 @@ impl Recovery {
         self.stores.remove_checkpoints_behind(from - 1)?;
         if let Some(rows) = &self.rows {
             rows.take_back(from - 1)?;
+        }
+        if let Some(own) = &self.own_database {
+            own.take_back(from - 1)?;
         }
         anew.iter().try_for_each(|record| self.ledger.append(record))?;
         self.ledger.flush()?;

@@ -1,17 +1,17 @@
 //! PostgreSQL as the database beside the protocols: the same schema, procedures, rows and calls, SERIALIZABLE,
 //! `synchronous_commit = on`, 32 clients that try again what PostgreSQL gives up.
 //!
-//! - [`server`]: finds or installs it, runs a server of its own in a temporary folder, and stops it.
+//! - [`postgres_server`]: a server of its own, with the settings of all measurements.
 //! - [`connection`]: a connection to it.
 //! - [`clients`]: set-up of a workload and its calls over the wire.
 
 mod clients;
 mod connection;
-mod server;
 
 use crate::laboratory::Timed;
+use crate::machine::process_seconds;
 pub(crate) use connection::{connect, execute};
-pub use server::Server;
+use servers::{PostgresServer, ServerError};
 use std::path::PathBuf;
 use std::time::Duration;
 use workloads::Workload;
@@ -22,20 +22,9 @@ pub(crate) const CLIENTS: usize = 32;
 /// Why PostgreSQL cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
-    /// Not there and not installable.
-    #[error(
-        "expected PostgreSQL in /usr/lib/postgresql/*/bin or in PATH, found none ({0}); install it \
-         (apt-get install postgresql), or leave it out with --only protocol=… or --systems …"
-    )]
-    Missing(String),
-    /// It does not start.
-    #[error("PostgreSQL does not start: {what}; its log says:\n{log}")]
-    Start {
-        /// What failed.
-        what: String,
-        /// Last lines of the server's log.
-        log: String,
-    },
+    /// Not there and not installable, or it does not start.
+    #[error("{0}; or leave it out with --only protocol=… or --systems …")]
+    Server(#[from] ServerError),
     /// A folder or a process.
     #[error("cannot {action}: {error}")]
     System {
@@ -64,16 +53,46 @@ pub enum PostgresError {
     },
 }
 
+/// Settings of the server; everything else is PostgreSQL's default.
+const SETTINGS: [&str; 4] = [
+    "max_connections=64",
+    "shared_buffers=256MB",
+    "default_transaction_isolation=serializable",
+    "synchronous_commit=on",
+];
+
+/// A server as all measurements have it, with settings such as `work_mem=1GB`, which go before those. Clients come through a socket.
+///
+/// # Errors
+/// What is missing or does not work.
+pub fn postgres_server(settings: &[String]) -> Result<PostgresServer, PostgresError> {
+    let settings: Vec<&str> = SETTINGS.into_iter().chain(settings.iter().map(String::as_str)).collect();
+    Ok(PostgresServer::start(&settings, false)?)
+}
+
+/// What the server's processes have used so far; those that have ended are left out.
+fn processor_seconds(server: &PostgresServer) -> f64 {
+    let parent = server.process_id().map_or_else(String::new, |id| id.to_string());
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let of_server = names.filter(|name| {
+        let Ok(text) = std::fs::read_to_string(format!("/proc/{name}/stat")) else { return false };
+        let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+        after_name.split_whitespace().nth(1) == Some(&parent)
+    });
+    of_server.filter_map(|name| process_seconds(&name)).sum()
+}
+
 /// A running server.
 pub(crate) struct Postgres {
-    server: Server,
+    server: PostgresServer,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Postgres {
     /// Installs PostgreSQL if it is missing, and starts a server in a temporary folder.
     pub(crate) fn start() -> Result<Postgres, PostgresError> {
-        let server = Server::start()?;
+        let server = postgres_server(&[])?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -91,7 +110,7 @@ impl Postgres {
     ) -> Result<Timed, PostgresError> {
         let socket: PathBuf = self.server.socket_folder();
         let time = Duration::from_secs_f64(seconds);
-        let cpu = || self.server.processor_seconds();
+        let cpu = || processor_seconds(&self.server);
         self.runtime.block_on(clients::round(&socket, workload, time, seed, &cpu))
     }
 
@@ -108,7 +127,7 @@ impl Postgres {
         seed: u64,
     ) -> Result<Timed, PostgresError> {
         let time = Duration::from_secs_f64(seconds);
-        let cpu = || self.server.processor_seconds();
+        let cpu = || processor_seconds(&self.server);
         self.runtime.block_on(clients::run(&self.server.socket_folder(), workload, time, seed, &cpu))
     }
 

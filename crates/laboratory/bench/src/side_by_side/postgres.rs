@@ -4,9 +4,10 @@ use super::files::Files;
 use super::system::{Answer, Rows, System};
 use super::table::Table;
 use crate::LaboratoryError;
-use crate::postgres::{PostgresError, Server, connect, execute};
+use crate::postgres::{PostgresError, connect, execute, postgres_server};
 use bytes::Bytes;
 use futures::SinkExt;
+use servers::PostgresServer;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -25,13 +26,13 @@ pub(super) struct Postgres {
     runtime: Runtime,
     client: Client,
     // Behind the client: it is stopped last.
-    _server: Server,
+    _server: PostgresServer,
 }
 
 impl Postgres {
     /// Starts it with one thread for a query, without compilation at run time, and with so much memory for rows.
     pub(super) fn start(megabytes: u64) -> Result<Postgres, PostgresError> {
-        let server = Server::start_with(&settings(megabytes))?;
+        let server = postgres_server(&settings(megabytes))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =
             runtime.map_err(|error| PostgresError::System { action: "start tokio".to_string(), error })?;

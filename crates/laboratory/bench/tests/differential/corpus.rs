@@ -2,7 +2,8 @@
 //! details of constraints.
 
 use crate::postgres::{Answer, Postgres};
-use bench::PostgresServer;
+use bench::postgres_server;
+use servers::PostgresServer;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -132,7 +133,7 @@ fn differences(server: &PostgresServer, path: &Path, database: &str) -> Vec<Stri
 
 #[test]
 fn files_of_answers_say_what_postgresql_says() {
-    let server = PostgresServer::start().unwrap_or_else(|error| panic!("{error}"));
+    let server = postgres_server(&[]).unwrap_or_else(|error| panic!("{error}"));
     let postgres = Postgres::of(&server, "postgres");
     // What a crash would lose is nobody's.
     postgres.run("ALTER SYSTEM SET fsync = off");

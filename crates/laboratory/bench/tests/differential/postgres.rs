@@ -1,6 +1,7 @@
 //! A PostgreSQL server of the test's own, asked one statement after the other.
 
-use bench::PostgresServer;
+use bench::postgres_server;
+use servers::PostgresServer;
 use tokio::runtime::Runtime;
 use tokio_postgres::error::DbError;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
@@ -30,7 +31,7 @@ pub struct Postgres {
 impl Postgres {
     /// A new server with these tables.
     pub fn with(schema: &[&str]) -> Postgres {
-        let server = PostgresServer::start().unwrap_or_else(|error| panic!("{error}"));
+        let server = postgres_server(&[]).unwrap_or_else(|error| panic!("{error}"));
         let mut postgres = Postgres::of(&server, "postgres");
         postgres._server = Some(server);
         postgres.run("SET TimeZone = 'UTC'");

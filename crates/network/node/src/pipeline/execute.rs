@@ -10,6 +10,7 @@ use crate::checkpoints::Checkpoints;
 use crate::endorsing::{Proposer, RecentStates};
 use crate::key_watch::KeyWatch;
 use crate::metrics::{CHECKPOINT_SNAPSHOT, EXECUTE, NodeMetrics};
+use crate::own_database::OwnChanges;
 use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender};
 use engine::{ExecutedBlock, Verifier};
@@ -35,6 +36,8 @@ pub(crate) struct ExecuteStage {
     pub(crate) states: Option<Arc<RecentStates>>,
     /// What this node does as proposer, if not what everybody does.
     pub(crate) proposer: Option<Arc<Proposer>>,
+    /// What blocks did is kept for a database of the organisation's own.
+    pub(crate) notes_changes: bool,
     pub(crate) metrics: Arc<NodeMetrics>,
 }
 
@@ -71,15 +74,18 @@ impl Executing {
             return Ok(None);
         };
         self.foreseen = self.foreseen.saturating_sub(1);
+        let before = self.stage.notes_changes.then(|| self.executor.snapshot());
         let executed = self.stage.pool.install(|| self.executor.execute(&block.verified));
         let executed = executed.inspect_err(|error| self.stage.published.note_store_failure(error))?;
         self.tell(&block, &executed);
         self.stage.metrics.worked(EXECUTE, start.elapsed());
         self.request_checkpoint();
-        let ExecutedBlock { receipts, digest, outcome: header, row_history, .. } = executed;
+        let ExecutedBlock { receipts, digest, outcome: header, row_history, changes, .. } = executed;
+        let own_changes = before.map(|before| OwnChanges::new(before, self.executor.snapshot(), changes));
         let Verified { block, certificate, .. } = block;
         let outcome = BlockOutcome { receipts, digest, header };
-        Ok(Some(Executed { record: BlockRecord { block, certificate, outcome }, row_history }))
+        let record = BlockRecord { block, certificate, outcome };
+        Ok(Some(Executed { record, row_history, own_changes }))
     }
 
     /// Shows the executor as many of the blocks that wait as it likes to see.
@@ -330,6 +336,7 @@ mod tests {
             published: published.clone(),
             states: None,
             proposer: None,
+            notes_changes: false,
             metrics: metrics.clone(),
         };
         let store = CheckpointStore::open(folder.join("checkpoints"), charter.ledger());

@@ -125,7 +125,7 @@ impl Restore {
             published.suspend(text.clone());
             certified.diverge(Some(Divergence { height, text: certified.reported().unwrap_or(text) }));
         }
-        let Recovery { ledger, checkpoints, rows, .. } = &self.takeover.recovery;
+        let Recovery { ledger, checkpoints, rows, own_database, .. } = &self.takeover.recovery;
         let last = height.saturating_sub(1);
         ledger.truncate_after(last)?;
         checkpoints.remove_after(last)?;
@@ -133,6 +133,9 @@ impl Restore {
         self.takeover.recovery.stores.recorded(last);
         if let Some(rows) = rows {
             rows.take_back(last)?;
+        }
+        if let Some(own) = own_database {
+            own.take_back(last)?;
         }
         let _ = answers.send(Answerable::TakenBack(height));
         self.tell(Input::TakenBack(height));
@@ -153,7 +156,7 @@ impl Restore {
             Some(_) => vec![Step::Own(height), Step::Others, Step::Start],
             None => self.climb(ladder, height, agreed)?,
         };
-        let Recovery { ledger, checkpoints, rows, .. } = &self.takeover.recovery;
+        let Recovery { ledger, checkpoints, rows, own_database, .. } = &self.takeover.recovery;
         // The wrong state may have come to wrong outcomes already, which are recorded and which no quorum has: those blocks
         // are fetched again.
         let certified = self.published().certified().height();
@@ -161,6 +164,9 @@ impl Restore {
             ledger.truncate_after(certified)?;
             if let Some(rows) = rows {
                 rows.take_back(certified)?;
+            }
+            if let Some(own) = own_database {
+                own.take_back(certified)?;
             }
             let _ = answers.send(Answerable::TakenBack(certified + 1));
             self.tell(Input::TakenBack(certified + 1));

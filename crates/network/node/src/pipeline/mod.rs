@@ -38,6 +38,7 @@ use crate::NodeError;
 use crate::attesting::{Attester, Heal, Input};
 use crate::checkpoints::{CheckpointParts, Checkpoints};
 use crate::joining::{Exchange, Fetched};
+use crate::own_database::OwnChanges;
 use crate::published::Published;
 use crate::recovery::Recovered;
 use crate::scrub::Scrub;
@@ -75,6 +76,8 @@ pub(crate) struct Executed {
     pub(crate) record: BlockRecord,
     /// What its transactions did to rows, where that is kept.
     pub(crate) row_history: Option<RowHistory>,
+    /// What it did to rows, where tables are kept in a database of the organisation's own.
+    pub(crate) own_changes: Option<OwnChanges>,
 }
 
 /// What attests, with the queues around it.

@@ -3,6 +3,7 @@
 use super::Executed;
 use super::answer::Answerable;
 use crate::metrics::{NodeMetrics, RECORD};
+use crate::own_database::OwnDatabase;
 use crate::published::Published;
 use crate::row_history::KeptRows;
 use crate::{Defence, Faults, NodeError};
@@ -24,6 +25,8 @@ pub(crate) struct RecordStage {
     pub(crate) stores: Arc<dyn Stores>,
     /// The history of rows, where it is kept.
     pub(crate) rows: Option<Arc<KeptRows>>,
+    /// The organisation's own database, where there is one.
+    pub(crate) own_database: Option<Arc<OwnDatabase>>,
     pub(crate) ordering: Arc<dyn Ordering>,
     pub(crate) published: Arc<Published>,
     pub(crate) metrics: Arc<NodeMetrics>,
@@ -36,10 +39,14 @@ impl RecordStage {
     /// this node's disk, at the earliest.
     pub(super) fn step(&self, mut group: Vec<Executed>) -> Result<Answerable, NodeError> {
         let start = Instant::now();
-        for Executed { record, row_history } in &mut group {
+        for Executed { record, row_history, own_changes } in &mut group {
             // Before the block, so that whatever the ledger has, the history has too.
             if let (Some(rows), Some(row_history)) = (&self.rows, row_history.take()) {
                 let kept = rows.record(record.block.header.height, &row_history);
+                kept.inspect_err(|error| self.published.note_store_failure(error))?;
+            }
+            if let (Some(own), Some(changes)) = (&self.own_database, own_changes.take()) {
+                let kept = own.record(record.block.header.height, changes);
                 kept.inspect_err(|error| self.published.note_store_failure(error))?;
             }
             self.ledger.append(record)?;

@@ -1,0 +1,255 @@
+//! Databases of the organisations' own: installed, started, filled by their nodes, and compared row by row.
+
+use super::prepare::connect;
+use super::screen::Screen;
+use crate::CommandError;
+use chainify::Address;
+use clap::ValueEnum;
+use client::Client;
+use crypto::{Digest, sha256};
+use node::{Network, NodeFolder, OwnDatabaseConfig};
+use serde::Serialize;
+use servers::{MariaDbServer, PostgresServer};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+/// The name of each organisation's database.
+const DATABASE: &str = "shop";
+/// The tables of Smallbank, and the key that each has.
+const TABLES: [&str; 3] = ["accounts", "checking", "savings"];
+const KEY: &str = "customer_id";
+/// How long a database may take to have what its node has.
+const LEVEL_WITHIN: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Seconds between two comparisons of all rows: a newcomer who changes one does not want to wait.
+const SCAN_SECONDS: u64 = 5;
+/// Rows that are read from a node at once.
+const PAGE: usize = 10_000;
+
+/// Which kind of database an organisation has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DatabaseKind {
+    Postgres,
+    Mariadb,
+    None,
+}
+
+enum Server {
+    Postgres(PostgresServer),
+    MariaDb(MariaDbServer),
+}
+
+/// An organisation and its database.
+struct OwnDatabase {
+    organisation: String,
+    server: Option<Server>,
+    address: Option<Address>,
+}
+
+/// What came of comparing it; its keys are an interface.
+#[derive(Serialize)]
+pub(crate) struct CheckedDatabase {
+    pub(crate) organisation: String,
+    pub(crate) kind: String,
+    pub(crate) rows_equal: bool,
+    /// Certified blocks that it did not have when the load had just ended.
+    pub(crate) writer_lag_blocks: u64,
+    #[serde(skip)]
+    pub(crate) rows: u64,
+}
+
+/// The databases of all organisations, in charter order. They are stopped when this is dropped.
+pub(crate) struct Databases(Vec<OwnDatabase>);
+
+impl Databases {
+    /// Starts one for each organisation that wants one, and tells its node. Must be called on a thread that lives as long as the
+    /// databases.
+    pub(crate) fn start(
+        kinds: &[DatabaseKind],
+        network: &Network,
+        screen: &Screen,
+    ) -> Result<Databases, CommandError> {
+        let mut databases = Vec::new();
+        for (position, folder) in network.folders.iter().enumerate().filter(|_| !kinds.is_empty()) {
+            let kind = kinds.get(position).copied().unwrap_or(DatabaseKind::None);
+            let organisation = network.charter.organisations[position].name.clone();
+            let (server, address) = match kind {
+                DatabaseKind::None => (None, None),
+                DatabaseKind::Postgres => {
+                    let server = PostgresServer::start(&[], true)?;
+                    create_in_postgres(&server)?;
+                    let port = server.port();
+                    let address = format!("postgres://postgres@127.0.0.1:{port}/{DATABASE}");
+                    (Some(Server::Postgres(server)), Some(address))
+                }
+                DatabaseKind::Mariadb => {
+                    let server = MariaDbServer::start(&[], true)?;
+                    let port = server.port().unwrap_or_default();
+                    server.create_database(DATABASE)?;
+                    let address = format!("mariadb://root@127.0.0.1:{port}/{DATABASE}");
+                    (Some(Server::MariaDb(server)), Some(address))
+                }
+            };
+            if let Some(url) = &address {
+                screen.say(format!("{organisation}'s own database: {url}"));
+                let config = OwnDatabaseConfig {
+                    url: url.clone(),
+                    password_file: None,
+                    tables: vec!["public.*".to_string()],
+                    scan_seconds: Some(SCAN_SECONDS),
+                    take_ledger_rows: false,
+                    waiting_megabytes: None,
+                };
+                NodeFolder::open(folder)?.choose_database(Some(config), None)?;
+            }
+            let address = address.map(|url| url.parse()).transpose()?;
+            databases.push(OwnDatabase { organisation, server, address });
+        }
+        Ok(Databases(databases))
+    }
+
+    /// Waits until every database has what the ledger has at `height`, where nobody writes any more, and compares all rows of each
+    /// with those of the first node.
+    pub(crate) async fn check(
+        &self,
+        clients: &[Client],
+        gateways: &[SocketAddr],
+        height: u64,
+    ) -> Result<Vec<CheckedDatabase>, CommandError> {
+        let mut checked = Vec::new();
+        let mut lags = Vec::new();
+        for client in clients {
+            let status = client.status().await?;
+            lags.push(status.database.map_or(0, |database| database.lag_blocks));
+        }
+        let (expected, rows) = ledger_rows(gateways[0], height).await?;
+        for (position, own) in self.0.iter().enumerate() {
+            let (kind, found) = match &own.address {
+                None => ("none", ledger_rows(gateways[position], height).await?.0),
+                Some(address) => {
+                    wait_until_level(&clients[position], height, &own.organisation).await?;
+                    let address = address.clone();
+                    let kind = address.kind.name();
+                    let read = tokio::task::spawn_blocking(move || own_rows(&address)).await??;
+                    (kind, read)
+                }
+            };
+            checked.push(CheckedDatabase {
+                organisation: own.organisation.clone(),
+                kind: kind.to_string(),
+                rows_equal: found == expected,
+                writer_lag_blocks: lags[position],
+                rows,
+            });
+        }
+        Ok(checked)
+    }
+
+    /// What to try in the databases.
+    pub(crate) fn invitation(&self) -> String {
+        let mut lines = Vec::new();
+        for own in &self.0 {
+            let Some(server) = &own.server else { continue };
+            lines.push(match server {
+                Server::Postgres(server) => {
+                    format!(
+                        "  psql -h 127.0.0.1 -p {} -U postgres {DATABASE}    # {}",
+                        server.port(),
+                        own.organisation
+                    )
+                }
+                Server::MariaDb(server) => {
+                    let port = server.port().unwrap_or_default();
+                    format!("  mariadb -h 127.0.0.1 -P {port} -u root {DATABASE}    # {}", own.organisation)
+                }
+            });
+        }
+        if lines.is_empty() {
+            return String::new();
+        }
+        lines.insert(0, "\nSome organisations have all tables in a database of their own, too:".to_string());
+        lines.extend(
+            [
+                "Write behind the ledger's back, for example in PostgreSQL:",
+                "  UPDATE checking SET balance = 0 WHERE customer_id = 1;                               -- is refused",
+                "  SET entente.writer = 'on'; UPDATE checking SET balance = 0 WHERE customer_id = 1;    -- past the trigger",
+                "The second one is put right within 5 seconds, and the row that was found is kept aside:",
+                "  SELECT * FROM entente.strange_rows;    (MariaDB: SET @entente_writer = 1; … entente_strange_rows)",
+            ]
+            .map(str::to_string),
+        );
+        lines.join("\n")
+    }
+}
+
+fn create_in_postgres(server: &PostgresServer) -> Result<(), CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut config = tokio_postgres::Config::new();
+        config.host("127.0.0.1").port(server.port()).user("postgres").dbname("postgres");
+        let (client, connection) = config.connect(NoTls).await?;
+        tokio::spawn(connection);
+        client.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
+        Ok::<_, CommandError>(())
+    })
+}
+
+async fn wait_until_level(client: &Client, height: u64, organisation: &str) -> Result<(), CommandError> {
+    let start = Instant::now();
+    loop {
+        let database = client.status().await?.database;
+        if database.as_ref().is_some_and(|database| database.height >= height) {
+            return Ok(());
+        }
+        if start.elapsed() > LEVEL_WITHIN {
+            let said = database.map_or("none is configured".to_string(), |database| {
+                let problem = database.problem.unwrap_or_default();
+                format!("it is at height {} of {height}, {}: {problem}", database.height, database.state)
+            });
+            return Err(format!("the database of {organisation} is not level: {said}").into());
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// A digest of all rows that an organisation's database has, read from there, and not from its node.
+fn own_rows(address: &Address) -> Result<Vec<Digest>, CommandError> {
+    let mut digests = Vec::new();
+    for table in chainify::plan(address, &TABLES.map(str::to_string))? {
+        let mut text = String::new();
+        table.copy(address, &mut |line| text.push_str(line))?;
+        digests.push(sha256(&[text.as_bytes()]));
+    }
+    Ok(digests)
+}
+
+/// The same of a node's rows, and how many there are.
+async fn ledger_rows(gateway: SocketAddr, height: u64) -> Result<(Vec<Digest>, u64), CommandError> {
+    let client = connect(gateway).await?;
+    client.batch_execute(&format!("SET entente.min_height = {height}")).await?;
+    let (mut digests, mut count) = (Vec::new(), 0);
+    for table in TABLES {
+        let (mut text, mut last) = (String::new(), None::<String>);
+        loop {
+            let behind = last.as_ref().map_or(String::new(), |last| format!(" WHERE {KEY} > {last}"));
+            let page = format!("SELECT * FROM {table}{behind} ORDER BY {KEY} LIMIT {PAGE}");
+            let mut rows = 0;
+            for message in client.simple_query(&page).await? {
+                let SimpleQueryMessage::Row(row) = message else { continue };
+                let values: Vec<&str> =
+                    (0..row.len()).map(|column| row.get(column).unwrap_or("\\N")).collect();
+                text.push_str(&values.join("\t"));
+                text.push('\n');
+                last = row.get(KEY).map(str::to_string);
+                rows += 1;
+            }
+            count += rows as u64;
+            if rows < PAGE {
+                break;
+            }
+        }
+        digests.push(sha256(&[text.as_bytes()]));
+    }
+    Ok((digests, count))
+}

@@ -1,0 +1,367 @@
+//! Keeps the copy: connects, makes the tables fit, and writes what is agreed, again and again.
+
+use crate::address::Address;
+use crate::bookkeeping::{self, Position, hexadecimal};
+use crate::compare::RowAt;
+use crate::dialect::Dialect;
+use crate::error::ErrorKind;
+use crate::locks;
+use crate::scan::{Scan, Suspects};
+use crate::session::{self, Session};
+use crate::settle::{Existing, Settled, Wanted, settle};
+use crate::shared_table::SharedTable;
+use crate::status::Status;
+use crate::write::{Writer, Written, group};
+use crate::{DatabaseError, guard, plan};
+use gateway::OwnDatabaseStatus;
+use node::{Agreed, KeepOwnDatabase};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use types::{Catalog, Key, PUBLIC_SCHEMA, Table, parse_value, split_catalog_name};
+
+/// Bytes of changes that one transaction takes, about.
+const GROUP_BYTES: u64 = 4 * 1024 * 1024;
+/// How often it is looked for new blocks.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long it waits before it connects again.
+const AGAIN_MIN: Duration = Duration::from_millis(200);
+const AGAIN_MAX: Duration = Duration::from_secs(5);
+/// Where nothing else is said.
+const SCAN_SECONDS: u64 = 60;
+/// Rows that are put right in one transaction.
+const REPAIR_ROWS: usize = 2_000;
+
+/// What is to be kept, and where.
+#[derive(Clone, Debug)]
+pub struct OwnDatabaseOptions {
+    /// Where the database is, and as whom.
+    pub address: Address,
+    /// The tables: names, or `schema.*`.
+    pub tables: Vec<String>,
+    /// Seconds from the begin of one comparison of all rows to that of the next; 0: at the start only.
+    pub scan_seconds: Option<u64>,
+    /// Rows that the database had before the ledger did, and that differ, are replaced by the ledger's.
+    pub takes_ledger_rows: bool,
+}
+
+/// Keeps tables of the ledger in a database.
+pub struct OwnDatabase {
+    options: OwnDatabaseOptions,
+    status: Status,
+}
+
+impl OwnDatabase {
+    /// Nothing is connected before the node starts it.
+    pub fn new(options: OwnDatabaseOptions) -> OwnDatabase {
+        let status = OwnDatabaseStatus {
+            kind: options.address.kind.name().to_string(),
+            address: options.address.to_string(),
+            state: "connecting".to_string(),
+            ..OwnDatabaseStatus::default()
+        };
+        OwnDatabase { options, status: Status::new(status) }
+    }
+
+    fn is_wanted(&self, table: &str) -> bool {
+        let (schema, object) = split_catalog_name(table);
+        self.options.tables.iter().any(|wanted| match wanted.split_once('.') {
+            Some((of_schema, "*")) => of_schema == schema,
+            Some((PUBLIC_SCHEMA, name)) => schema == PUBLIC_SCHEMA && name == object,
+            _ => wanted == table,
+        })
+    }
+
+    /// Names that are no table of the ledger's.
+    fn missing(&self, tables: &[Arc<Table>]) -> Option<String> {
+        let is_there = |wanted: &&String| {
+            let public = wanted.strip_prefix("public.").unwrap_or(wanted);
+            wanted.ends_with(".*") || tables.iter().any(|table| table.name == public)
+        };
+        let missing: Vec<&str> =
+            self.options.tables.iter().filter(|wanted| !is_there(wanted)).map(String::as_str).collect();
+        let names = missing.join(", ");
+        (!missing.is_empty())
+            .then(|| format!("the ledger has no table {names} yet; kept from when it is created"))
+    }
+}
+
+impl KeepOwnDatabase for OwnDatabase {
+    fn tables(&self, catalog: &Catalog) -> Vec<Arc<Table>> {
+        let wanted = |table: &&Arc<Table>| self.is_wanted(&table.name);
+        catalog.tables.values().filter(wanted).cloned().collect()
+    }
+
+    fn follow(&self, agreed: Agreed) {
+        let mut pause = AGAIN_MIN;
+        while !agreed.is_over() {
+            let began = Instant::now();
+            let Err(error) = self.connected(&agreed) else { continue };
+            let error = match error.kind {
+                ErrorKind::Locked => locks::explained(&self.options.address, error),
+                _ => error,
+            };
+            self.status.fail(&error);
+            pause = if began.elapsed() > AGAIN_MAX { AGAIN_MIN } else { (pause * 2).min(AGAIN_MAX) };
+            let until = Instant::now() + pause;
+            while Instant::now() < until && !agreed.is_over() {
+                std::thread::sleep(LOOK_AGAIN * 4);
+            }
+        }
+    }
+
+    fn status(&self) -> OwnDatabaseStatus {
+        self.status.shown()
+    }
+}
+
+impl OwnDatabase {
+    /// One connection's life. It ends well where the node stops or the tables have another shape.
+    fn connected(&self, agreed: &Agreed) -> Result<(), DatabaseError> {
+        let OwnDatabaseOptions { address, .. } = &self.options;
+        let dialect = Dialect::from(address.kind);
+        self.status.state("connecting");
+        let mut session = session::connect(address)?;
+        plan::check_server(&mut *session, address.kind)?;
+        bookkeeping::lock(&mut *session, address.kind, &address.database)?;
+        bookkeeping::create(&mut *session, dialect)?;
+        guard::let_write(&mut *session, dialect)?;
+        let Some((settled, position)) = self.settled(&mut *session, agreed)? else { return Ok(()) };
+        self.status.tables(settled.tables.iter().map(|table| table.table.name.clone()).collect());
+        self.status.reach(position.height, settled.written.rows);
+        self.status.strange(&settled.written.strange);
+        let seconds = self.options.scan_seconds.unwrap_or(SCAN_SECONDS);
+        let scan = Scan {
+            address,
+            agreed,
+            tables: &settled.tables,
+            status: &self.status,
+            every: (seconds > 0).then(|| Duration::from_secs(seconds)),
+        };
+        let (ask, asked) = channel();
+        let (found, suspects) = channel();
+        std::thread::scope(|scope| {
+            let scanning = std::thread::Builder::new().name("scan own database".to_string());
+            let spawned = scanning.spawn_scoped(scope, || {
+                let (asked, found) = (asked, found);
+                scan.run(&asked, &found);
+            });
+            spawned.map_err(|error| DatabaseError::new(ErrorKind::Other, error.to_string()))?;
+            if seconds == 0 {
+                let _ = ask.send(());
+            }
+            let writer =
+                Writer { session: &mut *session, dialect, tables: &settled.tables, guards: &settled.guards };
+            let mut following = Following { own: self, agreed, writer, position, ask, suspects };
+            let ended = following.run();
+            // So that the scan ends, too.
+            drop(following);
+            ended
+        })
+    }
+
+    /// Waits until this node can say what the copy must be, and makes it so. Nothing where the node stops.
+    fn settled(
+        &self,
+        session: &mut dyn Session,
+        agreed: &Agreed,
+    ) -> Result<Option<(Settled, Position)>, DatabaseError> {
+        let dialect = Dialect::from(self.options.address.kind);
+        let found = bookkeeping::position(session, dialect, false)?;
+        if let Some(found) = &found {
+            self.check_owner(found, agreed)?;
+        }
+        let at = found.as_ref().map_or(0, |found| found.height);
+        loop {
+            if agreed.is_over() {
+                return Ok(None);
+            }
+            let height = agreed.height();
+            if height < at {
+                self.status.fail(&DatabaseError::new(
+                    ErrorKind::Away,
+                    format!("the database is at height {at}, this node at {height}: it waits until the node has caught up"),
+                ));
+                std::thread::sleep(LOOK_AGAIN * 10);
+                continue;
+            }
+            let Some(state) = agreed.state(height) else {
+                // Another block has come meanwhile.
+                std::thread::sleep(LOOK_AGAIN);
+                continue;
+            };
+            let to = self.position(agreed, height);
+            let (existing, position) = match &found {
+                None if self.options.takes_ledger_rows => (Existing::Replaced, to),
+                None => (Existing::Compared, to),
+                Some(found) if self.is_known(agreed, found, height)? => (Existing::Known, found.clone()),
+                Some(_) => (Existing::BroughtUp, to),
+            };
+            self.status.state(if existing == Existing::Known { "connecting" } else { "filling" });
+            let tables = self.tables(state.catalog());
+            let wanted = Wanted { agreed: &*state, tables, position: position.clone() };
+            if existing == Existing::BroughtUp {
+                tracing::info!(from = at, to = height, "the database is brought up by comparing all rows");
+            }
+            let settled = settle(session, dialect, &wanted, existing)?;
+            // A table that was new has been filled with the newest state, and all others with it.
+            let position = bookkeeping::position(session, dialect, false)?.unwrap_or(position);
+            return Ok(Some((settled, position)));
+        }
+    }
+
+    /// Whether all changes behind the copy's height are known row by row, and no table has another shape since.
+    fn is_known(&self, agreed: &Agreed, found: &Position, height: u64) -> Result<bool, DatabaseError> {
+        if agreed
+            .digest(found.height)
+            .is_some_and(|digest| !found.state_digest.is_empty() && digest.to_string() != found.state_digest)
+        {
+            return Ok(false);
+        }
+        let mut at = found.height;
+        while at < height {
+            let blocks = agreed.behind(at, height, GROUP_BYTES).map_err(own_disk)?;
+            let Some(blocks) = blocks.filter(|blocks| blocks.iter().all(|block| !block.reshaped)) else {
+                return Ok(false);
+            };
+            let Some(last) = blocks.last() else { return Ok(false) };
+            at = last.height;
+        }
+        Ok(true)
+    }
+
+    fn check_owner(&self, found: &Position, agreed: &Agreed) -> Result<(), DatabaseError> {
+        let refused = |message: String| Err(DatabaseError::new(ErrorKind::Access, message));
+        let (ledger, node) = (agreed.ledger().to_string(), agreed.node().to_string());
+        let table = bookkeeping::position_table(Dialect::from(self.options.address.kind));
+        if found.ledger != ledger {
+            return refused(format!(
+                "the database is a copy of another ledger, {}; this one is {ledger}. Use another database, or DELETE FROM {table} and \
+                 take the ledger's rows",
+                found.ledger
+            ));
+        }
+        if found.node != node {
+            return refused(format!(
+                "the database is the copy of node {}; this is node {node}. Each node needs a database of its own; if the old node is \
+                 gone for ever: UPDATE {table} SET node = '{node}'",
+                found.node
+            ));
+        }
+        Ok(())
+    }
+
+    fn position(&self, agreed: &Agreed, height: u64) -> Position {
+        Position {
+            ledger: agreed.ledger().to_string(),
+            node: agreed.node().to_string(),
+            height,
+            state_digest: hexadecimal(agreed.digest(height)),
+        }
+    }
+}
+
+fn own_disk(message: String) -> DatabaseError {
+    DatabaseError::new(ErrorKind::Other, format!("changes that wait on this node's disk: {message}"))
+}
+
+/// A copy that fits and is brought up.
+struct Following<'a> {
+    own: &'a OwnDatabase,
+    agreed: &'a Agreed,
+    writer: Writer<'a>,
+    position: Position,
+    /// Asks for a comparison of all rows.
+    ask: Sender<()>,
+    suspects: Receiver<Suspects>,
+}
+
+impl Following<'_> {
+    fn run(&mut self) -> Result<(), DatabaseError> {
+        let own = self.own;
+        let mut shape = None;
+        while !self.agreed.is_over() {
+            let height = self.agreed.height();
+            if shape.is_none() {
+                let state = self.agreed.state(height);
+                shape = state.map(|state| own.missing(&own.tables(state.catalog())));
+            }
+            if height > self.position.height {
+                if !self.advance(height)? {
+                    return Ok(());
+                }
+                shape = None;
+            } else if self.repair()? {
+                continue;
+            } else {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            own.status.follows(shape.clone().flatten());
+        }
+        Ok(())
+    }
+
+    /// Writes some of the blocks up to a height. `false`: that cannot be done row by row.
+    fn advance(&mut self, height: u64) -> Result<bool, DatabaseError> {
+        let blocks = self.agreed.behind(self.position.height, height, GROUP_BYTES).map_err(own_disk)?;
+        let Some(blocks) = blocks.filter(|blocks| blocks.iter().all(|block| !block.reshaped)) else {
+            return Ok(false);
+        };
+        let Some(last) = blocks.last().map(|block| block.height) else { return Ok(true) };
+        let to = self.own.position(self.agreed, last);
+        let group = group(blocks);
+        let written = self.writer.write(&self.position, &to, &group)?;
+        self.agreed.taken(last);
+        self.position = to;
+        self.own.status.reach(last, written.rows);
+        self.note(written)?;
+        Ok(true)
+    }
+
+    fn note(&mut self, written: Written) -> Result<(), DatabaseError> {
+        self.own.status.strange(&written.strange);
+        if written.guards_changed {
+            // Whoever has done that may have changed rows.
+            let _ = self.ask.send(());
+            return Err(DatabaseError::new(
+                ErrorKind::Other,
+                "triggers that refuse writes were changed, switched off or dropped; they are made again and all rows are compared",
+            ));
+        }
+        if !written.strange.is_empty() {
+            let _ = self.ask.send(());
+        }
+        Ok(())
+    }
+
+    /// Looks at rows that a comparison has found. `false`: there are none.
+    fn repair(&mut self) -> Result<bool, DatabaseError> {
+        let Ok(suspects) = self.suspects.try_recv() else { return Ok(false) };
+        // What has changed in the ledger since they were found counts.
+        let Some(agreed) = self.agreed.state(self.position.height) else { return Ok(false) };
+        let Some(table) = self.writer.tables.get(suspects.table) else { return Ok(true) };
+        for rows in suspects.rows.chunks(REPAIR_ROWS) {
+            let mut now = Vec::with_capacity(rows.len());
+            for RowAt { key, .. } in rows {
+                let Some(encoded) = encoded(table, key) else { continue };
+                let row = agreed.get(table.table.id, &encoded);
+                let row = row.map_err(|failure| DatabaseError::new(ErrorKind::Other, failure.to_string()))?;
+                now.push(RowAt { key: key.clone(), row });
+            }
+            let written = self.writer.repair(&self.position, table, &now)?;
+            self.own.status.reach(self.position.height, 0);
+            self.own.status.strange(&written.strange);
+        }
+        Ok(true)
+    }
+}
+
+/// The ledger's key of a key in the database's text.
+fn encoded(table: &SharedTable, key: &[Option<String>]) -> Option<Key> {
+    let mut values = Vec::with_capacity(key.len());
+    for (ordinal, text) in table.key.iter().zip(key) {
+        let data_type = table.table.columns[*ordinal].data_type.clone();
+        values.push(parse_value(text.as_deref()?, data_type).ok()?);
+    }
+    Key::encode(&values).ok()
+}

@@ -1,0 +1,42 @@
+//! Tables of the ledger in an organisation's own PostgreSQL or MariaDB: its applications go on reading there with SQL.
+//!
+//! ```text
+//!  node ──Agreed──▶ follow ──▶ write     net changes, each row where it is as it was, with the height, in one transaction
+//!                      │          ▲
+//!                      │          └── repair     rows that somebody else has changed, kept aside and put right
+//!                      └─▶ scan ──▶ compare     digests of ranges on a connection of its own
+//! ```
+//!
+//! Nothing is executed in the database (ChainifyDB does that; of 28 expressions 23 mean something else on MariaDB): it gets what
+//! a quorum has certified, so that nothing that is not agreed is ever visible there. It may be slow or away, and delays
+//! nobody. What stands in it is the organisation's affair: nothing proves it to others.
+//!
+//! - [`Address`]: where the database is.
+//! - [`OwnDatabase`]: keeps the tables; a [`node::KeepOwnDatabase`].
+//! - [`plan`]: what of a database that exists could be kept, and what would have to change.
+//! - `dialect`, `shared_table`: all SQL, for both kinds of databases.
+//! - `bookkeeping`, `guard`: what stands in the database beside the tables.
+
+mod address;
+mod bookkeeping;
+mod compare;
+mod dialect;
+mod error;
+mod follow;
+mod guard;
+mod locks;
+mod mariadb;
+mod plan;
+mod postgres;
+mod scan;
+mod session;
+mod settle;
+mod shared_table;
+mod status;
+mod tls;
+mod write;
+
+pub use address::{Address, Kind, Tls};
+pub use error::{DatabaseError, ErrorKind};
+pub use follow::{OwnDatabase, OwnDatabaseOptions};
+pub use plan::{Finding, PlannedTable, plan};

@@ -1,0 +1,579 @@
+//! What of the tables that a database has can be kept, and what would have to change.
+//!
+//! Every finding says what was found, why it does not do, and what to do. Nothing is changed.
+
+use crate::address::{Address, Kind};
+use crate::dialect::{Dialect, ForeignType};
+use crate::session::{self, Session, TextRow};
+use crate::shared_table::SharedTable;
+use crate::{DatabaseError, ErrorKind};
+use std::sync::Arc;
+use types::{Column, DataType, Table, TableId};
+
+/// Something that keeps a table from being shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding(pub String);
+
+/// A table of the database, and what was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedTable {
+    /// Its name as it was asked for.
+    pub name: String,
+    /// About how many rows it has.
+    pub rows: u64,
+    /// What has to change; nothing: it fits.
+    pub findings: Vec<Finding>,
+    /// What makes the table in the ledger; `None` where the findings leave none.
+    pub create: Option<String>,
+    is_there: bool,
+    shared: Option<SharedTable>,
+}
+
+/// Rows of one query where all are read.
+const COPY_ROWS: usize = 10_000;
+const POSTGRES_TYPES: &str = "smallint, integer, bigint, numeric(p,s), boolean, varchar(n), text, date, timestamp, timestamptz, \
+                              bytea or uuid";
+const MARIADB_TYPES: &str = "smallint, int, bigint, decimal(p,s), tinyint(1), varchar(n), longtext, date, datetime(6), longblob or \
+                             char(36)";
+
+/// A column as the database has it.
+struct DatabaseColumn {
+    name: String,
+    /// As the database writes it.
+    type_name: String,
+    not_null: bool,
+    /// Why such a column does not do.
+    problem: Option<String>,
+}
+
+/// A table as the database has it.
+struct DatabaseTable {
+    columns: Vec<DatabaseColumn>,
+    key: Vec<String>,
+    rows: u64,
+    problems: Vec<String>,
+}
+
+/// Looks at tables of a database: `orders` or `schema.orders`.
+///
+/// # Errors
+/// The database cannot be reached or read, is too old, or writes in another encoding.
+pub fn plan(address: &Address, tables: &[String]) -> Result<Vec<PlannedTable>, DatabaseError> {
+    let mut session = session::connect(address)?;
+    let dialect = Dialect::from(address.kind);
+    check_server(&mut *session, address.kind)?;
+    let mut planned = Vec::new();
+    for name in tables {
+        let (schema, object) = types::split_catalog_name(name);
+        let parts = match dialect {
+            Dialect::Postgres => (schema.to_string(), object.to_string()),
+            Dialect::MariaDb => (String::new(), name.clone()),
+        };
+        planned.push(match read(&mut *session, dialect, &parts)? {
+            Some(table) => planned_table(name, &table, dialect),
+            None => PlannedTable {
+                name: name.clone(),
+                rows: 0,
+                findings: vec![Finding("there is no such table in the database".to_string())],
+                create: None,
+                is_there: false,
+                shared: None,
+            },
+        });
+    }
+    Ok(planned)
+}
+
+/// Refuses servers that are too old or cannot write all text.
+pub(crate) fn check_server(session: &mut dyn Session, kind: Kind) -> Result<(), DatabaseError> {
+    let unfit = |message: String| Err(DatabaseError::new(ErrorKind::Unfit, message));
+    match kind {
+        Kind::Postgres => {
+            let version = session.value("SHOW server_version_num")?.unwrap_or_default();
+            if version.parse::<u32>().is_ok_and(|version| version < 130_000) {
+                return unfit(format!("PostgreSQL {version} is too old: 13 or newer is needed"));
+            }
+            let encoding = session.value("SHOW server_encoding")?.unwrap_or_default();
+            if encoding != "UTF8" {
+                return unfit(format!(
+                    "the database's encoding is {encoding}: make one with ENCODING 'UTF8'"
+                ));
+            }
+        }
+        Kind::MariaDb => {
+            let version = session.value("SELECT VERSION()")?.unwrap_or_default();
+            let mut numbers = version.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
+            let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+            let oldest = if version.contains("MariaDB") { (10, 6) } else { (8, 0) };
+            if found < oldest {
+                return unfit(format!("version {version} is too old: MariaDB 10.6 or newer is needed"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What keeps the database's table from being a copy of the ledger's: nothing where it fits; `None` where there is no such table.
+pub(crate) fn check(
+    session: &mut dyn Session,
+    table: &SharedTable,
+) -> Result<Option<Vec<String>>, DatabaseError> {
+    let dialect = table.dialect;
+    let Some(found) = read(session, dialect, &table.parts)? else { return Ok(None) };
+    let mut problems = found.problems;
+    let key: Vec<&String> = table.key.iter().map(|ordinal| &table.table.columns[*ordinal].name).collect();
+    if found.key.iter().collect::<Vec<_>>() != key {
+        let names = |names: &[&String]| match names.is_empty() {
+            true => "none".to_string(),
+            false => names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        let (expected, found) = (names(&key), names(&found.key.iter().collect::<Vec<_>>()));
+        problems.push(format!("its primary key is ({found}), expected ({expected})"));
+    }
+    for (ordinal, (_, kind)) in table.columns.iter().enumerate() {
+        let name = &table.table.columns[ordinal].name;
+        let Some(column) = found.columns.iter().find(|column| column.name == *name) else {
+            let expected = dialect.type_name(kind);
+            problems.push(format!("column {name} is missing; add it: {name} {expected}"));
+            continue;
+        };
+        let expected = written(dialect, kind);
+        if column.type_name != expected {
+            problems.push(format!("column {name} is {}, expected {expected}", column.type_name));
+        }
+        if let Some(problem) = &column.problem {
+            problems.push(problem.clone());
+        }
+        if column.not_null && !table.table.columns[ordinal].not_null && !table.key.contains(&ordinal) {
+            problems.push(format!("column {name} is NOT NULL, and the ledger's may be NULL"));
+        }
+    }
+    for column in &found.columns {
+        if !table.table.columns.iter().any(|known| known.name == column.name) {
+            problems.push(format!("column {} is not in the ledger's table", column.name));
+        }
+    }
+    Ok(Some(problems))
+}
+
+/// A type as the database's own catalogue writes it.
+fn written(dialect: Dialect, kind: &ForeignType) -> String {
+    match (dialect, kind) {
+        (Dialect::Postgres, ForeignType::Text(Some(length))) => format!("character varying({length})"),
+        (Dialect::Postgres, ForeignType::Text(None)) => "text".to_string(),
+        (Dialect::Postgres, ForeignType::Timestamp) => "timestamp without time zone".to_string(),
+        (Dialect::Postgres, ForeignType::TimestampTz) => "timestamp with time zone".to_string(),
+        (Dialect::Postgres, kind) => dialect.type_name(kind),
+        (Dialect::MariaDb, kind) => {
+            let name = dialect.type_name(kind);
+            let name = name.split(" CHARACTER SET").next().unwrap_or_default().to_string();
+            // As information_schema has them.
+            match name.as_str() {
+                "smallint" => "smallint(6)".to_string(),
+                "integer" => "int(11)".to_string(),
+                "bigint" => "bigint(20)".to_string(),
+                _ => name,
+            }
+        }
+    }
+}
+
+/// The ledger's type for one of the database's.
+fn ledger_type(dialect: Dialect, written: &str) -> Option<DataType> {
+    let (name, inside) = match written.split_once('(') {
+        Some((name, rest)) => (name, rest.split(')').next().unwrap_or_default()),
+        None => (written, ""),
+    };
+    let length = || inside.parse::<u32>().ok();
+    let numeric = || {
+        let (precision, scale) = inside.split_once(',')?;
+        Some(DataType::Numeric(Some((precision.trim().parse().ok()?, scale.trim().parse().ok()?))))
+    };
+    match (dialect, name) {
+        (_, "smallint") if !written.contains("unsigned") => Some(DataType::SmallInt),
+        (_, "bigint") if !written.contains("unsigned") => Some(DataType::BigInt),
+        (_, "date") => Some(DataType::Date),
+        (Dialect::Postgres, _) => match written {
+            "integer" => Some(DataType::Integer),
+            "numeric" => Some(DataType::Numeric(None)),
+            "boolean" => Some(DataType::Boolean),
+            "text" => Some(DataType::Text(None)),
+            "character varying" => Some(DataType::VARCHAR),
+            "bytea" => Some(DataType::Bytea),
+            "uuid" => Some(DataType::Uuid),
+            "double precision" => Some(DataType::Double),
+            "real" => Some(DataType::Real),
+            "interval" => Some(DataType::Interval),
+            "timestamp without time zone" => Some(DataType::Timestamp),
+            "timestamp with time zone" => Some(DataType::TimestampTz),
+            "time without time zone" => Some(DataType::Time),
+            _ if name == "numeric" => numeric(),
+            _ if name == "character varying" => Some(DataType::Text(Some(length()?))),
+            _ if name == "character" => Some(DataType::Char(Some(length()?))),
+            _ => None,
+        },
+        (Dialect::MariaDb, "int") if !written.contains("unsigned") => Some(DataType::Integer),
+        (Dialect::MariaDb, "decimal") if !written.contains("unsigned") => numeric(),
+        (Dialect::MariaDb, "varchar") => Some(DataType::Text(Some(length()?))),
+        (Dialect::MariaDb, _) => match written {
+            "tinyint(1)" => Some(DataType::Boolean),
+            "longtext" => Some(DataType::Text(None)),
+            "datetime(6)" => Some(DataType::Timestamp),
+            "longblob" => Some(DataType::Bytea),
+            "char(36)" => Some(DataType::Uuid),
+            _ => None,
+        },
+    }
+}
+
+fn planned_table(name: &str, table: &DatabaseTable, dialect: Dialect) -> PlannedTable {
+    let mut findings: Vec<String> = table.problems.clone();
+    if table.key.is_empty() {
+        findings.push("it has no primary key: add one, so that rows can be told apart".to_string());
+    }
+    let (mut columns, mut parts) = (Vec::new(), Vec::new());
+    for DatabaseColumn { name, type_name, not_null, problem } in &table.columns {
+        findings.extend(problem.clone());
+        let Some(data_type) = ledger_type(dialect, type_name) else {
+            let choice = match dialect {
+                Dialect::Postgres => POSTGRES_TYPES,
+                Dialect::MariaDb => MARIADB_TYPES,
+            };
+            findings.push(format!(
+                "column {name} is {type_name}, which the ledger has not; change it to {choice}"
+            ));
+            continue;
+        };
+        let check = match (dialect, &data_type) {
+            // What the ledger could hold and the database not.
+            (Dialect::MariaDb, DataType::Date | DataType::Timestamp) => {
+                let name = Dialect::Postgres.quoted(name);
+                format!(" CHECK ({name} >= '0001-01-01' AND {name} < '10000-01-01')")
+            }
+            _ => String::new(),
+        };
+        let constraint = if *not_null { " NOT NULL" } else { "" };
+        parts.push(format!("{} {data_type}{constraint}{check}", Dialect::Postgres.quoted(name)));
+        columns.push(Column { name: name.clone(), data_type, not_null: *not_null, default: None });
+    }
+    let ordinal = |key: &String| columns.iter().position(|column| column.name == *key).map(|at| at as u16);
+    let primary_key: Option<Vec<u16>> = table.key.iter().map(ordinal).collect();
+    let shared = primary_key.filter(|_| columns.len() == table.columns.len()).and_then(|primary_key| {
+        let table = Table {
+            id: TableId(0),
+            name: name.to_string(),
+            columns,
+            primary_key,
+            primary_key_name: String::new(),
+            checks: Vec::new(),
+            endorsement: None,
+        };
+        SharedTable::new(Arc::new(table), dialect).map_err(|error| findings.push(error.message)).ok()
+    });
+    let key: Vec<String> = table.key.iter().map(|name| Dialect::Postgres.quoted(name)).collect();
+    parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+    let create = shared
+        .is_some()
+        .then(|| format!("CREATE TABLE {} (\n  {}\n)", quoted_path(name), parts.join(",\n  ")));
+    findings.dedup();
+    PlannedTable {
+        name: name.to_string(),
+        rows: table.rows,
+        findings: findings.into_iter().map(Finding).collect(),
+        create,
+        is_there: true,
+        shared,
+    }
+}
+
+impl PlannedTable {
+    /// Whether the database has such a table.
+    pub fn is_there(&self) -> bool {
+        self.is_there
+    }
+
+    /// Its name as SQL of the ledger writes it.
+    pub fn ledger_name(&self) -> String {
+        quoted_path(&self.name)
+    }
+
+    /// Gives all rows to `visit`, as COPY reads them: values between tabs, a line for each row.
+    ///
+    /// # Errors
+    /// The table does not fit, or the database cannot be read.
+    pub fn copy(&self, address: &Address, visit: &mut dyn FnMut(&str)) -> Result<u64, DatabaseError> {
+        let Some(table) = &self.shared else {
+            let findings: Vec<&str> = self.findings.iter().map(|finding| finding.0.as_str()).collect();
+            let message = format!("table {} cannot be shared: {}", self.name, findings.join("; "));
+            return Err(DatabaseError::new(ErrorKind::Unfit, message));
+        };
+        let mut session = session::connect(address)?;
+        session.execute(match address.kind {
+            Kind::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            Kind::MariaDb => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+        })?;
+        let (mut from, mut count, mut line) = (None, 0, String::new());
+        loop {
+            let rows = session.query(&table.select_rows(from.as_ref(), None, COPY_ROWS))?;
+            // Each but the first begins with the last row of the one before.
+            let new = usize::from(from.is_some());
+            for row in rows.iter().skip(new) {
+                line.clear();
+                for (position, (value, (_, kind))) in row.iter().zip(&table.columns).enumerate() {
+                    if position > 0 {
+                        line.push('\t');
+                    }
+                    push_copied(
+                        &mut line,
+                        value.as_deref(),
+                        address.kind == Kind::MariaDb && *kind == ForeignType::Bytea,
+                    );
+                }
+                line.push('\n');
+                visit(&line);
+                count += 1;
+            }
+            let Some(last) = rows.last().filter(|_| rows.len() == COPY_ROWS) else { return Ok(count) };
+            from = Some(table.key_of(last));
+        }
+    }
+}
+
+/// A value as COPY reads it.
+fn push_copied(line: &mut String, value: Option<&str>, is_hexadecimal: bool) {
+    let Some(text) = value else { return line.push_str("\\N") };
+    if is_hexadecimal {
+        line.push_str("\\\\x");
+    }
+    for character in text.chars() {
+        match character {
+            '\\' => line.push_str("\\\\"),
+            '\t' => line.push_str("\\t"),
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            other => line.push(other),
+        }
+    }
+}
+
+fn quoted_path(name: &str) -> String {
+    let (schema, object) = types::split_catalog_name(name);
+    match schema == types::PUBLIC_SCHEMA {
+        true => Dialect::Postgres.quoted(object),
+        false => format!("{}.{}", Dialect::Postgres.quoted(schema), Dialect::Postgres.quoted(object)),
+    }
+}
+
+fn read(
+    session: &mut dyn Session,
+    dialect: Dialect,
+    parts: &(String, String),
+) -> Result<Option<DatabaseTable>, DatabaseError> {
+    match dialect {
+        Dialect::Postgres => read_postgres(session, parts),
+        Dialect::MariaDb => read_mariadb(session, &parts.1),
+    }
+}
+
+fn text(row: &TextRow, column: usize) -> String {
+    row.get(column).cloned().flatten().unwrap_or_default()
+}
+
+/// Names that a query gives, if any, as the end of a finding.
+fn named(
+    session: &mut dyn Session,
+    problems: &mut Vec<String>,
+    sql: &str,
+    finding: &str,
+) -> Result<(), DatabaseError> {
+    let names: Vec<String> = session.query(sql)?.iter().map(|row| text(row, 0)).collect();
+    if !names.is_empty() {
+        problems.push(finding.replace("{}", &names.join(", ")));
+    }
+    Ok(())
+}
+
+fn read_postgres(
+    session: &mut dyn Session,
+    (schema, name): &(String, String),
+) -> Result<Option<DatabaseTable>, DatabaseError> {
+    let literal = |text: &str| Dialect::Postgres.text_literal(text);
+    let found = session.query(&format!(
+        "SELECT c.oid::text, c.relkind::text, c.relrowsecurity::text, c.relispartition::text, \
+         greatest(c.reltuples, 0)::bigint::text FROM pg_class c \
+         WHERE c.relnamespace = to_regnamespace({})::oid AND c.relname = {}",
+        literal(&Dialect::Postgres.quoted(schema)),
+        literal(name)
+    ))?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let (oid, kind) = (text(row, 0), text(row, 1));
+    let mut problems = Vec::new();
+    match kind.as_str() {
+        "r" => {}
+        "p" => problems.push("it is partitioned: make it a plain table".to_string()),
+        "v" | "m" => problems.push("it is a view: share the tables that it shows".to_string()),
+        "f" => problems.push("it is a foreign table: share it where its rows are".to_string()),
+        other => problems.push(format!("it is no table (relkind {other})")),
+    }
+    if text(row, 2) == "true" {
+        problems.push(
+            "it has row-level security, which hides rows from the writer: ALTER TABLE … DISABLE ROW LEVEL SECURITY"
+                .to_string(),
+        );
+    }
+    if text(row, 3) == "true" {
+        problems.push("it is a partition of another table".to_string());
+    }
+    named(
+        session,
+        &mut problems,
+        &format!(
+            "SELECT tgname::text FROM pg_trigger WHERE tgrelid = {oid} AND NOT tgisinternal AND tgname <> 'entente_refuse'"
+        ),
+        "it has triggers ({}), which would change what the ledger writes: DROP TRIGGER",
+    )?;
+    named(
+        session,
+        &mut problems,
+        &format!("SELECT rulename::text FROM pg_rewrite WHERE ev_class = {oid} AND ev_type <> '1'"),
+        "it has rules ({}): DROP RULE",
+    )?;
+    named(
+        session,
+        &mut problems,
+        &format!(
+            "SELECT inhparent::regclass::text FROM pg_inherits WHERE inhrelid = {oid} OR inhparent = {oid}"
+        ),
+        "it inherits from other tables or others from it ({})",
+    )?;
+    named(
+        session,
+        &mut problems,
+        &format!(
+            "SELECT conname::text FROM pg_constraint WHERE conrelid = {oid} AND contype IN ('u','x','f') AND NOT condeferrable"
+        ),
+        "constraints ({}) are checked row by row, and rows come in no order: make them DEFERRABLE INITIALLY DEFERRED",
+    )?;
+    named(
+        session,
+        &mut problems,
+        &format!(
+            "SELECT i.indexrelid::regclass::text FROM pg_index i WHERE i.indrelid = {oid} AND i.indisunique \
+             AND NOT i.indisprimary AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)"
+        ),
+        "unique indexes ({}) are checked row by row: make them constraints that are DEFERRABLE INITIALLY DEFERRED",
+    )?;
+    let key = session.query(&format!(
+        "SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY k(number, position) \
+         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number \
+         WHERE i.indrelid = {oid} AND i.indisprimary ORDER BY k.position"
+    ))?;
+    let key: Vec<String> = key.iter().map(|row| text(row, 0)).collect();
+    let rows = session.query(&format!(
+        "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull::text, a.attgenerated::text, \
+         a.attidentity::text, coalesce(c.collname::text, ''), coalesce(c.collisdeterministic, true)::text \
+         FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation \
+         WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
+    ))?;
+    // What `default` stands for.
+    let default =
+        session.value("SELECT datcollate::text FROM pg_database WHERE datname = current_database()")?;
+    let by_bytes = |collation: &str| match collation {
+        "" | "C" | "POSIX" | "ucs_basic" => true,
+        "default" => {
+            default.as_deref().is_some_and(|default| matches!(default, "C" | "POSIX" | "C.UTF-8" | "C.utf8"))
+        }
+        _ => false,
+    };
+    let column = |row: &TextRow| {
+        let name = text(row, 0);
+        let problem = if !text(row, 3).is_empty() {
+            Some(format!("column {name} is generated: make it a plain column, which the ledger fills"))
+        } else if text(row, 4) == "a" {
+            Some(format!("column {name} is GENERATED ALWAYS AS IDENTITY: ALTER COLUMN … DROP IDENTITY"))
+        } else if text(row, 6) == "false" {
+            Some(format!("column {name} has a collation for which different texts are equal: COLLATE \"C\""))
+        } else if key.contains(&name) && !by_bytes(&text(row, 5)) {
+            Some(format!(
+                "column {name} is in the key and not ordered by bytes: ALTER COLUMN … TYPE … COLLATE \"C\""
+            ))
+        } else {
+            None
+        };
+        DatabaseColumn { type_name: text(row, 1), not_null: text(row, 2) == "true", name, problem }
+    };
+    let columns = rows.iter().map(column).collect();
+    Ok(Some(DatabaseTable { columns, key, rows: text(row, 4).parse().unwrap_or(0), problems }))
+}
+
+fn read_mariadb(session: &mut dyn Session, name: &str) -> Result<Option<DatabaseTable>, DatabaseError> {
+    let table = Dialect::MariaDb.text_literal(name);
+    let of_table = format!("TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {table}");
+    let found = session.query(&format!(
+        "SELECT TABLE_TYPE, ENGINE, CAST(TABLE_ROWS AS CHAR), CREATE_OPTIONS FROM information_schema.TABLES WHERE {of_table}"
+    ))?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let mut problems = Vec::new();
+    if text(row, 0) != "BASE TABLE" {
+        problems.push(format!("it is a {}: share the tables that it shows", text(row, 0).to_lowercase()));
+    } else if text(row, 1) != "InnoDB" {
+        problems.push(format!("its engine is {}: ALTER TABLE … ENGINE=InnoDB", text(row, 1)));
+    }
+    if text(row, 3).contains("partitioned") {
+        problems.push("it is partitioned: ALTER TABLE … REMOVE PARTITIONING".to_string());
+    }
+    named(
+        session,
+        &mut problems,
+        &format!(
+            "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = DATABASE() \
+             AND EVENT_OBJECT_TABLE = {table} AND TRIGGER_NAME NOT LIKE 'entente\\_refuse\\_%'"
+        ),
+        "it has triggers ({}), which would change what the ledger writes: DROP TRIGGER",
+    )?;
+    named(
+        session,
+        &mut problems,
+        &format!(
+            "SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS WHERE {of_table} AND NON_UNIQUE = 0 \
+             AND INDEX_NAME <> 'PRIMARY'"
+        ),
+        "unique indexes ({}) are checked row by row, and MariaDB cannot defer that: make them plain indexes, the ledger holds what \
+         is unique",
+    )?;
+    named(
+        session,
+        &mut problems,
+        &format!(
+            "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS \
+             WHERE CONSTRAINT_SCHEMA = DATABASE() AND TABLE_NAME = {table}"
+        ),
+        "foreign keys ({}) are checked row by row, and MariaDB cannot defer that: drop them, the ledger holds them",
+    )?;
+    let key = session.query(&format!(
+        "SELECT COLUMN_NAME FROM information_schema.STATISTICS WHERE {of_table} AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX"
+    ))?;
+    let key: Vec<String> = key.iter().map(|row| text(row, 0)).collect();
+    let rows = session.query(&format!(
+        "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA, COALESCE(COLLATION_NAME, '') FROM information_schema.COLUMNS \
+         WHERE {of_table} ORDER BY ORDINAL_POSITION"
+    ))?;
+    let column = |row: &TextRow| {
+        let (name, extra, collation) = (text(row, 0), text(row, 3).to_lowercase(), text(row, 4));
+        let problem = if extra.contains("on update") {
+            Some(format!("column {name} changes by itself (ON UPDATE CURRENT_TIMESTAMP): take that away"))
+        } else if extra.contains("generated") {
+            Some(format!("column {name} is generated: make it a plain column, which the ledger fills"))
+        } else if !matches!(collation.as_str(), "" | "utf8mb4_nopad_bin" | "ascii_bin") {
+            Some(format!(
+                "column {name} has collation {collation}, for which different texts are equal ('a' and 'a '): CHARACTER SET utf8mb4 \
+                 COLLATE utf8mb4_nopad_bin"
+            ))
+        } else {
+            None
+        };
+        DatabaseColumn { type_name: text(row, 1), not_null: text(row, 2) == "NO", name, problem }
+    };
+    let columns = rows.iter().map(column).collect();
+    Ok(Some(DatabaseTable { columns, key, rows: text(row, 2).parse().unwrap_or(0), problems }))
+}

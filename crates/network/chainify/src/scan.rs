@@ -1,0 +1,111 @@
+//! Compares all rows now and then, on a connection of its own, so that nobody waits for it.
+
+use crate::address::Address;
+use crate::bookkeeping;
+use crate::compare::{RowAt, compare};
+use crate::dialect::Dialect;
+use crate::error::ErrorKind;
+use crate::session::{self, Session};
+use crate::shared_table::SharedTable;
+use crate::status::Status;
+use crate::{DatabaseError, Kind};
+use node::Agreed;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// Rows that one comparison gives; those behind them are found by the next one.
+const FOUND_MAX: usize = 100_000;
+/// How often it is tried to see the database at a height whose state is kept.
+const TRIES: usize = 50;
+const TRY_AGAIN: Duration = Duration::from_millis(100);
+
+/// Rows that the database had otherwise at some height.
+pub(crate) struct Suspects {
+    /// The table's position in the list of those that are kept.
+    pub(crate) table: usize,
+    pub(crate) rows: Vec<RowAt>,
+}
+
+/// What a scan needs.
+pub(crate) struct Scan<'a> {
+    pub(crate) address: &'a Address,
+    pub(crate) agreed: &'a Agreed,
+    pub(crate) tables: &'a [SharedTable],
+    pub(crate) status: &'a Status,
+    /// From the begin of one scan to that of the next; `None`: only when somebody asks.
+    pub(crate) every: Option<Duration>,
+}
+
+impl Scan<'_> {
+    /// Scans when it is time and when somebody asks, until nobody listens any more.
+    pub(crate) fn run(&self, asked: &Receiver<()>, found: &Sender<Suspects>) {
+        let mut next = Instant::now();
+        loop {
+            let wait = match self.every {
+                Some(_) => next.saturating_duration_since(Instant::now()),
+                None => Duration::from_secs(3600),
+            };
+            match asked.recv_timeout(wait) {
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) if self.every.is_none() => continue,
+                _ => {}
+            }
+            let start = Instant::now();
+            next = start + self.every.unwrap_or_default();
+            match self.once(found) {
+                Ok(Some(rows)) => self.status.scanned(rows, start.elapsed()),
+                Ok(None) => return,
+                // The writer meets it, too, and says so; a scan alone is no reason to stop.
+                Err(error) => {
+                    tracing::info!(%error, "the rows of the organisation's own database are not compared")
+                }
+            }
+        }
+    }
+
+    /// Gives the number of rows; nothing where nobody listens any more.
+    fn once(&self, found: &Sender<Suspects>) -> Result<Option<u64>, DatabaseError> {
+        let mut session = session::connect(self.address)?;
+        let dialect = Dialect::from(self.address.kind);
+        for _ in 0..TRIES {
+            begin(&mut *session, self.address.kind)?;
+            let position = bookkeeping::position(&mut *session, dialect, false)?;
+            let height = position.map_or(0, |position| position.height);
+            let Some(agreed) = self.agreed.state(height) else {
+                session.execute("ROLLBACK")?;
+                if self.agreed.is_over() {
+                    return Ok(None);
+                }
+                std::thread::sleep(TRY_AGAIN);
+                continue;
+            };
+            let (mut rows, mut left, mut is_heard) = (0, FOUND_MAX, true);
+            for (position, table) in self.tables.iter().enumerate() {
+                rows += compare(&mut *session, table, &*agreed, &mut |_, rows| {
+                    left = left.saturating_sub(rows.len());
+                    is_heard &= found.send(Suspects { table: position, rows }).is_ok();
+                    Ok(match left > 0 && is_heard && !self.agreed.is_over() {
+                        true => ControlFlow::Continue(()),
+                        false => ControlFlow::Break(()),
+                    })
+                })?;
+            }
+            session.execute("ROLLBACK")?;
+            return Ok(is_heard.then_some(rows));
+        }
+        let behind = "the database is too far behind to be compared with a state that is kept";
+        Err(DatabaseError::new(ErrorKind::Away, behind))
+    }
+}
+
+/// Begins to see the database as it is now.
+fn begin(session: &mut dyn Session, kind: Kind) -> Result<(), DatabaseError> {
+    match kind {
+        Kind::Postgres => session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map(drop),
+        Kind::MariaDb => {
+            session.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+            session.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY").map(drop)
+        }
+    }
+}

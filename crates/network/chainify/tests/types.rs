@@ -1,0 +1,279 @@
+//! Random changes through all types, on both kinds of databases: every value reads there as in the ledger.
+
+mod support;
+
+use chainify::Kind;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::fmt::Write;
+use support::{Alone, Own, Server, text_rows};
+
+/// What no collation, encoding or escaping may change.
+const SPECIAL: [&str; 38] = [
+    "",
+    " ",
+    "  ",
+    "a",
+    "A",
+    "a ",
+    "a  ",
+    "ä",
+    "a\u{308}",
+    "Ä",
+    "ß",
+    "ss",
+    "ı",
+    "I",
+    "\t",
+    "\n",
+    "\r\n",
+    "\\",
+    "'",
+    "\"",
+    "%",
+    "_",
+    "\u{7f}",
+    "\u{1}",
+    "€",
+    "😀",
+    "👩‍👩‍👧",
+    "e\u{301}",
+    "\u{200b}",
+    "\u{feff}",
+    "\u{ffff}",
+    "\u{10ffff}",
+    "한글",
+    "עברית",
+    "\u{2028}",
+    "V3:",
+    "N",
+    "ﬁ",
+];
+
+struct Random(StdRng);
+
+impl Random {
+    fn one_in(&mut self, count: u32) -> bool {
+        self.0.random_range(0..count) == 0
+    }
+
+    fn text(&mut self, most: usize) -> String {
+        let mut text = String::new();
+        for _ in 0..self.0.random_range(0..most.min(12)) {
+            if self.one_in(2) {
+                text.push_str(SPECIAL[self.0.random_range(0..SPECIAL.len())]);
+            } else {
+                let code = self.0.random_range(1..0x11_0000);
+                text.extend(char::from_u32(code).filter(|character| *character != '\0'));
+            }
+        }
+        text.chars().take(most).collect()
+    }
+
+    fn quoted(&mut self, most: usize) -> String {
+        format!("'{}'", self.text(most).replace('\'', "''"))
+    }
+
+    fn integer(&mut self, bits: u32) -> String {
+        let most = if bits == 64 { i64::MAX } else { (1 << (bits - 1)) - 1 };
+        let value = match self.0.random_range(0..6) {
+            0 => 0,
+            1 => most,
+            2 => -most - 1,
+            3 => -1,
+            _ => self.0.random_range(-most - 1..=most),
+        };
+        format!("'{value}'")
+    }
+
+    fn digits(&mut self, before: usize, behind: usize) -> String {
+        let mut text = if self.one_in(2) { "'-".to_string() } else { "'".to_string() };
+        let mut digits = |random: &mut Random, most: usize| {
+            let count = if random.one_in(4) { most } else { random.0.random_range(0..=most) };
+            let digits: String =
+                (0..count).map(|_| char::from(b'0' + random.0.random_range(0..10_u8))).collect();
+            if digits.is_empty() { "0".to_string() } else { digits }
+        };
+        text += &digits(self, before);
+        if behind > 0 {
+            text = text + "." + &digits(self, behind);
+        }
+        text + "'"
+    }
+
+    fn date(&mut self) -> String {
+        let (year, month, day) =
+            (self.0.random_range(1..10_000), self.0.random_range(1..13), self.0.random_range(1..29));
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+
+    fn time(&mut self) -> String {
+        let [hour, minute, second] = [24, 60, 60].map(|most| self.0.random_range(0..most));
+        let fraction = match self.0.random_range(0..3) {
+            0 => String::new(),
+            1 => format!(".{}", self.0.random_range(0..10)),
+            _ => format!(".{:06}", self.0.random_range(0..1_000_000)),
+        };
+        format!("{hour:02}:{minute:02}:{second:02}{fraction}")
+    }
+
+    fn bytes(&mut self) -> String {
+        let mut text = "'\\x".to_string();
+        for _ in 0..self.0.random_range(0..20) {
+            let _ = write!(text, "{:02x}", self.0.random::<u8>());
+        }
+        text + "'"
+    }
+
+    fn uuid(&mut self) -> String {
+        let number = self.0.random::<u128>();
+        let text = format!("{number:032x}");
+        format!("'{}-{}-{}-{}-{}'", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
+    }
+
+    fn or_null(&mut self, value: String) -> String {
+        if self.one_in(10) { "NULL".to_string() } else { value }
+    }
+
+    /// Values of all columns but the key.
+    fn values(&mut self) -> Vec<String> {
+        let timestamp = |random: &mut Random| format!("'{} {}'", random.date(), random.time());
+        let boolean = ["true", "false"][usize::from(self.one_in(2))].to_string();
+        let values = [
+            self.integer(16),
+            self.integer(32),
+            self.integer(64),
+            self.digits(16, 4),
+            self.digits(38, 0),
+            boolean,
+            self.quoted(40),
+            self.quoted(4000),
+            format!("'{}'", self.date()),
+            timestamp(self),
+            format!("{}::timestamptz", timestamp(self)),
+            self.bytes(),
+            self.uuid(),
+        ];
+        values.into_iter().map(|value| self.or_null(value)).collect()
+    }
+}
+
+const COLUMNS: [&str; 13] =
+    ["c_si", "c_i", "c_bi", "c_n", "c_n0", "c_b", "c_vc", "c_tx", "c_d", "c_ts", "c_tz", "c_by", "c_u"];
+
+/// Everything as text that means the same in all three.
+fn select(kind: Option<Kind>) -> String {
+    let time = |name: &str, zone: &str| match kind {
+        None | Some(Kind::Postgres) => format!("to_char({name}{zone}, 'YYYY-MM-DD HH24:MI:SS.US')"),
+        Some(Kind::MariaDb) => format!("DATE_FORMAT({name}, '%Y-%m-%d %H:%i:%s.%f')"),
+    };
+    let (boolean, bytes, hex_of_text) = match kind {
+        None | Some(Kind::Postgres) => (
+            "CASE WHEN c_b THEN '1' WHEN NOT c_b THEN '0' END",
+            "encode(c_by, 'hex')".to_string(),
+            |name: &str| format!("encode(convert_to({name}, 'UTF8'), 'hex')"),
+        ),
+        Some(Kind::MariaDb) => {
+            ("c_b", "LOWER(HEX(c_by))".to_string(), |name: &str| format!("LOWER(HEX({name}))"))
+        }
+    };
+    let (k2, vc, tx) = (hex_of_text("k2"), hex_of_text("c_vc"), hex_of_text("c_tx"));
+    let (ts, tz) = (time("c_ts", ""), time("c_tz", " AT TIME ZONE 'UTC'"));
+    let order = if kind == Some(Kind::MariaDb) { "k1, k2" } else { "k1, convert_to(k2, 'UTF8')" };
+    format!(
+        "SELECT k1, {k2}, c_si, c_i, c_bi, c_n, c_n0, {boolean}, {vc}, {tx}, c_d, {ts}, {tz}, {bytes}, c_u FROM everything ORDER BY {order}"
+    )
+}
+
+fn changes(count: usize, seed: u64) {
+    let servers = [Kind::Postgres, Kind::MariaDb].map(|kind| (kind, Server::start(kind)));
+    let mut ledgers: Vec<(Kind, Alone, Own)> = Vec::new();
+    for (kind, server) in &servers {
+        let address = server.database("shop");
+        let mut alone = Alone::new();
+        alone.start(Some(Alone::options(&address, &["everything"])));
+        alone
+            .client()
+            .batch_execute(
+                "CREATE TABLE everything (k1 integer, k2 varchar(40), c_si smallint, c_i integer, c_bi bigint, c_n numeric(20,4), \
+                 c_n0 numeric(38,0), c_b boolean, c_vc varchar(40), c_tx text, c_d date, c_ts timestamp, c_tz timestamptz, c_by bytea, \
+                 c_u uuid, PRIMARY KEY (k1, k2))",
+            )
+            .expect("created");
+        ledgers.push((*kind, alone, Own::connect(&address)));
+    }
+    let mut random = Random(StdRng::seed_from_u64(seed));
+    let mut keys: Vec<String> = Vec::new();
+    let mut done = 0;
+    while done < count {
+        let mut script = String::new();
+        for _ in 0..40 {
+            done += 1;
+            let known = if keys.is_empty() { 0 } else { random.0.random_range(0..keys.len()) };
+            match random.0.random_range(0..10) {
+                0..=4 => {
+                    let key = format!("{}, {}", random.0.random_range(-5..200), random.quoted(40));
+                    let (values, names) = (random.values().join(", "), COLUMNS.join(", "));
+                    let _ = writeln!(
+                        script,
+                        "INSERT INTO everything (k1, k2, {names}) VALUES ({key}, {values}) ON CONFLICT (k1, k2) DO UPDATE SET c_i = 5;"
+                    );
+                    keys.push(key);
+                }
+                5..=7 if !keys.is_empty() => {
+                    let values = random.values();
+                    let first = random.0.random_range(0..COLUMNS.len());
+                    let last = random.0.random_range(first..COLUMNS.len());
+                    let set: Vec<String> = (first..=last)
+                        .map(|column| format!("{} = {}", COLUMNS[column], values[column]))
+                        .collect();
+                    let _ = writeln!(
+                        script,
+                        "UPDATE everything SET {} WHERE (k1, k2) = ({});",
+                        set.join(", "),
+                        keys[known]
+                    );
+                }
+                8 if !keys.is_empty() => {
+                    let key = keys.swap_remove(known);
+                    let _ = writeln!(script, "DELETE FROM everything WHERE (k1, k2) = ({key});");
+                }
+                _ if !keys.is_empty() => {
+                    // The key changes.
+                    let new = format!("{}, {}", 1000 + done, random.quoted(40));
+                    let (k1, k2) = new.split_once(", ").expect("two values");
+                    let _ = writeln!(
+                        script,
+                        "UPDATE everything SET k1 = {k1}, k2 = {k2} WHERE (k1, k2) = ({});",
+                        keys[known]
+                    );
+                    keys[known] = new;
+                }
+                _ => {}
+            }
+        }
+        for (_, alone, _) in &ledgers {
+            alone.client().batch_execute(&script).unwrap_or_else(|error| panic!("{error:?}: {script}"));
+        }
+    }
+    for (kind, alone, own) in &mut ledgers {
+        alone.wait_level();
+        let expected = text_rows(&mut alone.client(), &select(None));
+        let found = own.rows(&select(Some(*kind)));
+        assert!(expected.len() > count / 20, "{}", expected.len());
+        let difference = expected.iter().zip(&found).find(|(expected, found)| expected != found);
+        assert_eq!((difference, found.len()), (None, expected.len()), "{kind:?}, seed {seed}");
+        let scans = alone.status().scans;
+        let status = alone.wait("two comparisons of all rows", |status| status.scans > scans + 1);
+        assert_eq!(status.strange_rows, 0, "{kind:?}: {status:?}");
+        alone.stop();
+    }
+}
+
+#[test]
+fn changes_through_all_types_read_the_same_everywhere() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
+    changes(number("TYPE_CHANGES", 4_000) as usize, number("TYPE_SEED", 1));
+}
