@@ -17,7 +17,9 @@ use crypto::Digest;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use types::{Key, Row, TableId, Value};
 
 const MAGIC: [u8; 8] = *b"EnTxNet1";
@@ -82,10 +84,47 @@ struct Inner {
     tip: u64,
 }
 
+/// Where a block's changes stand.
+struct Place {
+    file: Arc<File>,
+    path: PathBuf,
+    height: u64,
+    bytes: Range<u64>,
+}
+
+impl Inner {
+    /// Where the blocks behind `height` stand, up to `last` and not many more bytes than `bytes_max`. `None`: not all of them are
+    /// here.
+    fn places(&self, height: u64, last: u64, bytes_max: u64) -> Option<Vec<Place>> {
+        let mut places = Vec::new();
+        if height >= last.min(self.tip) {
+            return Some(places);
+        }
+        if self.files.front().is_none_or(|first| first.first_height > height + 1) {
+            return None;
+        }
+        let mut left = bytes_max;
+        for segment in self.files.iter().filter(|segment| segment.last_height() > height) {
+            for height in segment.first_height.max(height + 1)..=segment.last_height().min(last) {
+                if left == 0 {
+                    return Some(places);
+                }
+                let position = (height - segment.first_height) as usize;
+                let start = u64::from(segment.places[position]);
+                let end = segment.places.get(position + 1).map_or(segment.bytes, |next| u64::from(*next));
+                left = left.saturating_sub(end - start);
+                let (file, path) = (segment.file.clone(), segment.path.clone());
+                places.push(Place { file, path, height, bytes: start..end });
+            }
+        }
+        Some(places)
+    }
+}
+
 struct Segment {
     first_height: u64,
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     bytes: u64,
     /// Where the record of each height begins, from the first one on.
     places: Vec<u32>,
@@ -192,37 +231,18 @@ impl Outbox {
         last: u64,
         bytes_max: u64,
     ) -> Result<Option<Vec<BlockNetChanges>>, LedgerError> {
-        let inner = self.inner.lock();
-        if height >= last.min(inner.tip) {
-            return Ok(Some(Vec::new()));
-        }
-        if inner.files.front().is_none_or(|first| first.first_height > height + 1) {
-            return Ok(None);
-        }
-        let (mut blocks, mut bytes) = (Vec::new(), 0);
-        for segment in inner.files.iter().filter(|segment| segment.last_height() > height) {
-            let wanted = segment.first_height.max(height + 1)..=segment.last_height().min(last);
-            for height in wanted {
-                if bytes >= bytes_max {
-                    return Ok(Some(blocks));
-                }
-                let position = (height - segment.first_height) as usize;
-                let begin = u64::from(segment.places[position]);
-                let end = segment.places.get(position + 1).map_or(segment.bytes, |next| u64::from(*next));
-                let mut record = vec![0; (end - begin) as usize];
-                let read = read_up_to(&segment.file, &mut record, begin);
-                let read = read.map_err(|error| LedgerError::io("read", &segment.path, error))?;
-                record.truncate(read);
-                let (block, _) =
-                    decode(&record).filter(|(block, _)| block.height == height).ok_or_else(|| {
-                        let what = "expected the changes of a block with their checksum";
-                        LedgerError::damaged(&segment.path, begin, height, what)
-                    })?;
-                bytes += end - begin;
-                blocks.push(block);
-            }
-        }
-        Ok(Some(blocks))
+        let Some(places) = self.inner.lock().places(height, last, bytes_max) else { return Ok(None) };
+        // Whoever adds a block does not wait for this.
+        let read = |Place { file, path, height, bytes }: Place| {
+            let mut record = vec![0; (bytes.end - bytes.start) as usize];
+            let read = read_up_to(&file, &mut record, bytes.start);
+            let read = read.map_err(|error| LedgerError::io("read", &path, error))?;
+            record.truncate(read);
+            let found = decode(&record).map(|(block, _)| block).filter(|block| block.height == height);
+            let what = "expected the changes of a block with their checksum";
+            found.ok_or_else(|| LedgerError::damaged(&path, bytes.start, height, what))
+        };
+        places.into_iter().map(read).collect::<Result<_, _>>().map(Some)
     }
 
     /// The database has everything up to here.
@@ -268,7 +288,7 @@ impl Outbox {
         head.extend_from_slice(&self.ledger.0);
         head.extend_from_slice(&first_height.to_le_bytes());
         self.disk.write_at(&file, &path, &head, 0)?;
-        Ok(Segment { first_height, path, file, bytes: HEAD_BYTES, places: Vec::new() })
+        Ok(Segment { first_height, path, file: Arc::new(file), bytes: HEAD_BYTES, places: Vec::new() })
     }
 
     /// Reads a file up to `newest`, and takes off what is behind or torn. Nothing where there is no whole block of this ledger.
@@ -294,7 +314,7 @@ impl Outbox {
         if places.is_empty() {
             return Ok(None);
         }
-        let bytes = at as u64;
+        let (file, bytes) = (Arc::new(file), at as u64);
         file.set_len(bytes).map_err(|error| LedgerError::io("truncate", &path, error))?;
         Ok(Some(Segment { first_height, path, file, bytes, places }))
     }

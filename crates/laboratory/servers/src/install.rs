@@ -7,9 +7,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// What a package's scripts ask before they start a server.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Installs a package.
 pub(crate) fn install(what: &'static str, package: &str, how: &'static str) -> Result<(), ServerError> {
@@ -17,10 +19,20 @@ pub(crate) fn install(what: &'static str, package: &str, how: &'static str) -> R
     if !is_root() {
         return Err(missing("only root may install it".to_string()));
     }
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let _policy = Policy::forbid()?;
     let apt = || {
         Command::new("apt-get")
-            .args(["install", "-y", "-q", "--no-install-recommends", package])
+            // Another test may be installing the same.
+            .args([
+                "-o",
+                "DPkg::Lock::Timeout=300",
+                "install",
+                "-y",
+                "-q",
+                "--no-install-recommends",
+                package,
+            ])
             .env("DEBIAN_FRONTEND", "noninteractive")
             .output()
             .map_err(system("run apt-get"))

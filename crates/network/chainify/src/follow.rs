@@ -310,7 +310,10 @@ impl Following<'_> {
         let Some(last) = blocks.last().map(|block| block.height) else { return Ok(true) };
         let to = self.own.position(self.agreed, last);
         let group = group(blocks);
-        let written = self.writer.write(&self.position, &to, &group)?;
+        self.own.status.asks(true);
+        let written = self.writer.write(&self.position, &to, &group);
+        self.own.status.asks(false);
+        let written = written?;
         self.agreed.taken(last);
         self.position = to;
         self.own.status.reach(last, written.rows);

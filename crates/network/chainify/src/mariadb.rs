@@ -53,6 +53,7 @@ impl MariaDbSession {
             .read_timeout(Some(ANSWER_MAX))
             .write_timeout(Some(ANSWER_MAX))
             .tcp_nodelay(true)
+            .tcp_keepalive_time_ms(Some(10_000))
             // Rows that a statement has found count, also where their values were the new ones already.
             .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
             .ssl_opts(ssl)

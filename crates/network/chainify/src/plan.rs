@@ -393,19 +393,8 @@ fn named(
     Ok(())
 }
 
-fn read_postgres(
-    session: &mut dyn Session,
-    (schema, name): &(String, String),
-) -> Result<Option<DatabaseTable>, DatabaseError> {
-    let literal = |text: &str| Dialect::Postgres.text_literal(text);
-    let found = session.query(&format!(
-        "SELECT c.oid::text, c.relkind::text, c.relrowsecurity::text, c.relispartition::text, \
-         greatest(c.reltuples, 0)::bigint::text FROM pg_class c \
-         WHERE c.relnamespace = to_regnamespace({})::oid AND c.relname = {}",
-        literal(&Dialect::Postgres.quoted(schema)),
-        literal(name)
-    ))?;
-    let Some(row) = found.first() else { return Ok(None) };
+/// What a table has that copies cannot have. `row`: its number, kind, row-level security and whether it is a partition.
+fn postgres_problems(session: &mut dyn Session, row: &TextRow) -> Result<Vec<String>, DatabaseError> {
     let (oid, kind) = (text(row, 0), text(row, 1));
     let mut problems = Vec::new();
     match kind.as_str() {
@@ -463,6 +452,24 @@ fn read_postgres(
         ),
         "unique indexes ({}) are checked row by row: make them constraints that are DEFERRABLE INITIALLY DEFERRED",
     )?;
+    Ok(problems)
+}
+
+fn read_postgres(
+    session: &mut dyn Session,
+    (schema, name): &(String, String),
+) -> Result<Option<DatabaseTable>, DatabaseError> {
+    let literal = |text: &str| Dialect::Postgres.text_literal(text);
+    let found = session.query(&format!(
+        "SELECT c.oid::text, c.relkind::text, c.relrowsecurity::text, c.relispartition::text, \
+         greatest(c.reltuples, 0)::bigint::text FROM pg_class c \
+         WHERE c.relnamespace = to_regnamespace({})::oid AND c.relname = {}",
+        literal(&Dialect::Postgres.quoted(schema)),
+        literal(name)
+    ))?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let oid = text(row, 0);
+    let problems = postgres_problems(session, row)?;
     let key = session.query(&format!(
         "SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY k(number, position) \
          JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number \

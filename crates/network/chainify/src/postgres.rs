@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+const SILENT_MAX: Duration = Duration::from_secs(10);
 
 /// What a session is told first. Plans: what is looked up by key is never worth a scan of the table.
 const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET datestyle = 'ISO, MDY'; \
@@ -31,6 +32,9 @@ impl PostgresSession {
         let mut config = Config::new();
         config.user(&address.user).dbname(&address.database).port(address.port);
         config.application_name("entente").connect_timeout(CONNECT_MAX);
+        // A machine that is gone says nothing.
+        config.keepalives_idle(SILENT_MAX).keepalives_interval(SILENT_MAX / 2).keepalives_retries(3);
+        config.tcp_user_timeout(SILENT_MAX * 3);
         match &address.socket {
             Some(folder) => config.host_path(folder),
             None => config.host(&address.host),

@@ -129,7 +129,11 @@ impl Writer<'_> {
         from: &Position,
         work: impl FnOnce(&mut Self) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
-        self.session.execute("BEGIN")?;
+        // Rows come by table and key, and not in an order that constraints could follow.
+        self.session.execute(match self.dialect {
+            Dialect::Postgres => "BEGIN; SET CONSTRAINTS ALL DEFERRED",
+            Dialect::MariaDb => "BEGIN",
+        })?;
         let done = self.expect(from).and_then(|()| work(self));
         match done {
             Ok(done) => {

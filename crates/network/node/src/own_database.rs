@@ -19,10 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use types::{Catalog, Charter, Table};
 
 /// Bytes that waiting changes may have on the disk where `node.toml` says nothing else, in units of 1,048,576.
 const OUTBOX_MEGABYTES: u64 = 1024;
+/// How long the end of a node waits for a statement of the database.
+const STOP_MAX: Duration = Duration::from_secs(5);
 
 /// `[database]` in `node.toml`: where the organisation's own copy of tables stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,9 +162,19 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    /// Ends it: what the database does not have waits in the outbox.
+    /// Ends it: what the database does not have waits in the outbox. Where the database does not answer nobody waits for it.
     pub(crate) fn stop(self) {
         self.over.store(true, Ordering::Release);
+        let start = Instant::now();
+        while !self.thread.is_finished() {
+            if start.elapsed() > STOP_MAX {
+                tracing::warn!(
+                    "the organisation's own database does not answer; its connection ends with the node"
+                );
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
         if self.thread.join().is_err() {
             tracing::error!("what writes to the organisation's own database broke an invariant");
         }
