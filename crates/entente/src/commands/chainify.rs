@@ -10,7 +10,7 @@ use futures::SinkExt;
 use node::{NodeFolder, OwnDatabaseConfig};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tokio_postgres::Client;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// Rows of one COPY into the ledger, in bytes.
 const COPY_BYTES: usize = 256 * 1024;
@@ -49,19 +49,14 @@ pub(crate) struct ChainifyArguments {
     /// Seconds from one comparison of all rows to the next; 0: at the start only [default: 60]
     #[arg(long)]
     scan_seconds: Option<u64>,
-    /// The node keeps no tables in a database any more; what is there stays
+    /// The database belongs to you alone again: triggers go, rows stay; the node must be stopped
     #[arg(long, conflicts_with_all = ["database", "plan", "load"])]
     stop: bool,
 }
 
 pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
     if arguments.stop {
-        let folder = folder(arguments)?;
-        folder.choose_database(None, None)?;
-        println!(
-            "from its next start on the node keeps no tables in a database; triggers entente_refuse may be dropped there"
-        );
-        return Ok(());
+        return stop(&folder(arguments)?);
     }
     let address: Address = arguments.database.as_deref().unwrap_or_default().parse()?;
     let is_named = |table: &&String| !table.ends_with(".*");
@@ -71,24 +66,25 @@ pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
         return show(&planned);
     }
     let folder = folder(arguments)?;
+    let is_unfit = |table: &&PlannedTable| !table.findings.is_empty() && (table.is_there() || arguments.load);
+    if let Some(table) = planned.iter().find(is_unfit) {
+        show(&planned)?;
+        return Err(format!("table {} does not fit yet; nothing was changed", table.name).into());
+    }
     if arguments.load {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         for table in &planned {
             runtime.block_on(load(&folder, &address, table))?;
         }
     }
-    let unfit = planned.iter().find(|table| table.is_there() && !table.findings.is_empty());
-    if let Some(table) = unfit {
-        show(&planned)?;
-        return Err(format!("table {} does not fit yet; nothing was changed", table.name).into());
-    }
+    let known = folder.config.database.clone();
     let config = OwnDatabaseConfig {
         url: address.to_string(),
         password_file: None,
         tables: arguments.tables.clone(),
-        scan_seconds: arguments.scan_seconds,
+        scan_seconds: arguments.scan_seconds.or(known.as_ref().and_then(|known| known.scan_seconds)),
         take_ledger_rows: arguments.take_ledger_rows,
-        waiting_megabytes: None,
+        waiting_megabytes: known.and_then(|known| known.waiting_megabytes),
     };
     folder.choose_database(Some(config), address.password.as_deref())?;
     println!(
@@ -96,6 +92,22 @@ pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
         folder.organisation_name(),
         arguments.tables.join(", ")
     );
+    Ok(())
+}
+
+/// The database belongs to its organisation alone again.
+fn stop(folder: &NodeFolder) -> Result<(), CommandError> {
+    let Some(config) = &folder.config.database else {
+        return Err("this node keeps no tables in a database".into());
+    };
+    let mut address: Address = config.url.parse()?;
+    if let Some(password) = folder.database_password()? {
+        address.password = Some(password);
+    }
+    let forgotten = chainify::forget(&address);
+    let tables = forgotten.map_err(|error| format!("{error}; stop the node, and run this again"))?;
+    folder.choose_database(None, None)?;
+    println!("{} in {address} may be written by everybody again; the rows stay", tables.join(", "));
     Ok(())
 }
 
@@ -129,9 +141,19 @@ async fn load(folder: &NodeFolder, address: &Address, table: &PlannedTable) -> R
     };
     let (start, name) = (Instant::now(), table.ledger_name());
     let client = connect(&folder.config.postgres.to_string()).await?;
-    if let Err(error) = client.batch_execute(create).await {
-        let said = error.as_db_error().map_or(error.to_string(), |error| error.message().to_string());
-        return Err(format!("CREATE TABLE {name}: {said}").into());
+    match client.simple_query(&format!("SELECT 1 FROM {name} LIMIT 1")).await {
+        Ok(rows) if rows.iter().any(|row| matches!(row, SimpleQueryMessage::Row(_))) => {
+            return Err(format!(
+                "the ledger's table {name} has rows: run this without --load, and the node compares them with yours; or DELETE FROM \
+                 {name} first, where an earlier --load has ended in the middle"
+            )
+            .into());
+        }
+        // An earlier one has made it.
+        Ok(_) => {}
+        Err(_) => {
+            client.batch_execute(create).await.map_err(|error| explained("CREATE TABLE", &name, &error))?
+        }
     }
     wait_for(&client, &name).await?;
     // The database is read on a thread of its own; a bounded queue keeps the two together.
@@ -149,19 +171,21 @@ async fn load(folder: &NodeFolder, address: &Address, table: &PlannedTable) -> R
         let _ = lines.blocking_send(text);
         Ok::<u64, chainify::DatabaseError>(count)
     });
-    let explained = |error: tokio_postgres::Error| -> CommandError {
-        let said = error.as_db_error().map_or(error.to_string(), |error| error.message().to_string());
-        format!("COPY {name}: {said}").into()
-    };
-    let mut sink =
-        std::pin::pin!(client.copy_in(&format!("COPY {name} FROM STDIN")).await.map_err(explained)?);
+    let wrong = |error: tokio_postgres::Error| explained("COPY", &name, &error);
+    let mut sink = std::pin::pin!(client.copy_in(&format!("COPY {name} FROM STDIN")).await.map_err(wrong)?);
     while let Some(text) = read.recv().await {
-        sink.send(bytes::Bytes::from(text)).await.map_err(explained)?;
+        sink.send(bytes::Bytes::from(text)).await.map_err(wrong)?;
     }
-    sink.finish().await.map_err(explained)?;
+    // Where the database could not be read to its end nothing is finished.
     let count = reading.await??;
+    sink.finish().await.map_err(wrong)?;
     println!("{name}: {} rows are the ledger's, {:.1} s", grouped(count), start.elapsed().as_secs_f64());
     Ok(())
+}
+
+fn explained(what: &str, name: &str, error: &tokio_postgres::Error) -> CommandError {
+    let said = error.as_db_error().map_or(error.to_string(), |error| error.message().to_string());
+    format!("{what} {name}: {said}").into()
 }
 
 /// A schema change may wait for the consent of others.

@@ -78,8 +78,9 @@ impl FromStr for Address {
             "mariadb" | "mysql" => Kind::MariaDb,
             other => return Err(wrong(format!("{other}:// is no database that tables can be kept in"))),
         };
-        let decoded =
-            |text: &str| percent_decoded(text).ok_or_else(|| wrong(format!("{text:?} is no UTF-8")));
+        let decoded = |text: &str| {
+            percent_decoded(text).ok_or_else(|| wrong("a part of the address is no UTF-8".to_string()))
+        };
         let database = decoded(url.path().trim_start_matches('/'))?;
         if database.is_empty() || database.contains('/') {
             return Err(wrong("the name of the database is missing".to_string()));

@@ -3,6 +3,7 @@
 //! ```text
 //!  PostgreSQL: schema entente         MariaDB, in the same database
 //!  position                           entente_position        one row: ledger, node, height, state digest
+//!  tables                             entente_tables          which tables are copies, and the digest of their triggers
 //!  strange_rows                       entente_strange_rows    rows as they were found, before they were put right
 //! ```
 //!
@@ -13,6 +14,7 @@ use crate::error::ErrorKind;
 use crate::session::Session;
 use crate::{DatabaseError, Kind};
 use crypto::Digest;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Where the copy stands.
@@ -39,12 +41,15 @@ pub(crate) struct StrangeRow {
 }
 
 impl StrangeRow {
-    /// In one sentence.
+    /// In one sentence, without values: whoever may see that there is such a row may not see what is in it.
     pub(crate) fn shown(&self) -> String {
-        let shown =
-            |row: &Option<String>| row.as_ref().map_or("no row".to_string(), |row| format!("({row})"));
         let StrangeRow { table, key, found, agreed } = self;
-        format!("{table} {key}: found {}, the ledger has {}", shown(found), shown(agreed))
+        let what = match (found, agreed) {
+            (None, _) => "is missing",
+            (_, None) => "is not in the ledger",
+            _ => "is another row than the ledger's",
+        };
+        format!("{table} {key} {what}")
     }
 }
 
@@ -58,6 +63,13 @@ pub(crate) fn position_table(dialect: Dialect) -> &'static str {
     }
 }
 
+fn tables_table(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => "entente.tables",
+        Dialect::MariaDb => "entente_tables",
+    }
+}
+
 pub(crate) fn strange_table(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Postgres => "entente.strange_rows",
@@ -67,7 +79,8 @@ pub(crate) fn strange_table(dialect: Dialect) -> &'static str {
 
 /// Makes what is missing of it.
 pub(crate) fn create(session: &mut dyn Session, dialect: Dialect) -> Result<(), DatabaseError> {
-    let (position, strange) = (position_table(dialect), strange_table(dialect));
+    let (position, tables, strange) =
+        (position_table(dialect), tables_table(dialect), strange_table(dialect));
     let statements = match dialect {
         Dialect::Postgres => vec![
             "CREATE SCHEMA IF NOT EXISTS entente".to_string(),
@@ -76,6 +89,7 @@ pub(crate) fn create(session: &mut dyn Session, dialect: Dialect) -> Result<(), 
                  ledger text NOT NULL, node text NOT NULL, height bigint NOT NULL, state_digest text NOT NULL, \
                  written_at timestamptz NOT NULL DEFAULT now())"
             ),
+            format!("CREATE TABLE IF NOT EXISTS {tables} (name text PRIMARY KEY, guard text NOT NULL)"),
             format!(
                 "CREATE TABLE IF NOT EXISTS {strange} (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
                  found_at timestamptz NOT NULL DEFAULT now(), height bigint NOT NULL, table_name text NOT NULL, \
@@ -89,6 +103,10 @@ pub(crate) fn create(session: &mut dyn Session, dialect: Dialect) -> Result<(), 
                     "CREATE TABLE IF NOT EXISTS {position} (only_one tinyint PRIMARY KEY DEFAULT 1, ledger char(64) NOT NULL, \
                      node char(64) NOT NULL, height bigint NOT NULL, state_digest char(64) NOT NULL, \
                      written_at datetime(6) NOT NULL DEFAULT now(6)) ENGINE=InnoDB"
+                ),
+                format!(
+                    "CREATE TABLE IF NOT EXISTS {tables} (name varchar(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin \
+                     PRIMARY KEY, guard text NOT NULL) ENGINE=InnoDB"
                 ),
                 format!(
                     "CREATE TABLE IF NOT EXISTS {strange} (number bigint AUTO_INCREMENT PRIMARY KEY, \
@@ -130,24 +148,65 @@ pub(crate) fn set_position(
     dialect: Dialect,
     position: &Position,
 ) -> Result<(), DatabaseError> {
-    let Position { ledger, node, height, state_digest } = position;
+    let Position { height, .. } = position;
+    let [ledger, node, state_digest] =
+        [&position.ledger, &position.node, &position.state_digest].map(|text| dialect.text_literal(text));
     let table = position_table(dialect);
     let now = match dialect {
         Dialect::Postgres => "now()",
         Dialect::MariaDb => "now(6)",
     };
     let changed = session.execute(&format!(
-        "UPDATE {table} SET ledger = '{ledger}', node = '{node}', height = {height}, state_digest = '{state_digest}', \
+        "UPDATE {table} SET ledger = {ledger}, node = {node}, height = {height}, state_digest = {state_digest}, \
          written_at = {now}"
     ))?;
     if changed == 0 {
         session.execute(&format!(
             "INSERT INTO {table} (ledger, node, height, state_digest) \
-             VALUES ('{ledger}', '{node}', {height}, '{state_digest}')"
+             VALUES ({ledger}, {node}, {height}, {state_digest})"
         ))?;
     }
     Ok(())
 }
+
+/// The tables that are copies, with the digests of their triggers as they were made.
+pub(crate) fn tables(
+    session: &mut dyn Session,
+    dialect: Dialect,
+) -> Result<BTreeMap<String, String>, DatabaseError> {
+    let rows = session.query(&format!("SELECT name, guard FROM {}", tables_table(dialect)))?;
+    let pair = |row: Vec<Option<String>>| {
+        let mut values = row.into_iter();
+        Some((values.next()??, values.next()??))
+    };
+    Ok(rows.into_iter().filter_map(pair).collect())
+}
+
+/// Writes down that a table is a copy, and what its triggers are.
+pub(crate) fn set_table(
+    session: &mut dyn Session,
+    dialect: Dialect,
+    name: &str,
+    guard: &str,
+) -> Result<(), DatabaseError> {
+    let (table, name, guard) =
+        (tables_table(dialect), dialect.text_literal(name), dialect.text_literal(guard));
+    if session.execute(&format!("UPDATE {table} SET guard = {guard} WHERE name = {name}"))? == 0 {
+        session.execute(&format!("INSERT INTO {table} (name, guard) VALUES ({name}, {guard})"))?;
+    }
+    Ok(())
+}
+
+/// Nothing is a copy any more.
+pub(crate) fn forget(session: &mut dyn Session, dialect: Dialect) -> Result<(), DatabaseError> {
+    for table in [position_table(dialect), tables_table(dialect)] {
+        session.execute(&format!("DELETE FROM {table}"))?;
+    }
+    Ok(())
+}
+
+/// Bytes of a statement that writes rows down.
+const STATEMENT_BYTES: usize = 256 * 1024;
 
 /// Writes down rows that somebody else has changed.
 pub(crate) fn keep_strange(
@@ -158,20 +217,24 @@ pub(crate) fn keep_strange(
 ) -> Result<(), DatabaseError> {
     let literal = |text: &str| dialect.text_literal(text);
     let optional = |text: &Option<String>| text.as_deref().map_or("NULL".to_string(), literal);
-    for rows in rows[..rows.len().min(STRANGE_ROWS_MAX)].chunks(500) {
-        let values: Vec<String> = rows
-            .iter()
-            .map(|row| {
-                let StrangeRow { table, key, found, agreed } = row;
-                let (found, agreed) = (optional(found), optional(agreed));
-                format!("({height}, {}, {}, {found}, {agreed})", literal(table), literal(key))
-            })
-            .collect();
-        session.execute(&format!(
-            "INSERT INTO {} (height, table_name, row_key, found, agreed) VALUES {}",
-            strange_table(dialect),
-            values.join(", ")
-        ))?;
+    let head = format!(
+        "INSERT INTO {} (height, table_name, row_key, found, agreed) VALUES ",
+        strange_table(dialect)
+    );
+    let mut values: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    for row in &rows[..rows.len().min(STRANGE_ROWS_MAX)] {
+        let StrangeRow { table, key, found, agreed } = row;
+        let (found, agreed) = (optional(found), optional(agreed));
+        values.push(format!("({height}, {}, {}, {found}, {agreed})", literal(table), literal(key)));
+        bytes += values.last().map_or(0, String::len);
+        if bytes >= STATEMENT_BYTES {
+            session.execute(&format!("{head}{}", values.join(", ")))?;
+            (values, bytes) = (Vec::new(), 0);
+        }
+    }
+    if !values.is_empty() {
+        session.execute(&format!("{head}{}", values.join(", ")))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use crate::address::Kind;
 use std::fmt::Write;
-use types::{Column, DataType, Value, format_value};
+use types::{Column, DataType, PUBLIC_SCHEMA, Value, format_value, split_catalog_name};
 
 /// The kind of a database, where SQL is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,16 @@ const DECIMAL_DIGITS_MAX: u16 = 65;
 const DECIMAL_SCALE_MAX: i16 = 38;
 
 impl Dialect {
+    /// Schema and name that a table of the ledger has in the database; MariaDB has no schema.
+    pub(crate) fn parts(self, table: &str) -> (String, String) {
+        let (schema, object) = split_catalog_name(table);
+        match self {
+            Dialect::Postgres => (schema.to_string(), object.to_string()),
+            Dialect::MariaDb if schema == PUBLIC_SCHEMA => (String::new(), object.to_string()),
+            Dialect::MariaDb => (String::new(), format!("{schema}_{object}")),
+        }
+    }
+
     /// The type that a column of the ledger has in the database.
     ///
     /// # Errors
@@ -75,7 +85,9 @@ impl Dialect {
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
             }
-            DataType::Array(_) if in_key => return refused("an array cannot be part of the key"),
+            DataType::Array(_) | DataType::Char(_) if in_key => {
+                return refused("such a column cannot be part of the key");
+            }
             other => ForeignType::Postgres(other.to_string()),
         };
         if self == Dialect::Postgres {
@@ -115,7 +127,7 @@ impl Dialect {
                 format!("varchar({length}) COLLATE \"C\"")
             }
             (Dialect::Postgres, ForeignType::Text(None)) => "text COLLATE \"C\"".to_string(),
-            (Dialect::MariaDb, ForeignType::Text(Some(length))) if *length <= 16_000 => {
+            (Dialect::MariaDb, ForeignType::Text(Some(length))) if *length <= 16_383 => {
                 format!("varchar({length}) {BINARY}")
             }
             (Dialect::MariaDb, ForeignType::Text(_)) => format!("longtext {BINARY}"),
@@ -261,7 +273,9 @@ impl Dialect {
 pub(crate) fn text_of(dialect: Dialect, column: &ForeignType, value: &Value) -> Option<String> {
     let text = format_value(value)?;
     if dialect == Dialect::Postgres {
-        return Some(text);
+        // The cast to text takes the spaces off that fill up a char.
+        let is_filled_up = matches!(value, Value::Char(_));
+        return Some(if is_filled_up { text.trim_end_matches(' ').to_string() } else { text });
     }
     Some(match column {
         ForeignType::Timestamp | ForeignType::TimestampTz => {

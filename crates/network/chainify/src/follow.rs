@@ -8,15 +8,17 @@ use crate::error::ErrorKind;
 use crate::locks;
 use crate::scan::{Scan, Suspects};
 use crate::session::{self, Session};
-use crate::settle::{Existing, Settled, Wanted, settle};
+use crate::settle::{Differing, Existing, Settled, Wanted, settle};
 use crate::shared_table::SharedTable;
 use crate::status::Status;
 use crate::write::{Writer, Written, group};
 use crate::{DatabaseError, guard, plan};
+use crypto::Digest;
 use gateway::OwnDatabaseStatus;
 use node::{Agreed, KeepOwnDatabase};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
 use types::{Catalog, Key, PUBLIC_SCHEMA, Table, parse_value, split_catalog_name};
 
@@ -29,6 +31,10 @@ const AGAIN_MIN: Duration = Duration::from_millis(200);
 const AGAIN_MAX: Duration = Duration::from_secs(5);
 /// Where nothing else is said.
 const SCAN_SECONDS: u64 = 60;
+/// Parcels of suspicious rows that may wait; whoever finds more waits.
+const SUSPECTS_MAX: usize = 16;
+/// How long a connection may say nothing: MariaDB ends it after a minute.
+const IDLE_MAX: Duration = Duration::from_secs(20);
 /// Rows that are put right in one transaction.
 const REPAIR_ROWS: usize = 2_000;
 
@@ -49,6 +55,8 @@ pub struct OwnDatabaseOptions {
 pub struct OwnDatabase {
     options: OwnDatabaseOptions,
     status: Status,
+    /// Row by row it cannot go on: the next connection compares all rows.
+    compares: AtomicBool,
 }
 
 impl OwnDatabase {
@@ -60,7 +68,7 @@ impl OwnDatabase {
             state: "connecting".to_string(),
             ..OwnDatabaseStatus::default()
         };
-        OwnDatabase { options, status: Status::new(status) }
+        OwnDatabase { options, status: Status::new(status), compares: AtomicBool::new(false) }
     }
 
     fn is_wanted(&self, table: &str) -> bool {
@@ -131,15 +139,17 @@ impl OwnDatabase {
         self.status.reach(position.height, settled.written.rows);
         self.status.strange(&settled.written.strange);
         let seconds = self.options.scan_seconds.unwrap_or(SCAN_SECONDS);
+        let ended = AtomicBool::new(false);
         let scan = Scan {
             address,
             agreed,
             tables: &settled.tables,
             status: &self.status,
+            ended: &ended,
             every: (seconds > 0).then(|| Duration::from_secs(seconds)),
         };
         let (ask, asked) = channel();
-        let (found, suspects) = channel();
+        let (found, suspects) = sync_channel(SUSPECTS_MAX);
         std::thread::scope(|scope| {
             let scanning = std::thread::Builder::new().name("scan own database".to_string());
             let spawned = scanning.spawn_scoped(scope, || {
@@ -152,11 +162,13 @@ impl OwnDatabase {
             }
             let writer =
                 Writer { session: &mut *session, dialect, tables: &settled.tables, guards: &settled.guards };
-            let mut following = Following { own: self, agreed, writer, position, ask, suspects };
-            let ended = following.run();
+            let said = Instant::now();
+            let mut following = Following { own: self, agreed, writer, position, ask, suspects, said };
+            let outcome = following.run();
             // So that the scan ends, too.
+            ended.store(true, Ordering::Release);
             drop(following);
-            ended
+            outcome
         })
     }
 
@@ -190,44 +202,35 @@ impl OwnDatabase {
                 std::thread::sleep(LOOK_AGAIN);
                 continue;
             };
-            let to = self.position(agreed, height);
-            let (existing, position) = match &found {
-                None if self.options.takes_ledger_rows => (Existing::Replaced, to),
-                None => (Existing::Compared, to),
-                Some(found) if self.is_known(agreed, found, height)? => (Existing::Known, found.clone()),
-                Some(_) => (Existing::BroughtUp, to),
+            let position = self.position(agreed, height);
+            let existing = match &found {
+                Some(found) if self.is_known(agreed, found, height) => Existing::Known,
+                _ => Existing::BroughtUp,
+            };
+            let differing = match self.options.takes_ledger_rows {
+                true => Differing::Replaced,
+                false => Differing::Listed,
             };
             self.status.state(if existing == Existing::Known { "connecting" } else { "filling" });
-            let tables = self.tables(state.catalog());
-            let wanted = Wanted { agreed: &*state, tables, position: position.clone() };
-            if existing == Existing::BroughtUp {
-                tracing::info!(from = at, to = height, "the database is brought up by comparing all rows");
+            if existing == Existing::BroughtUp && found.is_some() {
+                tracing::warn!(from = at, to = height, "the database is brought up by comparing all rows");
             }
-            let settled = settle(session, dialect, &wanted, existing)?;
-            // A table that was new has been filled with the newest state, and all others with it.
-            let position = bookkeeping::position(session, dialect, false)?.unwrap_or(position);
+            let wanted = Wanted { agreed: &*state, tables: self.tables(state.catalog()), position };
+            let settled = settle(session, dialect, &wanted, existing, differing)?;
+            self.compares.store(false, Ordering::Relaxed);
+            // Where rows were compared they are those of the newest height.
+            let position = bookkeeping::position(session, dialect, false)?.unwrap_or(wanted.position);
             return Ok(Some((settled, position)));
         }
     }
 
     /// Whether all changes behind the copy's height are known row by row, and no table has another shape since.
-    fn is_known(&self, agreed: &Agreed, found: &Position, height: u64) -> Result<bool, DatabaseError> {
-        if agreed
-            .digest(found.height)
-            .is_some_and(|digest| !found.state_digest.is_empty() && digest.to_string() != found.state_digest)
-        {
-            return Ok(false);
-        }
-        let mut at = found.height;
-        while at < height {
-            let blocks = agreed.behind(at, height, GROUP_BYTES).map_err(own_disk)?;
-            let Some(blocks) = blocks.filter(|blocks| blocks.iter().all(|block| !block.reshaped)) else {
-                return Ok(false);
-            };
-            let Some(last) = blocks.last() else { return Ok(false) };
-            at = last.height;
-        }
-        Ok(true)
+    fn is_known(&self, agreed: &Agreed, found: &Position, height: u64) -> bool {
+        let is_other =
+            |digest: Digest| !found.state_digest.is_empty() && digest.to_string() != found.state_digest;
+        !self.compares.load(Ordering::Relaxed)
+            && !agreed.digest(found.height).is_some_and(is_other)
+            && agreed.tells_all(found.height, height)
     }
 
     fn check_owner(&self, found: &Position, agreed: &Agreed) -> Result<(), DatabaseError> {
@@ -274,6 +277,8 @@ struct Following<'a> {
     /// Asks for a comparison of all rows.
     ask: Sender<()>,
     suspects: Receiver<Suspects>,
+    /// When the database heard of it last.
+    said: Instant,
 }
 
 impl Following<'_> {
@@ -286,18 +291,28 @@ impl Following<'_> {
                 let state = self.agreed.state(height);
                 shape = state.map(|state| own.missing(&own.tables(state.catalog())));
             }
-            if height > self.position.height {
+            let has_written = height > self.position.height;
+            if has_written {
                 if !self.advance(height)? {
                     return Ok(());
                 }
                 shape = None;
-            } else if self.repair()? {
-                continue;
-            } else {
-                std::thread::sleep(LOOK_AGAIN);
+            }
+            if !self.repair()? && !has_written {
+                self.rest()?;
             }
             own.status.follows(shape.clone().flatten());
         }
+        Ok(())
+    }
+
+    /// Nothing is to be done for a moment.
+    fn rest(&mut self) -> Result<(), DatabaseError> {
+        if self.said.elapsed() > IDLE_MAX {
+            self.writer.session.execute("SELECT 1")?;
+            self.said = Instant::now();
+        }
+        std::thread::sleep(LOOK_AGAIN);
         Ok(())
     }
 
@@ -313,7 +328,12 @@ impl Following<'_> {
         self.own.status.asks(true);
         let written = self.writer.write(&self.position, &to, &group);
         self.own.status.asks(false);
-        let written = written?;
+        self.said = Instant::now();
+        let written = written.inspect_err(|error| {
+            // A later block may have changed what does not fit, or somebody's rows are in the way of the ledger's.
+            let compares = matches!(error.kind, ErrorKind::Value | ErrorKind::Duplicate);
+            self.own.compares.store(compares, Ordering::Relaxed);
+        })?;
         self.agreed.taken(last);
         self.position = to;
         self.own.status.reach(last, written.rows);
@@ -339,20 +359,25 @@ impl Following<'_> {
 
     /// Looks at rows that a comparison has found. `false`: there are none.
     fn repair(&mut self) -> Result<bool, DatabaseError> {
-        let Ok(suspects) = self.suspects.try_recv() else { return Ok(false) };
         // What has changed in the ledger since they were found counts.
         let Some(agreed) = self.agreed.state(self.position.height) else { return Ok(false) };
+        let Ok(suspects) = self.suspects.try_recv() else { return Ok(false) };
         let Some(table) = self.writer.tables.get(suspects.table) else { return Ok(true) };
         for rows in suspects.rows.chunks(REPAIR_ROWS) {
             let mut now = Vec::with_capacity(rows.len());
             for RowAt { key, .. } in rows {
-                let Some(encoded) = encoded(table, key) else { continue };
-                let row = agreed.get(table.table.id, &encoded);
+                let row = match encoded(table, key) {
+                    Some(encoded) => agreed.get(table.table.id, &encoded),
+                    // The ledger has no such key.
+                    None => Ok(None),
+                };
                 let row = row.map_err(|failure| DatabaseError::new(ErrorKind::Other, failure.to_string()))?;
+                // An equal key that is written otherwise is another row there, which must go.
+                let row = row.filter(|row| table.key_of(&table.texts(row)) == *key);
                 now.push(RowAt { key: key.clone(), row });
             }
             let written = self.writer.repair(&self.position, table, &now)?;
-            self.own.status.reach(self.position.height, 0);
+            self.said = Instant::now();
             self.own.status.strange(&written.strange);
         }
         Ok(true)

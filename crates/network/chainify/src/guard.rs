@@ -8,6 +8,7 @@ use crate::dialect::Dialect;
 use crate::session::Session;
 use crate::shared_table::SharedTable;
 use std::collections::BTreeMap;
+use types::split_catalog_name;
 
 const TRIGGER: &str = "entente_refuse";
 const HINT: &str = "Write through Entente: every organisation then gets the same rows.";
@@ -44,7 +45,7 @@ pub(crate) fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(
         Dialect::MariaDb => {
             let mut statements = Vec::new();
             for (letter, event) in [("i", "INSERT"), ("u", "UPDATE"), ("d", "DELETE")] {
-                let trigger = table.dialect.quoted(&trigger_name(table, letter));
+                let trigger = table.dialect.quoted(&trigger_name(&table.table.name, letter));
                 statements.push(format!("DROP TRIGGER IF EXISTS {trigger}"));
                 let message = table.dialect.text_literal(&format!(
                     "table {} is written by the ledger alone; write through Entente",
@@ -58,56 +59,86 @@ pub(crate) fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(
             statements
         }
     };
+    // Nobody finds the table without triggers, where the database can do that.
+    let begins = table.dialect == Dialect::Postgres;
+    if begins {
+        session.execute("BEGIN")?;
+    }
+    let made = statements.iter().try_for_each(|statement| session.execute(statement).map(drop));
+    if begins {
+        session.execute(if made.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    }
+    made
+}
+
+/// Takes the triggers of a table away. `name`: in the ledger.
+pub(crate) fn remove(session: &mut dyn Session, dialect: Dialect, name: &str) -> Result<(), DatabaseError> {
+    let statements = match dialect {
+        Dialect::Postgres => {
+            let (schema, object) = split_catalog_name(name);
+            let table = format!("{}.{}", dialect.quoted(schema), dialect.quoted(object));
+            vec![format!("DROP TRIGGER IF EXISTS {TRIGGER} ON {table}")]
+        }
+        Dialect::MariaDb => ["i", "u", "d"]
+            .map(|letter| format!("DROP TRIGGER IF EXISTS {}", dialect.quoted(&trigger_name(name, letter))))
+            .to_vec(),
+    };
     statements.iter().try_for_each(|statement| session.execute(statement).map(drop))
 }
 
 /// Names have 64 characters there.
-fn trigger_name(table: &SharedTable, letter: &str) -> String {
-    format!("{TRIGGER}_{letter}_{}", table.table.id.0)
+fn trigger_name(table: &str, letter: &str) -> String {
+    format!("{TRIGGER}_{letter}_{}", &crypto::sha256(&[table.as_bytes()]).to_string()[..16])
 }
 
 fn short(name: &str) -> String {
     name.chars().take(60).collect()
 }
 
-/// What the triggers of all tables are, by table: whether one was switched off, replaced, renamed or dropped shows in it.
+/// What all triggers of each table are: whether one was switched off, replaced, renamed, dropped or added shows in it.
 pub(crate) type Fingerprint = BTreeMap<String, String>;
 
-/// Reads it.
+/// Reads it, by the tables' names in the ledger.
 pub(crate) fn fingerprint(
     session: &mut dyn Session,
     dialect: Dialect,
     tables: &[SharedTable],
 ) -> Result<Fingerprint, DatabaseError> {
+    if tables.is_empty() {
+        return Ok(Fingerprint::new());
+    }
+    let literal = |text: &str| dialect.text_literal(text);
     let sql = match dialect {
-        Dialect::Postgres => format!(
-            "SELECT c.relnamespace::regnamespace::text || '.' || c.relname, \
-             md5(t.tgenabled::text || t.tgtype::text || p.prosrc || coalesce(p.proconfig::text, '') || c.oid::text) \
-             FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid \
-             WHERE t.tgname = '{TRIGGER}'"
-        ),
-        Dialect::MariaDb => {
-            let names: Vec<String> = tables
+        Dialect::Postgres => {
+            let names = tables
                 .iter()
-                .flat_map(|table| {
-                    ["i", "u", "d"].map(|letter| dialect.text_literal(&trigger_name(table, letter)))
-                })
-                .collect();
-            if names.is_empty() {
-                return Ok(Fingerprint::new());
-            }
+                .map(|table| format!("({}, {})", literal(&table.parts.0), literal(&table.parts.1)));
             format!(
-                "SELECT CONCAT(EVENT_OBJECT_TABLE, ' ', EVENT_MANIPULATION), \
-                 MD5(CONCAT(TRIGGER_NAME, ACTION_TIMING, ACTION_STATEMENT, CREATED)) \
-                 FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE() AND TRIGGER_NAME IN ({})",
-                names.join(",")
+                "SELECT n.nspname::text, c.relname::text, md5(string_agg(t.tgenabled::text || pg_get_triggerdef(t.oid) || p.prosrc \
+                 || coalesce(p.proconfig::text, ''), ' ' ORDER BY t.tgname) || c.oid::text) \
+                 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 JOIN pg_proc p ON p.oid = t.tgfoid \
+                 WHERE NOT t.tgisinternal AND (n.nspname, c.relname) IN ({}) GROUP BY n.nspname, c.relname, c.oid",
+                names.collect::<Vec<_>>().join(", ")
+            )
+        }
+        Dialect::MariaDb => {
+            let names = tables.iter().map(|table| literal(&table.parts.1));
+            format!(
+                "SELECT '', EVENT_OBJECT_TABLE, MD5(GROUP_CONCAT(TRIGGER_NAME, EVENT_MANIPULATION, ACTION_TIMING, ACTION_STATEMENT, \
+                 CREATED ORDER BY TRIGGER_NAME SEPARATOR ' ')) FROM information_schema.TRIGGERS \
+                 WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE IN ({}) GROUP BY EVENT_OBJECT_TABLE",
+                names.collect::<Vec<_>>().join(", ")
             )
         }
     };
-    let rows = session.query(&sql)?;
-    let pair = |row: Vec<Option<String>>| {
-        let mut values = row.into_iter();
-        Some((values.next()??, values.next()??))
-    };
-    Ok(rows.into_iter().filter_map(pair).collect())
+    let mut found = Fingerprint::new();
+    for row in session.query(&sql)? {
+        let [Some(schema), Some(name), Some(digest)] = row.as_slice() else { continue };
+        let is_this = |table: &&SharedTable| table.parts.0 == *schema && table.parts.1 == *name;
+        if let Some(table) = tables.iter().find(is_this) {
+            found.insert(table.table.name.clone(), digest.clone());
+        }
+    }
+    Ok(found)
 }

@@ -13,6 +13,7 @@
 //!
 //! - [`Address`]: where the database is.
 //! - [`OwnDatabase`]: keeps the tables; a [`node::KeepOwnDatabase`].
+//! - [`forget`]: a database is no copy any more.
 //! - [`plan`]: what of a database that exists could be kept, and what would have to change.
 //! - `dialect`, `shared_table`: all SQL, for both kinds of databases.
 //! - `bookkeeping`, `guard`: what stands in the database beside the tables.
@@ -23,6 +24,7 @@ mod compare;
 mod dialect;
 mod error;
 mod follow;
+mod forget;
 mod guard;
 mod locks;
 mod mariadb;
@@ -39,4 +41,5 @@ mod write;
 pub use address::{Address, Kind, Tls};
 pub use error::{DatabaseError, ErrorKind};
 pub use follow::{OwnDatabase, OwnDatabaseOptions};
+pub use forget::forget;
 pub use plan::{Finding, PlannedTable, plan};

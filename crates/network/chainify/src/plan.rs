@@ -64,11 +64,7 @@ pub fn plan(address: &Address, tables: &[String]) -> Result<Vec<PlannedTable>, D
     check_server(&mut *session, address.kind)?;
     let mut planned = Vec::new();
     for name in tables {
-        let (schema, object) = types::split_catalog_name(name);
-        let parts = match dialect {
-            Dialect::Postgres => (schema.to_string(), object.to_string()),
-            Dialect::MariaDb => (String::new(), name.clone()),
-        };
+        let parts = dialect.parts(name);
         planned.push(match read(&mut *session, dialect, &parts)? {
             Some(table) => planned_table(name, &table, dialect),
             None => PlannedTable {
@@ -104,8 +100,12 @@ pub(crate) fn check_server(session: &mut dyn Session, kind: Kind) -> Result<(), 
             let version = session.value("SELECT VERSION()")?.unwrap_or_default();
             let mut numbers = version.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
             let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-            let oldest = if version.contains("MariaDB") { (10, 6) } else { (8, 0) };
-            if found < oldest {
+            if !version.contains("MariaDB") {
+                return unfit(format!(
+                    "version {version} is no MariaDB: MySQL has no collation utf8mb4_nopad_bin, and is not supported"
+                ));
+            }
+            if found < (10, 6) {
                 return unfit(format!("version {version} is too old: MariaDB 10.6 or newer is needed"));
             }
         }
@@ -138,7 +138,7 @@ pub(crate) fn check(
             continue;
         };
         let expected = written(dialect, kind);
-        if column.type_name != expected {
+        if !is_type(dialect, kind, &column.type_name) {
             problems.push(format!("column {name} is {}, expected {expected}", column.type_name));
         }
         if let Some(problem) = &column.problem {
@@ -176,6 +176,19 @@ fn written(dialect: Dialect, kind: &ForeignType) -> String {
             }
         }
     }
+}
+
+/// Whether the database's own catalogue says that a column has this type.
+fn is_type(dialect: Dialect, kind: &ForeignType, found: &str) -> bool {
+    // How wide numbers are shown is nobody's business.
+    let narrow = |name: &str| match name.split_once('(') {
+        Some((kind @ ("smallint" | "int" | "bigint"), rest)) => {
+            kind.to_string() + rest.split_once(')').map_or("", |(_, rest)| rest)
+        }
+        _ => name.to_string(),
+    };
+    narrow(found) == narrow(&written(dialect, kind))
+        || (dialect == Dialect::Postgres && *kind == ForeignType::Text(None) && found == "character varying")
 }
 
 /// The ledger's type for one of the database's.
@@ -447,6 +460,16 @@ fn postgres_problems(session: &mut dyn Session, row: &TextRow) -> Result<Vec<Str
         session,
         &mut problems,
         &format!(
+            "SELECT conrelid::regclass::text || '.' || conname FROM pg_constraint WHERE confrelid = {oid} AND contype = 'f' \
+             AND (NOT condeferrable OR confdeltype <> 'a' OR confupdtype <> 'a')"
+        ),
+        "foreign keys of other tables ({}) change rows with it, or are checked row by row: make them NO ACTION DEFERRABLE INITIALLY \
+         DEFERRED",
+    )?;
+    named(
+        session,
+        &mut problems,
+        &format!(
             "SELECT i.indexrelid::regclass::text FROM pg_index i WHERE i.indrelid = {oid} AND i.indisunique \
              AND NOT i.indisprimary AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)"
         ),
@@ -553,7 +576,7 @@ fn read_mariadb(session: &mut dyn Session, name: &str) -> Result<Option<Database
         &mut problems,
         &format!(
             "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS \
-             WHERE CONSTRAINT_SCHEMA = DATABASE() AND TABLE_NAME = {table}"
+             WHERE CONSTRAINT_SCHEMA = DATABASE() AND {table} IN (TABLE_NAME, REFERENCED_TABLE_NAME)"
         ),
         "foreign keys ({}) are checked row by row, and MariaDB cannot defer that: drop them, the ledger holds them",
     )?;

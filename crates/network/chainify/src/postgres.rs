@@ -19,7 +19,8 @@ const SILENT_MAX: Duration = Duration::from_secs(10);
 const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET datestyle = 'ISO, MDY'; \
      SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET extra_float_digits = 1; \
      SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'; \
-     SET lock_timeout = '5s'; SET statement_timeout = '10min'; \
+     SET lock_timeout = '5s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; \
+     SET tcp_keepalives_count = 3; SET statement_timeout = '10min'; \
      SET idle_in_transaction_session_timeout = '5min'; SET search_path = pg_catalog; \
      SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET jit = off";
 

@@ -11,7 +11,8 @@ use crate::status::Status;
 use crate::{DatabaseError, Kind};
 use node::Agreed;
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 /// Rows that one comparison gives; those behind them are found by the next one.
@@ -33,13 +34,15 @@ pub(crate) struct Scan<'a> {
     pub(crate) agreed: &'a Agreed,
     pub(crate) tables: &'a [SharedTable],
     pub(crate) status: &'a Status,
+    /// Nobody listens any more.
+    pub(crate) ended: &'a AtomicBool,
     /// From the begin of one scan to that of the next; `None`: only when somebody asks.
     pub(crate) every: Option<Duration>,
 }
 
 impl Scan<'_> {
     /// Scans when it is time and when somebody asks, until nobody listens any more.
-    pub(crate) fn run(&self, asked: &Receiver<()>, found: &Sender<Suspects>) {
+    pub(crate) fn run(&self, asked: &Receiver<()>, found: &SyncSender<Suspects>) {
         let mut next = Instant::now();
         loop {
             let wait = match self.every {
@@ -65,7 +68,7 @@ impl Scan<'_> {
     }
 
     /// Gives the number of rows; nothing where nobody listens any more.
-    fn once(&self, found: &Sender<Suspects>) -> Result<Option<u64>, DatabaseError> {
+    fn once(&self, found: &SyncSender<Suspects>) -> Result<Option<u64>, DatabaseError> {
         let mut session = session::connect(self.address)?;
         let dialect = Dialect::from(self.address.kind);
         for _ in 0..TRIES {
@@ -74,23 +77,25 @@ impl Scan<'_> {
             let height = position.map_or(0, |position| position.height);
             let Some(agreed) = self.agreed.state(height) else {
                 session.execute("ROLLBACK")?;
-                if self.agreed.is_over() {
+                if self.agreed.is_over() || self.ended.load(Ordering::Acquire) {
                     return Ok(None);
                 }
                 std::thread::sleep(TRY_AGAIN);
                 continue;
             };
-            let (mut rows, mut left, mut is_heard) = (0, FOUND_MAX, true);
+            let is_over = || self.agreed.is_over() || self.ended.load(Ordering::Acquire);
+            let (mut rows, mut left) = (0, FOUND_MAX);
             for (position, table) in self.tables.iter().enumerate() {
-                rows += compare(&mut *session, table, &*agreed, &mut |_, rows| {
+                rows += compare(&mut *session, table, &*agreed, &is_over, &mut |_, rows| {
                     left = left.saturating_sub(rows.len());
-                    is_heard &= found.send(Suspects { table: position, rows }).is_ok();
-                    Ok(match left > 0 && is_heard && !self.agreed.is_over() {
+                    let is_heard = found.send(Suspects { table: position, rows }).is_ok();
+                    Ok(match left > 0 && is_heard && !is_over() {
                         true => ControlFlow::Continue(()),
                         false => ControlFlow::Break(()),
                     })
                 })?;
             }
+            let is_heard = !is_over();
             session.execute("ROLLBACK")?;
             return Ok(is_heard.then_some(rows));
         }

@@ -1,12 +1,12 @@
 //! Makes a copy fit: the tables are there and have the ledger's shape, triggers guard them, and their rows are those of one height.
 
 use crate::bookkeeping::{self, Position, StrangeRow};
-use crate::compare::{RowAt, StateRows, compare};
+use crate::compare::{StateRows, compare};
 use crate::dialect::Dialect;
 use crate::error::ErrorKind;
 use crate::session::Session;
 use crate::shared_table::SharedTable;
-use crate::write::{Writer, Written};
+use crate::write::{Writer, Written, begin};
 use crate::{DatabaseError, guard, plan};
 use state::Snapshot;
 use std::ops::ControlFlow;
@@ -21,17 +21,22 @@ pub(crate) struct Wanted<'a> {
     pub(crate) position: Position,
 }
 
-/// How what is there already is taken.
+/// How rows are taken that the database has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Existing {
-    /// It was never a copy: rows that differ are listed, and nothing is changed.
-    Compared,
-    /// It was never a copy, and the organisation has said that the ledger's rows count.
-    Replaced,
-    /// It is a copy of an earlier height, or of another shape: it is brought up by comparing all rows.
+    /// All of them are those of an earlier height: they are brought up by comparing all rows.
     BroughtUp,
-    /// It is a copy, and what is missing is known row by row.
+    /// What is missing in them is known row by row.
     Known,
+}
+
+/// Whose rows count in a table that was never a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Differing {
+    /// Rows that differ are listed, and nothing is changed.
+    Listed,
+    /// The organisation has said that the ledger's do.
+    Replaced,
 }
 
 /// The tables of a copy that fits.
@@ -47,37 +52,76 @@ pub(crate) fn settle(
     dialect: Dialect,
     wanted: &Wanted<'_>,
     existing: Existing,
+    differing: Differing,
 ) -> Result<Settled, DatabaseError> {
-    let mut tables = Vec::new();
-    for table in &wanted.tables {
-        tables.push(SharedTable::new(table.clone(), dialect)?);
-    }
-    let mut new = Vec::new();
+    let tables = shared_tables(&wanted.tables, dialect)?;
+    let copies = bookkeeping::tables(session, dialect)?;
+    let mut is_whole = true;
     for table in &tables {
-        let problems = plan::check(session, table)?;
-        match problems {
-            None => {
-                create(session, table)?;
-                new.push(table.clone());
+        match plan::check(session, table)? {
+            None => create(session, table)?,
+            Some(problems) if problems.is_empty() => {
+                is_whole &= copies.contains_key(&table.table.name);
+                continue;
             }
-            Some(problems) if problems.is_empty() => {}
             Some(problems) => {
                 let problems = problems.join("; ");
                 let message = format!("table {} in the database does not fit: {problems}", table.table.name);
                 return Err(DatabaseError::new(ErrorKind::Unfit, message));
             }
         }
+        is_whole = false;
     }
     let mut written = Written::default();
-    if existing != Existing::Known || !new.is_empty() {
-        written = rows(session, dialect, wanted, &tables, existing)?;
+    if existing == Existing::BroughtUp || !is_whole {
+        let rows = Rows { dialect, wanted, tables: &tables, copies: &copies, differing };
+        written = rows.write(session)?;
     }
-    for table in &tables {
-        guard::create(session, table)
-            .map_err(|error| error.during(format!("triggers of {}", table.table.name)))?;
-    }
-    let guards = guard::fingerprint(session, dialect, &tables)?;
+    let guards = guarded(session, dialect, &tables, &copies)?;
     Ok(Settled { tables, guards, written })
+}
+
+/// The tables as both have them; no two may be one in the database.
+fn shared_tables(tables: &[Arc<Table>], dialect: Dialect) -> Result<Vec<SharedTable>, DatabaseError> {
+    let mut shared: Vec<SharedTable> = Vec::new();
+    for table in tables {
+        let table = SharedTable::new(table.clone(), dialect)?;
+        if let Some(other) = shared.iter().find(|other| other.name == table.name) {
+            let (one, other, name) = (&table.table.name, &other.table.name, &table.name);
+            let message =
+                format!("tables {other} and {one} would both be {name} in MariaDB; keep one of them");
+            return Err(DatabaseError::new(ErrorKind::Unfit, message));
+        }
+        shared.push(table);
+    }
+    Ok(shared)
+}
+
+/// Makes the triggers that are not as they were made: taking a table's lock delays its readers.
+fn guarded(
+    session: &mut dyn Session,
+    dialect: Dialect,
+    tables: &[SharedTable],
+    copies: &guard::Fingerprint,
+) -> Result<guard::Fingerprint, DatabaseError> {
+    let found = guard::fingerprint(session, dialect, tables)?;
+    let is_right = |name: &String| {
+        let made = copies.get(name).filter(|made| !made.is_empty());
+        made.is_some() && made == found.get(name)
+    };
+    for table in tables.iter().filter(|table| !is_right(&table.table.name)) {
+        let made = guard::create(session, table);
+        made.map_err(|error| error.during(format!("triggers of {}", table.table.name)))?;
+    }
+    let guards = guard::fingerprint(session, dialect, tables)?;
+    for table in tables {
+        let name = &table.table.name;
+        let guard = guards.get(name).map_or("", String::as_str);
+        if copies.get(name).map(String::as_str) != Some(guard) {
+            bookkeeping::set_table(session, dialect, name, guard)?;
+        }
+    }
+    Ok(guards)
 }
 
 fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(), DatabaseError> {
@@ -88,84 +132,109 @@ fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(), Database
     Ok(())
 }
 
-/// Makes the rows those of the state, in one transaction with the height.
-fn rows(
-    session: &mut dyn Session,
+/// Makes the rows of all tables those of the state.
+struct Rows<'a> {
     dialect: Dialect,
-    wanted: &Wanted<'_>,
-    tables: &[SharedTable],
-    existing: Existing,
-) -> Result<Written, DatabaseError> {
-    session.execute("BEGIN")?;
-    let mut work = || {
-        let (mut written, mut differing) = (Written::default(), 0);
-        for table in tables {
-            let is_empty = session.query(&format!("SELECT 1 FROM {} LIMIT 1", table.name))?.is_empty();
-            if is_empty {
-                let columns = table.columns.clone();
-                let mut rows = StateRows::new(table, wanted.agreed);
-                let loaded = session.load(&table.name, &columns, &mut rows);
-                if let Some(failure) = rows.failure {
-                    return Err(failure);
-                }
-                written.rows += loaded?;
-                continue;
-            }
-            compare(session, table, wanted.agreed, &mut |session, rows| {
-                differing += rows.len() as u64;
-                let mut writer = Writer { session, dialect, tables, guards: &guard::Fingerprint::new() };
-                if existing == Existing::Compared {
-                    return listed(&mut writer, table, &rows, &mut written);
-                }
-                let mut found = Written::default();
-                writer.put_right(table, &rows, &mut found)?;
-                written.rows += found.rows;
-                if existing == Existing::Replaced {
-                    written.strange.extend(found.strange);
-                }
-                Ok(ControlFlow::Continue(()))
-            })?;
-        }
-        if existing == Existing::Compared && differing > 0 {
-            return Ok(written);
-        }
-        bookkeeping::keep_strange(session, dialect, wanted.position.height, &written.strange)?;
-        bookkeeping::set_position(session, dialect, &wanted.position)?;
-        Ok(written)
-    };
-    match work() {
-        Ok(written) if existing == Existing::Compared && !written.strange.is_empty() => {
-            session.execute("ROLLBACK")?;
-            session.execute(&format!("DELETE FROM {}", bookkeeping::strange_table(dialect)))?;
-            bookkeeping::keep_strange(session, dialect, wanted.position.height, &written.strange)?;
-            Err(differs(dialect, &written.strange))
-        }
-        Ok(written) => {
-            session.execute("COMMIT")?;
-            Ok(written)
-        }
-        Err(error) => {
-            // Where the connection is gone the database does it by itself.
-            let _ = session.execute("ROLLBACK");
-            Err(error)
-        }
-    }
+    wanted: &'a Wanted<'a>,
+    tables: &'a [SharedTable],
+    /// Those that are copies already.
+    copies: &'a guard::Fingerprint,
+    differing: Differing,
 }
 
-/// Lists rows that the database has otherwise, and changes nothing.
-fn listed(
-    writer: &mut Writer<'_>,
-    table: &SharedTable,
-    rows: &[RowAt],
-    written: &mut Written,
-) -> Result<ControlFlow<()>, DatabaseError> {
-    let mut found = Written::default();
-    writer.look_at(table, rows, &mut found)?;
-    written.strange.extend(found.strange);
-    Ok(match written.strange.len() < bookkeeping::STRANGE_ROWS_MAX {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    })
+impl Rows<'_> {
+    /// In one transaction with the height.
+    fn write(&self, session: &mut dyn Session) -> Result<Written, DatabaseError> {
+        begin(session, self.dialect)?;
+        let (mut written, mut refused) = (Written::default(), Vec::new());
+        match self.all(session, &mut written, &mut refused) {
+            Ok(()) if refused.is_empty() => {
+                session.execute("COMMIT")?;
+                Ok(written)
+            }
+            Ok(()) => {
+                session.execute("ROLLBACK")?;
+                session.execute(&format!("DELETE FROM {}", bookkeeping::strange_table(self.dialect)))?;
+                bookkeeping::keep_strange(session, self.dialect, self.wanted.position.height, &refused)?;
+                Err(differs(self.dialect, &refused))
+            }
+            Err(error) => {
+                // Where the connection is gone the database does it by itself.
+                let _ = session.execute("ROLLBACK");
+                Err(error)
+            }
+        }
+    }
+
+    fn all(
+        &self,
+        session: &mut dyn Session,
+        written: &mut Written,
+        refused: &mut Vec<StrangeRow>,
+    ) -> Result<(), DatabaseError> {
+        let Rows { dialect, wanted, tables, copies, .. } = *self;
+        if dialect == Dialect::Postgres {
+            // However long the first filling takes.
+            session.execute("SET LOCAL statement_timeout = 0")?;
+        }
+        for table in tables {
+            let is_empty = session.query(&format!("SELECT 1 FROM {} LIMIT 1", table.name))?.is_empty();
+            match is_empty {
+                true => self.fill(session, table, written)?,
+                false => self.compare(session, table, written, refused)?,
+            }
+            let name = &table.table.name;
+            bookkeeping::set_table(session, dialect, name, copies.get(name).map_or("", String::as_str))?;
+        }
+        bookkeeping::keep_strange(session, dialect, wanted.position.height, &written.strange)?;
+        bookkeeping::set_position(session, dialect, &wanted.position)
+    }
+
+    fn fill(
+        &self,
+        session: &mut dyn Session,
+        table: &SharedTable,
+        written: &mut Written,
+    ) -> Result<(), DatabaseError> {
+        let mut rows = StateRows::new(table, self.wanted.agreed);
+        let loaded = session.load(&table.name, &table.columns, &mut rows);
+        if let Some(failure) = rows.failure {
+            return Err(failure);
+        }
+        written.rows += loaded?;
+        Ok(())
+    }
+
+    fn compare(
+        &self,
+        session: &mut dyn Session,
+        table: &SharedTable,
+        written: &mut Written,
+        refused: &mut Vec<StrangeRow>,
+    ) -> Result<(), DatabaseError> {
+        let Rows { dialect, wanted, tables, copies, differing } = *self;
+        let is_copy = copies.contains_key(&table.table.name);
+        let no_guards = guard::Fingerprint::new();
+        compare(session, table, wanted.agreed, &|| false, &mut |session, rows| {
+            let mut writer = Writer { session, dialect, tables, guards: &no_guards };
+            let mut found = Written::default();
+            if !is_copy && differing == Differing::Listed {
+                writer.look_at(table, &rows, &mut found)?;
+                refused.extend(found.strange);
+                return Ok(match refused.len() < bookkeeping::STRANGE_ROWS_MAX {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                });
+            }
+            writer.put_right(table, &rows, &mut found)?;
+            written.rows += found.rows;
+            if !is_copy {
+                written.strange.extend(found.strange);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(())
+    }
 }
 
 fn differs(dialect: Dialect, rows: &[StrangeRow]) -> DatabaseError {

@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::session::TextRow;
 use std::fmt::Write;
 use std::sync::Arc;
-use types::{Table, Value, split_catalog_name};
+use types::{Table, Value};
 
 /// A table in both places.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,12 +81,7 @@ impl SharedTable {
             let reasons = reasons.join("; ");
             return Err(DatabaseError::new(ErrorKind::Unfit, format!("table {}: {reasons}", table.name)));
         }
-        let (schema, object) = split_catalog_name(&table.name);
-        let parts = match dialect {
-            Dialect::Postgres => (schema.to_string(), object.to_string()),
-            Dialect::MariaDb if schema == types::PUBLIC_SCHEMA => (String::new(), object.to_string()),
-            Dialect::MariaDb => (String::new(), format!("{schema}_{object}")),
-        };
+        let parts = dialect.parts(&table.name);
         let name = match dialect {
             Dialect::Postgres => format!("{}.{}", dialect.quoted(&parts.0), dialect.quoted(&parts.1)),
             Dialect::MariaDb => dialect.quoted(&parts.1),
@@ -263,9 +258,9 @@ impl SharedTable {
         self.delete(&format!("s.op = 'd' AND {}{}", self.same_key(), self.same_old()))
     }
 
-    /// Takes rows away, whatever they are.
+    /// Takes rows away that must not be there, whatever they are.
     pub(crate) fn forced_delete(&self) -> String {
-        self.delete(&self.same_key())
+        self.delete(&format!("s.n{} IS NULL AND {}", self.key[0], self.same_key()))
     }
 
     fn delete(&self, condition: &str) -> String {
@@ -278,21 +273,24 @@ impl SharedTable {
 
     /// Changes rows that are as they were.
     pub(crate) fn guarded_update(&self) -> String {
+        self.update(&format!("s.op = 'u' AND {}{}", self.same_key(), self.same_old()))
+    }
+
+    /// Changes rows, whatever they are.
+    pub(crate) fn forced_update(&self) -> String {
+        self.update(&format!("s.n{} IS NOT NULL AND {}", self.key[0], self.same_key()))
+    }
+
+    fn update(&self, condition: &str) -> String {
         let (name, stage) = (&self.name, &self.stage);
-        let condition = format!("s.op = 'u' AND {}{}", self.same_key(), self.same_old());
         let target = match self.dialect {
             Dialect::Postgres => "",
             Dialect::MariaDb => "t.",
         };
-        let changed = self.columns.iter().enumerate().filter(|(ordinal, _)| !self.key.contains(ordinal));
-        let mut changed: Vec<String> =
-            changed.map(|(ordinal, (name, _))| format!("{target}{name} = s.n{ordinal}")).collect();
-        if changed.is_empty() {
-            // All columns are the key: such a row never changes, but numbers may have more digits.
-            let first = self.key[0];
-            changed.push(format!("{target}{} = s.n{first}", self.columns[first].0));
-        }
-        let changed = changed.join(", ");
+        // The key, too: equal numbers may have more digits.
+        let columns = self.columns.iter().enumerate();
+        let changed = columns.map(|(ordinal, (name, _))| format!("{target}{name} = s.n{ordinal}"));
+        let changed = changed.collect::<Vec<_>>().join(", ");
         match self.dialect {
             Dialect::Postgres => format!("UPDATE {name} t SET {changed} FROM {stage} s WHERE {condition}"),
             Dialect::MariaDb => {
@@ -301,30 +299,25 @@ impl SharedTable {
         }
     }
 
-    /// Adds rows where there are none.
+    /// Adds rows; that there is one already is an error, which is looked into.
     pub(crate) fn guarded_insert(&self) -> String {
-        let conflict = match self.dialect {
-            Dialect::Postgres => " ON CONFLICT DO NOTHING",
-            // There it is an error, which is looked into.
-            Dialect::MariaDb => "",
-        };
-        format!("{}{conflict}", self.insert("s.op = 'i'"))
+        self.insert(&format!("{} s WHERE s.op = 'i'", self.stage))
     }
 
-    /// Adds the new rows of all changes.
+    /// Adds the rows that are not there.
     pub(crate) fn forced_insert(&self) -> String {
-        self.insert(&format!("s.op <> 'd' AND s.n{} IS NOT NULL", self.key[0]))
+        let (stage, name, first) = (&self.stage, &self.name, self.key[0]);
+        let (same, column) = (self.same_key(), &self.columns[first].0);
+        self.insert(&format!(
+            "{stage} s LEFT JOIN {name} t ON {same} WHERE s.n{first} IS NOT NULL AND t.{column} IS NULL"
+        ))
     }
 
-    fn insert(&self, condition: &str) -> String {
+    fn insert(&self, from: &str) -> String {
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         let values: Vec<String> = (0..self.columns.len()).map(|ordinal| format!("s.n{ordinal}")).collect();
-        let (name, stage) = (&self.name, &self.stage);
-        format!(
-            "INSERT INTO {name} ({}) SELECT {} FROM {stage} s WHERE {condition}",
-            names.join(", "),
-            values.join(", ")
-        )
+        let (name, names, values) = (&self.name, names.join(", "), values.join(", "));
+        format!("INSERT INTO {name} ({names}) SELECT {values} FROM {from}")
     }
 
     /// All staged changes with the rows that stand in their places.
@@ -367,7 +360,9 @@ impl SharedTable {
             .columns
             .iter()
             .enumerate()
-            .map(|(ordinal, (name, kind))| self.dialect.field(kind, name, self.key.contains(&ordinal)))
+            .map(|(ordinal, (name, kind))| {
+                self.dialect.field(kind, &format!("t.{name}"), self.key.contains(&ordinal))
+            })
             .collect();
         self.dialect.concatenated(&fields)
     }
@@ -375,33 +370,50 @@ impl SharedTable {
     fn order(&self) -> String {
         let columns = self.key.iter().map(|ordinal| {
             let (name, kind) = &self.columns[*ordinal];
-            self.dialect.in_byte_order(kind, name)
+            self.dialect.in_byte_order(kind, &format!("t.{name}"))
         });
         columns.collect::<Vec<_>>().join(", ")
     }
 
-    /// The number of rows of an interval of keys, and the SHA-256 of all of them one behind the other.
-    pub(crate) fn select_digest(&self, from: Option<&TextRow>, to: Option<&TextRow>) -> String {
+    /// The number of rows of an interval of keys, and the SHA-256 of all of them one behind the other. Of at most so many: more are
+    /// not what is expected anyway.
+    pub(crate) fn select_digest(&self, from: Option<&TextRow>, to: Option<&TextRow>, most: usize) -> String {
         let (fields, name, order) = (self.row_fields(), &self.name, self.order());
         let interval = self.interval(from, to);
         match self.dialect {
             Dialect::Postgres => format!(
                 "SELECT count(*)::text, encode(sha256(convert_to(coalesce(string_agg(r, ''), ''), 'UTF8')), 'hex') \
-                 FROM (SELECT {fields} AS r FROM {name}{interval} ORDER BY {order}) x"
+                 FROM (SELECT {fields} AS r FROM {name} t{interval} ORDER BY {order} LIMIT {most}) x"
             ),
-            Dialect::MariaDb => format!(
-                "SELECT CAST(count(*) AS CHAR), SHA2(COALESCE(GROUP_CONCAT({fields} ORDER BY {order} SEPARATOR ''), ''), 256) \
-                 FROM {name}{interval}"
-            ),
+            Dialect::MariaDb => {
+                let keys = self.key.iter().enumerate();
+                let named: Vec<String> = keys
+                    .clone()
+                    .map(|(position, ordinal)| format!("t.{} AS k{position}", self.columns[*ordinal].0))
+                    .collect();
+                let again: Vec<String> = keys.map(|(position, _)| format!("k{position}")).collect();
+                let (named, again) = (named.join(", "), again.join(", "));
+                format!(
+                    "SELECT CAST(count(*) AS CHAR), SHA2(COALESCE(GROUP_CONCAT(r ORDER BY {again} SEPARATOR ''), ''), 256) \
+                     FROM (SELECT {fields} AS r, {named} FROM {name} t{interval} ORDER BY {order} LIMIT {most}) x"
+                )
+            }
         }
     }
 
-    /// The rows of an interval of keys, at most so many.
+    /// The rows of an interval of keys, at most so many, in the ledger's order.
     pub(crate) fn select_rows(&self, from: Option<&TextRow>, to: Option<&TextRow>, most: usize) -> String {
-        let wanted: Vec<String> =
-            self.columns.iter().map(|(name, kind)| self.dialect.text(kind, name)).collect();
+        // Without names of their own the texts would be what PostgreSQL orders by.
+        let wanted: Vec<String> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(ordinal, (name, kind))| {
+                format!("{} AS c{ordinal}", self.dialect.text(kind, &format!("t.{name}")))
+            })
+            .collect();
         let (name, order, interval) = (&self.name, self.order(), self.interval(from, to));
-        format!("SELECT {} FROM {name}{interval} ORDER BY {order} LIMIT {most}", wanted.join(", "))
+        format!("SELECT {} FROM {name} t{interval} ORDER BY {order} LIMIT {most}", wanted.join(", "))
     }
 
     /// Begins with ` WHERE`, where there is a bound.
@@ -425,7 +437,7 @@ impl SharedTable {
                 let (name, kind) = &self.columns[*ordinal];
                 let mut literal = String::new();
                 self.dialect.push_literal(&mut literal, kind, value.as_deref().unwrap_or_default());
-                (self.dialect.in_byte_order(kind, name), literal)
+                (self.dialect.in_byte_order(kind, &format!("t.{name}")), literal)
             })
             .collect();
         let Some(((name, value), before)) = columns.split_last() else { return "TRUE".to_string() };
@@ -489,7 +501,7 @@ mod tests {
         let bound = |a: &str, b: &str| vec![Some(a.to_string()), Some(b.to_string())];
         assert_eq!(
             shared.interval(Some(&bound("1", "2")), Some(&bound("3", "4"))),
-            " WHERE ((`a` >= 1 AND (`a` > 1 OR `b` >= 2))) AND ((`a` <= 3 AND (`a` < 3 OR `b` < 4)))"
+            " WHERE ((t.`a` >= 1 AND (t.`a` > 1 OR t.`b` >= 2))) AND ((t.`a` <= 3 AND (t.`a` < 3 OR t.`b` < 4)))"
         );
         assert_eq!(shared.interval(None, None), "");
     }

@@ -129,11 +129,7 @@ impl Writer<'_> {
         from: &Position,
         work: impl FnOnce(&mut Self) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
-        // Rows come by table and key, and not in an order that constraints could follow.
-        self.session.execute(match self.dialect {
-            Dialect::Postgres => "BEGIN; SET CONSTRAINTS ALL DEFERRED",
-            Dialect::MariaDb => "BEGIN",
-        })?;
+        begin(self.session, self.dialect)?;
         let done = self.expect(from).and_then(|()| work(self));
         match done {
             Ok(done) => {
@@ -244,11 +240,22 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes all staged rows what they must become, whatever they are.
+    /// Makes all staged rows what they must become, whatever they are. Rows that stay are not taken away in between: somebody's
+    /// private rows may refer to them.
     fn force(&mut self, table: &SharedTable) -> Result<(), DatabaseError> {
         self.session.execute(&table.forced_delete())?;
+        self.session.execute(&table.forced_update())?;
         self.session.execute(&table.forced_insert()).map(drop)
     }
+}
+
+/// Begins a transaction of the writer. Rows come by table and key, and not in an order that constraints could follow.
+pub(crate) fn begin(session: &mut dyn Session, dialect: Dialect) -> Result<(), DatabaseError> {
+    let sql = match dialect {
+        Dialect::Postgres => "BEGIN; SET CONSTRAINTS ALL DEFERRED",
+        Dialect::MariaDb => "BEGIN",
+    };
+    session.execute(sql).map(drop)
 }
 
 #[cfg(test)]

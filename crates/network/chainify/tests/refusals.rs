@@ -76,7 +76,7 @@ fn a_lock_that_somebody_holds_is_named_and_delays_the_database_alone() {
         client
             .batch_execute("UPDATE orders SET due = '2027-01-01' WHERE id = 3")
             .expect("the ledger goes on");
-        let said = refusal(&alone, "held by");
+        let said = refusal(&alone, "held, it seems, by");
         let expected = if kind == Kind::Postgres { "of postgres" } else { "of root" };
         assert!(said.contains(expected), "{said}");
         client.batch_execute("DELETE FROM orders WHERE id = 4").expect("the ledger goes on");

@@ -88,7 +88,7 @@ impl Random {
 
     fn digits(&mut self, before: usize, behind: usize) -> String {
         let mut text = if self.one_in(2) { "'-".to_string() } else { "'".to_string() };
-        let mut digits = |random: &mut Random, most: usize| {
+        let digits = |random: &mut Random, most: usize| {
             let count = if random.one_in(4) { most } else { random.0.random_range(0..=most) };
             let digits: String =
                 (0..count).map(|_| char::from(b'0' + random.0.random_range(0..10_u8))).collect();
@@ -167,15 +167,15 @@ fn select(kind: Option<Kind>) -> String {
         None | Some(Kind::Postgres) => format!("to_char({name}{zone}, 'YYYY-MM-DD HH24:MI:SS.US')"),
         Some(Kind::MariaDb) => format!("DATE_FORMAT({name}, '%Y-%m-%d %H:%i:%s.%f')"),
     };
-    let (boolean, bytes, hex_of_text) = match kind {
-        None | Some(Kind::Postgres) => (
-            "CASE WHEN c_b THEN '1' WHEN NOT c_b THEN '0' END",
-            "encode(c_by, 'hex')".to_string(),
-            |name: &str| format!("encode(convert_to({name}, 'UTF8'), 'hex')"),
-        ),
-        Some(Kind::MariaDb) => {
-            ("c_b", "LOWER(HEX(c_by))".to_string(), |name: &str| format!("LOWER(HEX({name}))"))
+    let hex_of_text = |name: &str| match kind {
+        None | Some(Kind::Postgres) => format!("encode(convert_to({name}, 'UTF8'), 'hex')"),
+        Some(Kind::MariaDb) => format!("LOWER(HEX({name}))"),
+    };
+    let (boolean, bytes) = match kind {
+        None | Some(Kind::Postgres) => {
+            ("CASE WHEN c_b THEN '1' WHEN NOT c_b THEN '0' END", "encode(c_by, 'hex')")
         }
+        Some(Kind::MariaDb) => ("c_b", "LOWER(HEX(c_by))"),
     };
     let (k2, vc, tx) = (hex_of_text("k2"), hex_of_text("c_vc"), hex_of_text("c_tx"));
     let (ts, tz) = (time("c_ts", ""), time("c_tz", " AT TIME ZONE 'UTC'"));

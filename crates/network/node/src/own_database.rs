@@ -240,6 +240,11 @@ impl Agreed {
         self.outbox.behind(height, last, bytes_max).map_err(|error| error.to_string())
     }
 
+    /// Whether all of that is known up to `last`, row by row, and no table has another shape since.
+    pub fn tells_all(&self, height: u64, last: u64) -> bool {
+        self.outbox.tells_all(height, last)
+    }
+
     /// The database has everything up to here.
     pub fn taken(&self, height: u64) {
         if let Err(error) = self.outbox.taken(height) {
