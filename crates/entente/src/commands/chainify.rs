@@ -5,13 +5,15 @@ use crate::CommandError;
 use bench::grouped;
 use chainify::{Address, PlannedTable};
 use clap::Args;
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use futures::SinkExt;
 use node::{NodeFolder, OwnDatabaseConfig};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
+/// Characters of a line on the screen.
+const TABLE_WIDTH: u16 = 120;
 /// Rows of one COPY into the ledger, in bytes.
 const COPY_BYTES: usize = 256 * 1024;
 /// How long a statement that needs others' consent may take.
@@ -120,6 +122,7 @@ fn folder(arguments: &ChainifyArguments) -> Result<NodeFolder, CommandError> {
 fn show(planned: &[PlannedTable]) -> Result<(), CommandError> {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(TABLE_WIDTH);
     table.set_header(["table", "rows, about", "what to change"]);
     for planned in planned {
         let findings: Vec<&str> = planned.findings.iter().map(|finding| finding.0.as_str()).collect();

@@ -271,7 +271,8 @@ fn planned_table(name: &str, table: &DatabaseTable, dialect: Dialect) -> Planned
     }
     let ordinal = |key: &String| columns.iter().position(|column| column.name == *key).map(|at| at as u16);
     let primary_key: Option<Vec<u16>> = table.key.iter().map(ordinal).collect();
-    let shared = primary_key.filter(|_| columns.len() == table.columns.len()).and_then(|primary_key| {
+    let is_whole = columns.len() == table.columns.len() && !table.key.is_empty();
+    let shared = primary_key.filter(|_| is_whole).and_then(|primary_key| {
         let table = Table {
             id: TableId(0),
             name: name.to_string(),
@@ -485,7 +486,7 @@ fn read_postgres(
     let literal = |text: &str| Dialect::Postgres.text_literal(text);
     let found = session.query(&format!(
         "SELECT c.oid::text, c.relkind::text, c.relrowsecurity::text, c.relispartition::text, \
-         greatest(c.reltuples, 0)::bigint::text FROM pg_class c \
+         c.reltuples::bigint::text FROM pg_class c \
          WHERE c.relnamespace = to_regnamespace({})::oid AND c.relname = {}",
         literal(&Dialect::Postgres.quoted(schema)),
         literal(name)
@@ -533,7 +534,17 @@ fn read_postgres(
         DatabaseColumn { type_name: text(row, 1), not_null: text(row, 2) == "true", name, problem }
     };
     let columns = rows.iter().map(column).collect();
-    Ok(Some(DatabaseTable { columns, key, rows: text(row, 4).parse().unwrap_or(0), problems }))
+    // Nobody has counted them yet.
+    let counted = match text(row, 4).starts_with('-') && matches!(text(row, 1).as_str(), "r" | "p") {
+        true => session.value(&format!("SELECT count(*)::text FROM {}", qualified(schema, name)))?,
+        false => Some(text(row, 4)),
+    };
+    let rows = counted.and_then(|count| count.parse().ok()).unwrap_or(0);
+    Ok(Some(DatabaseTable { columns, key, rows, problems }))
+}
+
+fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", Dialect::Postgres.quoted(schema), Dialect::Postgres.quoted(name))
 }
 
 fn read_mariadb(session: &mut dyn Session, name: &str) -> Result<Option<DatabaseTable>, DatabaseError> {

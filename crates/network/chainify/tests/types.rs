@@ -158,6 +158,44 @@ impl Random {
     }
 }
 
+impl Random {
+    /// A statement that changes a row, if there is one.
+    fn change(&mut self, keys: &mut Vec<String>, number: usize) -> String {
+        let choice = if keys.is_empty() { 0 } else { self.0.random_range(0..10) };
+        if choice < 5 {
+            let key = format!("{}, {}", self.0.random_range(-5..200), self.quoted(40));
+            let (values, names) = (self.values().join(", "), COLUMNS.join(", "));
+            let insert = format!(
+                "INSERT INTO everything (k1, k2, {names}) VALUES ({key}, {values}) ON CONFLICT (k1, k2) DO UPDATE SET c_i = 5;\n"
+            );
+            keys.push(key);
+            return insert;
+        }
+        let known = self.0.random_range(0..keys.len());
+        let key = keys[known].clone();
+        match choice {
+            5..=7 => {
+                let values = self.values();
+                let first = self.0.random_range(0..COLUMNS.len());
+                let last = self.0.random_range(first..COLUMNS.len());
+                let set = (first..=last).map(|column| format!("{} = {}", COLUMNS[column], values[column]));
+                let set = set.collect::<Vec<_>>().join(", ");
+                format!("UPDATE everything SET {set} WHERE (k1, k2) = ({key});\n")
+            }
+            8 => {
+                keys.swap_remove(known);
+                format!("DELETE FROM everything WHERE (k1, k2) = ({key});\n")
+            }
+            // The key changes.
+            _ => {
+                let (k1, k2) = (1000 + number, self.quoted(40));
+                keys[known] = format!("{k1}, {k2}");
+                format!("UPDATE everything SET k1 = {k1}, k2 = {k2} WHERE (k1, k2) = ({key});\n")
+            }
+        }
+    }
+}
+
 const COLUMNS: [&str; 13] =
     ["c_si", "c_i", "c_bi", "c_n", "c_n0", "c_b", "c_vc", "c_tx", "c_d", "c_ts", "c_tz", "c_by", "c_u"];
 
@@ -209,48 +247,7 @@ fn changes(count: usize, seed: u64) {
         let mut script = String::new();
         for _ in 0..40 {
             done += 1;
-            let known = if keys.is_empty() { 0 } else { random.0.random_range(0..keys.len()) };
-            match random.0.random_range(0..10) {
-                0..=4 => {
-                    let key = format!("{}, {}", random.0.random_range(-5..200), random.quoted(40));
-                    let (values, names) = (random.values().join(", "), COLUMNS.join(", "));
-                    let _ = writeln!(
-                        script,
-                        "INSERT INTO everything (k1, k2, {names}) VALUES ({key}, {values}) ON CONFLICT (k1, k2) DO UPDATE SET c_i = 5;"
-                    );
-                    keys.push(key);
-                }
-                5..=7 if !keys.is_empty() => {
-                    let values = random.values();
-                    let first = random.0.random_range(0..COLUMNS.len());
-                    let last = random.0.random_range(first..COLUMNS.len());
-                    let set: Vec<String> = (first..=last)
-                        .map(|column| format!("{} = {}", COLUMNS[column], values[column]))
-                        .collect();
-                    let _ = writeln!(
-                        script,
-                        "UPDATE everything SET {} WHERE (k1, k2) = ({});",
-                        set.join(", "),
-                        keys[known]
-                    );
-                }
-                8 if !keys.is_empty() => {
-                    let key = keys.swap_remove(known);
-                    let _ = writeln!(script, "DELETE FROM everything WHERE (k1, k2) = ({key});");
-                }
-                _ if !keys.is_empty() => {
-                    // The key changes.
-                    let new = format!("{}, {}", 1000 + done, random.quoted(40));
-                    let (k1, k2) = new.split_once(", ").expect("two values");
-                    let _ = writeln!(
-                        script,
-                        "UPDATE everything SET k1 = {k1}, k2 = {k2} WHERE (k1, k2) = ({});",
-                        keys[known]
-                    );
-                    keys[known] = new;
-                }
-                _ => {}
-            }
+            script += &random.change(&mut keys, done);
         }
         for (_, alone, _) in &ledgers {
             alone.client().batch_execute(&script).unwrap_or_else(|error| panic!("{error:?}: {script}"));
