@@ -23,7 +23,7 @@ const KEY: &str = "customer_id";
 const LEVEL_WITHIN: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Seconds between two comparisons of all rows: a newcomer who changes one does not want to wait.
-const SCAN_SECONDS: u64 = 5;
+const SCAN_SECONDS: u64 = 10;
 /// Rows that are read from a node at once.
 const PAGE: usize = 10_000;
 
@@ -169,16 +169,17 @@ impl Databases {
             return String::new();
         }
         lines.insert(0, "\nSome organisations have all tables in a database of their own, too:".to_string());
-        lines.extend(
-            [
-                "Write behind the ledger's back, for example in PostgreSQL:",
-                "  UPDATE checking SET balance = 0 WHERE customer_id = 1;                               -- is refused",
-                "  SET entente.writer = 'on'; UPDATE checking SET balance = 0 WHERE customer_id = 1;    -- past the trigger",
-                "The second one is put right within 5 seconds, and the row that was found is kept aside:",
-                "  SELECT * FROM entente.strange_rows;    (MariaDB: SET @entente_writer = 1; … entente_strange_rows)",
-            ]
-            .map(str::to_string),
-        );
+        lines.extend([
+            "Write behind the ledger's back, for example in PostgreSQL:".to_string(),
+            "  UPDATE checking SET balance = 0 WHERE customer_id = 1;    -- is refused".to_string(),
+            "  SET entente.writer = 'on'; UPDATE checking SET balance = 0 WHERE customer_id = 1;    -- past the trigger"
+                .to_string(),
+            format!(
+                "The second one is put right within {SCAN_SECONDS} seconds, and the row that was found is kept aside:"
+            ),
+            "  SELECT * FROM entente.strange_rows;    (MariaDB: SET @entente_writer = 1; … entente_strange_rows)"
+                .to_string(),
+        ]);
         lines.join("\n")
     }
 }
