@@ -35,6 +35,9 @@ const SCAN_SECONDS: u64 = 60;
 const SUSPECTS_MAX: usize = 16;
 /// How long a connection may say nothing: MariaDB ends it after a minute.
 const IDLE_MAX: Duration = Duration::from_secs(20);
+/// Whoever has written so many rows at once gathers the next ones for a moment: a row costs a half of what it costs alone.
+const BUSY_ROWS: u64 = 500;
+const GATHER: Duration = Duration::from_millis(200);
 /// Rows that are put right in one transaction.
 const REPAIR_ROWS: usize = 2_000;
 
@@ -337,7 +340,11 @@ impl Following<'_> {
         self.agreed.taken(last);
         self.position = to;
         self.own.status.reach(last, written.rows);
+        let is_busy = written.rows > BUSY_ROWS && last == height;
         self.note(written)?;
+        if is_busy {
+            std::thread::sleep(GATHER);
+        }
         Ok(true)
     }
 

@@ -20,6 +20,8 @@ const FOUND_MAX: usize = 100_000;
 /// How often it is tried to see the database at a height whose state is kept.
 const TRIES: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(100);
+/// A comparison takes this part of the time at most: the next one comes later where rows are many or the database is busy.
+const SHARE: u32 = 20;
 
 /// Rows that the database had otherwise at some height.
 pub(crate) struct Suspects {
@@ -56,7 +58,9 @@ impl Scan<'_> {
             }
             let start = Instant::now();
             next = start + self.every.unwrap_or_default();
-            match self.once(found) {
+            let outcome = self.once(found);
+            next = next.max(start + start.elapsed() * SHARE);
+            match outcome {
                 Ok(Some(rows)) => self.status.scanned(rows, start.elapsed()),
                 Ok(None) => return,
                 // The writer meets it, too, and says so; a scan alone is no reason to stop.
