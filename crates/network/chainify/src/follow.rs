@@ -395,7 +395,7 @@ impl Following<'_> {
 fn encoded(table: &SharedTable, key: &[Option<String>]) -> Option<Key> {
     let mut values = Vec::with_capacity(key.len());
     for (ordinal, text) in table.key.iter().zip(key) {
-        let data_type = table.table.columns[*ordinal].data_type.clone();
+        let data_type = table.table.columns[*ordinal].data_type;
         values.push(parse_value(text.as_deref()?, data_type).ok()?);
     }
     Key::encode(&values).ok()

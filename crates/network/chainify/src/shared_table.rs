@@ -327,11 +327,12 @@ impl SharedTable {
         wanted.extend(key.map(|(position, ordinal)| {
             self.dialect.text(&self.columns[*ordinal].1, &format!("s.k{position}"))
         }));
-        let columns = self.columns.iter().enumerate();
-        wanted.extend(
-            columns.clone().map(|(ordinal, (_, kind))| self.dialect.text(kind, &format!("s.o{ordinal}"))),
-        );
-        wanted.extend(columns.map(|(_, (name, kind))| self.dialect.text(kind, &format!("t.{name}"))));
+        for (ordinal, (_, kind)) in self.columns.iter().enumerate() {
+            wanted.push(self.dialect.text(kind, &format!("s.o{ordinal}")));
+        }
+        for (name, kind) in &self.columns {
+            wanted.push(self.dialect.text(kind, &format!("t.{name}")));
+        }
         format!(
             "SELECT {} FROM {} s LEFT JOIN {} t ON {}",
             wanted.join(", "),
@@ -457,7 +458,7 @@ mod tests {
     fn table(name: &str, columns: &[(&str, DataType)], key: &[u16]) -> Arc<Table> {
         let column = |(name, data_type): &(&str, DataType)| Column {
             name: name.to_string(),
-            data_type: data_type.clone(),
+            data_type: *data_type,
             not_null: false,
             default: None,
         };
