@@ -35,6 +35,18 @@ impl MariaDbServer {
     /// # Errors
     /// What is missing or does not work.
     pub fn start(settings: &[&str], with_port: bool) -> Result<MariaDbServer, ServerError> {
+        MariaDbServer::start_with(settings, with_port, &[])
+    }
+
+    /// As [`MariaDbServer::start`], with files in its data: names and contents.
+    ///
+    /// # Errors
+    /// As [`MariaDbServer::start`].
+    pub fn start_with(
+        settings: &[&str],
+        with_port: bool,
+        files: &[(&str, &str)],
+    ) -> Result<MariaDbServer, ServerError> {
         if find("mariadbd").is_none() || find("mariadb-install-db").is_none() {
             install::install(MISSING, "mariadb-server", HOW)?;
         }
@@ -58,6 +70,7 @@ impl MariaDbServer {
             let what = "mariadb-install-db failed".to_string();
             return Err(ServerError::Start { server: "MariaDB", what, log });
         }
+        process::write_files(&folder.path().join("data"), files, account)?;
         let port = if with_port { Some(process::free_port()?) } else { None };
         let settings = settings.iter().map(ToString::to_string).collect();
         let mut server = MariaDbServer { process: None, account, settings, port, folder };

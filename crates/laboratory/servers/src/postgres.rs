@@ -36,6 +36,18 @@ impl PostgresServer {
     /// # Errors
     /// What is missing or does not work.
     pub fn start(settings: &[&str], with_port: bool) -> Result<PostgresServer, ServerError> {
+        PostgresServer::start_with(settings, with_port, &[])
+    }
+
+    /// As [`PostgresServer::start`], with files in its data: names and contents.
+    ///
+    /// # Errors
+    /// As [`PostgresServer::start`].
+    pub fn start_with(
+        settings: &[&str],
+        with_port: bool,
+        files: &[(&str, &str)],
+    ) -> Result<PostgresServer, ServerError> {
         let programs = programs()?;
         let account = process::account(&USERS)?;
         let folder = process::folder("entente-postgres-", account)?;
@@ -49,6 +61,7 @@ impl PostgresServer {
             let log = String::from_utf8_lossy(&initdb.stderr).into_owned();
             return Err(ServerError::Start { server: "PostgreSQL", what: "initdb failed".to_string(), log });
         }
+        process::write_files(&folder.path().join("data"), files, account)?;
         let port = if with_port { Some(process::free_port()?) } else { None };
         let settings = settings.iter().map(ToString::to_string).collect();
         let mut server = PostgresServer { process: None, programs, account, settings, port, folder };

@@ -30,6 +30,25 @@ pub(crate) fn folder(prefix: &str, account: Option<Account>) -> Result<TempDir, 
     Ok(folder)
 }
 
+/// Writes files that the server's user alone may read.
+pub(crate) fn write_files(
+    folder: &Path,
+    files: &[(&str, &str)],
+    account: Option<Account>,
+) -> Result<(), ServerError> {
+    for (name, content) in files {
+        let path = folder.join(name);
+        fs::write(&path, content).map_err(system(format!("write {name}")))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+            .map_err(system(format!("close {name}")))?;
+        if let Some((user, group)) = account {
+            std::os::unix::fs::chown(&path, Some(user), Some(group))
+                .map_err(system(format!("give {name} to the server's user")))?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs a program as the server's user; the kernel stops it when the thread that starts it ends.
 pub(crate) fn command(account: Option<Account>, signal: &str, program: &Path) -> Command {
     let mut command = Command::new("setpriv");

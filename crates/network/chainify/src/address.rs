@@ -31,7 +31,8 @@ impl Kind {
 pub enum Tls {
     /// It is not.
     Off,
-    /// It is, and the server's certificate is checked: against this file, or against those that the system trusts.
+    /// It is, and the server's certificate is checked: against this file, or against those that the system trusts (of MariaDB: those
+    /// that Mozilla does).
     On(Option<PathBuf>),
 }
 

@@ -74,32 +74,59 @@ impl OwnDatabase {
         OwnDatabase { options, status: Status::new(status), compares: AtomicBool::new(false) }
     }
 
-    fn is_wanted(&self, table: &str) -> bool {
+    /// How a table was asked for, if it was.
+    fn asked(&self, table: &str) -> Option<Asked> {
         let (schema, object) = split_catalog_name(table);
-        self.options.tables.iter().any(|wanted| match wanted.split_once('.') {
-            Some((of_schema, "*")) => of_schema == schema,
-            Some((PUBLIC_SCHEMA, name)) => schema == PUBLIC_SCHEMA && name == object,
-            _ => wanted == table,
-        })
+        let asked = |wanted: &String| match wanted.split_once('.') {
+            Some((of_schema, "*")) => (of_schema == schema).then_some(Asked::WithItsSchema),
+            Some((PUBLIC_SCHEMA, name)) => {
+                (schema == PUBLIC_SCHEMA && name == object).then_some(Asked::ByName)
+            }
+            _ => (wanted == table).then_some(Asked::ByName),
+        };
+        // A name counts for more than a schema.
+        self.options.tables.iter().filter_map(asked).min()
     }
 
-    /// Names that are no table of the ledger's.
-    fn missing(&self, tables: &[Arc<Table>]) -> Option<String> {
+    /// What there is to be said of the tables that were asked for and are not kept.
+    fn missing(&self, catalog: &Catalog) -> Option<String> {
+        let tables = self.tables(catalog);
         let is_there = |wanted: &&String| {
             let public = wanted.strip_prefix("public.").unwrap_or(wanted);
             wanted.ends_with(".*") || tables.iter().any(|table| table.name == public)
         };
         let missing: Vec<&str> =
             self.options.tables.iter().filter(|wanted| !is_there(wanted)).map(String::as_str).collect();
-        let names = missing.join(", ");
-        (!missing.is_empty())
-            .then(|| format!("the ledger has no table {names} yet; kept from when it is created"))
+        let mut said = Vec::new();
+        if !missing.is_empty() {
+            let names = missing.join(", ");
+            said.push(format!("the ledger has no table {names} yet; kept from when it is created"));
+        }
+        let dialect = Dialect::from(self.options.address.kind);
+        let of_schemas =
+            catalog.tables.values().filter(|table| self.asked(&table.name) == Some(Asked::WithItsSchema));
+        let left_out = of_schemas.filter_map(|table| SharedTable::new(table.clone(), dialect).err());
+        said.extend(left_out.map(|error| format!("left out: {error}")));
+        (!said.is_empty()).then(|| said.join("; "))
     }
+}
+
+/// How a table was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    ByName,
+    /// Of a schema all tables are kept that can be.
+    WithItsSchema,
 }
 
 impl KeepOwnDatabase for OwnDatabase {
     fn tables(&self, catalog: &Catalog) -> Vec<Arc<Table>> {
-        let wanted = |table: &&Arc<Table>| self.is_wanted(&table.name);
+        let dialect = Dialect::from(self.options.address.kind);
+        let wanted = |table: &&Arc<Table>| match self.asked(&table.name) {
+            None => false,
+            Some(Asked::ByName) => true,
+            Some(Asked::WithItsSchema) => SharedTable::is_possible(table, dialect),
+        };
         catalog.tables.values().filter(wanted).cloned().collect()
     }
 
@@ -292,7 +319,7 @@ impl Following<'_> {
             let height = self.agreed.height();
             if shape.is_none() {
                 let state = self.agreed.state(height);
-                shape = state.map(|state| own.missing(&own.tables(state.catalog())));
+                shape = state.map(|state| own.missing(state.catalog()));
             }
             let has_written = height > self.position.height;
             if has_written {

@@ -5,6 +5,7 @@ use crate::address::{Address, Tls};
 use crate::dialect::{Dialect, ForeignType};
 use crate::error::ErrorKind;
 use crate::session::{Session, TextRow};
+use crate::tls;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, SslOpts, Value};
@@ -40,7 +41,10 @@ impl MariaDbSession {
     pub(crate) fn connect(address: &Address) -> Result<MariaDbSession, DatabaseError> {
         let ssl = match &address.tls {
             Tls::Off => None,
-            Tls::On(authority) => Some(SslOpts::default().with_root_cert_path(authority.clone())),
+            Tls::On(authority) => {
+                tls::choose_cryptography();
+                Some(SslOpts::default().with_root_cert_path(authority.clone()))
+            }
         };
         let socket = address.socket.as_ref().map(|path| path.display().to_string());
         let options = OptsBuilder::new()

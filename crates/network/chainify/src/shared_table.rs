@@ -93,6 +93,16 @@ impl SharedTable {
         Ok(SharedTable { table, dialect, name, parts, columns, key, stage })
     }
 
+    /// Whether both can have a table.
+    pub(crate) fn is_possible(table: &Table, dialect: Dialect) -> bool {
+        let mut columns = table.columns.iter().enumerate();
+        let fits = |(ordinal, column)| {
+            let in_key = table.primary_key.contains(&(ordinal as u16));
+            dialect.column_type(column, in_key).is_ok()
+        };
+        !table.primary_key.is_empty() && columns.all(fits)
+    }
+
     /// A row as text.
     pub(crate) fn texts(&self, row: &[Value]) -> TextRow {
         self.columns.iter().zip(row).map(|((_, kind), value)| text_of(self.dialect, kind, value)).collect()

@@ -8,6 +8,12 @@ use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Says which cryptography counts in this process: other crates bring another one, and MariaDB's driver takes what was said.
+pub(crate) fn choose_cryptography() {
+    // Somebody may have said it before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// Believes the authorities in a file of PEM, or those that the system trusts.
 pub(crate) fn config(authority: Option<&Path>) -> Result<ClientConfig, DatabaseError> {
     let wrong = |what: String| DatabaseError::new(ErrorKind::Access, what);

@@ -134,11 +134,9 @@ fn writes_behind_the_ledgers_back_are_found_kept_aside_and_put_right() {
                 .any(|row| row[2].as_deref().is_some_and(|text| text.contains("customer=eve")))
         );
         // A thousand of them.
-        let start = Instant::now();
         behind_the_back(&mut own, "UPDATE orders SET paid = NULL WHERE id BETWEEN 1000 AND 1999");
         alone.wait("a thousand strange rows", |status| status.strange_rows >= 1004);
         same(&mut client, &mut own);
-        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         alone.stop();
     }
 }
@@ -220,13 +218,11 @@ fn a_database_that_was_away_or_restored_catches_up_and_one_that_is_ahead_waits()
         alone.wait_level();
         // Away: the ledger goes on.
         server.kill();
-        let start = Instant::now();
         for number in 0..20 {
             client
                 .batch_execute(&format!("UPDATE orders SET amount = {number} WHERE id = 7"))
                 .expect("the ledger goes on");
         }
-        assert!(start.elapsed() < Duration::from_secs(20));
         alone.wait("waiting", |status| status.state == "waiting" && status.problem.is_some());
         server.start_again();
         alone.wait_level();

@@ -123,6 +123,29 @@ fn tables_that_are_dropped_and_databases_that_take_nothing_are_mended_or_named()
 }
 
 #[test]
+fn of_a_schema_all_tables_are_kept_that_can_be() {
+    let (mut alone, server) = (Alone::new(), Server::start(Kind::MariaDb));
+    let address = server.database("shop");
+    alone.start(Some(Alone::options(&address, &["public.*"])));
+    let mut client = alone.client();
+    client.batch_execute(CREATE).expect("created");
+    client.batch_execute("CREATE TABLE notes (text text); CREATE TABLE measured (id bigint PRIMARY KEY, x double precision)").expect("created");
+    client.batch_execute("INSERT INTO orders VALUES (1, '2027-01-01')").expect("inserted");
+    alone.wait_level();
+    let status = alone.wait("complaint", |status| status.problem.is_some());
+    let problem = status.problem.expect("two are left out");
+    for expected in
+        ["table notes: it has no primary key", "table measured: column x of type double precision"]
+    {
+        assert!(problem.contains(expected), "{problem}");
+    }
+    assert_eq!((status.state.as_str(), status.tables), ("following", vec!["orders".to_string()]));
+    let mut own = Own::connect(&address);
+    assert_eq!(own.value("SELECT count(*) FROM orders"), "1");
+    alone.stop();
+}
+
+#[test]
 fn a_value_that_the_database_cannot_hold_is_named_until_the_ledger_changes_it() {
     let (mut alone, server) = (Alone::new(), Server::start(Kind::MariaDb));
     let address = server.database("shop");
