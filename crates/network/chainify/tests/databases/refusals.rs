@@ -1,9 +1,7 @@
 //! What an organisation's database may do wrong: each is named, nothing is lost, and the ledger goes on.
 
-mod support;
-
+use crate::support::{Alone, Own, Server, text_rows};
 use chainify::{Address, Kind, OwnDatabaseOptions};
-use support::{Alone, Own, Server, text_rows};
 
 fn started(alone: &mut Alone, address: &Address, text: &str) {
     let options = Alone::options(address, &["orders"]);

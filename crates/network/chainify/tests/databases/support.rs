@@ -1,5 +1,4 @@
 //! A node alone with its own database of either kind, and connections to both.
-#![allow(missing_docs, dead_code)]
 
 use chainify::{Address, Kind, OwnDatabase, OwnDatabaseOptions};
 use gateway::OwnDatabaseStatus;
@@ -67,13 +66,6 @@ impl Server {
         match self {
             Server::Postgres(server) => server.kill(),
             Server::MariaDb(server) => server.kill(),
-        }
-    }
-
-    pub fn stop(&mut self) {
-        match self {
-            Server::Postgres(server) => server.stop(),
-            Server::MariaDb(server) => server.stop(),
         }
     }
 

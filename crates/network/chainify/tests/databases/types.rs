@@ -1,12 +1,10 @@
 //! Random changes through all types, on both kinds of databases: every value reads there as in the ledger.
 
-mod support;
-
+use crate::support::{Alone, Own, Server, text_rows};
 use chainify::Kind;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::fmt::Write;
-use support::{Alone, Own, Server, text_rows};
 
 /// What no collation, encoding or escaping may change.
 const SPECIAL: [&str; 38] = [

@@ -1,11 +1,9 @@
 //! A copy in PostgreSQL and in MariaDB follows the ledger: rows, restarts, shapes, and writes behind the ledger's back.
 
-mod support;
-
+use crate::support::{Alone, Own, Server, text_rows};
 use chainify::{Address, Kind};
 use postgres::Client;
 use std::time::{Duration, Instant};
-use support::{Alone, Own, Server, text_rows};
 
 const KINDS: [Kind; 2] = [Kind::Postgres, Kind::MariaDb];
 
@@ -176,14 +174,14 @@ fn triggers_that_were_taken_away_come_back() {
                 .expect("inserted");
             let start = Instant::now();
             while own.try_run("UPDATE orders SET amount = 0 WHERE id = 1").is_ok() {
-                assert!(start.elapsed() < support::PATIENCE, "{way}: {:?}", alone.status());
+                assert!(start.elapsed() < crate::support::PATIENCE, "{way}: {:?}", alone.status());
                 std::thread::sleep(Duration::from_millis(20));
             }
             alone.wait("strange row", |status| status.strange_rows > number as u64);
             alone.wait_level();
             let start = Instant::now();
             while text_rows(&mut client, ORDERS) != own.rows(ORDERS) {
-                assert!(start.elapsed() < support::PATIENCE, "{way}: {:?}", alone.status());
+                assert!(start.elapsed() < crate::support::PATIENCE, "{way}: {:?}", alone.status());
                 std::thread::sleep(Duration::from_millis(20));
             }
         }

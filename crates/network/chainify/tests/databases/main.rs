@@ -1,0 +1,7 @@
+//! An organisation's own PostgreSQL or MariaDB, on real servers.
+
+mod following;
+mod refusals;
+mod support;
+mod tls;
+mod types;
