@@ -78,7 +78,8 @@ impl Dialect {
             DataType::TimestampTz => ForeignType::TimestampTz,
             DataType::Bytea => ForeignType::Bytea,
             DataType::Uuid => ForeignType::Uuid,
-            DataType::Text(length) => ForeignType::Text(length.filter(|length| *length < u32::MAX)),
+            varchar if *varchar == DataType::VARCHAR => ForeignType::Text(None),
+            DataType::Text(length) => ForeignType::Text(*length),
             DataType::Numeric(Some((precision, scale))) if *scale >= 0 && *scale <= *precision as i16 => {
                 ForeignType::Numeric { precision: *precision, scale: *scale as u16 }
             }

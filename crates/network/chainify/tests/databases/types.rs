@@ -272,3 +272,43 @@ fn changes_through_all_types_read_the_same_everywhere() {
     };
     changes(number("TYPE_CHANGES", 4_000) as usize, number("TYPE_SEED", 1));
 }
+
+/// PostgreSQL has all types that the ledger has, but for composite ones.
+#[test]
+fn types_that_postgresql_alone_has_read_the_same_there() {
+    let server = Server::start(Kind::Postgres);
+    let address = server.database("shop");
+    let mut alone = Alone::new();
+    alone.start(Some(Alone::options(&address, &["others"])));
+    let mut client = alone.client();
+    client
+        .batch_execute(
+            "CREATE TABLE others (n numeric, d double precision, r real, i interval, t time, c char(5), a integer[], b text[], \
+             v varchar, day date, at timestamptz, PRIMARY KEY (n, v))",
+        )
+        .expect("created");
+    let rows = [
+        r#"1.50, 0.1, 0.1, '1 year 2 mons -3 days 04:05:06.7', '24:00:00', 'ab', '{1,NULL,-3}', '{"a b",NULL,"\\\"",""}', '', 'infinity', '-infinity'"#,
+        "'NaN', 'NaN', 'Infinity', '00:00:00', '00:00:00.000001', '', '{}', '{}', 'x', '0044-03-15 BC', '2026-01-01 00:00:00.5+02'",
+        "-0.000, '-0', 1e-40, '-1780000 years', '12:00', '     ', NULL, '{NULL}', '\t', '12026-05-05', '0001-01-01 BC'",
+        r#"1e40, 1e308, 3e38, NULL, NULL, NULL, '{2147483647}', '{"{}",","}', 'gone', NULL, NULL"#,
+    ];
+    for row in rows {
+        let inserted = client.batch_execute(&format!("INSERT INTO others VALUES ({row})"));
+        inserted.unwrap_or_else(|error| panic!("{row}: {error:?}"));
+    }
+    alone.wait_level();
+    client.batch_execute("UPDATE others SET n = n * 1.0, r = 2, i = i * 2 WHERE v <> '\t'").expect("updated");
+    client.batch_execute("DELETE FROM others WHERE v = 'gone'").expect("deleted");
+    alone.wait_level();
+    let scans = alone.status().scans;
+    let status = alone.wait("two comparisons of all rows", |status| status.scans > scans + 1);
+    assert_eq!(status.strange_rows, 0, "{status:?}");
+    let all = "SELECT * FROM others ORDER BY v";
+    let mut own = Own::connect(&address);
+    own.run("SET timezone = 'UTC'; SET intervalstyle = 'postgres'");
+    client.batch_execute("SET timezone = 'UTC'").expect("set");
+    let found = own.rows(all);
+    assert_eq!((text_rows(&mut client, all), found.len()), (found, 3));
+    alone.stop();
+}
