@@ -62,6 +62,8 @@ impl MariaDbServer {
         let installed = process::command(account, "TERM", &installer)
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
             .arg(format!("--datadir={}", folder.path().join("data").display()))
+            // A server that starts removes what others have in a folder for temporary files that they share.
+            .env("TMPDIR", folder.path())
             .current_dir(folder.path())
             .output()
             .map_err(system("run mariadb-install-db"))?;
