@@ -201,38 +201,23 @@ fn next_chunk(table: &SharedTable, agreed: &dyn Snapshot, start: Bound<Key>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Address;
     use crate::dialect::Dialect;
+    use crate::samples::{self, Servers};
     use crate::session;
     use memory::Memory;
-    use servers::{MariaDbServer, PostgresServer};
     use state::{AfterImage, RowId, Stores, Version};
     use std::sync::Arc;
     use std::time::Instant;
-    use types::{Catalog, Column, DataType, Table, TableId, Value};
+    use types::{Catalog, Table};
 
     /// A state with `rows` rows of two numbers, and its table.
     fn state(rows: i64) -> (Arc<dyn Snapshot>, Arc<Table>) {
-        let column = |name: &str| Column {
-            name: name.to_string(),
-            data_type: DataType::BigInt,
-            not_null: true,
-            default: None,
-        };
-        let table = Arc::new(Table {
-            id: TableId(7),
-            name: "checking".to_string(),
-            columns: vec![column("customer_id"), column("balance")],
-            primary_key: vec![0],
-            primary_key_name: String::new(),
-            checks: Vec::new(),
-            endorsement: None,
-        });
+        let table = samples::table();
         let store = Memory.create(Arc::default()).expect("memory");
         let catalog = Catalog { tables: [(table.name.clone(), table.clone())].into(), ..Catalog::default() };
         let image = |id: i64| AfterImage {
-            row: RowId { table: table.id, key: Key::encode([&Value::BigInt(id)]).expect("a short key") },
-            value: Some(Row::from([Value::BigInt(id), Value::BigInt(1000 + id % 7)])),
+            row: RowId { table: table.id, key: samples::key(id) },
+            value: Some(samples::row(id, 1000 + id % 7)),
         };
         let images: Vec<AfterImage> = (0..rows).map(image).collect();
         store.apply(Version::after_batch(1, 0), &images, Some(Arc::new(catalog))).expect("memory");
@@ -242,17 +227,8 @@ mod tests {
     /// Compares copies in both kinds of databases before and after rows are changed there.
     fn compared(rows: i64) {
         let (agreed, table) = state(rows);
-        let postgres =
-            PostgresServer::start(&["shared_buffers=256MB"], false).unwrap_or_else(|error| panic!("{error}"));
-        let mariadb = MariaDbServer::start(&["innodb-buffer-pool-size=512M"], false)
-            .unwrap_or_else(|error| panic!("{error}"));
-        mariadb.create_database("shop").unwrap_or_else(|error| panic!("{error}"));
-        let addresses = [
-            format!("postgres://postgres@localhost/postgres?socket={}", postgres.socket_folder().display()),
-            format!("mariadb://root@localhost/shop?socket={}", mariadb.socket().display()),
-        ];
-        for address in addresses {
-            let address: Address = address.parse().expect("an address");
+        let servers = Servers::start();
+        for address in servers.addresses() {
             let dialect = Dialect::from(address.kind);
             let shared = SharedTable::new(table.clone(), dialect).expect("fits");
             let mut session = session::connect(&address).expect("it answers");

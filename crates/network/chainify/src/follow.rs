@@ -12,7 +12,7 @@ use crate::settle::{Differing, Existing, Settled, Wanted, settle};
 use crate::shared_table::SharedTable;
 use crate::status::Status;
 use crate::write::{Writer, Written, group};
-use crate::{DatabaseError, guard, plan};
+use crate::{DatabaseError, guard, inspect};
 use crypto::Digest;
 use gateway::OwnDatabaseStatus;
 use node::{Agreed, KeepOwnDatabase};
@@ -160,7 +160,7 @@ impl OwnDatabase {
         let dialect = Dialect::from(address.kind);
         self.status.state("connecting");
         let mut session = session::connect(address)?;
-        plan::check_server(&mut *session, address.kind)?;
+        inspect::check_server(&mut *session, address.kind)?;
         bookkeeping::lock(&mut *session, address.kind, &address.database)?;
         bookkeeping::create(&mut *session, dialect)?;
         guard::let_write(&mut *session, dialect)?;
@@ -378,8 +378,7 @@ impl Following<'_> {
     fn note(&mut self, written: Written) -> Result<(), DatabaseError> {
         self.own.status.strange(&written.strange);
         if written.guards_changed {
-            // Whoever has done that may have changed rows.
-            let _ = self.ask.send(());
+            // Whoever has done that may have changed rows: the next connection begins by comparing them.
             return Err(DatabaseError::new(
                 ErrorKind::Other,
                 "triggers that refuse writes were changed, switched off or dropped; they are made again and all rows are compared",

@@ -26,10 +26,13 @@ mod error;
 mod follow;
 mod forget;
 mod guard;
+mod inspect;
 mod locks;
 mod mariadb;
 mod plan;
 mod postgres;
+#[cfg(test)]
+mod samples;
 mod scan;
 mod session;
 mod settle;

@@ -104,8 +104,7 @@ impl Writer<'_> {
         rows: &[RowAt],
         written: &mut Written,
     ) -> Result<(), DatabaseError> {
-        self.stage(table, rows.iter().map(|RowAt { key, row }| (key.clone(), row.as_ref(), None)))?;
-        self.look_into(table, written)?;
+        self.stage_all(table, rows, written)?;
         self.session.execute(&table.clear_stage()).map(drop)
     }
 
@@ -116,11 +115,21 @@ impl Writer<'_> {
         rows: &[RowAt],
         written: &mut Written,
     ) -> Result<(), DatabaseError> {
-        self.stage(table, rows.iter().map(|RowAt { key, row }| (key.clone(), row.as_ref(), None)))?;
-        self.look_into(table, written)?;
+        self.stage_all(table, rows, written)?;
         self.force(table)?;
         written.rows += rows.len() as u64;
         self.session.execute(&table.clear_stage()).map(drop)
+    }
+
+    /// Stages rows that have to be something, and finds out what they are.
+    fn stage_all(
+        &mut self,
+        table: &SharedTable,
+        rows: &[RowAt],
+        written: &mut Written,
+    ) -> Result<(), DatabaseError> {
+        self.stage(table, rows.iter().map(|RowAt { key, row }| (key.clone(), row.as_ref(), None)))?;
+        self.look_into(table, written)
     }
 
     /// Runs a transaction that begins at a position; everything is undone where it fails, or where the position is another one.
@@ -261,40 +270,11 @@ pub(crate) fn begin(session: &mut dyn Session, dialect: Dialect) -> Result<(), D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::{Address, Kind};
+    use crate::samples::{Servers, key, row, table};
     use crate::{bookkeeping, session};
     use ledger::NetChange;
     use rand::{RngExt, SeedableRng, rngs::StdRng};
-    use servers::{MariaDbServer, PostgresServer};
-    use std::sync::Arc;
     use std::time::Instant;
-    use types::{Column, DataType, Table, Value};
-
-    fn table() -> Arc<Table> {
-        let column = |name: &str, not_null| Column {
-            name: name.to_string(),
-            data_type: DataType::BigInt,
-            not_null,
-            default: None,
-        };
-        Arc::new(Table {
-            id: TableId(7),
-            name: "checking".to_string(),
-            columns: vec![column("customer_id", true), column("balance", true)],
-            primary_key: vec![0],
-            primary_key_name: String::new(),
-            checks: Vec::new(),
-            endorsement: None,
-        })
-    }
-
-    fn row(id: i64, balance: i64) -> Row {
-        [Value::BigInt(id), Value::BigInt(balance)].into()
-    }
-
-    fn key(id: i64) -> Key {
-        Key::encode(&[Value::BigInt(id)]).expect("a short key")
-    }
 
     fn position(height: u64) -> Position {
         Position { ledger: "l".to_string(), node: "n".to_string(), height, state_digest: String::new() }
@@ -324,17 +304,8 @@ mod tests {
     #[ignore = "measures: cargo test -p chainify writer_alone -- --ignored --nocapture"]
     fn writer_alone() {
         const ACCOUNTS: i64 = 100_000;
-        let postgres =
-            PostgresServer::start(&["shared_buffers=256MB"], false).unwrap_or_else(|error| panic!("{error}"));
-        let mariadb = MariaDbServer::start(&["innodb-buffer-pool-size=512M"], false)
-            .unwrap_or_else(|error| panic!("{error}"));
-        mariadb.create_database("shop").unwrap_or_else(|error| panic!("{error}"));
-        let addresses = [
-            format!("postgres://postgres@localhost/postgres?socket={}", postgres.socket_folder().display()),
-            format!("mariadb://root@localhost/shop?socket={}", mariadb.socket().display()),
-        ];
-        for address in addresses {
-            let address: Address = address.parse().expect("an address");
+        let servers = Servers::start();
+        for address in servers.addresses() {
             let dialect = Dialect::from(address.kind);
             let mut session = session::connect(&address).expect("it answers");
             bookkeeping::create(&mut *session, dialect).expect("made");
@@ -379,7 +350,6 @@ mod tests {
                     address.kind.name()
                 );
             }
-            assert_eq!(address.kind == Kind::Postgres, dialect == Dialect::Postgres);
         }
     }
 
