@@ -344,3 +344,84 @@ fn tables_that_exist_are_compared_before_they_are_taken() {
         alone.stop();
     }
 }
+
+/// A row that was there before the ledger had the table is nobody's mistake.
+#[test]
+fn rows_of_a_table_that_the_ledger_gets_later_are_listed_and_not_replaced() {
+    for kind in KINDS {
+        let server = Server::start(kind);
+        let address = server.database("shop");
+        let text = match kind {
+            Kind::Postgres => "text",
+            Kind::MariaDb => "longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+        };
+        with_rows(
+            &address,
+            &[
+                &format!("CREATE TABLE parts (id bigint PRIMARY KEY, name {text})"),
+                "INSERT INTO parts VALUES (1, 'mine')",
+            ],
+        );
+        let mut alone = Alone::new();
+        alone.start(Some(Alone::options(&address, &["orders", "parts"])));
+        let mut client = alone.client();
+        create(&mut client);
+        alone.wait_level();
+        client.batch_execute("CREATE TABLE parts (id bigint PRIMARY KEY, name text)").expect("created");
+        let refused = alone.wait("refusal", |status| status.state == "refused");
+        let problem = refused.problem.expect("it says why");
+        assert!(problem.contains("1 row differs from the ledger's, the first: parts id=1"), "{problem}");
+        let mut own = Own::connect(&address);
+        assert_eq!(own.value("SELECT name FROM parts"), "mine");
+        // Once the ledger has it, the two agree.
+        client.batch_execute("INSERT INTO parts VALUES (1, 'mine')").expect("inserted");
+        alone.wait_level();
+        client.batch_execute("UPDATE parts SET name = 'ours'").expect("updated");
+        alone.wait_level();
+        assert_eq!(own.value("SELECT name FROM parts"), "ours");
+        alone.stop();
+    }
+}
+
+#[test]
+fn deferrable_constraints_stay_while_rows_come_in_any_order() {
+    let server = Server::start(Kind::Postgres);
+    let address = server.database("shop");
+    with_rows(
+        &address,
+        &[
+            "CREATE TABLE b_parents (id bigint PRIMARY KEY, code integer UNIQUE DEFERRABLE INITIALLY DEFERRED)",
+            "CREATE TABLE a_children (id bigint PRIMARY KEY, parent bigint REFERENCES b_parents DEFERRABLE INITIALLY IMMEDIATE)",
+            "CREATE TABLE private (parent bigint REFERENCES b_parents DEFERRABLE INITIALLY DEFERRED)",
+        ],
+    );
+    let mut alone = Alone::new();
+    alone.start(Some(Alone::options(&address, &["public.*"])));
+    let mut client = alone.client();
+    client
+        .batch_execute(
+            "CREATE TABLE b_parents (id bigint PRIMARY KEY, code integer);
+             CREATE TABLE a_children (id bigint PRIMARY KEY, parent bigint)",
+        )
+        .expect("created");
+    client
+        .batch_execute("INSERT INTO b_parents VALUES (1, 10), (2, 20); INSERT INTO a_children VALUES (5, 1)")
+        .expect("inserted");
+    alone.wait_level();
+    let mut own = Own::connect(&address);
+    own.run("INSERT INTO private VALUES (2)");
+    client.batch_execute("UPDATE b_parents SET code = 30 - code").expect("two values change places");
+    client
+        .batch_execute("INSERT INTO b_parents VALUES (3, 30); INSERT INTO a_children VALUES (6, 3)")
+        .expect("inserted");
+    alone.wait_level();
+    for all in ["SELECT * FROM b_parents ORDER BY id", "SELECT * FROM a_children ORDER BY id"] {
+        assert_eq!(text_rows(&mut client, all), own.rows(all));
+    }
+    // A row to which a private one refers is put right where it stands.
+    behind_the_back(&mut own, "UPDATE b_parents SET code = 77 WHERE id = 2");
+    alone.wait("strange row", |status| status.strange_rows == 1);
+    assert_eq!(own.value("SELECT code FROM b_parents WHERE id = 2"), "10");
+    assert_eq!(own.value("SELECT count(*) FROM private"), "1");
+    alone.stop();
+}
