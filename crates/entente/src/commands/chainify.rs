@@ -142,7 +142,7 @@ async fn load(folder: &NodeFolder, address: &Address, table: &PlannedTable) -> R
         let findings: Vec<&str> = table.findings.iter().map(|finding| finding.0.as_str()).collect();
         return Err(format!("table {} cannot be loaded: {}", table.name, findings.join("; ")).into());
     };
-    let (start, name) = (Instant::now(), table.ledger_name());
+    let name = table.ledger_name();
     let client = connect(&folder.config.postgres.to_string()).await?;
     match client.simple_query(&format!("SELECT 1 FROM {name} LIMIT 1")).await {
         Ok(rows) if rows.iter().any(|row| matches!(row, SimpleQueryMessage::Row(_))) => {
@@ -159,6 +159,7 @@ async fn load(folder: &NodeFolder, address: &Address, table: &PlannedTable) -> R
         }
     }
     wait_for(&client, &name).await?;
+    let start = Instant::now();
     // The database is read on a thread of its own; a bounded queue keeps the two together.
     let (lines, mut read) = tokio::sync::mpsc::channel::<String>(4);
     let (of_database, planned) = (address.clone(), table.clone());
