@@ -23,7 +23,7 @@ const KEY: &str = "customer_id";
 const LEVEL_WITHIN: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Seconds between two comparisons of all rows: a newcomer who changes one does not want to wait.
-const SCAN_SECONDS: u64 = 10;
+const SCAN_SECONDS: u64 = 30;
 /// Rows that are read from a node at once.
 const PAGE: usize = 10_000;
 

@@ -21,7 +21,7 @@ const FOUND_MAX: usize = 100_000;
 const TRIES: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 /// A comparison takes this part of the time at most: the next one comes later where rows are many or the database is busy.
-const SHARE: u32 = 20;
+const SHARE: u32 = 5;
 
 /// Rows that the database had otherwise at some height.
 pub(crate) struct Suspects {
