@@ -84,12 +84,13 @@ fn keep(network: &TestNetwork, node: usize, url: &str, tables: &[&str]) {
     folder.choose_database(Some(config), None).expect("written");
 }
 
+/// Waits until a node's database has all that the node has executed, whether others have attested it yet or not.
 async fn wait_until_level(network: &TestNetwork, node: usize) -> client::OwnDatabaseStatus {
     let (start, mut target) = (Instant::now(), 0);
     loop {
         let status = network.client(node).status().await.expect("it answers");
         if target == 0 {
-            target = status.certified_height;
+            target = status.height;
         }
         let database = status.database.expect("it has one");
         if database.height >= target && database.state == "following" {
