@@ -6,11 +6,13 @@ use types::{Charter, ExecutionModel, Pipeline};
 
 #[derive(Args)]
 pub(crate) struct ModelArguments {
-    /// When transactions are executed: by every node after they are ordered, or by endorsers before
-    #[arg(long, default_value = "order-execute", value_parser = ["order-execute", "execute-order-validate"])]
+    /// When transactions are executed, and by whom: by every node after they are ordered; by endorsers before; or, as
+    /// scripts, by each organisation's own database after they are ordered, who then agree on what came of them
+    #[arg(long, default_value = "order-execute",
+        value_parser = ["order-execute", "execute-order-validate", "whatever-then-agree"])]
     execution: String,
     /// How conflicts are settled: harmony, aria, ssi, graph, block-stm, serial; with execute-order-validate xox, occ,
-    /// fabric++, fabric-sharp [default: harmony, or xox]
+    /// fabric++, fabric-sharp; with whatever-then-agree serial, block-stm [default: harmony, xox or serial]
     #[arg(long)]
     protocol: Option<String>,
     /// Who must endorse a transaction, with execute-order-validate [default: one more than may be faulty]
@@ -38,9 +40,14 @@ impl ModelArguments {
             let options = "--endorsement, --endorse-commands and --pipeline";
             return Err(format!("{options} need --execution execute-order-validate").into());
         }
-        let (execution, ids, default) = match before {
-            true => (ExecutionModel::ExecuteOrderValidate, concurrency::VALIDATION_IDS.as_slice(), "xox"),
-            false => (ExecutionModel::OrderExecute, concurrency::IDS.as_slice(), "harmony"),
+        let (execution, ids, default) = match self.execution.as_str() {
+            "execute-order-validate" => {
+                (ExecutionModel::ExecuteOrderValidate, concurrency::VALIDATION_IDS.as_slice(), "xox")
+            }
+            "whatever-then-agree" => {
+                (ExecutionModel::WhateverThenAgree, &["serial", "block-stm"][..], "serial")
+            }
+            _ => (ExecutionModel::OrderExecute, concurrency::IDS.as_slice(), "harmony"),
         };
         let protocol = self.protocol.as_deref().unwrap_or(default);
         if !ids.contains(&protocol) {

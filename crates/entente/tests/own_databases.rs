@@ -79,6 +79,7 @@ fn keep(network: &TestNetwork, node: usize, url: &str, tables: &[&str]) {
         scan_seconds: Some(5),
         take_ledger_rows: false,
         waiting_megabytes: None,
+        connections: None,
     };
     let folder = NodeFolder::open(&network.node_folder(node)).expect("a folder");
     folder.choose_database(Some(config), None).expect("written");

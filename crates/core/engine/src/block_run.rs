@@ -1,6 +1,7 @@
 //! The batches and schema changes of one block, one after the other.
 
 use crate::admission::Admission;
+use crate::elsewhere::{self, BlockScripts, ExecuteScripts};
 use crate::endorsement::EndorsementRules;
 use crate::foresight::{self, ForeseenBlock};
 use crate::outcomes::Outcomes;
@@ -9,6 +10,7 @@ use crate::submission::Submission;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
 use rayon::Scope;
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use sql::Library;
 use state::{
@@ -17,11 +19,13 @@ use state::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use types::{Charter, OnConflict, Outcome, RejectReason, SqlError};
+use types::{Charter, ExecutionModel, OnConflict, Outcome, RejectReason, SqlError};
 
 /// After so many batches of one block a conflict is final, so that requeueing ends well before
 /// [`Version::BATCHES_MAX`].
 const REQUEUE_BATCHES_MAX: u32 = 10_000;
+/// Steps that scripts may do where databases execute them, which count none: as good as all.
+const UNMETERED: u64 = u64::MAX / 4;
 
 /// A block that is being executed.
 pub(crate) struct BlockRun<'r, 'a> {
@@ -32,6 +36,8 @@ pub(crate) struct BlockRun<'r, 'a> {
     pub(crate) charter: &'r Charter,
     /// What endorsements must be, where transactions are executed before they are ordered.
     pub(crate) rules: Option<&'r EndorsementRules>,
+    /// What executes scripts, if the engine does not.
+    pub(crate) elsewhere: Option<&'r dyn ExecuteScripts>,
     /// The next batch may not depend on the one before.
     pub(crate) forget: &'r mut bool,
     /// Height before which no simulation counts.
@@ -99,6 +105,119 @@ impl BlockRun<'_, '_> {
         }
     }
 
+    /// Runs scripts, on a ledger that agrees on what they come to: all of the block's, and its schema changes behind them. What
+    /// does not mean the same in every database is refused before.
+    ///
+    /// # Errors
+    /// As [`BlockRun::execute`].
+    pub(crate) fn execute_scripts(&mut self, admission: &mut Admission<'_>) -> Result<(), StoreError> {
+        let start = Instant::now();
+        let (mut positions, mut schema_changes) = (Vec::new(), Vec::new());
+        loop {
+            positions.extend(admission.take(self.block.transactions.len(), self.library));
+            self.reject(admission);
+            match admission.take_schema_change() {
+                Some(position) => schema_changes.push(position),
+                None => break,
+            }
+        }
+        let (catalog, now_ms) = (self.library.catalog().clone(), self.block.header.timestamp_ms);
+        let block = self.block;
+        let check = |position: u32| {
+            let transaction = block.transactions[position as usize].as_ref();
+            let payload = &transaction.expect("only admitted transactions are executed").payload;
+            (position, portable::check_script(&catalog, payload, now_ms))
+        };
+        let checked: Vec<_> = positions.into_par_iter().map(check).collect();
+        let mut scripts = Vec::with_capacity(checked.len());
+        for (position, script) in checked {
+            match script {
+                Ok(script) => scripts.push((position, script)),
+                Err(error) => self.outcomes.set(position, Outcome::Aborted(error), self.background),
+            }
+        }
+        self.times.admit += start.elapsed();
+        match self.elsewhere {
+            Some(elsewhere) => self.run_elsewhere(elsewhere, scripts)?,
+            None => self.run_here(&scripts, admission)?,
+        }
+        schema_changes.into_iter().try_for_each(|position| self.change_schema(position))
+    }
+
+    /// Has scripts executed by whatever the organisation executes them with.
+    fn run_elsewhere(
+        &mut self,
+        elsewhere: &dyn ExecuteScripts,
+        scripts: Vec<(u32, portable::Script)>,
+    ) -> Result<(), StoreError> {
+        let start = Instant::now();
+        let header = &self.block.header;
+        let scripts = BlockScripts {
+            ledger: header.ledger,
+            height: header.height,
+            before: self.state.snapshot(),
+            scripts,
+        };
+        let ran = elsewhere.execute(&scripts)?;
+        self.times.protocol += start.elapsed();
+        let start = Instant::now();
+        let version = Version::after_batch(header.height, self.groups);
+        self.groups += 1;
+        self.state.apply(version, &ran.changes, None)?;
+        self.changes.add(ran.changes);
+        self.times.apply += start.elapsed();
+        self.statistics.executions += scripts.scripts.len() as u64;
+        for ((position, script), end) in scripts.scripts.iter().zip(ran.ends) {
+            let payload =
+                &self.block.transactions[*position as usize].as_ref().expect("it was checked").payload;
+            let outcome = match end {
+                Some(rows) => Outcome::Committed(elsewhere::results(script, payload, &rows)),
+                None => Outcome::Aborted(elsewhere::failure()),
+            };
+            self.outcomes.set(*position, outcome, self.background);
+        }
+        Ok(())
+    }
+
+    /// Executes scripts with the engine: an organisation that has no database of its own.
+    fn run_here(
+        &mut self,
+        scripts: &[(u32, portable::Script)],
+        admission: &mut Admission<'_>,
+    ) -> Result<(), StoreError> {
+        let size = self.charter.block.batch_transactions as usize;
+        for some in scripts.chunks(size) {
+            let start = Instant::now();
+            let positions: Vec<u32> = some.iter().map(|(position, _)| *position).collect();
+            let submission = Submission { block: self.block, library: self.library, step_limit: UNMETERED };
+            let mut transactions = submission.of_batch(&positions, admission);
+            self.state.prefetch(&transactions);
+            if let Some(noting) = &mut self.noting {
+                transactions = noting.recorded.wrap(&positions, transactions);
+            }
+            self.protocol.offer(Batch {
+                height: self.block.header.height,
+                number: self.groups,
+                transactions,
+                steps_left: UNMETERED,
+                forget: std::mem::take(self.forget),
+                oldest_snapshot: *self.oldest_snapshot,
+            });
+            self.groups += 1;
+            let mut result = self.protocol.poll(&Newest(self.state))?.expect("the batch has been offered");
+            self.times.protocol += start.elapsed();
+            for outcome in &mut result.outcomes {
+                if let TransactionOutcome::Aborted(error) = outcome {
+                    tracing::debug!(%error, "a script failed");
+                    *error = elsewhere::failure();
+                }
+            }
+            let again = self.apply(result, &positions)?;
+            debug_assert!(again.is_empty(), "the protocols of such ledgers give nothing back");
+        }
+        Ok(())
+    }
+
     /// Runs a block that was admitted before its turn came; `behind`: those that are admitted behind it.
     ///
     /// # Errors
@@ -151,7 +270,8 @@ impl BlockRun<'_, '_> {
     }
 
     fn submission(&self) -> Submission<'_> {
-        Submission { block: self.block, library: self.library, charter: self.charter }
+        let step_limit = self.charter.meter.transaction_steps;
+        Submission { block: self.block, library: self.library, step_limit }
     }
 
     /// Takes in what a batch came to; the transactions that have to be offered again.
@@ -220,6 +340,19 @@ impl BlockRun<'_, '_> {
                     None => ("TRUNCATE on a ledger that executes before it orders", "Use DELETE."),
                 };
                 return Ok(Outcome::Aborted(SqlError::unsupported(what).hint(hint)));
+            }
+        }
+        if self.charter.execution == ExecutionModel::WhateverThenAgree {
+            let refused = match &effects.catalog {
+                Some(catalog) => portable::check_catalog(catalog).err(),
+                None if effects.commands.is_empty() => None,
+                None => {
+                    let what = "TRUNCATE on a ledger whose databases execute scripts";
+                    Some(SqlError::unsupported(what).hint("Use DELETE."))
+                }
+            };
+            if let Some(error) = refused {
+                return Ok(Outcome::Aborted(error));
             }
         }
         let changes = match after_images(&effects.commands, snapshot.as_ref())? {

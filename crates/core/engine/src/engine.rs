@@ -1,6 +1,7 @@
 use crate::VerifiedBlock;
 use crate::admission::Admission;
 use crate::block_run::BlockRun;
+use crate::elsewhere::ExecuteScripts;
 use crate::endorsement::{EndorsementBasis, EndorsementRules};
 use crate::foresight::ForeseenBlock;
 use crate::outcomes::{self, FinishedPiece, Outcomes};
@@ -142,6 +143,8 @@ pub struct Engine {
     pub(crate) foreseen: VecDeque<ForeseenBlock>,
     /// What transactions do to rows is noted.
     pub(crate) notes_rows: bool,
+    /// What executes scripts, if the engine does not.
+    elsewhere: Option<Arc<dyn ExecuteScripts>>,
     /// Why it executes nothing more.
     failure: Option<StoreError>,
 }
@@ -198,7 +201,9 @@ impl Engine {
         let CheckpointHeader { height, state_digest, outcome, .. } = *header;
         let (id, options) = (&charter.protocol, charter.concurrency);
         let protocol = match charter.execution {
-            ExecutionModel::OrderExecute => concurrency::protocol(id, options)?,
+            ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree => {
+                concurrency::protocol(id, options)?
+            }
             ExecutionModel::ExecuteOrderValidate => {
                 concurrency::validation(id, options, Pipeline::default())?
             }
@@ -234,6 +239,7 @@ impl Engine {
             progress,
             foreseen: VecDeque::new(),
             notes_rows: false,
+            elsewhere: None,
             failure: None,
         };
         engine.follow_charter(height + 1)?;
@@ -256,6 +262,12 @@ impl Engine {
     /// Notes what transactions do to rows: [`ExecutedBlock::row_history`].
     pub fn noting_row_history(mut self) -> Engine {
         self.notes_rows = true;
+        self
+    }
+
+    /// Has scripts executed there, on a ledger that agrees on what they come to.
+    pub fn executing(mut self, elsewhere: Option<Arc<dyn ExecuteScripts>>) -> Engine {
+        self.elsewhere = elsewhere;
         self
     }
 
@@ -454,9 +466,10 @@ impl Engine {
             Noting { recorded: recorded.unwrap_or_default(), history: RowHistory::default() }
         });
         let rules = match self.charter.execution {
-            ExecutionModel::OrderExecute => None,
+            ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree => None,
             ExecutionModel::ExecuteOrderValidate => Some(&*self.rules),
         };
+        let is_of_scripts = self.charter.execution == ExecutionModel::WhateverThenAgree;
         rayon::scope(|background| {
             let mut run = BlockRun {
                 block,
@@ -465,6 +478,7 @@ impl Engine {
                 library: &mut self.library,
                 charter: &self.charter,
                 rules,
+                elsewhere: self.elsewhere.as_deref(),
                 forget: &mut self.forget,
                 oldest_snapshot: &mut self.oldest_snapshot,
                 outcomes: Outcomes::new(block, finished),
@@ -486,7 +500,11 @@ impl Engine {
                     let mut admission =
                         Admission::new(block, &mut self.live, &self.charter, rules, run.library);
                     run.times.admit = start.elapsed();
-                    (None, run.execute(&mut admission))
+                    let executed = match is_of_scripts {
+                        true => run.execute_scripts(&mut admission),
+                        false => run.execute(&mut admission),
+                    };
+                    (None, executed)
                 }
             };
             let BlockRun { changes, statistics, times, noting, .. } = run;

@@ -112,6 +112,7 @@ impl Engine {
                         && options.on_conflict != OnConflict::Requeue
                         && self.foreseen.len() < ADMITTED_BLOCKS_MAX
                 }
+                ExecutionModel::WhateverThenAgree => false,
             }
     }
 
@@ -122,7 +123,8 @@ impl Engine {
         let size = charter.block.batch_transactions as usize;
         let endorsed = charter.execution == ExecutionModel::ExecuteOrderValidate;
         let mut admission = Admission::new(block, live, charter, endorsed.then_some(&**rules), library);
-        let submission = Submission { block, library, charter };
+        let step_limit = charter.meter.transaction_steps;
+        let submission = Submission { block, library, step_limit };
         let (mut batches, mut recorded) = (VecDeque::new(), Recorded::default());
         let mut rows_max = Some(0);
         loop {

@@ -12,13 +12,15 @@
 //! ```
 //!
 //! Where transactions were executed before they were ordered, blocks that wait can be handed over before their turn
-//! ([`Engine::foresee`]).
+//! ([`Engine::foresee`]). Where each organisation's own database executes scripts, the engine does everything else and puts what
+//! they came to into the state ([`ExecuteScripts`]).
 //!
 //! The engine is synchronous, reads no clock but the block's, except to measure, and does no I/O; parallel work runs on the current rayon
 //! pool. The node drives it behind ordering, `entente bench engine` drives it alone, simulations drive it inline.
 
 mod admission;
 mod block_run;
+mod elsewhere;
 mod endorsement;
 mod engine;
 mod foresight;
@@ -27,6 +29,7 @@ mod row_history;
 mod submission;
 mod verify;
 
+pub use elsewhere::{BlockScripts, ExecuteScripts, RanScripts};
 pub use endorsement::EndorsementBasis;
 pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
 pub use row_history::{RowChanged, RowHistory};

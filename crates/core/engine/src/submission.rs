@@ -6,13 +6,13 @@ use crate::endorsement::{EndorsedInvocation, endorsed_context};
 use sql::{Context, Invocation, Library};
 use state::Simulate;
 use std::sync::Arc;
-use types::Charter;
 
 /// The transactions of a block, under the schema that they run with.
 pub(crate) struct Submission<'a> {
     pub(crate) block: &'a VerifiedBlock,
     pub(crate) library: &'a Arc<Library>,
-    pub(crate) charter: &'a Charter,
+    /// Steps of one execution of a transaction.
+    pub(crate) step_limit: u64,
 }
 
 impl Submission<'_> {
@@ -20,7 +20,7 @@ impl Submission<'_> {
     pub(crate) fn invocation(&self, position: u32) -> Invocation {
         let transaction = self.block.transactions[position as usize].as_ref();
         let transaction = transaction.expect("only admitted transactions are executed");
-        let step_limit = self.charter.meter.transaction_steps;
+        let step_limit = self.step_limit;
         let invocation =
             |context| Invocation::new(self.library.clone(), context, transaction.payload.clone());
         let invocation = |context| invocation(context).by(transaction.principal.clone());

@@ -283,7 +283,7 @@ impl Verifier {
     /// Whether a transaction can be endorsed.
     fn not_endorsed(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
         let wrong = match (&signed.endorsed, self.execution) {
-            (_, ExecutionModel::OrderExecute) => {
+            (_, ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree) => {
                 "this ledger executes after ordering; submit the call without endorsements"
             }
             (Some(_), _) => "a proposal carries no endorsements; send the transaction without them",
@@ -299,12 +299,12 @@ impl Verifier {
     fn endorsed_as_asked(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
         let schema_change = || sql::is_schema_change(&signed.transaction.payload);
         let wrong = match (&signed.endorsed, self.execution) {
-            (None, ExecutionModel::OrderExecute) => return Ok(()),
+            (None, ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree) => return Ok(()),
             (None, ExecutionModel::ExecuteOrderValidate) if schema_change() => return Ok(()),
             (None, ExecutionModel::ExecuteOrderValidate) => {
                 "the transaction is not endorsed; ask endorsers before you submit it"
             }
-            (Some(_), ExecutionModel::OrderExecute) => {
+            (Some(_), ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree) => {
                 "this ledger executes after ordering; submit the call without endorsements"
             }
             (Some(_), ExecutionModel::ExecuteOrderValidate) if schema_change() => {

@@ -11,6 +11,7 @@ use node::{NodeFolder, OwnDatabaseConfig};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio_postgres::{Client, SimpleQueryMessage};
+use types::ExecutionModel;
 
 /// Characters of a line on the screen.
 const TABLE_WIDTH: u16 = 120;
@@ -33,8 +34,8 @@ pub(crate) struct ChainifyArguments {
     /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, or mariadb:// or mysql://; options: ?socket=PATH, ?tls=on|off, ?ca=FILE
     #[arg(long, required_unless_present = "stop")]
     database: Option<String>,
-    /// Tables, as `orders`, `sales.orders` or `sales.*`
-    #[arg(long, value_delimiter = ',', required_unless_present = "stop")]
+    /// Tables, as `orders`, `sales.orders` or `sales.*`; none where the ledger's databases execute scripts: it has all of them
+    #[arg(long, value_delimiter = ',')]
     tables: Vec<String>,
     /// The folder of your node in the network, as `entente init` wrote it
     #[arg(long, value_name = "FOLDER", alias = "dir", required_unless_present = "plan")]
@@ -51,6 +52,9 @@ pub(crate) struct ChainifyArguments {
     /// Seconds from one comparison of all rows to the next; 0: at the start only [default: 60]
     #[arg(long)]
     scan_seconds: Option<u64>,
+    /// Connections that run scripts, where the ledger's databases execute them [default: 16]
+    #[arg(long)]
+    connections: Option<usize>,
     /// The database belongs to you alone again: triggers go, rows stay; the node must be stopped
     #[arg(long, conflicts_with_all = ["database", "plan", "load"])]
     stop: bool,
@@ -68,6 +72,13 @@ pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
         return show(&planned);
     }
     let folder = folder(arguments)?;
+    let executes = folder.charter.execution == ExecutionModel::WhateverThenAgree;
+    if executes != arguments.tables.is_empty() {
+        return Err(match executes {
+            true => "--tables: the databases of this ledger execute its scripts, and have all its tables; leave it out".into(),
+            false => "--tables is missing: which tables of the ledger is the database to have?".into(),
+        });
+    }
     let is_unfit = |table: &&PlannedTable| !table.findings.is_empty() && (table.is_there() || arguments.load);
     if let Some(table) = planned.iter().find(is_unfit) {
         show(&planned)?;
@@ -86,9 +97,17 @@ pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
         tables: arguments.tables.clone(),
         scan_seconds: arguments.scan_seconds.or(known.as_ref().and_then(|known| known.scan_seconds)),
         take_ledger_rows: arguments.take_ledger_rows,
-        waiting_megabytes: known.and_then(|known| known.waiting_megabytes),
+        waiting_megabytes: known.as_ref().and_then(|known| known.waiting_megabytes),
+        connections: arguments.connections.or(known.and_then(|known| known.connections)),
     };
     folder.choose_database(Some(config), address.password.as_deref())?;
+    if executes {
+        let organisation = folder.organisation_name();
+        println!(
+            "{organisation} executes scripts in {address} from its next start on; `entente status` and /status say how it goes"
+        );
+        return Ok(());
+    }
     println!(
         "{} keeps {} in {address} from its next start on; `entente status` and /status say how far the database is",
         folder.organisation_name(),

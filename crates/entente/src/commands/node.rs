@@ -1,13 +1,14 @@
 use crate::{CommandError, terminal};
 use analytics::DataFusion;
-use chainify::{Address, OwnDatabase, OwnDatabaseOptions};
+use chainify::{Address, OwnDatabase, OwnDatabaseOptions, ScriptDatabase, ScriptDatabaseOptions};
 use clap::Args;
-use node::{KeepOwnDatabase, Node, NodeFolder, NodeOptions};
+use node::{Node, NodeFolder, NodeOptions};
 use sql::RunFragments;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use types::ExecutionModel;
 
 /// Run one organisation's node from its folder.
 ///
@@ -30,8 +31,9 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     let interruptions = terminal::interruptions()?;
     allow_many_connections();
     let fragments = Some(Arc::new(DataFusion::default()) as Arc<dyn RunFragments>);
-    let own_database = own_database(&folder)?;
-    let node = Node::start_with(folder, NodeOptions { fragments, own_database, ..NodeOptions::default() })?;
+    let mut options = NodeOptions { fragments, ..NodeOptions::default() };
+    use_database(&folder, &mut options)?;
+    let node = Node::start_with(folder, options)?;
     let report = node.report();
     println!(
         "{name} at height {}: checkpoint {}, {} blocks replayed in {:.1} s; Postgres {}, HTTP {}",
@@ -70,20 +72,35 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     }
 }
 
-/// What keeps tables in the organisation's own database, where `node.toml` names one.
-fn own_database(folder: &NodeFolder) -> Result<Option<Arc<dyn KeepOwnDatabase>>, CommandError> {
-    let Some(config) = &folder.config.database else { return Ok(None) };
+/// What keeps tables in the organisation's own database or executes scripts there, where `node.toml` names one.
+fn use_database(folder: &NodeFolder, options: &mut NodeOptions) -> Result<(), CommandError> {
+    let Some(config) = &folder.config.database else { return Ok(()) };
     let mut address: Address = config.url.parse()?;
     if let Some(password) = folder.database_password()? {
         address.password = Some(password);
     }
-    let options = OwnDatabaseOptions {
+    if folder.charter.execution == ExecutionModel::WhateverThenAgree {
+        if folder.config.row_history_megabytes.is_some() {
+            let message = "node.toml: row_history_megabytes: the history of rows says which transaction has changed a row, and a \
+                           database that executes scripts does not; leave it out";
+            return Err(message.into());
+        }
+        let database = ScriptDatabase::new(ScriptDatabaseOptions {
+            address,
+            node: folder.node_key.public_key(),
+            connections: config.connections.unwrap_or(chainify::CONNECTIONS).clamp(1, 256),
+            takes_ledger_rows: config.take_ledger_rows,
+        });
+        options.own_execution = Some(Arc::new(database));
+        return Ok(());
+    }
+    options.own_database = Some(Arc::new(OwnDatabase::new(OwnDatabaseOptions {
         address,
         tables: config.tables.clone(),
         scan_seconds: config.scan_seconds,
         takes_ledger_rows: config.take_ledger_rows,
-    };
-    Ok(Some(Arc::new(OwnDatabase::new(options))))
+    })));
+    Ok(())
 }
 
 /// A session is an open file, and many systems allow 1,024 to a program that asks for no more.

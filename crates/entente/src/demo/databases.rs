@@ -100,6 +100,7 @@ impl Databases {
                     scan_seconds: Some(SCAN_SECONDS),
                     take_ledger_rows: false,
                     waiting_megabytes: None,
+                    connections: None,
                 };
                 NodeFolder::open(folder)?.choose_database(Some(config), None)?;
             }

@@ -312,7 +312,11 @@ impl Charter {
     /// Whether blocks come to the same for a node that remembers nothing of those before but the state and what has not
     /// expired: otherwise it can come back at checkpoints only, where all nodes forget.
     pub fn blocks_stand_alone(&self) -> bool {
-        self.execution == ExecutionModel::OrderExecute && self.concurrency.consistency == Consistency::Strict
+        match self.execution {
+            ExecutionModel::OrderExecute => self.concurrency.consistency == Consistency::Strict,
+            ExecutionModel::ExecuteOrderValidate => false,
+            ExecutionModel::WhateverThenAgree => true,
+        }
     }
 
     /// Who must have endorsed a transaction that nothing else is said of.
@@ -417,6 +421,12 @@ impl Charter {
         // Whether this program knows it is asked where blocks are executed: amendments of a newer one are in the ledger before.
         if self.execution_version == 0 {
             return wrong("execution_version", "1 or above", "0".to_string());
+        }
+        let in_order = ["serial", "block-stm"].contains(&self.protocol.as_str());
+        if self.execution == ExecutionModel::WhateverThenAgree && !in_order {
+            // Databases execute the scripts of a block in its order.
+            let expected = "`serial` or `block-stm` with `execution = \"whatever-then-agree\"`";
+            return wrong("protocol", expected, format!("`{}`", self.protocol));
         }
         for organisation in &self.organisations {
             let length = organisation.name.len();

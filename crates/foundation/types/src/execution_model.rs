@@ -13,6 +13,9 @@ pub enum ExecutionModel {
     OrderExecute,
     /// By endorsers, before; every node then validates what they signed.
     ExecuteOrderValidate,
+    /// By each organisation's own database, or by its node, after they have been ordered; what they came to is agreed on
+    /// (ChainifyDB).
+    WhateverThenAgree,
 }
 
 /// How a node schedules validation. The outcomes are the same, so every node chooses for itself.

@@ -197,6 +197,42 @@ pub(crate) fn set_table(
     Ok(())
 }
 
+/// A table is no copy any more.
+pub(crate) fn forget_table(
+    session: &mut dyn Session,
+    dialect: Dialect,
+    name: &str,
+) -> Result<(), DatabaseError> {
+    let (table, name) = (tables_table(dialect), dialect.text_literal(name));
+    session.execute(&format!("DELETE FROM {table} WHERE name = {name}")).map(drop)
+}
+
+/// Refuses a database that is another ledger's or another node's.
+pub(crate) fn check_owner(
+    found: &Position,
+    ledger: &str,
+    node: &str,
+    dialect: Dialect,
+) -> Result<(), DatabaseError> {
+    let refused = |message: String| Err(DatabaseError::new(ErrorKind::Access, message));
+    let table = position_table(dialect);
+    if found.ledger != ledger {
+        return refused(format!(
+            "the database is a copy of another ledger, {}; this one is {ledger}. Use another database, or DELETE FROM {table} and \
+             take the ledger's rows",
+            found.ledger
+        ));
+    }
+    if found.node != node {
+        return refused(format!(
+            "the database is the copy of node {}; this is node {node}. Each node needs a database of its own; if the old node is \
+             gone for ever: UPDATE {table} SET node = '{node}'",
+            found.node
+        ));
+    }
+    Ok(())
+}
+
 /// Nothing is a copy any more.
 pub(crate) fn forget(session: &mut dyn Session, dialect: Dialect) -> Result<(), DatabaseError> {
     for table in [position_table(dialect), tables_table(dialect)] {

@@ -232,7 +232,7 @@ mod tests {
             let dialect = Dialect::from(address.kind);
             let shared = SharedTable::new(table.clone(), dialect).expect("fits");
             let mut session = session::connect(&address).expect("it answers");
-            session.execute(&shared.create()).expect("made");
+            session.execute(&shared.create(&[])).expect("made");
             let start = Instant::now();
             let mut all = StateRows::new(&shared, &*agreed);
             session.load(&shared.name, &shared.columns.clone(), &mut all).expect("loaded");

@@ -5,7 +5,9 @@
 
 use crate::address::Kind;
 use std::fmt::Write;
-use types::{Column, DataType, PUBLIC_SCHEMA, Value, format_value, split_catalog_name};
+use types::{
+    Column, DataType, PUBLIC_SCHEMA, SqlError, Value, format_value, parse_value, split_catalog_name,
+};
 
 /// The kind of a database, where SQL is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,6 +291,24 @@ pub(crate) fn text_of(dialect: Dialect, column: &ForeignType, value: &Value) -> 
         ForeignType::Bytea => text.strip_prefix("\\x").unwrap_or(&text).to_string(),
         _ => text,
     })
+}
+
+/// The value that [`Dialect::text`] has written so.
+///
+/// # Errors
+/// The text is no value of the type.
+pub(crate) fn value_of(
+    dialect: Dialect,
+    column: &ForeignType,
+    data_type: DataType,
+    text: Option<&str>,
+) -> Result<Value, SqlError> {
+    let Some(text) = text else { return Ok(Value::Null) };
+    match (dialect, column) {
+        (Dialect::MariaDb, ForeignType::Bytea) => parse_value(&format!("\\x{text}"), data_type),
+        (Dialect::MariaDb, ForeignType::TimestampTz) => parse_value(&format!("{text}+00"), data_type),
+        _ => parse_value(text, data_type),
+    }
 }
 
 #[cfg(test)]

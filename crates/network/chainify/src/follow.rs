@@ -211,7 +211,8 @@ impl OwnDatabase {
         let dialect = Dialect::from(self.options.address.kind);
         let found = bookkeeping::position(session, dialect, false)?;
         if let Some(found) = &found {
-            self.check_owner(found, agreed)?;
+            let (ledger, node) = (agreed.ledger().to_string(), agreed.node().to_string());
+            bookkeeping::check_owner(found, &ledger, &node, dialect)?;
         }
         let at = found.as_ref().map_or(0, |found| found.height);
         loop {
@@ -245,7 +246,8 @@ impl OwnDatabase {
             if existing == Existing::BroughtUp && found.is_some() {
                 tracing::warn!(from = at, to = height, "the database is brought up by comparing all rows");
             }
-            let wanted = Wanted { agreed: &*state, tables: self.tables(state.catalog()), position };
+            let tables = self.tables(state.catalog());
+            let wanted = Wanted { agreed: &*state, tables, position, executes: false, keeps_strange: false };
             let settled = settle(session, dialect, &wanted, existing, differing)?;
             self.compares.store(false, Ordering::Relaxed);
             // Where rows were compared they are those of the newest height.
@@ -261,27 +263,6 @@ impl OwnDatabase {
         !self.compares.load(Ordering::Relaxed)
             && !agreed.digest(found.height).is_some_and(is_other)
             && agreed.tells_all(found.height, height)
-    }
-
-    fn check_owner(&self, found: &Position, agreed: &Agreed) -> Result<(), DatabaseError> {
-        let refused = |message: String| Err(DatabaseError::new(ErrorKind::Access, message));
-        let (ledger, node) = (agreed.ledger().to_string(), agreed.node().to_string());
-        let table = bookkeeping::position_table(Dialect::from(self.options.address.kind));
-        if found.ledger != ledger {
-            return refused(format!(
-                "the database is a copy of another ledger, {}; this one is {ledger}. Use another database, or DELETE FROM {table} and \
-                 take the ledger's rows",
-                found.ledger
-            ));
-        }
-        if found.node != node {
-            return refused(format!(
-                "the database is the copy of node {}; this is node {node}. Each node needs a database of its own; if the old node is \
-                 gone for ever: UPDATE {table} SET node = '{node}'",
-                found.node
-            ));
-        }
-        Ok(())
     }
 
     fn position(&self, agreed: &Agreed, height: u64) -> Position {

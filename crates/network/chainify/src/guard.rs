@@ -45,7 +45,7 @@ pub(crate) fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(
         Dialect::MariaDb => {
             let mut statements = Vec::new();
             for (letter, event) in [("i", "INSERT"), ("u", "UPDATE"), ("d", "DELETE")] {
-                let trigger = table.dialect.quoted(&trigger_name(&table.table.name, letter));
+                let trigger = table.dialect.quoted(&trigger_name(TRIGGER, &table.table.name, letter));
                 statements.push(format!("DROP TRIGGER IF EXISTS {trigger}"));
                 let message = table.dialect.text_literal(&format!(
                     "table {} is written by the ledger alone; write through Entente",
@@ -80,15 +80,17 @@ pub(crate) fn remove(session: &mut dyn Session, dialect: Dialect, name: &str) ->
             vec![format!("DROP TRIGGER IF EXISTS {TRIGGER} ON {table}")]
         }
         Dialect::MariaDb => ["i", "u", "d"]
-            .map(|letter| format!("DROP TRIGGER IF EXISTS {}", dialect.quoted(&trigger_name(name, letter))))
+            .map(|letter| {
+                format!("DROP TRIGGER IF EXISTS {}", dialect.quoted(&trigger_name(TRIGGER, name, letter)))
+            })
             .to_vec(),
     };
     statements.iter().try_for_each(|statement| session.execute(statement).map(drop))
 }
 
 /// Names have 64 characters there.
-fn trigger_name(table: &str, letter: &str) -> String {
-    format!("{TRIGGER}_{letter}_{}", &crypto::sha256(&[table.as_bytes()]).to_string()[..16])
+pub(crate) fn trigger_name(trigger: &str, table: &str, letter: &str) -> String {
+    format!("{trigger}_{letter}_{}", &crypto::sha256(&[table.as_bytes()]).to_string()[..16])
 }
 
 fn short(name: &str) -> String {

@@ -110,7 +110,7 @@ fn postgres_problems(session: &mut dyn Session, row: &TextRow) -> Result<Vec<Str
         session,
         &mut problems,
         &format!(
-            "SELECT tgname::text FROM pg_trigger WHERE tgrelid = {oid} AND NOT tgisinternal AND tgname <> 'entente_refuse'"
+            "SELECT tgname::text FROM pg_trigger WHERE tgrelid = {oid} AND NOT tgisinternal AND tgname NOT IN ('entente_refuse', 'entente_record')"
         ),
         "it has triggers ({}), which would change what the ledger writes: DROP TRIGGER",
     )?;
@@ -247,7 +247,8 @@ fn read_mariadb(session: &mut dyn Session, name: &str) -> Result<Option<Database
         &mut problems,
         &format!(
             "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = DATABASE() \
-             AND EVENT_OBJECT_TABLE = {table} AND TRIGGER_NAME NOT LIKE 'entente\\_refuse\\_%'"
+             AND EVENT_OBJECT_TABLE = {table} AND TRIGGER_NAME NOT LIKE 'entente\\_refuse\\_%' \
+             AND TRIGGER_NAME NOT LIKE 'entente\\_record\\_%'"
         ),
         "it has triggers ({}), which would change what the ledger writes: DROP TRIGGER",
     )?;

@@ -4,7 +4,8 @@ use crate::DatabaseError;
 use crate::address::{Address, Tls};
 use crate::dialect::{Dialect, ForeignType};
 use crate::error::ErrorKind;
-use crate::session::{Session, TextRow};
+use crate::recorder;
+use crate::session::{ScriptEnd, Session, TextRow, WrittenScript};
 use crate::tls;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
@@ -120,6 +121,101 @@ impl Session for MariaDbSession {
         }
         Ok(count)
     }
+
+    fn run_scripts(
+        &mut self,
+        height: u64,
+        scripts: &[WrittenScript],
+    ) -> Result<Vec<ScriptEnd>, DatabaseError> {
+        let run = self.try_scripts(height, scripts);
+        if run.is_err() {
+            // Where the connection is gone the database does it by itself.
+            let _ = self.execute("ROLLBACK");
+        }
+        run
+    }
+}
+
+impl MariaDbSession {
+    /// Runs statements that are sent together, up to the first that fails: the rows that each has met, and that failure.
+    fn several(&mut self, sql: &str) -> Result<(Vec<u64>, Option<DatabaseError>), DatabaseError> {
+        let mut met = Vec::new();
+        let mut result = match self.connection.query_iter(sql) {
+            Ok(result) => result,
+            Err(error) => return failed(met, explain(&error)),
+        };
+        loop {
+            let affected = result.affected_rows();
+            let Some(mut set) = result.iter() else { return Ok((met, None)) };
+            if let Some(Err(error)) = set.next() {
+                return failed(met, explain(&error));
+            }
+            met.push(affected);
+        }
+    }
+
+    fn try_scripts(
+        &mut self,
+        height: u64,
+        scripts: &[WrittenScript],
+    ) -> Result<Vec<ScriptEnd>, DatabaseError> {
+        let (mut ends, mut failures) = (Vec::with_capacity(scripts.len()), Vec::new());
+        let mut before = vec![format!("SET @entente_height = {height}"), "BEGIN".to_string()];
+        while ends.len() < scripts.len() {
+            let rest = &scripts[ends.len()..];
+            let savepoint = "SAVEPOINT entente_script".to_string();
+            let mut statements: Vec<&str> = before.iter().map(String::as_str).collect();
+            for script in rest {
+                statements.push(&savepoint);
+                statements.extend(script.statements.iter().map(String::as_str));
+            }
+            let (met, failure) = self.several(&statements.join("; "))?;
+            let mut at = before.len();
+            for script in rest {
+                let end = at + 1 + script.statements.len();
+                let met = met.get(at + 1..end).map(<[u64]>::to_vec);
+                let has_failed = met.is_none();
+                ends.push(ScriptEnd { place: script.place, met });
+                if has_failed {
+                    break;
+                }
+                at = end;
+            }
+            if let Some(failure) = failure {
+                if met.len() < before.len() {
+                    return Err(failure);
+                }
+                failures.push((ends.len() - 1, failure.message));
+                // What its statements in front of that have done stands until then.
+                before = vec!["ROLLBACK TO SAVEPOINT entente_script".to_string()];
+            } else {
+                before.clear();
+            }
+        }
+        let mut failures = failures.into_iter().peekable();
+        let mut rows = String::new();
+        for (number, ScriptEnd { place, met }) in ends.iter().enumerate() {
+            let failure = failures.next_if(|(failed, _)| *failed == number).map(|(_, message)| message);
+            let literal = |text: &str| Dialect::MariaDb.text_literal(text);
+            let met = met.as_ref().map(|met| met.iter().map(|rows| format!("{rows} ")).collect::<String>());
+            let [met, failure] =
+                [met, failure].map(|text| text.map_or("NULL".to_string(), |text| literal(&text)));
+            let separator = if number == 0 { "" } else { "," };
+            let _ = write!(rows, "{separator}({height},{place},{met},{failure})");
+        }
+        let executed = recorder::executed_table(Dialect::MariaDb);
+        before.push(format!("INSERT INTO {executed} VALUES {rows}; COMMIT"));
+        let (_, failure) = self.several(&before.join("; "))?;
+        failure.map_or(Ok(ends), Err)
+    }
+}
+
+/// A statement that fails behind others.
+fn failed(met: Vec<u64>, error: DatabaseError) -> Result<(Vec<u64>, Option<DatabaseError>), DatabaseError> {
+    match error.kind {
+        ErrorKind::Value | ErrorKind::Duplicate => Ok((met, Some(error))),
+        _ => Err(error),
+    }
 }
 
 /// What the text protocol gives.
@@ -150,7 +246,7 @@ fn explain(error: &mysql::Error) -> DatabaseError {
         1021 | 1114 | 1290 | 1036 | 1792 | 1015 => ErrorKind::Unwritable,
         1044 | 1045 | 1049 | 1142 | 1143 | 1227 | 1370 | 1698 => ErrorKind::Access,
         1040 | 1053 | 1077 | 1079 | 1152 | 1158..=1161 | 1184 | 1203 | 1927 => ErrorKind::Away,
-        1153 | 1264 | 1265 | 1292 | 1366 | 1406 | 1411 | 1048 | 3819 | 4025 => ErrorKind::Value,
+        1153 | 1264 | 1690 | 1265 | 1292 | 1366 | 1406 | 1411 | 1048 | 3819 | 4025 => ErrorKind::Value,
         1054 | 1146 | 1051 | 1072 => ErrorKind::Unfit,
         _ => ErrorKind::Other,
     };

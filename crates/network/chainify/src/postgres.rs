@@ -2,9 +2,9 @@
 
 use crate::DatabaseError;
 use crate::address::{Address, Tls};
-use crate::dialect::ForeignType;
+use crate::dialect::{Dialect, ForeignType};
 use crate::error::ErrorKind;
-use crate::session::{Session, TextRow};
+use crate::session::{ScriptEnd, Session, TextRow, WrittenScript, met_rows};
 use crate::tls;
 use postgres::config::SslMode;
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
@@ -23,6 +23,38 @@ const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET 
      SET tcp_keepalives_count = 3; SET statement_timeout = '10min'; \
      SET idle_in_transaction_session_timeout = '5min'; SET search_path = pg_catalog; \
      SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off; SET jit = off";
+
+/// Runs scripts one after the other. Only what is wrong with values (classes 22 and 23) is a script's own failure.
+pub(crate) const RUN_SCRIPTS: &str = r"CREATE OR REPLACE FUNCTION entente.run(at bigint, places bigint[], ends int[], statements text[])
+RETURNS TABLE (place bigint, met text) LANGUAGE plpgsql AS $$
+DECLARE
+  next int := 1;
+  rows bigint;
+  state text;
+  message text;
+BEGIN
+  PERFORM set_config('entente.height', at::text, true);
+  FOR script IN 1 .. cardinality(places) LOOP
+    place := places[script];
+    met := '';
+    BEGIN
+      FOR statement IN next .. ends[script] LOOP
+        EXECUTE statements[statement];
+        GET DIAGNOSTICS rows = ROW_COUNT;
+        met := met || rows || ' ';
+      END LOOP;
+    EXCEPTION WHEN OTHERS THEN
+      GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT;
+      IF left(state, 2) NOT IN ('22', '23') THEN
+        RAISE;
+      END IF;
+      met := NULL;
+    END;
+    INSERT INTO entente.executed VALUES (at, place, met, CASE WHEN met IS NULL THEN message || ' [' || state || ']' END);
+    next := ends[script] + 1;
+    RETURN NEXT;
+  END LOOP;
+END $$";
 
 pub(crate) struct PostgresSession {
     client: Client,
@@ -109,6 +141,30 @@ impl Session for PostgresSession {
         writer.write_all(&line).map_err(|error| broken(&error))?;
         writer.finish().map_err(|error| explain(&error))?;
         Ok(count)
+    }
+
+    fn run_scripts(
+        &mut self,
+        height: u64,
+        scripts: &[WrittenScript],
+    ) -> Result<Vec<ScriptEnd>, DatabaseError> {
+        let places: Vec<String> = scripts.iter().map(|script| script.place.to_string()).collect();
+        let (mut ends, mut end, mut statements) = (Vec::new(), 0, Vec::new());
+        for script in scripts {
+            end += script.statements.len();
+            ends.push(end.to_string());
+            statements.extend(script.statements.iter().map(|sql| Dialect::Postgres.text_literal(sql)));
+        }
+        let (places, ends, statements) = (places.join(","), ends.join(","), statements.join(","));
+        let sql = format!(
+            "SELECT place::text, met FROM entente.run({height}, ARRAY[{places}]::bigint[], ARRAY[{ends}]::int[], ARRAY[{statements}]::text[])"
+        );
+        let rows = self.query(&sql)?;
+        let ended = |row: TextRow| {
+            let place = row.first()?.as_ref()?.parse().ok()?;
+            Some(ScriptEnd { place, met: row.get(1)?.as_deref().map(met_rows) })
+        };
+        Ok(rows.into_iter().filter_map(ended).collect())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::ErrorKind;
 use crate::session::Session;
 use crate::shared_table::SharedTable;
 use crate::write::{Writer, Written, begin};
-use crate::{DatabaseError, guard, plan};
+use crate::{DatabaseError, guard, plan, recorder, render};
 use state::Snapshot;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,6 +19,10 @@ pub(crate) struct Wanted<'a> {
     /// The tables, as they are in that state.
     pub(crate) tables: Vec<Arc<Table>>,
     pub(crate) position: Position,
+    /// Scripts are executed there: the tables have the ledger's CHECK constraints, and what scripts do is recorded.
+    pub(crate) executes: bool,
+    /// Rows of copies that are found to be others are kept aside, too.
+    pub(crate) keeps_strange: bool,
 }
 
 /// How rows are taken that the database has.
@@ -55,11 +59,12 @@ pub(crate) fn settle(
     differing: Differing,
 ) -> Result<Settled, DatabaseError> {
     let tables = shared_tables(&wanted.tables, dialect)?;
+    let executes = wanted.executes;
     let copies = bookkeeping::tables(session, dialect)?;
     let mut is_whole = true;
     for table in &tables {
         match plan::check(session, table)? {
-            None => create(session, table)?,
+            None => create(session, table, executes)?,
             Some(problems) if problems.is_empty() => {
                 is_whole &= copies.contains_key(&table.table.name);
                 continue;
@@ -77,7 +82,7 @@ pub(crate) fn settle(
         let rows = Rows { dialect, wanted, tables: &tables, copies: &copies, differing };
         written = rows.write(session)?;
     }
-    let guards = guarded(session, dialect, &tables, &copies)?;
+    let guards = guarded(session, dialect, &tables, &copies, executes)?;
     Ok(Settled { tables, guards, written })
 }
 
@@ -103,6 +108,7 @@ fn guarded(
     dialect: Dialect,
     tables: &[SharedTable],
     copies: &guard::Fingerprint,
+    executes: bool,
 ) -> Result<guard::Fingerprint, DatabaseError> {
     let found = guard::fingerprint(session, dialect, tables)?;
     let is_right = |name: &String| {
@@ -111,6 +117,7 @@ fn guarded(
     };
     for table in tables.iter().filter(|table| !is_right(&table.table.name)) {
         let made = guard::create(session, table);
+        let made = made.and_then(|()| if executes { recorder::create(session, table) } else { Ok(()) });
         made.map_err(|error| error.during(format!("triggers of {}", table.table.name)))?;
     }
     let guards = guard::fingerprint(session, dialect, tables)?;
@@ -124,11 +131,14 @@ fn guarded(
     Ok(guards)
 }
 
-fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(), DatabaseError> {
+fn create(session: &mut dyn Session, table: &SharedTable, executes: bool) -> Result<(), DatabaseError> {
     if table.dialect == Dialect::Postgres {
         session.execute(&format!("CREATE SCHEMA IF NOT EXISTS {}", table.dialect.quoted(&table.parts.0)))?;
     }
-    session.execute(&table.create()).map_err(|error| error.during(format!("table {}", table.table.name)))?;
+    let checks = if executes { render::checks(table)? } else { Vec::new() };
+    session
+        .execute(&table.create(&checks))
+        .map_err(|error| error.during(format!("table {}", table.table.name)))?;
     Ok(())
 }
 
@@ -228,7 +238,7 @@ impl Rows<'_> {
             }
             writer.put_right(table, &rows, &mut found)?;
             written.rows += found.rows;
-            if !is_copy {
+            if !is_copy || wanted.keeps_strange {
                 written.strange.extend(found.strange);
             }
             Ok(ControlFlow::Continue(()))

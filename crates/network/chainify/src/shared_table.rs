@@ -161,8 +161,8 @@ impl SharedTable {
         self.shown(0..self.columns.len(), row)
     }
 
-    /// Makes the table where there is none.
-    pub(crate) fn create(&self) -> String {
+    /// Makes the table where there is none. `checks`: its CHECK constraints, where it has any there.
+    pub(crate) fn create(&self, checks: &[String]) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (ordinal, (name, kind)) in self.columns.iter().enumerate() {
             let not_null = self.table.columns[ordinal].not_null || self.key.contains(&ordinal);
@@ -170,6 +170,7 @@ impl SharedTable {
             parts.push(format!("{name} {}{constraint}", self.dialect.type_name(kind)));
         }
         parts.push(format!("PRIMARY KEY ({})", self.key_names("").join(", ")));
+        parts.extend_from_slice(checks);
         let engine = match self.dialect {
             Dialect::Postgres => "",
             Dialect::MariaDb => " ENGINE=InnoDB",
@@ -491,7 +492,7 @@ mod tests {
         assert_eq!(name("s.t", Dialect::Postgres), "\"s\".\"t\"");
         assert_eq!(name("s.t", Dialect::MariaDb), "`s_t`");
         let shared = SharedTable::new(table("t", &columns, &[0]), Dialect::Postgres).expect("fits");
-        assert!(shared.create().contains("\"a\"\"b\" text COLLATE \"C\""), "{}", shared.create());
+        assert!(shared.create(&[]).contains("\"a\"\"b\" text COLLATE \"C\""), "{}", shared.create(&[]));
     }
 
     #[test]

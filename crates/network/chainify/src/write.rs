@@ -310,7 +310,7 @@ mod tests {
             let mut session = session::connect(&address).expect("it answers");
             bookkeeping::create(&mut *session, dialect).expect("made");
             let shared = SharedTable::new(table(), dialect).expect("fits");
-            session.execute(&shared.create()).expect("made");
+            session.execute(&shared.create(&[])).expect("made");
             guard::let_write(&mut *session, dialect).expect("may write");
             guard::create(&mut *session, &shared).expect("made");
             let mut rows = (0..ACCOUNTS).map(|id| shared.texts(&row(id, 1000)));

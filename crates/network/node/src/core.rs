@@ -192,6 +192,7 @@ impl Files {
             stores: member.stores()?,
             rows: self.rows.clone(),
             own_database: self.own_database.clone(),
+            own_execution: member.options.own_execution.clone(),
             pool: Arc::new(threads("core", member.config.threads)?),
             faults: member.options.faults.clone(),
             known_versions: member.options.known_versions,

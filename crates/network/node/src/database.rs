@@ -7,6 +7,7 @@ use crate::key_watch::KeyWatch;
 use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
+use crate::own_execution::OwnExecution;
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
@@ -54,6 +55,7 @@ pub(crate) struct NodeDatabase {
     pub(crate) endorsing: Option<Endorsing>,
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
+    pub(crate) own_execution: Option<Arc<dyn OwnExecution>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// When clients are answered who do not say when.
     pub(crate) answer_at: AnswerAt,
@@ -330,7 +332,7 @@ impl Database for NodeDatabase {
             execution_version_known: self.charters.known_versions().newest().number(),
             resident_bytes: process_memory::resident_bytes(),
             store: self.stores.newest().map(|store| store_status(&store.statistics())),
-            database: self.own_database.as_ref().map(|own| self.own_database_status(own)),
+            database: self.own_database_status(),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
             warnings: self.warnings(height),
@@ -341,18 +343,20 @@ impl Database for NodeDatabase {
         if let Some(store) = self.stores.newest() {
             self.metrics.stored(&store.statistics());
         }
-        if let Some(own) = &self.own_database {
-            self.metrics.own_database(&self.own_database_status(own));
+        if let Some(own) = self.own_database_status() {
+            self.metrics.own_database(&own);
         }
         self.metrics.text() + &self.ordering.metrics()
     }
 }
 
 impl NodeDatabase {
-    fn own_database_status(&self, own: &OwnDatabase) -> OwnDatabaseStatus {
-        let status = own.status();
+    /// Of the database that has copies of tables, or executes scripts.
+    fn own_database_status(&self) -> Option<OwnDatabaseStatus> {
+        let own = self.own_database.as_ref().map(|own| own.status());
+        let status = own.or_else(|| Some(self.own_execution.as_ref()?.status()))?;
         let certified = self.published.certified().height().min(self.published.newest().0);
-        OwnDatabaseStatus { lag_blocks: certified.saturating_sub(status.height), ..status }
+        Some(OwnDatabaseStatus { lag_blocks: certified.saturating_sub(status.height), ..status })
     }
 
     /// What somebody must do before long: replace a key, make room, or install a newer program.

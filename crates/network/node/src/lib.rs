@@ -35,6 +35,7 @@ mod local;
 mod metrics;
 mod node;
 mod own_database;
+mod own_execution;
 mod past;
 mod pipeline;
 mod process_memory;
@@ -60,5 +61,6 @@ pub use folder::{Join, Network, NetworkOptions, Newcomer, NodeConfig, NodeFolder
 pub use gateway::{Passwords, Verifier as PasswordVerifier};
 pub use node::{Node, NodeOptions, StartReport};
 pub use own_database::{Agreed, KeepOwnDatabase, OwnDatabaseConfig};
+pub use own_execution::OwnExecution;
 pub use proving::receipt_proof;
 pub use store_choice::{MEMORY_MEGABYTES, MEMORY_MEGABYTES_MIN, StoreChoice, StoreKind};

@@ -4,6 +4,7 @@ use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates};
 use crate::fragments::CountedFragments;
 use crate::local::LocalExecution;
 use crate::own_database::{Following, KeepOwnDatabase};
+use crate::own_execution::OwnExecution;
 use crate::pipeline;
 use crate::published::Published;
 use crate::submission::Submitter;
@@ -45,6 +46,8 @@ pub struct NodeOptions {
     pub fragments: Option<Arc<dyn RunFragments>>,
     /// Keeps tables in a database of the organisation's own; `None`: nobody does.
     pub own_database: Option<Arc<dyn KeepOwnDatabase>>,
+    /// Executes scripts in a database of the organisation's own; `None`: the node does, where the ledger has scripts.
+    pub own_execution: Option<Arc<dyn OwnExecution>>,
 }
 
 /// What starting a node found.
@@ -70,6 +73,7 @@ pub struct Node {
     stages: Vec<JoinHandle<()>>,
     gateway: Option<tokio::runtime::Runtime>,
     own_database: Option<Following>,
+    own_execution: Option<Arc<dyn OwnExecution>>,
     report: StartReport,
 }
 
@@ -100,6 +104,7 @@ impl Node {
         })?;
 
         let (member_key, began, fragments) = (node_key.clone(), Instant::now(), options.fragments.clone());
+        let own_execution = options.own_execution.clone();
         let member = Member {
             folder: &path,
             charter: &charter,
@@ -151,6 +156,7 @@ impl Node {
             submitter,
             endorsing,
             own_database: parts.own_database,
+            own_execution: own_execution.clone(),
             metrics: parts.metrics,
             answer_at: config.answer_at,
             started: Instant::now(),
@@ -159,7 +165,7 @@ impl Node {
         serve(&gateway, &database, postgres, access, http);
         let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };
         let (gateway, own_database) = (Some(gateway), following);
-        Ok(Node { ordering, database, published, stages, gateway, own_database, report })
+        Ok(Node { ordering, database, published, stages, gateway, own_database, own_execution, report })
     }
 
     /// What starting found.
@@ -195,6 +201,9 @@ impl Node {
         }
         if let Some(following) = self.own_database.take() {
             following.stop();
+        }
+        if let Some(execution) = &self.own_execution {
+            execution.stop();
         }
         self.published.stop();
         self.ordering.stop();

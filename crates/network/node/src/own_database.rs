@@ -36,7 +36,8 @@ pub struct OwnDatabaseConfig {
     /// A file with the password alone, from the node's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
-    /// The tables, by name; those of a schema by `schema.*`.
+    /// The tables, by name; those of a schema by `schema.*`. Where scripts are executed there it has all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<String>,
     /// Seconds from the begin of one comparison of all rows to that of the next; 60 where nothing is said, 0: rows are compared
     /// at the start only.
@@ -49,6 +50,9 @@ pub struct OwnDatabaseConfig {
     /// A database that was away for longer is compared row by row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_megabytes: Option<u64>,
+    /// Where scripts are executed there: connections that run them, 16 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<usize>,
 }
 
 /// Keeps tables of the ledger in a database of the organisation's own.

@@ -6,11 +6,12 @@ use crate::charters;
 use crate::checkpoints::keep_checkpoint;
 use crate::faults::FaultyEngine;
 use crate::own_database::OwnDatabase;
+use crate::own_execution::OwnExecution;
 use crate::pipeline::ExecuteBlock;
 use crate::row_history::KeptRows;
 use crate::{Faults, NodeError};
 use crypto::Digest;
-use engine::{Engine, EngineError, Verifier};
+use engine::{Engine, EngineError, ExecuteScripts, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
 use state::{
     BlockEnd, Checkpoint, CheckpointError, CheckpointHeader, CheckpointProgress, LiveRequests, Manifest,
@@ -65,6 +66,8 @@ pub(crate) struct Recovery {
     pub(crate) rows: Option<Arc<KeptRows>>,
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
+    /// What executes scripts, if the node does not.
+    pub(crate) own_execution: Option<Arc<dyn OwnExecution>>,
     /// Threads of the deterministic core.
     pub(crate) pool: Arc<rayon::ThreadPool>,
     /// What a test makes go wrong.
@@ -209,6 +212,7 @@ impl Recovery {
                 Err(Refusal::Store(failure)) => return Err(failure.into()),
             },
         };
+        engine = self.executing(engine);
         let charters = charters::named(&self.ledger, &self.charter)?;
         let mut anew: Vec<BlockRecord> = Vec::new();
         for record in self.ledger.blocks_from(engine.height() + 1) {
@@ -383,12 +387,17 @@ impl Recovery {
         Ok(self.recovered(engine, header.height, replayed))
     }
 
+    /// Scripts are executed by whatever the organisation executes them with.
+    fn executing(&self, engine: Engine) -> Engine {
+        engine.executing(self.own_execution.clone().map(|execution| execution as Arc<dyn ExecuteScripts>))
+    }
+
     /// Executes the blocks that the ledger has above the engine's height and compares every state digest.
     ///
     /// # Errors
     /// As [`Recovery::recover`], and [`NodeError::State`] where the state is not the one that is known.
     fn replay(&self, engine: Engine, known: &Known) -> Result<(Engine, u64), NodeError> {
-        let engine = engine.with_pipeline(self.pipeline)?;
+        let engine = self.executing(engine).with_pipeline(self.pipeline)?;
         let mut engine = if self.rows.is_some() { engine.noting_row_history() } else { engine };
         let charters = charters::named(&self.ledger, &self.charter)?;
         let mut replayed = 0;

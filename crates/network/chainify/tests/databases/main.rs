@@ -2,6 +2,7 @@
 
 mod following;
 mod refusals;
+mod scripts;
 mod support;
 mod tls;
 mod types;

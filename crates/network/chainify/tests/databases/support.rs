@@ -1,9 +1,11 @@
 //! A node alone with its own database of either kind, and connections to both.
 
-use chainify::{Address, Kind, OwnDatabase, OwnDatabaseOptions};
+use chainify::{Address, Kind, OwnDatabase, OwnDatabaseOptions, ScriptDatabase, ScriptDatabaseOptions};
 use gateway::OwnDatabaseStatus;
 use mysql::prelude::Queryable;
-use node::{KeepOwnDatabase, Network, NetworkOptions, Node, NodeFolder, NodeOptions, StoreChoice};
+use node::{
+    KeepOwnDatabase, Network, NetworkOptions, Node, NodeFolder, NodeOptions, OwnExecution, StoreChoice,
+};
 use postgres::{Client, NoTls, SimpleQueryMessage};
 use servers::{MariaDbServer, PostgresServer};
 use std::net::TcpListener;
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use types::{Charter, Pipeline};
+use types::{Charter, ExecutionModel, Pipeline};
 
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -173,16 +175,30 @@ pub struct Alone {
     port: u16,
     node: Option<Node>,
     own: Option<Arc<OwnDatabase>>,
+    execution: Option<Arc<ScriptDatabase>>,
     _folder: TempDir,
 }
 
 impl Alone {
     pub fn new() -> Alone {
+        Alone::with(|_| ())
+    }
+
+    /// One whose scripts databases execute.
+    pub fn of_scripts() -> Alone {
+        Alone::with(|charter| {
+            charter.execution = ExecutionModel::WhateverThenAgree;
+            charter.protocol = "serial".to_string();
+        })
+    }
+
+    fn with(change: impl FnOnce(&mut Charter)) -> Alone {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut charter = Charter::with_defaults("test", rand::random());
         charter.governance = "any".to_string();
         charter.ordering = "solo".to_string();
         charter.block.idle_ms = 200;
+        change(&mut charter);
         let port_base = free_port_base();
         let options = NetworkOptions {
             organisations: 1,
@@ -194,7 +210,14 @@ impl Alone {
         };
         let network = Network::create(folder.path(), &options).expect("an empty folder");
         let node_folder = network.folders[0].clone();
-        Alone { folder: node_folder, port: port_base + 100, node: None, own: None, _folder: folder }
+        Alone {
+            folder: node_folder,
+            port: port_base + 100,
+            node: None,
+            own: None,
+            execution: None,
+            _folder: folder,
+        }
     }
 
     pub fn options(address: &Address, tables: &[&str]) -> OwnDatabaseOptions {
@@ -215,6 +238,22 @@ impl Alone {
         self.node = Some(Node::start_with(folder, options).expect("it starts"));
     }
 
+    /// Starts it with what executes its scripts: a database, or the node itself.
+    pub fn start_executing(&mut self, address: Option<&Address>, connections: usize) {
+        let folder = NodeFolder::open(&self.folder).expect("what create wrote");
+        let node = folder.node_key.public_key();
+        let options = |address: &Address| ScriptDatabaseOptions {
+            address: address.clone(),
+            node,
+            connections,
+            takes_ledger_rows: false,
+        };
+        self.execution = address.map(|address| Arc::new(ScriptDatabase::new(options(address))));
+        let own_execution = self.execution.clone().map(|execution| execution as Arc<dyn OwnExecution>);
+        let options = NodeOptions { own_execution, ..NodeOptions::default() };
+        self.node = Some(Node::start_with(folder, options).expect("it starts"));
+    }
+
     pub fn stop(&mut self) {
         self.node.take().expect("it runs").stop();
     }
@@ -225,7 +264,10 @@ impl Alone {
     }
 
     pub fn status(&self) -> OwnDatabaseStatus {
-        self.own.as_ref().expect("it has one").status()
+        match &self.execution {
+            Some(execution) => execution.status(),
+            None => self.own.as_ref().expect("it has one").status(),
+        }
     }
 
     /// The status that `wanted` accepts, once there is one.

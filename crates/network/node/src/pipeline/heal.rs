@@ -125,7 +125,10 @@ impl Restore {
             published.suspend(text.clone());
             certified.diverge(Some(Divergence { height, text: certified.reported().unwrap_or(text) }));
         }
-        let Recovery { ledger, checkpoints, rows, own_database, .. } = &self.takeover.recovery;
+        let Recovery { ledger, checkpoints, rows, own_database, own_execution, .. } = &self.takeover.recovery;
+        if let Some(execution) = own_execution {
+            execution.distrust();
+        }
         let last = height.saturating_sub(1);
         ledger.truncate_after(last)?;
         checkpoints.remove_after(last)?;
@@ -156,11 +159,14 @@ impl Restore {
             Some(_) => vec![Step::Own(height), Step::Others, Step::Start],
             None => self.climb(ladder, height, agreed)?,
         };
-        let Recovery { ledger, checkpoints, rows, own_database, .. } = &self.takeover.recovery;
+        let Recovery { ledger, checkpoints, rows, own_database, own_execution, .. } = &self.takeover.recovery;
         // The wrong state may have come to wrong outcomes already, which are recorded and which no quorum has: those blocks
         // are fetched again.
         let certified = self.published().certified().height();
         if self.takeover.recovery.tip() > certified {
+            if let Some(execution) = own_execution {
+                execution.distrust();
+            }
             ledger.truncate_after(certified)?;
             if let Some(rows) = rows {
                 rows.take_back(certified)?;
