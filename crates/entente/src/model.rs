@@ -61,6 +61,11 @@ impl ModelArguments {
         Ok(())
     }
 
+    /// Whether each organisation's own database executes scripts.
+    pub(crate) fn executes_scripts(&self) -> bool {
+        self.execution == "whatever-then-agree"
+    }
+
     /// How each node schedules validation.
     pub(crate) fn pipeline(&self) -> Pipeline {
         match self.pipeline.as_deref() {

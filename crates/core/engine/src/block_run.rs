@@ -179,42 +179,43 @@ impl BlockRun<'_, '_> {
         Ok(())
     }
 
-    /// Executes scripts with the engine: an organisation that has no database of its own.
+    /// Executes scripts with the engine: an organisation that has no database of its own. All in one batch: a row that is at the
+    /// end of the block what it was at its begin has not changed, as in a database.
     fn run_here(
         &mut self,
         scripts: &[(u32, portable::Script)],
         admission: &mut Admission<'_>,
     ) -> Result<(), StoreError> {
-        let size = self.charter.block.batch_transactions as usize;
-        for some in scripts.chunks(size) {
-            let start = Instant::now();
-            let positions: Vec<u32> = some.iter().map(|(position, _)| *position).collect();
-            let submission = Submission { block: self.block, library: self.library, step_limit: UNMETERED };
-            let mut transactions = submission.of_batch(&positions, admission);
-            self.state.prefetch(&transactions);
-            if let Some(noting) = &mut self.noting {
-                transactions = noting.recorded.wrap(&positions, transactions);
-            }
-            self.protocol.offer(Batch {
-                height: self.block.header.height,
-                number: self.groups,
-                transactions,
-                steps_left: UNMETERED,
-                forget: std::mem::take(self.forget),
-                oldest_snapshot: *self.oldest_snapshot,
-            });
-            self.groups += 1;
-            let mut result = self.protocol.poll(&Newest(self.state))?.expect("the batch has been offered");
-            self.times.protocol += start.elapsed();
-            for outcome in &mut result.outcomes {
-                if let TransactionOutcome::Aborted(error) = outcome {
-                    tracing::debug!(%error, "a script failed");
-                    *error = elsewhere::failure();
-                }
-            }
-            let again = self.apply(result, &positions)?;
-            debug_assert!(again.is_empty(), "the protocols of such ledgers give nothing back");
+        if scripts.is_empty() {
+            return Ok(());
         }
+        let start = Instant::now();
+        let positions: Vec<u32> = scripts.iter().map(|(position, _)| *position).collect();
+        let submission = Submission { block: self.block, library: self.library, step_limit: UNMETERED };
+        let mut transactions = submission.of_batch(&positions, admission);
+        self.state.prefetch(&transactions);
+        if let Some(noting) = &mut self.noting {
+            transactions = noting.recorded.wrap(&positions, transactions);
+        }
+        self.protocol.offer(Batch {
+            height: self.block.header.height,
+            number: self.groups,
+            transactions,
+            steps_left: UNMETERED,
+            forget: std::mem::take(self.forget),
+            oldest_snapshot: *self.oldest_snapshot,
+        });
+        self.groups += 1;
+        let mut result = self.protocol.poll(&Newest(self.state))?.expect("the batch has been offered");
+        self.times.protocol += start.elapsed();
+        for outcome in &mut result.outcomes {
+            if let TransactionOutcome::Aborted(error) = outcome {
+                tracing::debug!(%error, "a script failed");
+                *error = elsewhere::failure();
+            }
+        }
+        let again = self.apply(result, &positions)?;
+        debug_assert!(again.is_empty(), "the protocols of such ledgers give nothing back");
         Ok(())
     }
 

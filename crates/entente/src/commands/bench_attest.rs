@@ -119,6 +119,7 @@ fn measure(
                 skew: 0.0,
                 pace: PACE,
                 seed: round * 3 + turn as u64 + 1,
+                scripts: false,
             };
             let before = processor_time()?;
             let report = runtime.block_on(Load::new(clients.clone(), options)?.run(time, |_| {}))?;

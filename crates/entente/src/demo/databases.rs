@@ -13,6 +13,7 @@ use servers::{MariaDbServer, PostgresServer};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
+use types::ExecutionModel;
 
 /// The name of each organisation's database.
 const DATABASE: &str = "shop";
@@ -60,7 +61,11 @@ pub(crate) struct CheckedDatabase {
 }
 
 /// The databases of all organisations, in charter order. They are stopped when this is dropped.
-pub(crate) struct Databases(Vec<OwnDatabase>);
+pub(crate) struct Databases {
+    all: Vec<OwnDatabase>,
+    /// They execute scripts, and do not only have copies.
+    executes: bool,
+}
 
 impl Databases {
     /// Starts one for each organisation that wants one, and tells its node. Must be called on a thread that lives as long as the
@@ -71,6 +76,7 @@ impl Databases {
         screen: &Screen,
     ) -> Result<Databases, CommandError> {
         let mut databases = Vec::new();
+        let executes = network.charter.execution == ExecutionModel::WhateverThenAgree;
         for (position, folder) in network.folders.iter().enumerate().filter(|_| !kinds.is_empty()) {
             let kind = kinds.get(position).copied().unwrap_or(DatabaseKind::None);
             let organisation = network.charter.organisations[position].name.clone();
@@ -96,8 +102,8 @@ impl Databases {
                 let config = OwnDatabaseConfig {
                     url: url.clone(),
                     password_file: None,
-                    tables: vec!["public.*".to_string()],
-                    scan_seconds: Some(SCAN_SECONDS),
+                    tables: if executes { Vec::new() } else { vec!["public.*".to_string()] },
+                    scan_seconds: (!executes).then_some(SCAN_SECONDS),
                     take_ledger_rows: false,
                     waiting_megabytes: None,
                     connections: None,
@@ -107,7 +113,7 @@ impl Databases {
             let address = address.map(|url| url.parse()).transpose()?;
             databases.push(OwnDatabase { organisation, server, address });
         }
-        Ok(Databases(databases))
+        Ok(Databases { all: databases, executes })
     }
 
     /// Waits until every database has what the ledger has at `height`, where nobody writes any more, and compares all rows of each
@@ -125,7 +131,7 @@ impl Databases {
             lags.push(status.database.map_or(0, |database| database.lag_blocks));
         }
         let (expected, rows) = ledger_rows(gateways[0], height).await?;
-        for (position, own) in self.0.iter().enumerate() {
+        for (position, own) in self.all.iter().enumerate() {
             let (kind, found) = match &own.address {
                 None => ("none", ledger_rows(gateways[position], height).await?.0),
                 Some(address) => {
@@ -150,7 +156,7 @@ impl Databases {
     /// What to try in the databases.
     pub(crate) fn invitation(&self) -> String {
         let mut lines = Vec::new();
-        for own in &self.0 {
+        for own in &self.all {
             let Some(server) = &own.server else { continue };
             lines.push(match server {
                 Server::Postgres(server) => {
@@ -169,18 +175,30 @@ impl Databases {
         if lines.is_empty() {
             return String::new();
         }
-        lines.insert(0, "\nSome organisations have all tables in a database of their own, too:".to_string());
+        let (what, found) = match self.executes {
+            true => (
+                "execute the scripts in a database of their own",
+                "The second one is found and put right when the next script comes to the row".to_string(),
+            ),
+            false => (
+                "have all tables in a database of their own, too",
+                format!("The second one is put right within {SCAN_SECONDS} seconds"),
+            ),
+        };
+        lines.insert(0, format!("\nSome organisations {what}:"));
         lines.extend([
             "Write behind the ledger's back, for example in PostgreSQL:".to_string(),
             "  UPDATE checking SET balance = 0 WHERE customer_id = 1;    -- is refused".to_string(),
             "  SET entente.writer = 'on'; UPDATE checking SET balance = 0 WHERE customer_id = 1;    -- past the trigger"
                 .to_string(),
-            format!(
-                "The second one is put right within {SCAN_SECONDS} seconds, and the row that was found is kept aside:"
-            ),
+            format!("{found}, and the row that was found is kept aside:"),
             "  SELECT * FROM entente.strange_rows;    (MariaDB: SET @entente_writer = 1; … entente_strange_rows)"
                 .to_string(),
         ]);
+        if self.executes {
+            lines.push("The next script, in any of the psql sessions above:".to_string());
+            lines.push("  UPDATE checking SET balance = balance + 1 WHERE customer_id = 1;".to_string());
+        }
         lines.join("\n")
     }
 }

@@ -27,6 +27,7 @@ pub(super) async fn apply(
         skew: arguments.skew,
         pace: arguments.rate.map_or(CLOSED_LOOP, |rate| Pace::Open { rate }),
         seed: 1,
+        scripts: arguments.model.executes_scripts(),
     };
     let load = Load::new(clients.to_vec(), options)?;
     let line = screen.line("load")?;

@@ -34,6 +34,7 @@ use types::Charter;
 /// Example: entente demo --skew 1.0 --seconds 10
 /// Example: entente demo --chaos
 /// Example: entente demo --database postgres,mariadb,postgres,none
+/// Example: entente demo --database postgres,mariadb,postgres,none --execution whatever-then-agree
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DemoArguments {
@@ -56,8 +57,8 @@ pub(crate) struct DemoArguments {
     model: ModelArguments,
     #[command(flatten)]
     store: StoreArguments,
-    /// Each organisation's own database, which has a copy of all tables: `postgres`, `mariadb` or `none`, in their order; those that
-    /// are left out have none
+    /// Each organisation's own database, which has a copy of all tables or, with --execution whatever-then-agree, executes the
+    /// scripts: `postgres`, `mariadb` or `none`, in their order; those that are left out have none
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     database: Vec<DatabaseKind>,
     /// Folder of the network; a temporary one, removed at the end, by default
@@ -172,7 +173,10 @@ impl Demo<'_> {
     async fn exercise(&self, supervisor: &Supervisor, clients: &[Client]) -> Result<(), CommandError> {
         let (arguments, gateways, screen) = (self.arguments, &self.gateways, &self.screen);
         screen.say(self.processes(supervisor));
-        prepare::create_smallbank(gateways, screen).await?;
+        match arguments.model.executes_scripts() {
+            true => prepare::create_tables(gateways, screen).await?,
+            false => prepare::create_smallbank(gateways, screen).await?,
+        }
         prepare::load_customers(gateways, arguments.customers, screen).await?;
         let load = load::apply(arguments, (supervisor, screen), clients, gateways).await?;
         let mut result =

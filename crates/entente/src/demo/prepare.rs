@@ -91,8 +91,24 @@ impl<'a> Session<'a> {
 
 /// Creates Smallbank's three tables and six procedures.
 pub(crate) async fn create_smallbank(gateways: &[SocketAddr], screen: &Screen) -> Result<(), CommandError> {
+    create(gateways, Smallbank::statements()).await?;
+    screen.say("three tables and six procedures created through organisation 1");
+    Ok(())
+}
+
+/// Creates Smallbank's three tables, for scripts.
+pub(crate) async fn create_tables(gateways: &[SocketAddr], screen: &Screen) -> Result<(), CommandError> {
+    create(gateways, Smallbank::tables()).await?;
+    screen.say("three tables created through organisation 1");
+    Ok(())
+}
+
+async fn create(
+    gateways: &[SocketAddr],
+    statements: impl Iterator<Item = &'static str>,
+) -> Result<(), CommandError> {
     let mut session = Session::open(gateways, 0).await?;
-    for statement in Smallbank::statements() {
+    for statement in statements {
         session.lost = None;
         while let Err(error) = session.client.batch_execute(statement).await {
             // The gateway that ended has done it.
@@ -104,7 +120,6 @@ pub(crate) async fn create_smallbank(gateways: &[SocketAddr], screen: &Screen) -
             }
         }
     }
-    screen.say("three tables and six procedures created through organisation 1");
     Ok(())
 }
 

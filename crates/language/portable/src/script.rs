@@ -3,19 +3,14 @@
 use crate::change::{bind_delete, bind_update};
 use crate::constant::Constants;
 use crate::insert::{bind_copy, bind_insert};
-use crate::refusal::{refused, too_deep};
+use crate::refusal::refused;
 use crate::statement::{Script, Statement};
 use sqlparser::ast;
-use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::Token;
-use syntax::parse::{ParsedStatement, parse_script, tokenize};
+use syntax::parse::{ParsedStatement, parse_script};
 use types::{Catalog, ExecutionVersion, Payload, SqlError, SqlState};
 
 /// Statements of a script.
 const STATEMENTS_MAX: usize = 1_000;
-
-/// Calls in one another: the parser reads the arguments of each twice, so that the time it takes doubles with every level.
-const CALLS_MAX: usize = 6;
 
 /// Checks a transaction. `now_ms`: the time of its block, which `now()` is, in milliseconds since 1970-01-01 00:00 UTC.
 ///
@@ -39,7 +34,6 @@ pub fn check_script(catalog: &Catalog, payload: &Payload, now_ms: u64) -> Result
 const AS_ONE_SCRIPT: &str = "Send the statements as one script, without BEGIN and COMMIT.";
 
 fn check_statements(catalog: &Catalog, constants: &Constants<'_>) -> Result<Script, SqlError> {
-    check_calls(constants.sql)?;
     let parsed = parse_script(constants.sql, ExecutionVersion::NEWEST)?;
     if parsed.len() > STATEMENTS_MAX {
         let message = format!(
@@ -51,45 +45,6 @@ fn check_statements(catalog: &Catalog, constants: &Constants<'_>) -> Result<Scri
     }
     let statements = parsed.iter().map(|statement| check_statement(catalog, statement, constants));
     Ok(Script { statements: statements.collect::<Result<_, _>>()? })
-}
-
-/// Refuses calls that are nested too deep, before they are parsed.
-fn check_calls(sql: &str) -> Result<(), SqlError> {
-    // Most scripts have not even as many parentheses in one another, those in texts counted.
-    let (mut open, mut deepest) = (0_usize, 0);
-    for byte in sql.bytes() {
-        match byte {
-            b'(' => open += 1,
-            b')' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(open);
-    }
-    if deepest <= CALLS_MAX {
-        return Ok(());
-    }
-    let (mut stack, mut calls, mut follows_word) = (Vec::new(), 0, false);
-    for token in tokenize(sql)? {
-        match token.token {
-            Token::LParen => {
-                stack.push(follows_word);
-                calls += usize::from(follows_word);
-            }
-            Token::RParen => calls -= usize::from(stack.pop().unwrap_or_default()),
-            _ => {}
-        }
-        if calls > CALLS_MAX {
-            return Err(too_deep());
-        }
-        follows_word = matches!(&token.token, Token::Word(word) if !comes_before_parentheses(word.keyword));
-    }
-    Ok(())
-}
-
-/// Whether parentheses behind a word are no arguments.
-fn comes_before_parentheses(keyword: Keyword) -> bool {
-    use Keyword::{AND, BETWEEN, ELSE, IN, NOT, OR, SET, THEN, VALUES, WHEN, WHERE};
-    matches!(keyword, AND | BETWEEN | ELSE | IN | NOT | OR | SET | THEN | VALUES | WHEN | WHERE)
 }
 
 fn check_statement(

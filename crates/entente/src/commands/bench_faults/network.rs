@@ -152,7 +152,8 @@ impl FaultsNetwork {
 
     fn prepare_load(&mut self, clients: Vec<Client>, pace: Pace) -> Result<Load, CommandError> {
         self.loads += 1;
-        let options = LoadOptions { customers: self.customers, skew: 0.0, pace, seed: self.loads };
+        let options =
+            LoadOptions { customers: self.customers, skew: 0.0, pace, seed: self.loads, scripts: false };
         Ok(Load::new(clients, options)?)
     }
 

@@ -53,6 +53,8 @@ pub struct LoadOptions {
     pub pace: Pace,
     /// Seed of the workload.
     pub seed: u64,
+    /// Scripts instead of calls: the databases of the ledger execute those.
+    pub scripts: bool,
 }
 
 /// Why a load cannot run.
@@ -201,7 +203,8 @@ impl Load {
 
     fn worker(&self, route: &Arc<Route>, (home, task): (usize, usize)) -> Worker {
         let seed = self.options.seed ^ ((home as u64 + 1) << 32) ^ ((task as u64).wrapping_add(1) << 16);
-        Worker::new(route.clone(), self.tally.clone(), self.smallbank.clone(), seed)
+        let workload = (self.smallbank.clone(), self.options.scripts);
+        Worker::new(route.clone(), self.tally.clone(), workload, seed)
     }
 
     fn tasks_per_gateway(&self) -> usize {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use types::{Outcome, Payload, Receipt, SignedTransaction, SubmissionRefusal};
-use workloads::smallbank::money_change;
+use workloads::smallbank::{money_change, money_change_of_script};
 
 pub(super) struct Tally {
     stop: AtomicBool,
@@ -114,9 +114,11 @@ impl Tally {
             Outcome::Conflict => counts.conflict_aborts += 1,
             Outcome::Rejected(_) => counts.unanswered += 1,
         }
-        if let Payload::Call { procedure, arguments } = &transaction.transaction.payload {
-            counts.money += money_change(procedure, arguments, &receipt.outcome);
-        }
+        counts.money += match &transaction.transaction.payload {
+            Payload::Call { procedure, arguments } => money_change(procedure, arguments, &receipt.outcome),
+            Payload::Script { sql, parameters } => money_change_of_script(sql, parameters, &receipt.outcome),
+            Payload::Insert { .. } | Payload::Session { .. } => 0,
+        };
         let microseconds = now.saturating_duration_since(submitted).as_micros() as u64;
         counts.latency.saturating_record(microseconds);
         counts.recent.saturating_record(microseconds);

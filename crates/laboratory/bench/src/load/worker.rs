@@ -21,20 +21,30 @@ pub(super) struct Worker {
     pub(super) route: Arc<Route>,
     pub(super) tally: Arc<Tally>,
     smallbank: Smallbank,
+    /// It submits scripts instead of calls.
+    scripts: bool,
     random: StdRng,
 }
 
 impl Worker {
-    pub(super) fn new(route: Arc<Route>, tally: Arc<Tally>, smallbank: Smallbank, seed: u64) -> Worker {
-        Worker { route, tally, smallbank, random: StdRng::seed_from_u64(seed) }
+    pub(super) fn new(
+        route: Arc<Route>,
+        tally: Arc<Tally>,
+        (smallbank, scripts): (Smallbank, bool),
+        seed: u64,
+    ) -> Worker {
+        Worker { route, tally, smallbank, scripts, random: StdRng::seed_from_u64(seed) }
     }
 
     pub(super) fn sign(&mut self, count: usize) -> Vec<SignedTransaction> {
         let expires_at = self.tally.height() + EXPIRY_BLOCKS;
         (0..count)
             .map(|_| {
-                let call = self.smallbank.next_call(&mut self.random);
-                self.route.own_client().identity().sign(call.into_payload(), expires_at)
+                let payload = match self.scripts {
+                    true => self.smallbank.next_script(&mut self.random),
+                    false => self.smallbank.next_call(&mut self.random).into_payload(),
+                };
+                self.route.own_client().identity().sign(payload, expires_at)
             })
             .collect()
     }

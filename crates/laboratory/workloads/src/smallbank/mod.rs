@@ -1,6 +1,8 @@
 //! Smallbank (Alomari et al., 2008) with the mix of HarmonyBC: 25 % SendPayment, 15 % each of the other five; customers
 //! by Zipf's law.
 
+mod scripts;
+
 pub use crate::ParameterError;
 use crate::parameters::ROWS_MAX;
 use crate::workload::portions_of;
@@ -8,6 +10,7 @@ use crate::{Call, Invariant, Rows, Workload};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Zipf};
+pub use scripts::money_change_of_script;
 use types::{Outcome, Value};
 
 /// The three tables, one statement each.
@@ -65,6 +68,11 @@ impl Smallbank {
     /// The statements of schema and procedures, one by one.
     pub fn statements() -> impl Iterator<Item = &'static str> {
         crate::workload::statements(SCHEMA, PROCEDURES).into_iter()
+    }
+
+    /// The statements of the schema alone.
+    pub fn tables() -> impl Iterator<Item = &'static str> {
+        crate::workload::statements(SCHEMA, "").into_iter()
     }
 
     /// Rows of customers `first..first + count` for the three tables.

@@ -110,11 +110,6 @@ impl Binder<'_> {
                 ast::FunctionArg::Named { name, arg: ast::FunctionArgExpr::Expr(expr), .. } => {
                     (NAMES.iter().position(|known| name.value.eq_ignore_ascii_case(known)), expr)
                 }
-                ast::FunctionArg::ExprNamed {
-                    name: Expr::Identifier(name),
-                    arg: ast::FunctionArgExpr::Expr(expr),
-                    ..
-                } => (NAMES.iter().position(|known| name.value.eq_ignore_ascii_case(known)), expr),
                 _ => return Err(SqlError::unsupported("this form of make_interval()")),
             };
             let Some(part) = index.and_then(|index| parts.get_mut(index)) else {

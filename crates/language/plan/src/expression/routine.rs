@@ -85,9 +85,6 @@ impl Binder<'_> {
             let (name, value) = match argument {
                 FunctionArg::Unnamed(value) => (None, value),
                 FunctionArg::Named { name, arg, .. } => (Some(name_of(name)?), arg),
-                FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => {
-                    (Some(name_of(name)?), arg)
-                }
                 FunctionArg::ExprNamed { .. } => {
                     return Err(SqlError::unsupported("an expression as the name of an argument"));
                 }

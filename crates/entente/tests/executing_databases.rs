@@ -1,0 +1,225 @@
+//! Networks whose scripts each organisation's own database executes (`execution = "whatever-then-agree"`): PostgreSQL, MariaDB and
+//! nodes without any come to the same, whoever is killed, and an organisation whose database does something else finds its way back.
+//!
+//! `make test` kills a few times. More often:
+//!
+//! ```sh
+//! OWN_DATABASE_KILLS=100 KILL_SEED=7 cargo test -p entente --test executing_databases -- --nocapture killed
+//! ```
+
+mod support;
+
+use chainify::Address;
+use node::{NodeFolder, OwnDatabaseConfig};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use servers::{MariaDbServer, PostgresServer};
+use std::time::{Duration, Instant};
+use support::TestNetwork;
+use support::load::{Load, variable};
+use tokio_postgres::NoTls;
+use types::{Charter, ExecutionModel};
+
+fn of_scripts(charter: &mut Charter) {
+    charter.execution = ExecutionModel::WhateverThenAgree;
+    charter.protocol = "serial".to_string();
+    charter.checkpoint_blocks = 25;
+    // Where a node's engine took a block in parts, these would be small.
+    charter.block.batch_transactions = 3;
+}
+
+fn executes(network: &TestNetwork, node: usize, url: &str) {
+    let config = OwnDatabaseConfig {
+        url: url.to_string(),
+        password_file: None,
+        tables: Vec::new(),
+        scan_seconds: None,
+        take_ledger_rows: false,
+        waiting_megabytes: None,
+        connections: Some(4),
+    };
+    let folder = NodeFolder::open(&network.node_folder(node)).expect("a folder");
+    folder.choose_database(Some(config), None).expect("written");
+}
+
+/// The servers of organisations 1 and 2.
+struct Servers {
+    postgres: PostgresServer,
+    mariadb: MariaDbServer,
+}
+
+impl Servers {
+    fn start() -> Servers {
+        let postgres = PostgresServer::start(&[], true).unwrap_or_else(|error| panic!("{error}"));
+        let mariadb = MariaDbServer::start(&[], true).unwrap_or_else(|error| panic!("{error}"));
+        mariadb.create_database("shop").unwrap_or_else(|error| panic!("{error}"));
+        Servers { postgres, mariadb }
+    }
+
+    fn urls(&self) -> [String; 2] {
+        let port = self.mariadb.port().expect("a port");
+        [
+            format!("postgres://postgres@127.0.0.1:{}/postgres", self.postgres.port()),
+            format!("mariadb://root@127.0.0.1:{port}/shop"),
+        ]
+    }
+}
+
+/// All rows of tables in a database, as lines in the order of their keys.
+fn rows(address: &str, tables: &[&str]) -> Vec<String> {
+    // What reads them has a runtime of its own.
+    tokio::task::block_in_place(|| {
+        let address: Address = address.parse().expect("an address");
+        let names: Vec<String> = tables.iter().map(ToString::to_string).collect();
+        let planned = chainify::plan(&address, &names).expect("it answers");
+        let read = |table: chainify::PlannedTable| {
+            let mut text = String::new();
+            table.copy(&address, &mut |line| text.push_str(line)).expect("read");
+            text
+        };
+        planned.into_iter().map(read).collect()
+    })
+}
+
+async fn ledger_rows(network: &TestNetwork, node: usize, table: &str, key: &str) -> String {
+    let session = network.session(node).await;
+    let found = session.simple_query(&format!("SELECT * FROM {table} ORDER BY {key}")).await.expect("read");
+    let line = |message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => {
+            let values: Vec<&str> = (0..row.len()).filter_map(|column| row.get(column)).collect();
+            Some(values.join("\t") + "\n")
+        }
+        _ => None,
+    };
+    found.into_iter().filter_map(line).collect()
+}
+
+/// Waits until the node has executed what it is asked for, in its database.
+async fn wait_until_executed(network: &TestNetwork, node: usize) {
+    let target = network.client(node).status().await.expect("it answers").height;
+    let start = Instant::now();
+    loop {
+        let database = network.client(node).status().await.expect("it answers").database.expect("it has one");
+        if database.height >= target {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(90), "{database:?}\n{}", network.log(node));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_and_databases_that_are_killed_in_the_middle_of_blocks_execute_every_script_once() {
+    let (kills, seed) = (variable("OWN_DATABASE_KILLS", 8), variable("KILL_SEED", 1));
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut servers = Servers::start();
+    let urls = servers.urls();
+    let mut network = TestNetwork::create(of_scripts);
+    executes(&network, 0, &urls[0]);
+    executes(&network, 1, &urls[1]);
+    network.start_all().await;
+    let mut load = Load::start(&network).await;
+    for kill in 0..kills {
+        load.wait_for(60, &format!("seed {seed}, kill {kill}")).await;
+        tokio::time::sleep(Duration::from_millis(random.random_range(0..400))).await;
+        match kill % 4 {
+            0 => servers.postgres.kill(),
+            1 => servers.mariadb.kill(),
+            node => network.kill(node as usize - 2),
+        }
+        tokio::time::sleep(Duration::from_millis(random.random_range(0..600))).await;
+        match kill % 4 {
+            0 => servers.postgres.start_again().unwrap_or_else(|error| panic!("{error}")),
+            1 => servers.mariadb.start_again().unwrap_or_else(|error| panic!("{error}")),
+            node => {
+                network.start(node as usize - 2);
+                network.wait_for_height(node as usize - 2, 1).await;
+            }
+        }
+    }
+    load.wait_for(60, "the end").await;
+    load.settle().await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    let expected =
+        [ledger_rows(&network, 3, "counters", "id").await, ledger_rows(&network, 3, "numbers", "n").await];
+    for (node, url) in urls.iter().enumerate() {
+        wait_until_executed(&network, node).await;
+        assert!(
+            rows(url, &["counters", "numbers"]) == expected,
+            "seed {seed}: {url} has other rows than the ledger"
+        );
+        let strange = ["entente.strange_rows", "entente_strange_rows"][node];
+        assert_eq!(rows(url, &[strange]), [""], "seed {seed}: no row was ever another one than it had to be");
+        assert!(!network.log(node).contains("another outcome"), "seed {seed}: {}", network.log(node));
+    }
+    let told = load.finish(&mut network).await;
+    println!("seed {seed}: {kills} kills, {} receipts, all rows equal", told.receipts.len());
+}
+
+/// Money goes round between few accounts, so that many a row is at the end of a block what it was at its begin.
+async fn go_round(network: &TestNetwork, (first, clients): (usize, usize), rounds: usize) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for client in 0..clients {
+        let session = network.session(first + client % (4 - first)).await;
+        tasks.spawn(async move {
+            for round in 0..rounds {
+                let (from, to) = if (client + round).is_multiple_of(2) { (1, 2) } else { (2, 1) };
+                let moved = format!(
+                    "UPDATE money SET balance = balance - 1 WHERE id = {from}; UPDATE money SET balance = balance + 1 WHERE id = {to}"
+                );
+                session.batch_execute(&moved).await.expect("committed");
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.expect("it went round");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_organisation_whose_database_does_something_else_finds_its_way_back() {
+    let servers = Servers::start();
+    let urls = servers.urls();
+    let mut network = TestNetwork::create(of_scripts);
+    executes(&network, 0, &urls[0]);
+    executes(&network, 1, &urls[1]);
+    network.start_all().await;
+    let session = network.session(2).await;
+    session
+        .batch_execute("CREATE TABLE money (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0), name text)")
+        .await
+        .expect("created");
+    session
+        .batch_execute(
+            "INSERT INTO money VALUES (1, 1000, 'a'), (2, 1000, 'b'), (3, 1000, 'c'), (4, 1000, 'd')",
+        )
+        .await
+        .expect("filled");
+    go_round(&network, (0, 12), 40).await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    // A row that scripts look at and do not change: nothing here can know better than the database, but the others do.
+    let mut config = tokio_postgres::Config::new();
+    config.host("127.0.0.1").port(servers.postgres.port()).user("postgres").dbname("postgres");
+    let (own, connection) = config.connect(NoTls).await.expect("it answers");
+    tokio::spawn(connection);
+    own.batch_execute("SET entente.writer = 'on'; UPDATE money SET balance = 5 WHERE id = 3")
+        .await
+        .expect("past the trigger");
+    let rich = "UPDATE money SET name = 'rich' WHERE id = 3 AND balance > 500";
+    assert_eq!(session.execute(rich, &[]).await.expect("committed"), 1, "three organisations of four say so");
+    go_round(&network, (1, 6), 10).await;
+    let start = Instant::now();
+    while !network.log(0).contains("the state is made again") {
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", network.log(0));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    network.wait_until_level_with(2, &[0]).await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    let expected = ledger_rows(&network, 3, "money", "id").await;
+    assert!(expected.contains("3\t1000\trich"), "{expected}");
+    for (node, url) in urls.iter().enumerate() {
+        wait_until_executed(&network, node).await;
+        assert_eq!(rows(url, &["money"]), [expected.as_str()], "{url}");
+    }
+    assert!(!network.log(1).contains("the state is made again"), "{}", network.log(1));
+}
