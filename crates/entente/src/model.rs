@@ -23,6 +23,11 @@ pub(crate) struct ModelArguments {
     /// Endorse additions as commands, so that hot rows make nobody stale, with execute-order-validate
     #[arg(long)]
     endorse_commands: bool,
+    /// How many organisations must come to the same outcome of a block [default: n − ⌊(n − 1)/3⌋ of n]
+    ///
+    /// ChainifyDB's policies: 2 is `any 2`, the number of organisations is `all`.
+    #[arg(long, value_name = "COUNT")]
+    outcome_quorum: Option<u32>,
     /// How nodes schedule validation, with execute-order-validate: serial, one after the other, or graph, on the graph of
     /// all transactions that wait (SmartFabric) [default: serial]
     #[arg(long, value_parser = ["serial", "graph"])]
@@ -55,6 +60,7 @@ impl ModelArguments {
             return Err(format!("--protocol: {execution} has {ids}; found {protocol}").into());
         }
         charter.execution = execution;
+        charter.outcome_quorum = self.outcome_quorum;
         charter.protocol = protocol.to_string();
         charter.endorsement.policy = self.endorsement.clone().unwrap_or_default();
         charter.endorsement.commands = self.endorse_commands;

@@ -134,6 +134,9 @@ fn mistakes_on_the_command_line_are_explained() {
     );
     assert!(fails(&["demo", "--protocol", "magic", "--exit"]).contains("harmony"));
     assert!(fails(&["demo", "--protocol", "occ", "--exit"]).contains("order-execute has harmony"));
+    let of_scripts = ["demo", "--exit", "--execution", "whatever-then-agree", "--protocol", "harmony"];
+    assert!(fails(&of_scripts).contains("whatever-then-agree has serial, block-stm; found harmony"));
+    assert!(fails(&["demo", "--exit", "--outcome-quorum", "9"]).contains("outcome_quorum must be 2 to 4"));
     let endorsed = |more: &[&str]| {
         let model = ["demo", "--exit", "--execution", "execute-order-validate"];
         fails(&[model.as_slice(), more].concat())

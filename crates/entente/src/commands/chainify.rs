@@ -73,11 +73,16 @@ pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
     }
     let folder = folder(arguments)?;
     let executes = folder.charter.execution == ExecutionModel::WhateverThenAgree;
-    if executes != arguments.tables.is_empty() {
+    if executes != arguments.tables.is_empty() && !(executes && arguments.load) {
         return Err(match executes {
             true => "--tables: the databases of this ledger execute its scripts, and have all its tables; leave it out".into(),
             false => "--tables is missing: which tables of the ledger is the database to have?".into(),
         });
+    }
+    if arguments.load && executes {
+        println!(
+            "once its rows are the ledger's, rename or drop a table: the node makes it anew, with the ledger's constraints"
+        );
     }
     let is_unfit = |table: &&PlannedTable| !table.findings.is_empty() && (table.is_there() || arguments.load);
     if let Some(table) = planned.iter().find(is_unfit) {
@@ -94,7 +99,7 @@ pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
     let config = OwnDatabaseConfig {
         url: address.to_string(),
         password_file: None,
-        tables: arguments.tables.clone(),
+        tables: if executes { Vec::new() } else { arguments.tables.clone() },
         scan_seconds: arguments.scan_seconds.or(known.as_ref().and_then(|known| known.scan_seconds)),
         take_ledger_rows: arguments.take_ledger_rows,
         waiting_megabytes: known.as_ref().and_then(|known| known.waiting_megabytes),

@@ -73,15 +73,25 @@ pub(crate) fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(
 
 /// Takes the triggers of a table away. `name`: in the ledger.
 pub(crate) fn remove(session: &mut dyn Session, dialect: Dialect, name: &str) -> Result<(), DatabaseError> {
+    remove_trigger(session, dialect, TRIGGER, name)
+}
+
+/// Takes triggers of one kind away.
+pub(crate) fn remove_trigger(
+    session: &mut dyn Session,
+    dialect: Dialect,
+    trigger: &str,
+    name: &str,
+) -> Result<(), DatabaseError> {
     let statements = match dialect {
         Dialect::Postgres => {
             let (schema, object) = split_catalog_name(name);
             let table = format!("{}.{}", dialect.quoted(schema), dialect.quoted(object));
-            vec![format!("DROP TRIGGER IF EXISTS {TRIGGER} ON {table}")]
+            vec![format!("DROP TRIGGER IF EXISTS {trigger} ON {table}")]
         }
         Dialect::MariaDb => ["i", "u", "d"]
             .map(|letter| {
-                format!("DROP TRIGGER IF EXISTS {}", dialect.quoted(&trigger_name(TRIGGER, name, letter)))
+                format!("DROP TRIGGER IF EXISTS {}", dialect.quoted(&trigger_name(trigger, name, letter)))
             })
             .to_vec(),
     };

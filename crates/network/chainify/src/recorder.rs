@@ -117,6 +117,11 @@ pub(crate) fn create(session: &mut dyn Session, table: &SharedTable) -> Result<(
     statements.iter().try_for_each(|statement| session.execute(statement).map(drop))
 }
 
+/// Takes the triggers of a table away. `name`: in the ledger.
+pub(crate) fn remove(session: &mut dyn Session, dialect: Dialect, name: &str) -> Result<(), DatabaseError> {
+    guard::remove_trigger(session, dialect, TRIGGER, name)
+}
+
 fn trigger_name(table: &SharedTable, letter: &str) -> String {
     table.dialect.quoted(&guard::trigger_name(TRIGGER, &table.table.name, letter))
 }

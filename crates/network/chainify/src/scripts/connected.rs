@@ -97,6 +97,12 @@ impl Connected {
             _ => self.reset(options, block, status, "the database is not at the height before the block")?,
         }
         self.fit(options, block, status)?;
+        if block.scripts.is_empty() {
+            self.end(options, block)?;
+            status.reach(block.height, 0);
+            status.follows(None);
+            return Ok(RanScripts::default());
+        }
         for _ in 0..TRIES {
             if guard::fingerprint(&mut *self.session, self.dialect, &self.tables)? != self.guards {
                 self.reset(options, block, status, "triggers were changed, switched off or dropped")?;
@@ -122,13 +128,13 @@ impl Connected {
         ))
     }
 
-    /// The tables as they are in the state before the block, whatever the database has.
+    /// The tables as they are in the state before the block, whatever the database has: enough to read what it has written down.
     fn know(&mut self, block: &BlockScripts) -> Result<(), DatabaseError> {
-        if self.tables.is_empty() {
-            let tables = block.before.catalog().tables.values();
-            let tables = tables.map(|table| SharedTable::new(table.clone(), self.dialect));
-            self.tables = tables.collect::<Result<_, _>>()?;
-        }
+        let catalog = block.before.catalog();
+        let tables = catalog.tables.values().map(|table| SharedTable::new(table.clone(), self.dialect));
+        self.tables = tables.collect::<Result<_, _>>()?;
+        // What executes a block makes them fit.
+        self.catalog = None;
         Ok(())
     }
 
@@ -147,6 +153,7 @@ impl Connected {
         let copies = bookkeeping::tables(session, dialect)?;
         for gone in copies.keys().filter(|name| !catalog.tables.contains_key(*name)) {
             guard::remove(session, dialect, gone)?;
+            recorder::remove(session, dialect, gone)?;
             bookkeeping::forget_table(session, dialect, gone)?;
         }
         let mut is_whole = true;
@@ -163,10 +170,12 @@ impl Connected {
                 _ => is_whole = false,
             }
         }
-        if !is_whole {
-            return self.reset(options, block, status, "the ledger has tables that the database has not");
+        match is_whole {
+            true => self.settle(options, block, Existing::Known, false).map(drop)?,
+            false => self.reset(options, block, status, "the ledger has tables that the database has not")?,
         }
-        self.settle(options, block, Existing::Known, false).map(drop)
+        status.tables(catalog.tables.keys().cloned().collect());
+        Ok(())
     }
 
     fn settle(
@@ -177,6 +186,7 @@ impl Connected {
         keeps_strange: bool,
     ) -> Result<Written, DatabaseError> {
         let catalog = block.before.catalog();
+        self.make_room(options, catalog)?;
         let wanted = Wanted {
             agreed: &*block.before,
             tables: catalog.tables.values().cloned().collect(),
@@ -184,14 +194,35 @@ impl Connected {
             executes: true,
             keeps_strange,
         };
-        let differing = match options.takes_ledger_rows {
-            true => Differing::Replaced,
-            false => Differing::Listed,
-        };
-        let settled = settle(&mut *self.session, self.dialect, &wanted, existing, differing)?;
+        let settled = settle(&mut *self.session, self.dialect, &wanted, existing, Differing::Listed)?;
         (self.tables, self.guards) = (settled.tables, settled.guards);
         self.catalog = Some(catalog.clone());
         Ok(settled.written)
+    }
+
+    /// Tables that the database has and that are not the ledger's have constraints of their own, with which scripts would come to
+    /// something else than everywhere.
+    fn make_room(&mut self, options: &ScriptDatabaseOptions, catalog: &Catalog) -> Result<(), DatabaseError> {
+        let session = &mut *self.session;
+        let copies = bookkeeping::tables(session, self.dialect)?;
+        for table in catalog.tables.values().filter(|table| !copies.contains_key(&table.name)) {
+            let shared = SharedTable::new(table.clone(), self.dialect)?;
+            let Some(problems) = plan::check(session, &shared)? else { continue };
+            // One that was just made, when the node ended.
+            let is_ours = problems.is_empty()
+                && session.query(&format!("SELECT 1 FROM {} LIMIT 1", shared.name))?.is_empty();
+            if !options.takes_ledger_rows && !is_ours {
+                let message = format!(
+                    "the database has a table {} already, and a database that executes scripts makes the ledger's tables itself, with \
+                     their constraints: rename or drop that one, or say that the ledger's counts: entente chainify … \
+                     --take-ledger-rows",
+                    shared.name
+                );
+                return Err(DatabaseError::new(ErrorKind::Unfit, message));
+            }
+            session.execute(&format!("DROP TABLE {}", shared.name))?;
+        }
+        Ok(())
     }
 
     /// Makes all rows those of the state before the block, whatever stands there; nothing of the block was executed then.

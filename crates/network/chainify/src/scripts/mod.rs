@@ -44,7 +44,7 @@ pub struct ScriptDatabaseOptions {
     pub node: PublicKey,
     /// Scripts that run beside one another, at most.
     pub connections: usize,
-    /// Rows that the database had before the ledger did, and that differ, are replaced by the ledger's.
+    /// Tables that the database has and that are not the ledger's give way to the ledger's.
     pub takes_ledger_rows: bool,
 }
 

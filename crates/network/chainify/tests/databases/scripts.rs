@@ -367,6 +367,23 @@ fn tables_follow_the_ledger_and_what_is_not_the_same_everywhere_is_refused() {
     let (servers, ledgers) = three();
     for (number, ledger) in ledgers.iter().enumerate() {
         let mut client = ledger.client();
+        if let Some((_, address)) = servers.get(number) {
+            // A table of the organisation's own is in the way until the organisation has moved it.
+            let mut own = Own::connect(address);
+            own.run("CREATE TABLE parts (number int PRIMARY KEY, name text, UNIQUE (number)); INSERT INTO parts VALUES (1, 'mine')");
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    ledger
+                        .client()
+                        .batch_execute("CREATE TABLE parts (number int PRIMARY KEY, name text)")
+                        .expect("created")
+                });
+                let said = ledger.wait("refusal", |status| status.state == "refused").problem.expect("why");
+                assert!(said.contains("already") && said.contains("rename or drop that one"), "{said}");
+                own.run("ALTER TABLE parts RENAME TO my_parts");
+            });
+            client.batch_execute("DROP TABLE parts").expect("dropped");
+        }
         client.batch_execute("CREATE TABLE parts (number int PRIMARY KEY, name text)").expect("created");
         run(&mut client, "INSERT INTO parts VALUES (1, 'wheel'), (2, 'axle')").expect("added");
         client
