@@ -1,6 +1,7 @@
 use super::bench_analytics::{self, AnalyticsArguments};
 use super::bench_anker;
 use super::bench_attest::{self, AttestArguments};
+use super::bench_chainify::{self, ChainifyBenchArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_htap::{self, HtapArguments};
 use super::bench_join::{self, JoinArguments};
@@ -35,6 +36,7 @@ pub(crate) enum BenchCommand {
     Endorse(ExperimentArguments),
     Tpcc(TpccArguments),
     State(StateArguments),
+    Chainify(ChainifyBenchArguments),
     Growth(GrowthArguments),
     Attest(AttestArguments),
     Analytics(AnalyticsArguments),
@@ -105,6 +107,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),
         BenchCommand::State(arguments) => bench_state::run(arguments),
+        BenchCommand::Chainify(arguments) => bench_chainify::run(arguments),
         BenchCommand::Growth(arguments) => bench_state::run_growth(arguments),
         BenchCommand::Engine(arguments) => engine(&arguments.narrowed()?),
         BenchCommand::Protocols(arguments) => experiments(LaboratoryCommand::Protocols, arguments),

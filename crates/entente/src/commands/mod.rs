@@ -4,6 +4,7 @@ pub(crate) mod bench;
 mod bench_analytics;
 mod bench_anker;
 mod bench_attest;
+mod bench_chainify;
 mod bench_faults;
 mod bench_htap;
 mod bench_join;

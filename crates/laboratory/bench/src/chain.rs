@@ -164,6 +164,11 @@ impl Chain {
         for statement in workload.set_up() {
             self.execute_script(statement)?;
         }
+        self.load(workload)
+    }
+
+    /// The rows at the beginning of a workload whose tables are there.
+    pub(crate) fn load(&mut self, workload: &dyn Workload) -> Result<(), EngineBenchError> {
         for rows in workload.portions() {
             self.set_up_with(Payload::Insert {
                 table: rows.table.to_string(),

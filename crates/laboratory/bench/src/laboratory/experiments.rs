@@ -10,8 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
-const COMMANDS: [&str; 10] =
-    ["protocols", "ablation", "endorse", "engine", "tpcc", "demo", "join", "state", "growth", "anker"];
+const COMMANDS: [&str; 11] = [
+    "protocols",
+    "ablation",
+    "endorse",
+    "engine",
+    "tpcc",
+    "demo",
+    "join",
+    "state",
+    "growth",
+    "anker",
+    "chainify",
+];
 /// What the horizontal axis of a plot may be.
 const AXES: [&str; 3] = ["skew", "block_size", "threads"];
 /// What may be measured.
