@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ChainifyBenchArguments) -> Result<(), CommandError
         time: Duration::from_secs_f64(arguments.seconds),
         seed: arguments.seed,
     };
-    println!("database   Zipf   scripts of a block   connections   scripts per second   failed");
+    println!("database   Zipf   scripts of a block   connections   as sets   scripts per second   failed");
     let record = executing(&options, show)?;
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_string_pretty(&record)?)?;
@@ -63,10 +63,11 @@ pub(crate) fn run(arguments: &ChainifyBenchArguments) -> Result<(), CommandError
 }
 
 fn show(point: &ExecutingPoint) {
-    let ExecutingPoint { database, skew, block, connections, tps, failed_share } = point;
+    let ExecutingPoint { database, skew, block, connections, as_sets, tps, failed_share } = point;
+    let as_sets = if *as_sets { "yes" } else { "no" };
     let (block, tps) = (bench::grouped(*block as u64), bench::grouped(*tps as u64));
     println!(
-        "{database:<9} {skew:>5} {block:>20} {connections:>13} {tps:>20} {:>7.1} %",
+        "{database:<9} {skew:>5} {block:>20} {connections:>13} {as_sets:>9} {tps:>20} {:>7.1} %",
         failed_share * 100.0
     );
 }

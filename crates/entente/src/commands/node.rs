@@ -89,6 +89,7 @@ fn use_database(folder: &NodeFolder, options: &mut NodeOptions) -> Result<(), Co
             address,
             node: folder.node_key.public_key(),
             connections: config.connections.unwrap_or(chainify::CONNECTIONS).clamp(1, 256),
+            as_sets: true,
             takes_ledger_rows: config.take_ledger_rows,
         });
         options.own_execution = Some(Arc::new(database));

@@ -45,6 +45,8 @@ pub struct ExecutingPoint {
     pub block: usize,
     /// Scripts that run beside one another, at most.
     pub connections: usize,
+    /// Whether statements of one shape run as one, where they can.
+    pub as_sets: bool,
     /// Scripts executed per second, whether they committed or failed.
     pub tps: f64,
     /// Of all scripts, those that failed.
@@ -128,11 +130,11 @@ pub fn executing(
     let mut points = Vec::new();
     for kind in &options.kinds {
         let server = Server::start(*kind)?;
-        let distributions =
-            [0.0, 1.1].into_iter().flat_map(|skew| [CONNECTIONS, 1].map(|one| (skew, BLOCK, one)));
-        let sizes = [256, 512, 1_024, 2_048].map(|block| (1.1, block, CONNECTIONS));
-        for (skew, block, connections) in distributions.chain(sizes) {
-            let point = Bench::new(options, &server.address, connections)?.measure(options, skew, block)?;
+        let ways = [(CONNECTIONS, true), (CONNECTIONS, false), (1, false)];
+        let distributions = [0.0, 1.1].into_iter().flat_map(|skew| ways.map(|way| (skew, BLOCK, way)));
+        let sizes = [256, 512, 1_024, 2_048].map(|block| (1.1, block, ways[0]));
+        for (skew, block, way) in distributions.chain(sizes) {
+            let point = Bench::new(options, &server.address, way)?.measure(options, skew, block)?;
             progress(&point);
             points.push(point);
         }
@@ -146,6 +148,7 @@ struct Bench {
     database: ScriptDatabase,
     kind: &'static str,
     connections: usize,
+    as_sets: bool,
     store: Arc<dyn Store>,
     height: u64,
 }
@@ -154,17 +157,18 @@ impl Bench {
     fn new(
         options: &ExecutingOptions,
         address: &Address,
-        connections: usize,
+        (connections, as_sets): (usize, bool),
     ) -> Result<Bench, ExecutingError> {
         let database = ScriptDatabase::new(ScriptDatabaseOptions {
             address: address.clone(),
             node: SecretKey::from_bytes([1; 32]).public_key(),
             connections,
+            as_sets,
             takes_ledger_rows: true,
         });
         let kind = address.kind.name();
         let (store, height) = bank(options)?;
-        let mut bench = Bench { database, kind, connections, store, height };
+        let mut bench = Bench { database, kind, connections, as_sets, store, height };
         // Whatever an earlier point has left.
         bench.database.distrust();
         bench.execute(Vec::new())?;
@@ -208,6 +212,7 @@ impl Bench {
             skew,
             block,
             connections: self.connections,
+            as_sets: self.as_sets,
             tps: executed as f64 / time.as_secs_f64(),
             failed_share: failed as f64 / executed as f64,
         })

@@ -29,6 +29,13 @@ pub enum ErrorKind {
     Other,
 }
 
+impl ErrorKind {
+    /// It comes from what statements say, and would come again; not from where the database is or who holds it.
+    pub(crate) fn is_of_statements(self) -> bool {
+        matches!(self, ErrorKind::Duplicate | ErrorKind::Unfit | ErrorKind::Value | ErrorKind::Other)
+    }
+}
+
 impl DatabaseError {
     /// An error of a kind, with its text.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> DatabaseError {

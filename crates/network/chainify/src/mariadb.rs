@@ -5,11 +5,12 @@ use crate::address::{Address, Tls};
 use crate::dialect::{Dialect, ForeignType};
 use crate::error::ErrorKind;
 use crate::recorder;
-use crate::session::{ScriptEnd, Session, TextRow, WrittenScript};
+use crate::session::{ScriptEnd, Session, Sets, TextRow, WrittenScript, executed_rows};
 use crate::tls;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, SslOpts, Value};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -134,6 +135,14 @@ impl Session for MariaDbSession {
         }
         run
     }
+
+    fn run_sets(&mut self, height: u64, sets: &Sets) -> Result<Option<Vec<ScriptEnd>>, DatabaseError> {
+        let run = self.try_sets(height, sets);
+        if !matches!(run, Ok(Some(_))) {
+            let _ = self.execute("ROLLBACK");
+        }
+        run.or_else(|error| if error.kind.is_of_statements() { Ok(None) } else { Err(error) })
+    }
 }
 
 impl MariaDbSession {
@@ -159,7 +168,7 @@ impl MariaDbSession {
         height: u64,
         scripts: &[WrittenScript],
     ) -> Result<Vec<ScriptEnd>, DatabaseError> {
-        let (mut ends, mut failures) = (Vec::with_capacity(scripts.len()), Vec::new());
+        let (mut ends, mut failures) = (Vec::with_capacity(scripts.len()), BTreeMap::new());
         let mut before = vec![format!("SET @entente_height = {height}"), "BEGIN".to_string()];
         while ends.len() < scripts.len() {
             let rest = &scripts[ends.len()..];
@@ -185,28 +194,42 @@ impl MariaDbSession {
                 if met.len() < before.len() {
                     return Err(failure);
                 }
-                failures.push((ends.len() - 1, failure.message));
+                failures.insert(ends.len() - 1, failure.message);
                 // What its statements in front of that have done stands until then.
                 before = vec!["ROLLBACK TO SAVEPOINT entente_script".to_string()];
             } else {
                 before.clear();
             }
         }
-        let mut failures = failures.into_iter().peekable();
-        let mut rows = String::new();
-        for (number, ScriptEnd { place, met }) in ends.iter().enumerate() {
-            let failure = failures.next_if(|(failed, _)| *failed == number).map(|(_, message)| message);
-            let literal = |text: &str| Dialect::MariaDb.text_literal(text);
-            let met = met.as_ref().map(|met| met.iter().map(|rows| format!("{rows} ")).collect::<String>());
-            let [met, failure] =
-                [met, failure].map(|text| text.map_or("NULL".to_string(), |text| literal(&text)));
-            let separator = if number == 0 { "" } else { "," };
-            let _ = write!(rows, "{separator}({height},{place},{met},{failure})");
-        }
+        let rows = executed_rows(height, &ends, &failures, |text| Dialect::MariaDb.text_literal(text));
         let executed = recorder::executed_table(Dialect::MariaDb);
         before.push(format!("INSERT INTO {executed} VALUES {rows}; COMMIT"));
         let (_, failure) = self.several(&before.join("; "))?;
         failure.map_or(Ok(ends), Err)
+    }
+}
+
+impl MariaDbSession {
+    fn try_sets(&mut self, height: u64, sets: &Sets) -> Result<Option<Vec<ScriptEnd>>, DatabaseError> {
+        let statements: Vec<&str> = sets.statements.iter().map(|statement| statement.sql.as_str()).collect();
+        let before = format!("SET @entente_height = {height}; BEGIN; ");
+        let (met, failure) = self.several(&(before + &statements.join("; ")))?;
+        // Which rows an UPDATE has not met it does not say.
+        let expected = sets
+            .statements
+            .iter()
+            .map(|statement| -> u64 { statement.numbers.iter().map(|number| sets.met[*number]).sum() });
+        if failure.is_some()
+            || met.len() != sets.statements.len() + 2
+            || !met[2..].iter().copied().eq(expected)
+        {
+            return Ok(None);
+        }
+        let ends = sets.ends(&sets.met);
+        let rows = executed_rows(height, &ends, &BTreeMap::new(), |text| Dialect::MariaDb.text_literal(text));
+        let executed = recorder::executed_table(Dialect::MariaDb);
+        let (_, failure) = self.several(&format!("INSERT INTO {executed} VALUES {rows}; COMMIT"))?;
+        failure.map_or(Ok(Some(ends)), Err)
     }
 }
 

@@ -4,10 +4,12 @@ use crate::DatabaseError;
 use crate::address::{Address, Tls};
 use crate::dialect::{Dialect, ForeignType};
 use crate::error::ErrorKind;
-use crate::session::{ScriptEnd, Session, TextRow, WrittenScript, met_rows};
+use crate::recorder;
+use crate::session::{ScriptEnd, Session, Sets, TextRow, WrittenScript, executed_rows, met_rows};
 use crate::tls;
 use postgres::config::SslMode;
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -165,6 +167,40 @@ impl Session for PostgresSession {
             Some(ScriptEnd { place, met: row.get(1)?.as_deref().map(met_rows) })
         };
         Ok(rows.into_iter().filter_map(ended).collect())
+    }
+
+    fn run_sets(&mut self, height: u64, sets: &Sets) -> Result<Option<Vec<ScriptEnd>>, DatabaseError> {
+        let statements: Vec<&str> = sets.statements.iter().map(|statement| statement.sql.as_str()).collect();
+        let sql = format!("BEGIN; SET LOCAL entente.height = '{height}'; {}", statements.join("; "));
+        let messages = match self.client.simple_query(&sql) {
+            Ok(messages) => messages,
+            Err(error) => {
+                let error = explain(&error);
+                // Where the connection is gone the database does it by itself.
+                let _ = self.batch("ROLLBACK");
+                tracing::debug!(%error, "the scripts of the block run one by one");
+                return if error.kind.is_of_statements() { Ok(None) } else { Err(error) };
+            }
+        };
+        let mut met = sets.met.clone();
+        let updated = sets.statements.iter().filter(|statement| statement.updates);
+        updated.flat_map(|statement| &statement.numbers).for_each(|number| met[*number] = 0);
+        for message in messages {
+            let SimpleQueryMessage::Row(row) = message else { continue };
+            let number = row.get(0).and_then(|text| text.parse::<usize>().ok());
+            if let Some(met) = number.and_then(|number| met.get_mut(number)) {
+                *met += 1;
+            }
+        }
+        let ends = sets.ends(&met);
+        let rows =
+            executed_rows(height, &ends, &BTreeMap::new(), |text| Dialect::Postgres.text_literal(text));
+        let executed = recorder::executed_table(Dialect::Postgres);
+        let ended = self.batch(&format!("INSERT INTO {executed} VALUES {rows}; COMMIT"));
+        if ended.is_err() {
+            let _ = self.batch("ROLLBACK");
+        }
+        ended.map(|()| Some(ends))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ScriptDatabaseOptions;
 use super::effects::{self, Effects};
 use super::graph::{Graph, Schedule};
+use super::sets::sets;
 use crate::bookkeeping::{self, Position};
 use crate::dialect::Dialect;
 use crate::error::ErrorKind;
@@ -24,6 +25,8 @@ use types::Catalog;
 const KEPT_BLOCKS: u64 = 1_000;
 /// Bytes of scripts that are sent together, about.
 const TOGETHER_BYTES: usize = 512 * 1024;
+/// Where sets have failed the next blocks do without.
+const ONE_BY_ONE_BLOCKS: u32 = 8;
 /// How often a block begins anew because rows were not what the state says.
 const TRIES: usize = 3;
 
@@ -32,6 +35,8 @@ pub(super) struct Connected {
     dialect: Dialect,
     /// Those that run scripts.
     workers: Vec<Box<dyn Session>>,
+    /// So many blocks run script by script: some scripts fail, which sets cannot.
+    one_by_one: u32,
     /// Which block was executed last, if the database says it.
     height: Option<u64>,
     tables: Vec<SharedTable>,
@@ -66,6 +71,7 @@ impl Connected {
             session,
             dialect,
             workers: Vec::new(),
+            one_by_one: 0,
             height: found.map(|found| found.height),
             tables: Vec::new(),
             guards: guard::Fingerprint::new(),
@@ -291,18 +297,17 @@ impl Connected {
     ) -> Result<Vec<Option<Vec<u64>>>, DatabaseError> {
         let mut ended = self.executed(block.height)?;
         let left: Vec<_> = block.scripts.iter().filter(|(place, _)| !ended.contains_key(place)).collect();
+        if options.as_sets
+            && ended.is_empty()
+            && let Some(ends) = self.run_as_sets(options, block.height, &left)?
+        {
+            return Ok(ends.into_iter().map(|end| end.met).collect());
+        }
         let written = left.iter().map(|(place, script)| self.written(*place, script));
         let written = written.collect::<Result<Vec<_>, _>>()?;
         let graph = Graph::of(&left.iter().map(|(_, script)| script).collect::<Vec<_>>());
         let workers = options.connections.clamp(1, left.len().max(1));
-        while self.workers.len() < workers {
-            let mut worker = connect(options, self.dialect)?;
-            if self.dialect == Dialect::Postgres {
-                // What the server loses when it ends at once, it loses from the end: the height says so.
-                worker.execute("SET synchronous_commit = off")?;
-            }
-            self.workers.push(worker);
-        }
+        self.have_workers(options, workers)?;
         let (schedule, outcome) = (Schedule::new(graph, workers), Mutex::new(Ok(Vec::new())));
         std::thread::scope(|scope| {
             for worker in self.workers.iter_mut().take(workers) {
@@ -316,6 +321,45 @@ impl Connected {
             })
         };
         block.scripts.iter().map(end).collect()
+    }
+
+    /// Runs all scripts of the block as sets, in one transaction, where that can be.
+    fn run_as_sets(
+        &mut self,
+        options: &ScriptDatabaseOptions,
+        height: u64,
+        scripts: &[&(u32, portable::Script)],
+    ) -> Result<Option<Vec<ScriptEnd>>, DatabaseError> {
+        if self.one_by_one > 0 {
+            self.one_by_one -= 1;
+            return Ok(None);
+        }
+        let Some(sets) = sets(&self.tables, scripts)? else { return Ok(None) };
+        self.have_workers(options, 1)?;
+        let ended = self.workers[0].run_sets(height, &sets)?;
+        if ended.is_none() {
+            self.one_by_one = ONE_BY_ONE_BLOCKS;
+        }
+        Ok(ended)
+    }
+
+    /// Whether the scripts of a block like this run as sets now.
+    #[cfg(test)]
+    pub(super) fn runs_as_sets(&self, block: &BlockScripts) -> bool {
+        let scripts: Vec<_> = block.scripts.iter().collect();
+        self.one_by_one == 0 && sets(&self.tables, &scripts).is_ok_and(|sets| sets.is_some())
+    }
+
+    fn have_workers(&mut self, options: &ScriptDatabaseOptions, count: usize) -> Result<(), DatabaseError> {
+        while self.workers.len() < count {
+            let mut worker = connect(options, self.dialect)?;
+            if self.dialect == Dialect::Postgres {
+                // What the server loses when it ends at once, it loses from the end: the height says so.
+                worker.execute("SET synchronous_commit = off")?;
+            }
+            self.workers.push(worker);
+        }
+        Ok(())
     }
 
     fn written(&self, place: u32, script: &portable::Script) -> Result<WrittenScript, DatabaseError> {

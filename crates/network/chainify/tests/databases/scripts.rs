@@ -156,7 +156,7 @@ fn three() -> (Vec<(Server, Address)>, Vec<Alone>) {
         .collect();
     let mut ledgers: Vec<Alone> = (0..3).map(|_| Alone::of_scripts()).collect();
     for (number, ledger) in ledgers.iter_mut().enumerate() {
-        ledger.start_executing(servers.get(number).map(|(_, address)| address), 4);
+        ledger.start_executing(servers.get(number).map(|(_, address)| address), (4, true));
     }
     (servers, ledgers)
 }
@@ -266,7 +266,7 @@ fn scripts_run_beside_one_another_once_each_whoever_is_killed() {
         let mut server = Server::start(kind);
         let address = server.database("money");
         let mut ledger = Alone::of_scripts();
-        ledger.start_executing(Some(&address), 8);
+        ledger.start_executing(Some(&address), (8, false));
         create_money(&ledger);
         assert!(pay(&ledger, 800, 1) > 400);
         assert_money(&ledger, &mut Own::connect(&address));
@@ -284,7 +284,7 @@ fn scripts_run_beside_one_another_once_each_whoever_is_killed() {
         assert_money(&ledger, &mut Own::connect(&address));
         // The node goes on from the state that it finds, and the database is ahead of it.
         ledger.stop();
-        ledger.start_executing(Some(&address), 3);
+        ledger.start_executing(Some(&address), (3, true));
         assert!(pay(&ledger, 400, 3) > 100);
         assert_money(&ledger, &mut Own::connect(&address));
         let strange = Own::connect(&address).value(&format!("SELECT count(*) FROM {}", strange_rows(kind)));
@@ -313,7 +313,7 @@ fn what_somebody_changes_behind_the_ledgers_back_is_found_and_put_right() {
         let server = Server::start(kind);
         let address = server.database("money");
         let mut ledger = Alone::of_scripts();
-        ledger.start_executing(Some(&address), 4);
+        ledger.start_executing(Some(&address), (4, true));
         create_money(&ledger);
         let (mut client, mut own) = (ledger.client(), Own::connect(&address));
         let refused = own.try_run("UPDATE money SET balance = 5 WHERE id = 7").expect_err("refused");
@@ -354,7 +354,7 @@ fn what_somebody_changes_behind_the_ledgers_back_is_found_and_put_right() {
         let position = if kind == Kind::Postgres { "entente.position" } else { "entente_position" };
         own.run(&format!("UPDATE {position} SET height = height - 3"));
         ledger.stop();
-        ledger.start_executing(Some(&address), 4);
+        ledger.start_executing(Some(&address), (4, true));
         let mut client = ledger.client();
         assert_eq!(run(&mut client, "UPDATE money SET balance = balance + 1 WHERE id = 200"), Ok(vec![1]));
         assert_eq!(own.value("SELECT count(*) FROM money"), "500");

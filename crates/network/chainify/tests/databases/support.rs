@@ -239,13 +239,14 @@ impl Alone {
     }
 
     /// Starts it with what executes its scripts: a database, or the node itself.
-    pub fn start_executing(&mut self, address: Option<&Address>, connections: usize) {
+    pub fn start_executing(&mut self, address: Option<&Address>, (connections, as_sets): (usize, bool)) {
         let folder = NodeFolder::open(&self.folder).expect("what create wrote");
         let node = folder.node_key.public_key();
         let options = |address: &Address| ScriptDatabaseOptions {
             address: address.clone(),
             node,
             connections,
+            as_sets,
             takes_ledger_rows: false,
         };
         self.execution = address.map(|address| Arc::new(ScriptDatabase::new(options(address))));
