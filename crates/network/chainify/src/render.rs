@@ -201,19 +201,7 @@ impl Writer<'_> {
                     sql.push_str("::bigint");
                 }
             }
-            Term::Constant(value) => {
-                let kind = self.kind(expression.data_type)?;
-                match &self.constants {
-                    None => self.value(sql, &kind, value),
-                    Some(constants) => {
-                        let mut constants = constants.borrow_mut();
-                        sql.push_str(&format!("entente_p{}", constants.len()));
-                        let mut literal = String::new();
-                        self.value(&mut literal, &kind, value);
-                        constants.push((kind, literal));
-                    }
-                }
-            }
+            Term::Constant(value) => self.constant(sql, self.kind(expression.data_type)?, value),
             Term::Arithmetic(operator, left, right) => {
                 let operator = match operator {
                     Operator::Add => " + ",
@@ -272,6 +260,15 @@ impl Writer<'_> {
             Term::Coalesce(values) => self.call(sql, "COALESCE", values)?,
         }
         Ok(())
+    }
+
+    fn constant(&self, sql: &mut String, kind: ForeignType, value: &Value) {
+        let Some(constants) = &self.constants else { return self.value(sql, &kind, value) };
+        let mut constants = constants.borrow_mut();
+        sql.push_str(&format!("entente_p{}", constants.len()));
+        let mut literal = String::new();
+        self.value(&mut literal, &kind, value);
+        constants.push((kind, literal));
     }
 
     fn infix<'e>(
