@@ -7,7 +7,7 @@ use crate::fit::{meeting, mismatch};
 use crate::refusal::{COMPUTE_BEFORE, no_operator, refused};
 use crate::written::Written;
 use sqlparser::ast::{BinaryOperator, Expr};
-use types::{DataType, SqlError};
+use types::{DataType, SqlError, Value, limits};
 
 /// Digits after the point that every database computes with.
 const COMPUTED_SCALE_MAX: u16 = 30;
@@ -81,7 +81,28 @@ impl Binder<'_> {
         if is_constant {
             return Err(refused("|| of two constants").hint("Write them as one text."));
         }
+        // What is too long for a text here a database outside would take.
+        let bytes = parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(bytes_max(part)?));
+        if bytes.is_none_or(|bytes| bytes > limits::TEXT_BYTES_MAX) {
+            let what = format!(
+                "|| of texts that may have more than {} bytes (TEXT_BYTES_MAX) together",
+                limits::TEXT_BYTES_MAX
+            );
+            return Err(
+                refused(what).hint("Use columns of type varchar(n): each character counts as four bytes.")
+            );
+        }
         Ok(Expression { term: Term::Concatenated(parts), data_type: DataType::Text(None) })
+    }
+}
+
+/// The most bytes that a text can have; nothing where that is not known.
+fn bytes_max(text: &Expression) -> Option<usize> {
+    match (&text.term, text.data_type) {
+        (Term::Constant(Value::Text(text)), _) => Some(text.len()),
+        (Term::Constant(Value::Null), _) => Some(0),
+        (_, DataType::Text(Some(characters))) => Some(characters as usize * 4),
+        _ => None,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::table::default_value;
 use std::collections::BTreeMap;
 use syntax::parse::parse_expression;
 use types::{
-    Catalog, Check, DataType, ExecutionVersion, Grantee, PUBLIC_SCHEMA, Securable, SqlError, Table,
+    Catalog, Check, DataType, ExecutionVersion, Grantee, PUBLIC_SCHEMA, Securable, SqlError, Table, limits,
     split_catalog_name,
 };
 
@@ -18,6 +18,10 @@ use types::{
 const NAME_BYTES_MAX: usize = 60;
 /// Characters of all texts in a key together: a key of MariaDB's has 3,072 bytes.
 const KEY_CHARACTERS_MAX: u64 = 768;
+/// Bytes of a value that is no text, at most.
+const OTHER_BYTES: usize = 80;
+/// Bytes of a row of MariaDB's, with room for what is not counted here.
+const MARIADB_ROW_BYTES_MAX: usize = 65_000;
 /// What names of bookkeeping tables begin with.
 const RESERVED: &str = "entente";
 
@@ -150,7 +154,36 @@ fn check_table(table: &Table) -> Result<(), SqlError> {
         }
     }
     check_key(table)?;
+    check_row(table)?;
     table_checks(table).map(drop)
+}
+
+/// Rows must fit wherever they are, however scripts fill them one by one: here into `ROW_BYTES_MAX`, on MariaDB into the 65,535
+/// bytes that columns have whose texts are in the row.
+fn check_row(table: &Table) -> Result<(), SqlError> {
+    let (mut here, mut outside) = (0, 0);
+    for column in &table.columns {
+        match column.data_type {
+            DataType::Text(Some(characters)) => {
+                here += characters as usize * 4;
+                outside += characters as usize * 4 + 2;
+            }
+            DataType::Text(None) | DataType::Bytea => here += limits::TEXT_BYTES_MAX,
+            _ => {
+                here += OTHER_BYTES;
+                outside += OTHER_BYTES;
+            }
+        }
+    }
+    if here > limits::ROW_BYTES_MAX - OTHER_BYTES || outside > MARIADB_ROW_BYTES_MAX {
+        return Err(refused(format_args!("table \"{}\" with rows of up to {here} bytes", table.name)).hint(format!(
+            "Rows have at most {} bytes, and texts with a length {MARIADB_ROW_BYTES_MAX} of them: text and bytea count {}, each character \
+             of varchar(n) 4. Give shorter lengths, or make two tables.",
+            limits::ROW_BYTES_MAX,
+            limits::TEXT_BYTES_MAX
+        )));
+    }
+    Ok(())
 }
 
 fn check_key(table: &Table) -> Result<(), SqlError> {

@@ -281,3 +281,26 @@ fn checks_that_are_not_the_same_everywhere_are_refused() {
     let error = table_checks(&checked("balance")).expect_err("not boolean");
     assert_eq!(error.message, "argument of CHECK must be type boolean, not type bigint");
 }
+
+#[test]
+fn rows_fit_wherever_they_are() {
+    let with = |types: &[DataType]| {
+        let mut table = samples::account();
+        table.columns.truncate(1);
+        for (number, data_type) in types.iter().enumerate() {
+            table.columns.push(samples::column(&format!("c{number}"), *data_type));
+        }
+        let tables = [(table.name.clone(), std::sync::Arc::new(table))].into();
+        check_catalog(&Catalog { tables, ..Catalog::default() })
+    };
+    assert!(with(&[DataType::Text(None), DataType::Text(Some(10_000))]).is_ok());
+    assert!(with(&[DataType::Bytea]).is_ok());
+    for types in [
+        [DataType::Text(None), DataType::Bytea],
+        [DataType::Text(Some(9_000)), DataType::Text(Some(9_000))],
+        [DataType::Text(None), DataType::Text(Some(16_383))],
+    ] {
+        let error = with(&types).expect_err("too long");
+        assert!(error.message.contains("table \"account\" with rows of up to"), "{}", error.message);
+    }
+}

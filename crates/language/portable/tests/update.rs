@@ -79,8 +79,8 @@ fn values_take_the_types_of_their_columns() {
     assert_eq!(value("born = '2020-02-29'"), constant(Value::Date(7_364), DataType::Date));
     assert_eq!(value("amount = 2"), constant(number("2.00"), numeric(10, 2)));
     assert_eq!(value("seen = now()"), constant(Value::TimestampTz(NOW), DataType::TimestampTz));
-    assert_eq!(value("name = NULL"), constant(Value::Null, DataType::Text(None)));
-    assert_eq!(value("name = DEFAULT"), constant(Value::Null, DataType::Text(None)));
+    assert_eq!(value("name = NULL"), constant(Value::Null, DataType::Text(Some(100))));
+    assert_eq!(value("name = DEFAULT"), constant(Value::Null, DataType::Text(Some(100))));
     assert_eq!(value("name = code"), of_column(CODE));
     assert_eq!(value("code = name"), of_column(NAME));
     assert_eq!(value("balance = small"), of_column(SMALL));

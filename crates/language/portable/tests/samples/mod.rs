@@ -49,7 +49,7 @@ pub fn account() -> Table {
         column("whole", DataType::Integer),
         column("balance", DataType::BigInt),
         column("amount", DataType::Numeric(Some((10, 2)))),
-        column("name", DataType::Text(None)),
+        column("name", DataType::Text(Some(100))),
         column("code", DataType::Text(Some(4))),
         column("active", DataType::Boolean),
         column("born", DataType::Date),

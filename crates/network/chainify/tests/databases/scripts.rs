@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TABLES: [&str; 3] = [
     "CREATE TABLE accounts (id int PRIMARY KEY, owner varchar(20) NOT NULL, balance bigint NOT NULL CHECK (balance >= 0), \
      share numeric(10,3), open boolean, since date)",
-    "CREATE TABLE notes (account int, number smallint, content text, written timestamptz, PRIMARY KEY (account, number))",
+    "CREATE TABLE notes (account int, number smallint, content varchar(12), written timestamptz, PRIMARY KEY (account, number))",
     "CREATE TABLE files (name varchar(30) PRIMARY KEY, content bytea, size int, id uuid, at timestamp)",
 ];
 
