@@ -14,6 +14,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use types::ExecutionModel;
 use workloads::smallbank::Smallbank;
 
 /// How long nodes may take to reach a common height after the load.
@@ -283,8 +284,14 @@ pub(crate) fn invitation(network: &Network, gateways: &[SocketAddr], supervisor:
         let (host, port) = (gateway.ip(), gateway.port());
         lines.push(format!("  psql -h {host} -p {port} -U {} entente", organisation.name));
     }
+    let write = match network.charter.execution {
+        ExecutionModel::WhateverThenAgree => {
+            "UPDATE savings SET balance = balance + 5 WHERE customer_id = 2;"
+        }
+        _ => "CALL send_payment(1, 2, 300);",
+    };
     lines.extend([
-        "Then try:  \\d   CALL send_payment(1, 2, 300);   SELECT * FROM entente.nodes;".to_string(),
+        format!("Then try:  \\d   {write}   SELECT * FROM entente.nodes;"),
         "Governance is permissive here: any one organisation may change the schema (`governance = \"any\"`)."
             .to_string(),
         "Kill any node; the others go on, and it comes back with the same digest:".to_string(),
