@@ -9,14 +9,13 @@
 
 mod support;
 
-use chainify::Address;
-use node::{NodeFolder, OwnDatabaseConfig};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use servers::{MariaDbServer, PostgresServer};
+use std::process::Command;
 use std::time::{Duration, Instant};
-use support::TestNetwork;
+use support::databases::{Servers, choose, ledger_rows, rows};
 use support::load::{Load, variable};
+use support::{ENTENTE, TestNetwork};
 use tokio_postgres::NoTls;
 use types::{Charter, ExecutionModel};
 
@@ -29,69 +28,7 @@ fn of_scripts(charter: &mut Charter) {
 }
 
 fn executes(network: &TestNetwork, node: usize, url: &str) {
-    let config = OwnDatabaseConfig {
-        url: url.to_string(),
-        password_file: None,
-        tables: Vec::new(),
-        scan_seconds: None,
-        take_ledger_rows: false,
-        waiting_megabytes: None,
-        connections: Some(4),
-    };
-    let folder = NodeFolder::open(&network.node_folder(node)).expect("a folder");
-    folder.choose_database(Some(config), None).expect("written");
-}
-
-/// The servers of organisations 1 and 2.
-struct Servers {
-    postgres: PostgresServer,
-    mariadb: MariaDbServer,
-}
-
-impl Servers {
-    fn start() -> Servers {
-        let postgres = PostgresServer::start(&[], true).unwrap_or_else(|error| panic!("{error}"));
-        let mariadb = MariaDbServer::start(&[], true).unwrap_or_else(|error| panic!("{error}"));
-        mariadb.create_database("shop").unwrap_or_else(|error| panic!("{error}"));
-        Servers { postgres, mariadb }
-    }
-
-    fn urls(&self) -> [String; 2] {
-        let port = self.mariadb.port().expect("a port");
-        [
-            format!("postgres://postgres@127.0.0.1:{}/postgres", self.postgres.port()),
-            format!("mariadb://root@127.0.0.1:{port}/shop"),
-        ]
-    }
-}
-
-/// All rows of tables in a database, as lines in the order of their keys.
-fn rows(address: &str, tables: &[&str]) -> Vec<String> {
-    // What reads them has a runtime of its own.
-    tokio::task::block_in_place(|| {
-        let address: Address = address.parse().expect("an address");
-        let names: Vec<String> = tables.iter().map(ToString::to_string).collect();
-        let planned = chainify::plan(&address, &names).expect("it answers");
-        let read = |table: chainify::PlannedTable| {
-            let mut text = String::new();
-            table.copy(&address, &mut |line| text.push_str(line)).expect("read");
-            text
-        };
-        planned.into_iter().map(read).collect()
-    })
-}
-
-async fn ledger_rows(network: &TestNetwork, node: usize, table: &str, key: &str) -> String {
-    let session = network.session(node).await;
-    let found = session.simple_query(&format!("SELECT * FROM {table} ORDER BY {key}")).await.expect("read");
-    let line = |message| match message {
-        tokio_postgres::SimpleQueryMessage::Row(row) => {
-            let values: Vec<&str> = (0..row.len()).filter_map(|column| row.get(column)).collect();
-            Some(values.join("\t") + "\n")
-        }
-        _ => None,
-    };
-    found.into_iter().filter_map(line).collect()
+    choose(network, node, url, |config| config.connections = Some(4));
 }
 
 /// Waits until the node has executed what it is asked for, in its database.
@@ -122,20 +59,8 @@ async fn nodes_and_databases_that_are_killed_in_the_middle_of_blocks_execute_eve
     for kill in 0..kills {
         load.wait_for(60, &format!("seed {seed}, kill {kill}")).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(0..400))).await;
-        match kill % 4 {
-            0 => servers.postgres.kill(),
-            1 => servers.mariadb.kill(),
-            node => network.kill(node as usize - 2),
-        }
-        tokio::time::sleep(Duration::from_millis(random.random_range(0..600))).await;
-        match kill % 4 {
-            0 => servers.postgres.start_again().unwrap_or_else(|error| panic!("{error}")),
-            1 => servers.mariadb.start_again().unwrap_or_else(|error| panic!("{error}")),
-            node => {
-                network.start(node as usize - 2);
-                network.wait_for_height(node as usize - 2, 1).await;
-            }
-        }
+        let pause = Duration::from_millis(random.random_range(0..600));
+        servers.kill_in_turn(kill, &mut network, pause).await;
     }
     load.wait_for(60, "the end").await;
     load.settle().await;
@@ -153,6 +78,13 @@ async fn nodes_and_databases_that_are_killed_in_the_middle_of_blocks_execute_eve
         assert!(!network.log(node).contains("another outcome"), "seed {seed}: {}", network.log(node));
     }
     let told = load.finish(&mut network).await;
+    // Whoever checks the ledger has no database: every block comes to the same here.
+    for node in [0, 1] {
+        let folder = network.node_folder(node);
+        let verified =
+            Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output().expect("it starts");
+        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    }
     println!("seed {seed}: {kills} kills, {} receipts, all rows equal", told.receipts.len());
 }
 

@@ -9,13 +9,12 @@
 
 mod support;
 
-use chainify::Address;
-use node::{NodeFolder, OwnDatabaseConfig};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use servers::{MariaDbServer, PostgresServer};
+use servers::PostgresServer;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
+use support::databases::{Servers, choose, ledger_rows, rows};
 use support::load::{Load, variable};
 use support::{ENTENTE, TestNetwork, free_port_base};
 use tokio_postgres::NoTls;
@@ -72,17 +71,10 @@ async fn postgres(server: &PostgresServer) -> tokio_postgres::Client {
 }
 
 fn keep(network: &TestNetwork, node: usize, url: &str, tables: &[&str]) {
-    let config = OwnDatabaseConfig {
-        url: url.to_string(),
-        password_file: None,
-        tables: tables.iter().map(ToString::to_string).collect(),
-        scan_seconds: Some(5),
-        take_ledger_rows: false,
-        waiting_megabytes: None,
-        connections: None,
-    };
-    let folder = NodeFolder::open(&network.node_folder(node)).expect("a folder");
-    folder.choose_database(Some(config), None).expect("written");
+    choose(network, node, url, |config| {
+        config.tables = tables.iter().map(ToString::to_string).collect();
+        config.scan_seconds = Some(5);
+    });
 }
 
 /// Waits until a node's database has all that the node has executed, whether others have attested it yet or not.
@@ -102,37 +94,13 @@ async fn wait_until_level(network: &TestNetwork, node: usize) -> client::OwnData
     }
 }
 
-/// All rows of tables in a database, as lines.
-fn rows(address: &str, tables: &[&str]) -> Vec<String> {
-    // What reads them has a runtime of its own.
-    tokio::task::block_in_place(|| rows_of(address, tables))
-}
-
-fn rows_of(address: &str, tables: &[&str]) -> Vec<String> {
-    let address: Address = address.parse().expect("an address");
-    let names: Vec<String> = tables.iter().map(ToString::to_string).collect();
-    let planned = chainify::plan(&address, &names).expect("it answers");
-    let mut all = Vec::new();
-    for table in planned {
-        let mut text = String::new();
-        table.copy(&address, &mut |line| text.push_str(line)).expect("read");
-        all.push(text);
-    }
-    all
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_and_databases_that_are_killed_in_the_middle_of_blocks_lose_and_repeat_nothing() {
     const TABLES: [&str; 2] = ["counters", "numbers"];
     let (kills, seed) = (variable("OWN_DATABASE_KILLS", 8), variable("KILL_SEED", 1));
     let mut random = StdRng::seed_from_u64(seed);
-    let mut postgres_server = PostgresServer::start(&[], true).unwrap_or_else(|error| panic!("{error}"));
-    let mut mariadb_server = MariaDbServer::start(&[], true).unwrap_or_else(|error| panic!("{error}"));
-    mariadb_server.create_database("shop").unwrap_or_else(|error| panic!("{error}"));
-    let urls = [
-        format!("postgres://postgres@127.0.0.1:{}/postgres", postgres_server.port()),
-        format!("mariadb://root@127.0.0.1:{}/shop", mariadb_server.port().expect("a port")),
-    ];
+    let mut servers = Servers::start();
+    let urls = servers.urls();
     let mut network = TestNetwork::create(|charter| charter.checkpoint_blocks = 25);
     keep(&network, 0, &urls[0], &TABLES);
     keep(&network, 1, &urls[1], &TABLES);
@@ -141,20 +109,8 @@ async fn nodes_and_databases_that_are_killed_in_the_middle_of_blocks_lose_and_re
     for kill in 0..kills {
         load.wait_for(60, &format!("seed {seed}, kill {kill}")).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(0..400))).await;
-        match kill % 4 {
-            0 => postgres_server.kill(),
-            1 => mariadb_server.kill(),
-            node => network.kill(node as usize - 2),
-        }
-        tokio::time::sleep(Duration::from_millis(random.random_range(0..600))).await;
-        match kill % 4 {
-            0 => postgres_server.start_again().unwrap_or_else(|error| panic!("{error}")),
-            1 => mariadb_server.start_again().unwrap_or_else(|error| panic!("{error}")),
-            node => {
-                network.start(node as usize - 2);
-                network.wait_for_height(node as usize - 2, 1).await;
-            }
-        }
+        let pause = Duration::from_millis(random.random_range(0..600));
+        servers.kill_in_turn(kill, &mut network, pause).await;
     }
     load.wait_for(60, "the end").await;
     load.settle().await;
@@ -168,20 +124,8 @@ async fn nodes_and_databases_that_are_killed_in_the_middle_of_blocks_lose_and_re
         // When the two tables were made; later on changes are known row by row.
         assert!(log.matches("comparing all rows").count() <= 2, "seed {seed}:\n{log}");
     }
-    let session = network.session(0).await;
-    let mut expected = Vec::new();
-    for (table, key) in [("counters", "id"), ("numbers", "n")] {
-        let found =
-            session.simple_query(&format!("SELECT * FROM {table} ORDER BY {key}")).await.expect("read");
-        let line = |message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => {
-                let values: Vec<&str> = (0..row.len()).filter_map(|column| row.get(column)).collect();
-                Some(values.join("\t") + "\n")
-            }
-            _ => None,
-        };
-        expected.push(found.into_iter().filter_map(line).collect::<String>());
-    }
+    let expected =
+        [ledger_rows(&network, 0, "counters", "id").await, ledger_rows(&network, 0, "numbers", "n").await];
     for url in &urls {
         assert!(rows(url, &TABLES) == expected, "seed {seed}: {url} has other rows than the ledger");
     }

@@ -1,8 +1,9 @@
 //! Which rows a statement can touch.
 
-use crate::expression::{Comparison, Expression, Term};
+use crate::expression::{Expression, Term};
 use crate::statement::Access;
 use types::{Key, Table, Value};
+use values::Comparison;
 
 /// The rows that a condition can be true for.
 pub(crate) fn access_of(table: &Table, condition: Option<&Expression>) -> Access {

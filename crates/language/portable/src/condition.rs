@@ -3,12 +3,13 @@
 use crate::arithmetic::chain;
 use crate::bind::{Binder, Operand};
 use crate::data_type::{Kind, kind_of};
-use crate::expression::{Comparison, Expression, Term};
+use crate::expression::{Expression, Term};
 use crate::fit::{meeting, mismatch};
 use crate::refusal::{not_boolean, refused};
 use crate::written::Written;
 use sqlparser::ast::{BinaryOperator, Expr};
 use types::{DataType, SqlError, Value};
+use values::Comparison;
 
 impl Binder<'_> {
     /// A condition of a clause.

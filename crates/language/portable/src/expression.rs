@@ -1,6 +1,7 @@
 //! Expressions that every database evaluates alike.
 
 use types::{DataType, Value};
+use values::Comparison;
 
 /// An expression with its type.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,21 +99,4 @@ pub enum Operator {
     Subtract,
     /// `*`
     Multiply,
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
 }

@@ -30,6 +30,7 @@ mod table;
 mod written;
 
 pub use catalog::{check_catalog, table_checks};
-pub use expression::{Comparison, Expression, Operator, Term};
+pub use expression::{Expression, Operator, Term};
 pub use script::check_script;
 pub use statement::{Access, Action, Script, Statement};
+pub use values::Comparison;
