@@ -19,6 +19,8 @@ use types::{Key, TableId};
 const TOGETHER_MIN: usize = 2;
 /// Rows of one statement.
 const ROWS_MAX: usize = 2_000;
+/// Bytes of all statements, which are sent together: MariaDB ends connections that send more than 16 MB if nobody has said more.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The scripts as sets; nothing where some cannot be, or where it does not pay.
 pub(super) fn sets(
@@ -69,5 +71,6 @@ pub(super) fn sets(
             });
         }
     }
-    Ok(Some(sets))
+    let bytes: usize = sets.statements.iter().map(|statement| statement.sql.len()).sum();
+    Ok((bytes <= BYTES_MAX).then_some(sets))
 }
