@@ -25,6 +25,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::DemoArguments),
+    Agree(commands::agree::AgreeArguments),
     AcceptMembership(commands::governance::AcceptArguments),
     Approve(commands::governance::ApproveArguments),
     Chainify(commands::chainify::ChainifyArguments),
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     terminal::start_log();
     let result = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Agree(arguments) => commands::agree::run(&arguments),
         Command::AcceptMembership(arguments) => commands::governance::accept(&arguments),
         Command::Approve(arguments) => commands::governance::approve(&arguments),
         Command::Chainify(arguments) => commands::chainify::run(&arguments),

@@ -53,8 +53,9 @@ impl<'a> Admission<'a> {
         live.begin_block(height);
         // Policies and effects are held against the schema for the whole block at once, on all threads. Where the block
         // changes the schema, what comes behind is judged again.
+        let now_ms = block.header.timestamp_ms;
         let ahead = rules.map_or_else(Vec::new, |rules| {
-            let judge = |judged: &Judged| Some(rules.judge(judged.as_ref().ok()?, library));
+            let judge = |judged: &Judged| Some(rules.judge(judged.as_ref().ok()?, library, now_ms));
             block.transactions.par_iter().with_min_len(JUDGED_TOGETHER).map(judge).collect()
         });
         Admission {
@@ -114,7 +115,8 @@ impl<'a> Admission<'a> {
             Some(rules) => {
                 let ahead = self.ahead.get_mut(position as usize).and_then(Option::take);
                 let verdict = ahead.filter(|_| library.catalog().version == self.ahead_version);
-                let verdict = verdict.unwrap_or_else(|| rules.judge(transaction, library));
+                let verdict = verdict
+                    .unwrap_or_else(|| rules.judge(transaction, library, self.block.header.timestamp_ms));
                 verdict.map_err(RejectReason::Endorsement)?
             }
             None => None,

@@ -2,7 +2,6 @@
 
 use crate::admission::Admission;
 use crate::elsewhere::{self, BlockScripts, ExecuteScripts};
-use crate::endorsement::EndorsementRules;
 use crate::foresight::{self, ForeseenBlock};
 use crate::outcomes::Outcomes;
 use crate::row_history::Noting;
@@ -34,8 +33,6 @@ pub(crate) struct BlockRun<'r, 'a> {
     pub(crate) protocol: &'r mut dyn Protocol,
     pub(crate) library: &'r mut Arc<Library>,
     pub(crate) charter: &'r Charter,
-    /// What endorsements must be, where transactions are executed before they are ordered.
-    pub(crate) rules: Option<&'r EndorsementRules>,
     /// What executes scripts, if the engine does not.
     pub(crate) elsewhere: Option<&'r dyn ExecuteScripts>,
     /// The next batch may not depend on the one before.
@@ -191,7 +188,7 @@ impl BlockRun<'_, '_> {
         }
         let start = Instant::now();
         let positions: Vec<u32> = scripts.iter().map(|(position, _)| *position).collect();
-        let submission = Submission { block: self.block, library: self.library, step_limit: UNMETERED };
+        let submission = Submission { step_limit: UNMETERED, ..self.submission() };
         let mut transactions = submission.of_batch(&positions, admission);
         self.state.prefetch(&transactions);
         if let Some(noting) = &mut self.noting {
@@ -270,9 +267,18 @@ impl BlockRun<'_, '_> {
         self.protocol.offer(batch);
     }
 
+    fn executes_before_ordering(&self) -> bool {
+        self.charter.execution == ExecutionModel::ExecuteOrderValidate
+    }
+
     fn submission(&self) -> Submission<'_> {
         let step_limit = self.charter.meter.transaction_steps;
-        Submission { block: self.block, library: self.library, step_limit }
+        Submission {
+            block: self.block,
+            library: self.library,
+            step_limit,
+            has_endorsed_effects: self.executes_before_ordering(),
+        }
     }
 
     /// Takes in what a batch came to; the transactions that have to be offered again.
@@ -288,7 +294,8 @@ impl BlockRun<'_, '_> {
         self.statistics.executions += result.statistics.executions;
         self.statistics.reexecuted += result.statistics.reexecuted;
         // Who is stale once is stale ever after: endorsements are not offered again.
-        let requeue = self.charter.concurrency.on_conflict == OnConflict::Requeue && self.rules.is_none();
+        let requeue =
+            self.charter.concurrency.on_conflict == OnConflict::Requeue && !self.executes_before_ordering();
         let requeue = requeue && result.number < REQUEUE_BATCHES_MAX;
         let mut again = Vec::new();
         for (position, outcome) in positions.iter().zip(result.outcomes) {
@@ -329,7 +336,7 @@ impl BlockRun<'_, '_> {
             Ok(results) => results,
             Err(error) => return Ok(Outcome::Aborted(error)),
         };
-        if self.rules.is_some() {
+        if self.executes_before_ordering() {
             // Nobody has endorsed them. Rows of a table that the change makes follow from those that there are.
             let known = |command: &Command| snapshot.catalog().table(command.row.table).is_some();
             if effects.commands.iter().any(known) {

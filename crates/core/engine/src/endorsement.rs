@@ -1,6 +1,8 @@
 //! Execute–order–validate: what endorsers execute, whether endorsements suffice, and effects as validation works on them.
 
 use crate::VerifiedTransaction;
+use crate::agreement::{self, ProposedScript};
+use crate::verify::VerifiedEndorsement;
 use parking_lot::Mutex;
 use sql::{Context, Invocation, Involved, Library, Oracles, bind_endorsed};
 use state::{Effects, Endorsed, EndorsedForm, Footprint, Simulate, Snapshot, StoreError, endorsed_effects};
@@ -8,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, EndorsedEffects, EndorsementFault, OracleValue, Payload, Policy, PolicyError,
-    Principal, SqlError, SqlState, TableId, TransactionId, limits,
+    Catalog, Charter, EndorsedEffects, EndorsementFault, ExecutionModel, OracleValue, Payload, Policy,
+    PolicyError, Principal, SqlError, SqlState, TableId, TransactionId, limits,
 };
 
 /// What a ledger asks of endorsements.
@@ -19,6 +21,8 @@ pub(crate) struct EndorsementRules {
     /// Where nothing else is said.
     policy: Policy,
     run_again: bool,
+    /// Who endorses agrees to a script, and has not executed it.
+    agrees: bool,
 }
 
 impl EndorsementRules {
@@ -31,17 +35,25 @@ impl EndorsementRules {
             names: charter.organisations.iter().map(|organisation| organisation.name.clone()).collect(),
             policy: charter.endorsement_policy()?,
             run_again: charter.endorsement.run_again,
+            agrees: charter.execution == ExecutionModel::WhateverThenAgree,
         })
     }
 
-    /// Everything whose policy a transaction with these effects must satisfy, in turn, until one says no.
+    /// Everything whose policy a transaction with these effects must satisfy, in turn, until one says no. `now_ms`: the time of
+    /// its block.
     fn each_policy(
         &self,
         library: &Library,
         payload: &Payload,
         effects: &EndorsedEffects,
+        now_ms: u64,
         visit: &mut dyn FnMut(Subject<'_>, &Policy) -> Result<(), EndorsementFault>,
     ) -> Result<(), EndorsementFault> {
+        if self.agrees {
+            // What is no script is refused in its place, with words of its own.
+            let tables = agreement::policies(library, payload, now_ms).unwrap_or_default();
+            return tables.into_values().try_for_each(|(table, policy)| visit(Subject::Table(table), policy));
+        }
         let involved = library.involved(payload).map_err(|error| EndorsementFault::Effects(error.message))?;
         if involved.statements || involved.procedures.is_empty() {
             visit(Subject::Ledger, &self.policy)?;
@@ -56,7 +68,8 @@ impl EndorsementRules {
         Ok(())
     }
 
-    /// The endorsed effects of a transaction, if its endorsers are enough and its effects can be. `None`: it has none.
+    /// The endorsed effects of a transaction, if its endorsers are enough and its effects can be. `None`: it has none. `now_ms`: the
+    /// time of its block.
     ///
     /// # Errors
     /// What is wrong with them.
@@ -64,8 +77,14 @@ impl EndorsementRules {
         &self,
         transaction: &VerifiedTransaction,
         library: &Library,
+        now_ms: u64,
     ) -> Result<Option<Endorsed>, EndorsementFault> {
-        let Some(endorsement) = &transaction.endorsed else { return Ok(None) };
+        let none = VerifiedEndorsement::default();
+        let endorsement = match &transaction.endorsed {
+            Some(endorsement) => endorsement,
+            None if self.agrees && !sql::is_schema_change(&transaction.payload) => &none,
+            None => return Ok(None),
+        };
         let endorsers: Vec<&str> = endorsement
             .endorsers
             .iter()
@@ -81,7 +100,10 @@ impl EndorsementRules {
                     found: if endorsers.is_empty() { "nobody".to_string() } else { endorsers.join(", ") },
                 }),
             };
-        self.each_policy(library, &transaction.payload, &endorsement.effects, &mut hold)?;
+        self.each_policy(library, &transaction.payload, &endorsement.effects, now_ms, &mut hold)?;
+        if self.agrees {
+            return Ok(None);
+        }
         let effects = bind_endorsed(library, &endorsement.effects)
             .map_err(|error| EndorsementFault::Effects(error.message))?;
         let (snapshot, may_run_again) = (endorsement.snapshot, self.run_again);
@@ -203,6 +225,10 @@ impl EndorsementBasis {
             return Err(SqlError::unsupported("the endorsement of a schema change")
                 .hint("Every node executes it: submit it without endorsements."));
         }
+        if self.rules.agrees {
+            let script = portable::check_script(self.library.catalog(), payload, self.timestamp_ms);
+            return script.map(|_| EndorsedEffects::default());
+        }
         let context = endorsed_context(id, self.timestamp_ms, self.step_limit);
         let recorder = Arc::new(Recorder { oracles: self.oracles.clone(), said: Mutex::default() });
         let invocation =
@@ -226,18 +252,40 @@ impl EndorsementBasis {
         effects: &EndorsedEffects,
     ) -> Result<Vec<Policy>, EndorsementFault> {
         let mut policies: Vec<Policy> = Vec::new();
-        self.rules.each_policy(&self.library, payload, effects, &mut |_, policy| {
+        let visit = &mut |_: Subject<'_>, policy: &Policy| {
             if !policies.contains(policy) {
                 policies.push(policy.clone());
             }
             Ok(())
-        })?;
+        };
+        self.rules.each_policy(&self.library, payload, effects, self.timestamp_ms, visit)?;
         Ok(policies)
+    }
+
+    /// What a script says that an organisation, by position, has to judge before it endorses it. `None`: endorsers of this ledger
+    /// execute, and judge nothing.
+    ///
+    /// # Errors
+    /// It is no script that can run here.
+    pub fn proposed_to(
+        &self,
+        organisation: u16,
+        principal: &Principal,
+        payload: &Payload,
+    ) -> Result<Option<ProposedScript>, SqlError> {
+        if !self.rules.agrees {
+            return Ok(None);
+        }
+        let name = |position: u16| self.rules.names.get(usize::from(position)).cloned().unwrap_or_default();
+        let asked = name(organisation);
+        let changes = agreement::proposed_to(&asked, &self.library, payload, self.timestamp_ms)?;
+        let (organisation, role) = (name(principal.organisation), principal.role.clone());
+        Ok(Some(ProposedScript { organisation, role, changes }))
     }
 
     /// Whether a transaction's endorsements satisfy the policies of this state, and its effects fit the schema.
     pub fn is_endorsed(&self, transaction: &VerifiedTransaction) -> bool {
-        matches!(self.rules.judge(transaction, &self.library), Ok(Some(_)))
+        matches!(self.rules.judge(transaction, &self.library, self.timestamp_ms), Ok(Some(_)))
     }
 
     /// Where two simulations on this state part, with the tables' names; `None` where they are the same.

@@ -466,8 +466,8 @@ impl Engine {
             Noting { recorded: recorded.unwrap_or_default(), history: RowHistory::default() }
         });
         let rules = match self.charter.execution {
-            ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree => None,
-            ExecutionModel::ExecuteOrderValidate => Some(&*self.rules),
+            ExecutionModel::OrderExecute => None,
+            ExecutionModel::ExecuteOrderValidate | ExecutionModel::WhateverThenAgree => Some(&*self.rules),
         };
         let is_of_scripts = self.charter.execution == ExecutionModel::WhateverThenAgree;
         rayon::scope(|background| {
@@ -477,7 +477,6 @@ impl Engine {
                 protocol: self.protocol.as_mut(),
                 library: &mut self.library,
                 charter: &self.charter,
-                rules,
                 elsewhere: self.elsewhere.as_deref(),
                 forget: &mut self.forget,
                 oldest_snapshot: &mut self.oldest_snapshot,

@@ -124,7 +124,7 @@ impl Engine {
         let endorsed = charter.execution == ExecutionModel::ExecuteOrderValidate;
         let mut admission = Admission::new(block, live, charter, endorsed.then_some(&**rules), library);
         let step_limit = charter.meter.transaction_steps;
-        let submission = Submission { block, library, step_limit };
+        let submission = Submission { block, library, step_limit, has_endorsed_effects: endorsed };
         let (mut batches, mut recorded) = (VecDeque::new(), Recorded::default());
         let mut rows_max = Some(0);
         loop {

@@ -13,12 +13,14 @@
 //!
 //! Where transactions were executed before they were ordered, blocks that wait can be handed over before their turn
 //! ([`Engine::foresee`]). Where each organisation's own database executes scripts, the engine does everything else and puts what
-//! they came to into the state ([`ExecuteScripts`]).
+//! they came to into the state ([`ExecuteScripts`]). Organisations may have to agree to a script there before it is ordered
+//! ([`EndorsementBasis::proposed_to`]).
 //!
 //! The engine is synchronous, reads no clock but the block's, except to measure, and does no I/O; parallel work runs on the current rayon
 //! pool. The node drives it behind ordering, `entente bench engine` drives it alone, simulations drive it inline.
 
 mod admission;
+mod agreement;
 mod block_run;
 mod elsewhere;
 mod endorsement;
@@ -29,6 +31,7 @@ mod row_history;
 mod submission;
 mod verify;
 
+pub use agreement::ProposedScript;
 pub use elsewhere::{BlockScripts, ExecuteScripts, RanScripts};
 pub use endorsement::EndorsementBasis;
 pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};

@@ -13,6 +13,8 @@ pub(crate) struct Submission<'a> {
     pub(crate) library: &'a Arc<Library>,
     /// Steps of one execution of a transaction.
     pub(crate) step_limit: u64,
+    /// Their endorsers have executed them: endorsements come with effects.
+    pub(crate) has_endorsed_effects: bool,
 }
 
 impl Submission<'_> {
@@ -24,7 +26,7 @@ impl Submission<'_> {
         let invocation =
             |context| Invocation::new(self.library.clone(), context, transaction.payload.clone());
         let invocation = |context| invocation(context).by(transaction.principal.clone());
-        match &transaction.endorsed {
+        match transaction.endorsed.as_ref().filter(|_| self.has_endorsed_effects) {
             Some(endorsement) => {
                 let effects = &endorsement.effects;
                 let context = endorsed_context(transaction.id, effects.now_ms, step_limit);

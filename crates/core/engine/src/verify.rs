@@ -44,7 +44,7 @@ pub struct VerifiedTransaction {
 }
 
 /// Effects whose endorsements are signatures of the organisations that they name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerifiedEndorsement {
     /// What was signed.
     pub effects: Arc<EndorsedEffects>,
@@ -283,7 +283,7 @@ impl Verifier {
     /// Whether a transaction can be endorsed.
     fn not_endorsed(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
         let wrong = match (&signed.endorsed, self.execution) {
-            (_, ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree) => {
+            (_, ExecutionModel::OrderExecute) => {
                 "this ledger executes after ordering; submit the call without endorsements"
             }
             (Some(_), _) => "a proposal carries no endorsements; send the transaction without them",
@@ -300,11 +300,22 @@ impl Verifier {
         let schema_change = || sql::is_schema_change(&signed.transaction.payload);
         let wrong = match (&signed.endorsed, self.execution) {
             (None, ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree) => return Ok(()),
+            (Some(_), ExecutionModel::WhateverThenAgree) if schema_change() => {
+                "a schema change needs no agreement but what the charter's governance asks for; submit it without endorsements"
+            }
+            (Some(agreed), ExecutionModel::WhateverThenAgree) => {
+                match agreed.effects == EndorsedEffects::default() {
+                    true => return Ok(()),
+                    false => {
+                        "this ledger's databases execute after ordering; who agrees to a script endorses no effects"
+                    }
+                }
+            }
             (None, ExecutionModel::ExecuteOrderValidate) if schema_change() => return Ok(()),
             (None, ExecutionModel::ExecuteOrderValidate) => {
                 "the transaction is not endorsed; ask endorsers before you submit it"
             }
-            (Some(_), ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree) => {
+            (Some(_), ExecutionModel::OrderExecute) => {
                 "this ledger executes after ordering; submit the call without endorsements"
             }
             (Some(_), ExecutionModel::ExecuteOrderValidate) if schema_change() => {

@@ -311,3 +311,45 @@ fn a_call_that_may_involve_too_many_procedures_is_refused() {
         "{outcomes:?}"
     );
 }
+
+/// Where databases execute scripts, an endorsement is of no effects, and its organisation agrees to what the script says.
+#[test]
+fn a_script_that_not_enough_agree_to_is_rejected_and_its_request_is_left() {
+    let mut network = Network::founded("serial", |charter| {
+        charter.execution = ExecutionModel::WhateverThenAgree;
+    });
+    let policy =
+        "CREATE TABLE gold (id bigint PRIMARY KEY, grams bigint) WITH (endorsement_policy = 'anna AND bert')";
+    for sql in [policy, "CREATE TABLE free (id bigint PRIMARY KEY)"] {
+        let change = network.proposal(script(sql));
+        let outcomes = network.outcomes(vec![change]);
+        assert!(matches!(outcomes[0], Outcome::Committed(_)), "{outcomes:?}");
+    }
+    let basis = network.basis();
+    let insert = network.proposal(script("INSERT INTO free VALUES (1); INSERT INTO gold VALUES (1, 5)"));
+    let with = |endorsers: &[u8]| network.endorse(&basis, insert.clone(), endorsers).expect("a script");
+    let (few, enough, mut effects, mut forged) = (with(&[0, 2]), with(&[0, 1]), with(&[0, 1]), with(&[0, 1]));
+    assert_eq!(enough.endorsed.as_ref().expect("endorsements").effects, types::EndorsedEffects::default());
+    effects.endorsed.as_mut().expect("endorsements").effects.now_ms = 1;
+    forged.endorsed.as_mut().expect("endorsements").endorsements[1].signature.0[5] ^= 1;
+    let free = network.proposal(script("INSERT INTO free VALUES (2)"));
+    let mistake = network.proposal(script("UPDATE gold SET id = 2"));
+    let schema = network.proposal(script("DROP TABLE free"));
+    let schema = network.endorse(&basis, schema, &[0, 1]);
+    assert!(schema.is_err(), "who agrees to schema changes the charter says");
+    let outcomes =
+        network.outcomes(vec![insert, few, effects, forged, enough.clone(), enough, free, mistake]);
+    for outcome in &outcomes[..2] {
+        assert!(
+            fault(outcome)
+                .to_string()
+                .starts_with("the policy `anna AND bert` of table \"gold\" is not satisfied by")
+        );
+    }
+    assert!(matches!(fault(&outcomes[2]), EndorsementFault::Unasked(_)), "{outcomes:?}");
+    assert!(matches!(fault(&outcomes[3]), EndorsementFault::Forged { organisation: 1, .. }), "{outcomes:?}");
+    assert!(matches!(outcomes[4], Outcome::Committed(_)), "{outcomes:?}");
+    assert!(matches!(outcomes[5], Outcome::Rejected(RejectReason::Duplicate { .. })), "{outcomes:?}");
+    assert!(matches!(outcomes[6], Outcome::Committed(_)), "{outcomes:?}");
+    assert!(matches!(outcomes[7], Outcome::Aborted(_)), "no script is refused as one: {outcomes:?}");
+}

@@ -1,5 +1,6 @@
 //! `entente chainify`: an organisation keeps its database.
 
+use super::node::own_address;
 use super::sql::connect;
 use crate::CommandError;
 use bench::grouped;
@@ -123,13 +124,9 @@ pub(crate) fn run(arguments: &ChainifyArguments) -> Result<(), CommandError> {
 
 /// The database belongs to its organisation alone again.
 fn stop(folder: &NodeFolder) -> Result<(), CommandError> {
-    let Some(config) = &folder.config.database else {
+    let Some(address) = own_address(folder)? else {
         return Err("this node keeps no tables in a database".into());
     };
-    let mut address: Address = config.url.parse()?;
-    if let Some(password) = folder.database_password()? {
-        address.password = Some(password);
-    }
     let forgotten = chainify::forget(&address);
     let tables = forgotten.map_err(|error| format!("{error}; stop the node, and run this again"))?;
     folder.choose_database(None, None)?;

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod agree;
 pub(crate) mod bench;
 mod bench_analytics;
 mod bench_anker;

@@ -1,6 +1,6 @@
 use crate::{CommandError, terminal};
 use analytics::DataFusion;
-use chainify::{Address, OwnDatabase, OwnDatabaseOptions, ScriptDatabase, ScriptDatabaseOptions};
+use chainify::{Address, OwnDatabase, OwnDatabaseOptions, OwnRules, ScriptDatabase, ScriptDatabaseOptions};
 use clap::Args;
 use node::{Node, NodeFolder, NodeOptions};
 use sql::RunFragments;
@@ -72,13 +72,14 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     }
 }
 
-/// What keeps tables in the organisation's own database or executes scripts there, where `node.toml` names one.
+/// What keeps tables in the organisation's own database or executes scripts there, where `node.toml` names one, and what judges
+/// scripts by its rules.
 fn use_database(folder: &NodeFolder, options: &mut NodeOptions) -> Result<(), CommandError> {
-    let Some(config) = &folder.config.database else { return Ok(()) };
-    let mut address: Address = config.url.parse()?;
-    if let Some(password) = folder.database_password()? {
-        address.password = Some(password);
+    let own = own_address(folder)?;
+    if folder.charter.execution == ExecutionModel::WhateverThenAgree {
+        options.judge = Some(Arc::new(OwnRules::new(&folder.path, own.clone())));
     }
+    let (Some(config), Some(address)) = (&folder.config.database, own) else { return Ok(()) };
     if folder.charter.execution == ExecutionModel::WhateverThenAgree {
         if folder.config.row_history_megabytes.is_some() {
             let message = "node.toml: row_history_megabytes: the history of rows says which transaction has changed a row, and a \
@@ -102,6 +103,16 @@ fn use_database(folder: &NodeFolder, options: &mut NodeOptions) -> Result<(), Co
         takes_ledger_rows: config.take_ledger_rows,
     })));
     Ok(())
+}
+
+/// The organisation's own database, with its password, where `node.toml` names one.
+pub(super) fn own_address(folder: &NodeFolder) -> Result<Option<Address>, CommandError> {
+    let Some(config) = &folder.config.database else { return Ok(None) };
+    let mut address: Address = config.url.parse()?;
+    if let Some(password) = folder.database_password()? {
+        address.password = Some(password);
+    }
+    Ok(Some(address))
 }
 
 /// A session is an open file, and many systems allow 1,024 to a program that asks for no more.

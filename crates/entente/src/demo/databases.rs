@@ -3,7 +3,7 @@
 use super::prepare::connect;
 use super::screen::Screen;
 use crate::CommandError;
-use chainify::Address;
+use chainify::{Address, AgreeConfig, AgreeRule};
 use clap::ValueEnum;
 use client::Client;
 use crypto::{Digest, sha256};
@@ -13,13 +13,15 @@ use servers::{MariaDbServer, PostgresServer};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
-use types::ExecutionModel;
+use types::{ExecutionModel, Policy};
 
 /// The name of each organisation's database.
 const DATABASE: &str = "shop";
 /// The tables of Smallbank, and the key that each has.
 const TABLES: [&str; 3] = ["accounts", "checking", "savings"];
 const KEY: &str = "customer_id";
+/// The private table that says with whom an organisation has no business.
+const BLOCKED: &str = "CREATE TABLE blocked (customer_id bigint PRIMARY KEY)";
 /// How long a database may take to have what its node has.
 const LEVEL_WITHIN: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -84,7 +86,7 @@ impl Databases {
                 DatabaseKind::None => (None, None),
                 DatabaseKind::Postgres => {
                     let server = PostgresServer::start(&[], true)?;
-                    create_in_postgres(&server)?;
+                    in_postgres(&server, "postgres", &format!("CREATE DATABASE {DATABASE}"))?;
                     let port = server.port();
                     let address = format!("postgres://postgres@127.0.0.1:{port}/{DATABASE}");
                     (Some(Server::Postgres(server)), Some(address))
@@ -114,6 +116,37 @@ impl Databases {
             databases.push(OwnDatabase { organisation, server, address });
         }
         Ok(Databases { all: databases, executes })
+    }
+
+    /// The organisations of a policy agree to changes of accounts unless a private table of theirs has the customer.
+    pub(crate) fn agree(&self, network: &Network, policy: &str) -> Result<(), CommandError> {
+        let policy: Policy = policy.parse()?;
+        let names: Vec<&str> = self.all.iter().map(|own| own.organisation.as_str()).collect();
+        policy.check(&names)?;
+        let mentioned = policy.organisations();
+        for (own, folder) in self.all.iter().zip(&network.folders) {
+            if !mentioned.contains(own.organisation.as_str()) {
+                continue;
+            }
+            match &own.server {
+                None => {
+                    let name = &own.organisation;
+                    return Err(format!("--agreement: {name} has no database to ask; see --database").into());
+                }
+                Some(Server::Postgres(server)) => in_postgres(server, DATABASE, BLOCKED)?,
+                Some(Server::MariaDb(server)) => server.execute(DATABASE, BLOCKED)?,
+            }
+            let rule = AgreeRule {
+                table: String::new(),
+                on: Vec::new(),
+                query: "SELECT count(*) = 0 FROM blocked WHERE customer_id = :customer_id".to_string(),
+                reason: Some("it has blocked this customer".to_string()),
+            };
+            let of_table = |table: &str| AgreeRule { table: table.to_string(), ..rule.clone() };
+            let rules = ["checking", "savings"].map(of_table).to_vec();
+            AgreeConfig { rules, ..AgreeConfig::default() }.write(folder)?;
+        }
+        Ok(())
     }
 
     /// Waits until every database has what the ledger has at `height`, where nobody writes any more, and compares all rows of each
@@ -154,7 +187,7 @@ impl Databases {
     }
 
     /// What to try in the databases.
-    pub(crate) fn invitation(&self) -> String {
+    pub(crate) fn invitation(&self, agrees: bool) -> String {
         let mut lines = Vec::new();
         for own in &self.all {
             let Some(server) = &own.server else { continue };
@@ -199,18 +232,24 @@ impl Databases {
             lines.push("The next script, in any of the psql sessions above:".to_string());
             lines.push("  UPDATE checking SET balance = balance + 1 WHERE customer_id = 1;".to_string());
         }
+        if agrees {
+            lines.push("An organisation that must agree blocks a customer, in its own database:".to_string());
+            lines.push("  INSERT INTO blocked VALUES (2);".to_string());
+            lines.push("Then nobody can change that account, in any of the psql sessions above:".to_string());
+            lines.push("  UPDATE checking SET balance = balance + 1 WHERE customer_id = 2;".to_string());
+        }
         lines.join("\n")
     }
 }
 
-fn create_in_postgres(server: &PostgresServer) -> Result<(), CommandError> {
+fn in_postgres(server: &PostgresServer, database: &str, statement: &str) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut config = tokio_postgres::Config::new();
-        config.host("127.0.0.1").port(server.port()).user("postgres").dbname("postgres");
+        config.host("127.0.0.1").port(server.port()).user("postgres").dbname(database);
         let (client, connection) = config.connect(NoTls).await?;
         tokio::spawn(connection);
-        client.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
+        client.batch_execute(statement).await?;
         Ok::<_, CommandError>(())
     })
 }

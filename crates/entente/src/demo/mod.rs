@@ -35,6 +35,7 @@ use types::Charter;
 /// Example: entente demo --chaos
 /// Example: entente demo --database postgres,mariadb,postgres,none
 /// Example: entente demo --database postgres,mariadb,postgres,none --execution whatever-then-agree
+/// Example: entente demo --database postgres,mariadb --execution whatever-then-agree --agreement "org1 AND org2"
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DemoArguments {
@@ -61,6 +62,11 @@ pub(crate) struct DemoArguments {
     /// scripts: `postgres`, `mariadb` or `none`, in their order; those that are left out have none
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     database: Vec<DatabaseKind>,
+    /// Who must agree to a script before it is ordered, with --execution whatever-then-agree: each of them asks its own database
+    ///
+    /// An expression over organisations that have a database, for example "org1 AND org2".
+    #[arg(long, value_name = "POLICY")]
+    agreement: Option<String>,
     /// Folder of the network; a temporary one, removed at the end, by default
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -108,6 +114,9 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
         )
         .into());
     }
+    if arguments.agreement.is_some() && !arguments.model.executes_scripts() {
+        return Err("--agreement needs --execution whatever-then-agree".into());
+    }
     if arguments.chaos && arguments.seconds() < SECONDS_OF_CHAOS_MIN {
         return Err(format!("--chaos: expected --seconds of {SECONDS_OF_CHAOS_MIN} or more").into());
     }
@@ -116,6 +125,9 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
     let network = create_network(arguments, &folder.path)?;
     let screen = Screen::default();
     let databases = Databases::start(&arguments.database, &network, &screen)?;
+    if let Some(policy) = &arguments.agreement {
+        databases.agree(&network, policy)?;
+    }
     let nodes = RunningNodes::start(&network.folders, None)?;
     let gateways = nodes.postgres_addresses();
     let demo = Demo { arguments, network, gateways, databases, screen, checked: AtomicBool::new(false) };
@@ -178,6 +190,9 @@ impl Demo<'_> {
             false => prepare::create_smallbank(gateways, screen).await?,
         }
         prepare::load_customers(gateways, arguments.customers, screen).await?;
+        if let Some(policy) = &arguments.agreement {
+            prepare::ask_for_agreement(gateways, policy, screen).await?;
+        }
         let load = load::apply(arguments, (supervisor, screen), clients, gateways).await?;
         let mut result =
             report::check(arguments, &self.network, (supervisor, clients), gateways, load).await?;
@@ -194,7 +209,7 @@ impl Demo<'_> {
             return Ok(());
         }
         screen.say(report::invitation(&self.network, gateways, supervisor));
-        screen.say(self.databases.invitation());
+        screen.say(self.databases.invitation(arguments.agreement.is_some()));
         supervisor.show_height();
         std::future::pending().await
     }

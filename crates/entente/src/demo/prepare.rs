@@ -103,12 +103,26 @@ pub(crate) async fn create_tables(gateways: &[SocketAddr], screen: &Screen) -> R
     Ok(())
 }
 
+/// Whoever changes an account needs these organisations' agreement from now on.
+pub(crate) async fn ask_for_agreement(
+    gateways: &[SocketAddr],
+    policy: &str,
+    screen: &Screen,
+) -> Result<(), CommandError> {
+    let policy = policy.replace('\'', "''");
+    let change = |table| format!("ALTER TABLE {table} SET (endorsement_policy = '{policy}')");
+    create(gateways, ["checking", "savings"].into_iter().map(change)).await?;
+    screen.say(format!("who changes an account needs the agreement of {policy}"));
+    Ok(())
+}
+
 async fn create(
     gateways: &[SocketAddr],
-    statements: impl Iterator<Item = &'static str>,
+    statements: impl Iterator<Item = impl AsRef<str>>,
 ) -> Result<(), CommandError> {
     let mut session = Session::open(gateways, 0).await?;
     for statement in statements {
+        let statement = statement.as_ref();
         session.lost = None;
         while let Err(error) = session.client.batch_execute(statement).await {
             // The gateway that ended has done it.

@@ -28,6 +28,13 @@ impl Servers {
         ]
     }
 
+    /// Runs statements in MariaDB's database.
+    pub fn in_mariadb(&self, statements: &[&str]) {
+        for sql in statements {
+            self.mariadb.execute("shop", sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    }
+
     /// Ends one of the two servers or of the two organisations' nodes, in turn, and starts it again after a while.
     pub async fn kill_in_turn(&mut self, kill: u64, network: &mut TestNetwork, pause: Duration) {
         match kill % 4 {

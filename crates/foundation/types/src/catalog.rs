@@ -90,7 +90,8 @@ pub struct Table {
     pub primary_key_name: String,
     /// CHECK constraints, in the order of their names, which is the order in which PostgreSQL evaluates them.
     pub checks: Vec<Check>,
-    /// Who must endorse what writes to it, where transactions are executed before they are ordered: a policy's text.
+    /// Who must endorse what writes to it, as a policy's text: its effects, where transactions are executed before they are ordered;
+    /// scripts, by agreeing to them, where databases execute those after ordering.
     pub endorsement: Option<String>,
 }
 

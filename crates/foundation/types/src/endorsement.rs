@@ -290,7 +290,8 @@ pub fn endorse(
     proofs.into_iter().map(endorsement).collect()
 }
 
-/// What comes with a transaction that was executed before it is ordered.
+/// What comes with a transaction that was executed before it is ordered; and with a script that organisations have agreed to before a
+/// database executes it: no effects, and endorsements of none.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
 pub struct EndorsedSimulation {
     /// What it does.

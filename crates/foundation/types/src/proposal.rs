@@ -52,6 +52,9 @@ pub enum ProposalRefusal {
     /// The endorser was not through with the request in its time.
     #[error("it has too much to do; ask it later")]
     Busy,
+    /// The organisation does not agree to the script, on a ledger whose databases execute it after ordering: in its own words.
+    #[error("it does not agree: {0}")]
+    Disagrees(String),
 }
 
 /// What an endorser answers to a request.
@@ -145,6 +148,7 @@ mod tests {
             Ok(ProposalAnswer::Found { effects, endorsement }),
             Err(ProposalRefusal::Aborted(aborted)),
             Err(ProposalRefusal::Rejected(RejectReason::Malformed("bytes".into()))),
+            Err(ProposalRefusal::Disagrees("nothing is left".into())),
         ];
         ProposalReply::Answers { height: 7, answers }
     }
@@ -155,7 +159,7 @@ mod tests {
         let error = ProposalRequest::from_bytes(&many.to_bytes()).expect_err("too many").to_string();
         assert_eq!(error, "expected at most 2048 entries, found 2049");
         let error = ProposalReply::from_bytes(&reply().to_bytes(), 3).expect_err("too many").to_string();
-        assert_eq!(error, "expected at most 3 entries, found 4");
+        assert_eq!(error, "expected at most 3 entries, found 5");
         assert!(ProposalRequest::from_bytes(&[0, 0xff, 0xff, 0xff, 0xff]).is_err());
     }
 
@@ -171,7 +175,7 @@ mod tests {
             assert!(ProposalRequest::from_bytes(&flipped).is_ok_and(|other| other == request).not(), "{at}");
         }
         let bytes = reply.to_bytes();
-        assert_eq!(ProposalReply::from_bytes(&bytes, 4).expect("a reply"), reply);
+        assert_eq!(ProposalReply::from_bytes(&bytes, 5).expect("a reply"), reply);
         for at in 0..bytes.len() {
             assert!(ProposalReply::from_bytes(&bytes[..at], 4).is_err(), "{at} bytes");
             let mut flipped = bytes.clone();

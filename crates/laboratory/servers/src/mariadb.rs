@@ -116,11 +116,18 @@ impl MariaDbServer {
     /// # Errors
     /// The program `mariadb` is missing, or the server refuses.
     pub fn create_database(&self, name: &str) -> Result<(), ServerError> {
-        let statement = format!("CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin");
+        self.execute("", &format!("CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"))
+    }
+
+    /// Runs a statement in a database, as the administrator; in none where the name is empty.
+    ///
+    /// # Errors
+    /// As [`MariaDbServer::create_database`].
+    pub fn execute(&self, database: &str, statement: &str) -> Result<(), ServerError> {
         let output = Command::new(find("mariadb").unwrap_or_else(|| "mariadb".into()))
             .arg("--no-defaults")
             .arg(format!("--socket={}", self.socket().display()))
-            .args(["--user=root", "-e", &statement])
+            .args(["--user=root", &format!("--database={database}"), "-e", statement])
             .output()
             .map_err(system("run mariadb"))?;
         match output.status.success() {

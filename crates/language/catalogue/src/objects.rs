@@ -138,6 +138,8 @@ pub(crate) struct Relation {
     pub(crate) kind: &'static str,
     /// The query of a view.
     pub(crate) query: Option<String>,
+    /// Who must endorse what writes to a table.
+    pub(crate) policy: Option<String>,
     /// Relations that a view reads, by their names in the catalog.
     pub(crate) reads: BTreeSet<String>,
     /// How a sequence counts, if it does.
@@ -213,6 +215,7 @@ impl Relation {
             name: table.object_name().to_string(),
             kind: "r",
             query: None,
+            policy: table.endorsement.clone(),
             reads: BTreeSet::new(),
             counter: None,
             owner: None,
@@ -234,6 +237,7 @@ impl Relation {
             name: object_name(&view.name).to_string(),
             kind: "v",
             query: Some(view.query.clone()),
+            policy: None,
             reads: view.relations.clone(),
             counter: None,
             owner: None,
@@ -255,6 +259,7 @@ impl Relation {
             name: object_name(&known.name).to_string(),
             kind: "c",
             query: None,
+            policy: None,
             reads: BTreeSet::new(),
             counter: None,
             owner: None,
@@ -284,6 +289,7 @@ impl Relation {
             name: object_name(&sequence.name).to_string(),
             kind: "S",
             query: None,
+            policy: None,
             reads: BTreeSet::new(),
             counter: sequence.counter.clone(),
             owner: owner.map(|owner| (owner.table.object_identifier(), i32::from(owner.column) + 1)),
@@ -305,6 +311,7 @@ impl Relation {
             name: relation.plain_name().to_string(),
             kind: "v",
             query: None,
+            policy: None,
             reads: BTreeSet::new(),
             counter: None,
             owner: None,

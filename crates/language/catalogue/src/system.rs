@@ -103,7 +103,14 @@ fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
         ("relispopulated", true.into()),
         ("relreplident", "d".into()),
         ("relhasrules", (relation.kind == "v").into()),
+        ("reloptions", options(relation)),
     ]
+}
+
+/// `WITH (…)` of a table; NULL where nothing is said.
+fn options(relation: &Relation) -> Cell {
+    let policy = relation.policy.as_ref();
+    policy.map_or(Cell::Null, |policy| Cell::Texts(vec![format!("endorsement_policy={policy}")]))
 }
 
 /// PostgreSQL's own relations.

@@ -34,20 +34,26 @@ fn whole_key(table: &Table, parts: &[Expression]) -> Option<Key> {
 
 /// `key IN (1, 2)`
 fn listed_keys(table: &Table, parts: &[Expression]) -> Option<Vec<Key>> {
+    let (_, values) = listed_values(table, parts)?;
+    values.into_iter().map(|value| Key::encode([value]).ok()).collect()
+}
+
+/// The only column of the key and the values that are listed for it.
+pub(crate) fn listed_values<'e>(table: &Table, parts: &'e [Expression]) -> Option<(usize, Vec<&'e Value>)> {
     let [ordinal] = table.primary_key.as_slice() else { return None };
     let ordinal = usize::from(*ordinal);
-    parts.iter().find_map(|part| {
+    let values = parts.iter().find_map(|part| {
         let Term::In(of, list) = &part.term else { return None };
         if !is_column(table, ordinal, of) {
             return None;
         }
-        let key = |element: &Expression| Key::encode([key_value(table, ordinal, element)?]).ok();
-        list.iter().map(key).collect()
-    })
+        list.iter().map(|element| key_value(table, ordinal, element)).collect()
+    });
+    values.map(|values| (ordinal, values))
 }
 
 /// The value that a column must have for a condition to be true.
-fn equal_value<'e>(table: &Table, ordinal: usize, condition: &'e Expression) -> Option<&'e Value> {
+pub(crate) fn equal_value<'e>(table: &Table, ordinal: usize, condition: &'e Expression) -> Option<&'e Value> {
     let Term::Compared(Comparison::Equal, left, right) = &condition.term else { return None };
     match (is_column(table, ordinal, left), is_column(table, ordinal, right)) {
         (true, _) => key_value(table, ordinal, right),

@@ -5,6 +5,7 @@
 //! be the same is refused by name.
 //!
 //! - [`check_script`]: a transaction to a [`Script`]: statements with types, about one table each.
+//! - [`Script::proposed_changes`]: what its text alone says about rows, for whoever has to agree to it before.
 //! - [`check_catalog`]: whether all tables of a catalog can stand in every such database.
 //! - [`table_checks`]: the CHECK constraints of a table, for whoever writes it down elsewhere.
 //!
@@ -23,6 +24,7 @@ mod expression;
 mod fit;
 mod insert;
 mod place;
+mod proposed;
 mod refusal;
 mod script;
 mod statement;
@@ -31,6 +33,7 @@ mod written;
 
 pub use catalog::{check_catalog, table_checks};
 pub use expression::{Expression, Operator, Term};
+pub use proposed::{ChangeKind, ProposedChange};
 pub use script::check_script;
 pub use statement::{Access, Action, Script, Statement};
 pub use values::Comparison;

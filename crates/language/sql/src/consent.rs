@@ -68,12 +68,12 @@ pub(crate) fn needs_others(before: &Catalog, place: &Place<'_>, what: &str) -> S
     SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
 
-/// Whether the endorsement policies of a catalog name members, where transactions are executed before they are ordered.
+/// Whether the endorsement policies of a catalog name members, where they count.
 ///
 /// # Errors
 /// `22023` says which does not.
 pub(crate) fn check_policies(catalog: &Catalog, charter: &Charter) -> Result<(), SqlError> {
-    if charter.execution != ExecutionModel::ExecuteOrderValidate {
+    if charter.execution == ExecutionModel::OrderExecute {
         return Ok(());
     }
     let members: Vec<&str> = charter.members().map(|(_, one)| one.name.as_str()).collect();

@@ -27,6 +27,7 @@ pub struct Library {
     catalog: Arc<Catalog>,
     options: CompileOptions,
     tables: Tables,
+    has_table_policies: bool,
     /// What is wrong with a procedure is said when it is called: a table may have been dropped since it was made.
     procedures: FxHashMap<String, Result<CompiledProcedure, SqlError>>,
     pub(crate) triggers: Triggers,
@@ -77,9 +78,20 @@ impl Library {
             plain.map(|(name, procedure)| (name.clone(), compile(procedure))).collect();
         let triggers = Triggers::new(&tables, &catalog, options);
         let involved = Mutex::default();
+        let has_table_policies = catalog.tables.values().any(|table| table.endorsement.is_some());
         let instances = Mutex::new(Recent::new(INSTANCES_MAX));
         let scripts = Mutex::new(Recent::new(SCRIPTS_MAX));
-        Ok(Library { catalog, options, tables, procedures, triggers, instances, involved, scripts })
+        Ok(Library {
+            catalog,
+            options,
+            tables,
+            has_table_policies,
+            procedures,
+            triggers,
+            instances,
+            involved,
+            scripts,
+        })
     }
 
     /// Whether a procedure or function may change rows, itself or by those that it calls.
@@ -109,6 +121,11 @@ impl Library {
     pub fn table_policy(&self, table: TableId) -> Option<(&str, &Policy)> {
         let plan = self.tables.by_id(table).or_else(|| Some(self.tables.unique_index(table)?.0))?;
         Some((plan.relation.as_str(), plan.endorsement.as_ref()?))
+    }
+
+    /// Whether any table has a policy.
+    pub fn has_table_policies(&self) -> bool {
+        self.has_table_policies
     }
 
     /// Compiles another catalog in the same way.

@@ -17,6 +17,7 @@
 //!
 //! - [`Address`]: where the database is.
 //! - [`ScriptDatabase`]: executes the scripts of blocks.
+//! - [`OwnRules`]: says which scripts the organisation agrees to before they are ordered; a [`node::JudgeScripts`].
 //! - [`OwnDatabase`]: keeps the tables; a [`node::KeepOwnDatabase`].
 //! - [`forget`]: a database is no copy any more.
 //! - [`plan`]: what of a database that exists could be kept, and what would have to change.
@@ -25,6 +26,7 @@
 //! - `bookkeeping`, `guard`, `recorder`: what stands in the database beside the tables.
 
 mod address;
+mod agree;
 mod bookkeeping;
 mod compare;
 mod dialect;
@@ -51,6 +53,7 @@ mod tls;
 mod write;
 
 pub use address::{Address, Kind, Tls};
+pub use agree::{AGREE_FILE, AgreeConfig, AgreeRule, OwnRules, RuleChange, check_rule};
 pub use error::{DatabaseError, ErrorKind};
 pub use follow::{OwnDatabase, OwnDatabaseOptions};
 pub use forget::forget;

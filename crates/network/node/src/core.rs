@@ -254,7 +254,7 @@ impl NodeParts {
             Arc::new(DecidedCharters::of(executor, files.charters.clone(), member.options.known_versions));
         let receipts = Arc::new(Receipts::new());
         let store_failure = Arc::<FirstFailure>::default();
-        let states = (charter.execution == ExecutionModel::ExecuteOrderValidate).then(|| {
+        let states = (charter.execution != ExecutionModel::OrderExecute).then(|| {
             let timestamp_ms = tip.last.as_ref().map_or(0, |last| last.timestamp_ms);
             Arc::new(RecentStates::new(executor.endorsement_basis(timestamp_ms), store_failure.clone()))
         });

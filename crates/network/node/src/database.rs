@@ -21,15 +21,16 @@ use gateway::{
 };
 use ledger::Ledger;
 use ordering::Ordering;
+use sql::Library;
 use state::{StoreStatistics, Stores};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, Charter, DataType, Identity, MemoryPool, Outcome, Payload, ProposalReply,
-    ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState, SubmissionRefusal, SubmissionReply,
-    TransactionId,
+    AnswerAt, Catalog, Charter, DataType, ExecutionModel, Identity, MemoryPool, Outcome, Payload,
+    ProposalReply, ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState, SubmissionRefusal,
+    SubmissionReply, TransactionId,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -103,8 +104,9 @@ impl NodeDatabase {
             self.submitter.submit(submitted.collect());
             return;
         };
+        let (execution, library) = (self.charter().execution, self.published.library());
         let (proposals, ready): (Vec<Submitted>, Vec<Submitted>) =
-            submitted.partition(|one| is_proposal(&one.bytes));
+            submitted.partition(|one| is_proposal(execution, &library, &one.bytes));
         endorsing.collector.endorse(proposals);
         if !ready.is_empty() {
             self.submitter.submit(ready);
@@ -119,8 +121,11 @@ impl NodeDatabase {
     }
 }
 
-/// Whether a transaction must be endorsed before it can be ordered. What is no transaction is not.
-pub(crate) fn is_proposal(bytes: &Bytes) -> bool {
+/// Whether somebody may have to endorse a transaction before it can be ordered. What is no transaction is not.
+pub(crate) fn is_proposal(execution: ExecutionModel, library: &Library, bytes: &Bytes) -> bool {
+    if execution == ExecutionModel::WhateverThenAgree && !library.has_table_policies() {
+        return false;
+    }
     SignedTransaction::from_bytes(bytes)
         .is_ok_and(|signed| signed.endorsed.is_none() && !sql::is_schema_change(&signed.transaction.payload))
 }

@@ -1,10 +1,12 @@
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::{Endorsing, NodeDatabase};
+use crate::endorsing::Sources;
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates};
 use crate::fragments::CountedFragments;
 use crate::local::LocalExecution;
 use crate::own_database::{Following, KeepOwnDatabase};
 use crate::own_execution::OwnExecution;
+use crate::own_judgement::JudgeScripts;
 use crate::pipeline;
 use crate::published::Published;
 use crate::submission::Submitter;
@@ -48,6 +50,8 @@ pub struct NodeOptions {
     pub own_database: Option<Arc<dyn KeepOwnDatabase>>,
     /// Executes scripts in a database of the organisation's own; `None`: the node does, where the ledger has scripts.
     pub own_execution: Option<Arc<dyn OwnExecution>>,
+    /// Judges scripts before they are ordered; `None`: the organisation agrees to none that it is asked about.
+    pub judge: Option<Arc<dyn JudgeScripts>>,
 }
 
 /// What starting a node found.
@@ -104,7 +108,7 @@ impl Node {
         })?;
 
         let (member_key, began, fragments) = (node_key.clone(), Instant::now(), options.fragments.clone());
-        let own_execution = options.own_execution.clone();
+        let (own_execution, judge) = (options.own_execution.clone(), options.judge.clone());
         let member = Member {
             folder: &path,
             charter: &charter,
@@ -132,7 +136,8 @@ impl Node {
                 let oracles = OracleSources::new(&config.oracles, &path, gateway.handle().clone())?;
                 let pool = core::threads("endorse", config.threads)?;
                 let whose = (organisation as u16, node_key);
-                Some(endorsing(&parts, whose, states, (oracles, pool), &submitter, gateway.handle()))
+                let sources = Sources { oracles: Some(Arc::new(oracles)), judge };
+                Some(endorsing(&parts, whose, states, (sources, pool), &submitter, gateway.handle()))
             }
         };
         let counted =
@@ -252,14 +257,14 @@ fn endorsing(
     parts: &NodeParts,
     (organisation, key): (u16, SecretKey),
     states: Arc<RecentStates>,
-    (oracles, pool): (OracleSources, rayon::ThreadPool),
+    (sources, pool): (Sources, rayon::ThreadPool),
     submitter: &Arc<Submitter>,
     runtime: &tokio::runtime::Handle,
 ) -> Endorsing {
     let NodeParts { charters, verifier, published, proposer, metrics, .. } = parts;
     let own_key = key.public_key();
-    let (verifier, oracles) = (verifier.clone(), Some(Arc::new(oracles)));
-    let endorser = Endorser::new(organisation, key, charters.clone(), verifier, states, oracles, pool);
+    let whose = (organisation, key);
+    let endorser = Endorser::new(whose, charters.clone(), verifier.clone(), states, sources, pool);
     let endorser = Arc::new(endorser);
     let peers = Peers::new(charters.clone(), (organisation, own_key), published.newest().0);
     let (asked, submitter) = (endorser.clone(), submitter.clone());

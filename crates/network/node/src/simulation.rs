@@ -5,6 +5,7 @@ use crate::attesting::Message;
 use crate::charters::DecidedCharters;
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::is_proposal;
+use crate::endorsing::Sources;
 use crate::endorsing::{Aborted, Endorser, Gather, Others};
 use crate::pipeline::Inline;
 use crate::store_choice::StoreKind;
@@ -238,9 +239,12 @@ impl SimulatedNode {
             self.submitter.submit(submitted.collect());
             return receiver;
         };
+        let (execution, library) = (self.parts.charters.newest().execution, self.parts.published.library());
         let (proposals, ready): (Vec<Submitted>, Vec<Submitted>) =
-            submitted.partition(|one| is_proposal(&one.bytes));
-        endorsing.endorse(proposals, &self.parts.charters, ask);
+            submitted.partition(|one| is_proposal(execution, &library, &one.bytes));
+        if !proposals.is_empty() {
+            endorsing.endorse(proposals, &self.parts.charters, ask);
+        }
         if !ready.is_empty() {
             self.submitter.submit(ready);
         }
@@ -327,7 +331,7 @@ fn endorsing(
     let Some(states) = parts.states.clone() else { return Ok(None) };
     let (charters, verifier) = (parts.charters.clone(), parts.verifier.clone());
     let (own_key, pool) = (key.public_key(), core::threads("endorse", 1)?);
-    let endorser = Endorser::new(organisation, key, charters, verifier, states, None, pool);
+    let endorser = Endorser::new((organisation, key), charters, verifier, states, Sources::default(), pool);
     let gather = Gather {
         endorser: Arc::new(endorser),
         proposer: parts.proposer.clone(),

@@ -34,7 +34,8 @@ pub fn node(organisation: u8) -> SecretKey {
 }
 
 impl Network {
-    pub fn new(protocol: &str, change: impl FnOnce(&mut Charter)) -> Network {
+    /// Without any table.
+    pub fn founded(protocol: &str, change: impl FnOnce(&mut Charter)) -> Network {
         let mut charter = Charter::with_defaults("endorsed", 1);
         charter.governance = "any".to_string();
         charter.execution = ExecutionModel::ExecuteOrderValidate;
@@ -58,7 +59,11 @@ impl Network {
         let engine = Engine::new(charter.clone(), &memory::Memory).expect("a known protocol");
         let verifier = Verifier::new(&charter);
         let client = SecretKey::from_bytes([9; 32]);
-        let mut network = Network { charter, engine, verifier, client, requests: 0, ordered: Vec::new() };
+        Network { charter, engine, verifier, client, requests: 0, ordered: Vec::new() }
+    }
+
+    pub fn new(protocol: &str, change: impl FnOnce(&mut Charter)) -> Network {
+        let mut network = Network::founded(protocol, change);
         let schema = [
             "CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0))",
             "CREATE TABLE log (line text)",

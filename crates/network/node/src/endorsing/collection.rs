@@ -41,6 +41,8 @@ struct PendingProposal<T> {
     refusals: BTreeMap<u16, String>,
     /// Somebody has found something else.
     diverging: bool,
+    /// Some organisation does not agree to it.
+    disagreed: bool,
 }
 
 /// What a choice of endorsers depends on: the policy, who does not endorse, and who has.
@@ -80,6 +82,11 @@ impl<'a, T> Collection<'a, T> {
                     continue;
                 }
             };
+            if needed.is_empty() {
+                // A script that writes no table with a policy.
+                collection.ended.push((subject, Ok(bytes)));
+                continue;
+            }
             let policy = match &last {
                 Some((known, policy)) if *known == needed => *policy,
                 _ => match collection.policy(&needed) {
@@ -93,10 +100,16 @@ impl<'a, T> Collection<'a, T> {
                     }
                 },
             };
-            let (endorsements, refusals, diverging) = (Vec::new(), BTreeMap::new(), false);
-            let waiting =
-                PendingProposal { subject, bytes, simulated, policy, endorsements, refusals, diverging };
-            collection.waiting.push(waiting);
+            collection.waiting.push(PendingProposal {
+                subject,
+                bytes,
+                simulated,
+                policy,
+                endorsements: Vec::new(),
+                refusals: BTreeMap::new(),
+                diverging: false,
+                disagreed: false,
+            });
         }
         collection
     }
@@ -157,6 +170,33 @@ impl<'a, T> Collection<'a, T> {
         let chosen = self.policies[policy].choose(&available)?;
         let position = |name: String| self.names.iter().position(|known| *known == name);
         Some(chosen.into_iter().filter_map(position).map(|position| position as u16).collect())
+    }
+
+    /// The state that they were found on.
+    pub(super) fn basis(&self) -> &'a EndorsementBasis {
+        self.basis
+    }
+
+    /// What a question is about.
+    pub(super) fn simulated(&self, question: &Question) -> Vec<&Simulated> {
+        question.positions.iter().map(|position| &self.waiting[*position].simulated).collect()
+    }
+
+    /// This node's organisation has judged what it is asked about: what is left for it to sign.
+    pub(super) fn judged(
+        &mut self,
+        question: Question,
+        verdicts: Vec<Result<(), ProposalRefusal>>,
+    ) -> Question {
+        let Question { organisation, positions } = question;
+        let mut agreed = Vec::with_capacity(positions.len());
+        for (position, verdict) in positions.into_iter().zip(verdicts) {
+            match verdict {
+                Ok(()) => agreed.push(position),
+                Err(refusal) => self.waiting[position].refused(organisation, &refusal),
+            }
+        }
+        Question { organisation, positions: agreed }
     }
 
     /// The request that asks a question of another node.
@@ -226,9 +266,9 @@ impl<'a, T> Collection<'a, T> {
                         None => "it does not agree with what it found itself".to_string(),
                     }
                 }
-                Err(refusal @ ProposalRefusal::Busy) => {
+                Err(refusal @ (ProposalRefusal::Busy | ProposalRefusal::Disagrees(_))) => {
                     // It has found nothing, and so nothing else.
-                    waiting.refusals.insert(organisation, refusal.to_string());
+                    waiting.refused(organisation, &refusal);
                     continue;
                 }
                 Err(refusal) => refusal.to_string(),
@@ -277,6 +317,13 @@ impl<'a, T> Collection<'a, T> {
             reasons.map(|(position, why)| format!("{}: {why}", name(position))).collect();
         let message =
             format!("the transaction is endorsed by {by} alone; its policy is {}", self.policies[one.policy]);
+        if one.disagreed {
+            let message = format!(
+                "the script is not agreed to: its policy is {}, and {by} agrees",
+                self.policies[one.policy]
+            );
+            return SqlError::new(SqlState::CHECK_VIOLATION, message).detail(reasons.join("\n"));
+        }
         let error = match one.diverging {
             true => SqlError::new(SqlState::DATA_CORRUPTED, message).hint(
                 "Nodes that hold the same data find the same: compare their state digests (entente status), and see \
@@ -289,6 +336,11 @@ impl<'a, T> Collection<'a, T> {
 }
 
 impl<T> PendingProposal<T> {
+    fn refused(&mut self, organisation: u16, refusal: &ProposalRefusal) {
+        self.disagreed |= matches!(refusal, ProposalRefusal::Disagrees(_));
+        self.refusals.insert(organisation, excerpt(refusal.to_string()));
+    }
+
     fn endorsed(&self) -> Result<Bytes, SqlError> {
         let mut signed = SignedTransaction::from_bytes(&self.bytes)
             .map_err(|error| SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string()))?;
@@ -322,7 +374,7 @@ fn not_endorsed(message: String) -> SqlError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::endorser::Endorser;
+    use super::super::endorser::{Endorser, Sources};
     use super::super::states::RecentStates;
     use super::*;
     use crate::charters::DecidedCharters;
@@ -579,7 +631,7 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
         let (key, charters) = (network.nodes[1].clone(), network.charters.clone());
         let verifier = Arc::new(Verifier::new(&network.charter));
-        let endorser = Endorser::new(1, key, charters, verifier, states, None, pool);
+        let endorser = Endorser::new((1, key), charters, verifier, states, Sources::default(), pool);
         let simulate = || {
             let found = endorser.simulate(&endorser.newest(), std::slice::from_ref(&bytes), Duration::MAX);
             found.into_iter().next().expect("one for each").map(|found| found.digest)

@@ -1,9 +1,10 @@
 use super::oracles::{AskedOnce, OracleSources};
 use super::states::{NoSuchState, RecentStates};
 use crate::charters::DecidedCharters;
+use crate::own_judgement::JudgeScripts;
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
-use engine::{EndorsementBasis, Judged, VerifiedTransaction, Verifier};
+use engine::{EndorsementBasis, Judged, ProposedScript, VerifiedTransaction, Verifier};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +39,15 @@ pub(crate) struct Simulated {
     pub(crate) digest: Digest,
 }
 
+/// What an endorser asks outside of the ledger.
+#[derive(Clone, Default)]
+pub(crate) struct Sources {
+    /// `None`: it knows none.
+    pub(crate) oracles: Option<Arc<OracleSources>>,
+    /// Judges scripts, where databases execute them; `None`: it agrees to none.
+    pub(crate) judge: Option<Arc<dyn JudgeScripts>>,
+}
+
 /// Executes transactions on states of this node and signs what they do, in the name of its organisation.
 pub(crate) struct Endorser {
     organisation: u16,
@@ -46,25 +56,24 @@ pub(crate) struct Endorser {
     charters: Arc<DecidedCharters>,
     verifier: Arc<Verifier>,
     states: Arc<RecentStates>,
-    /// `None`: it knows none.
-    oracles: Option<Arc<OracleSources>>,
+    sources: Sources,
     /// Threads of its own: a contract that waits for an oracle must not hold up the execution of blocks.
     pool: rayon::ThreadPool,
     requests: Semaphore,
 }
 
 impl Endorser {
+    /// `whose`: position of its organisation in the charter, and its node's key.
     pub(crate) fn new(
-        organisation: u16,
-        key: SecretKey,
+        (organisation, key): (u16, SecretKey),
         charters: Arc<DecidedCharters>,
         verifier: Arc<Verifier>,
         states: Arc<RecentStates>,
-        oracles: Option<Arc<OracleSources>>,
+        sources: Sources,
         pool: rayon::ThreadPool,
     ) -> Endorser {
         let (ledger, requests) = (charters.all().ledger(), Semaphore::new(REQUESTS_MAX));
-        Endorser { organisation, ledger, key, charters, verifier, states, oracles, pool, requests }
+        Endorser { organisation, ledger, key, charters, verifier, states, sources, pool, requests }
     }
 
     /// Position of its organisation in the charter.
@@ -87,7 +96,7 @@ impl Endorser {
     ) -> Vec<Result<Simulated, (TransactionId, ProposalRefusal)>> {
         let start = Instant::now();
         let mut basis = basis.clone();
-        if let Some(oracles) = &self.oracles {
+        if let Some(oracles) = &self.sources.oracles {
             basis.oracles = Some(Arc::new(AskedOnce::new(oracles.clone())));
         }
         let simulate = |judged: Judged| {
@@ -109,6 +118,36 @@ impl Endorser {
             let judged = self.verifier.check_proposals(place, transactions);
             judged.into_par_iter().with_min_len(SIMULATIONS_TOGETHER).map(simulate).collect()
         })
+    }
+
+    /// Whether this organisation agrees to scripts; to whatever was executed, always. May wait for its database.
+    pub(crate) fn judge(
+        &self,
+        basis: &EndorsementBasis,
+        simulated: &[&Simulated],
+    ) -> Vec<Result<(), ProposalRefusal>> {
+        let proposed: Vec<Result<Option<ProposedScript>, SqlError>> = simulated
+            .iter()
+            .map(|Simulated { transaction, .. }| {
+                basis.proposed_to(self.organisation, &transaction.principal, &transaction.payload)
+            })
+            .collect();
+        let scripts: Vec<ProposedScript> = proposed.iter().flatten().flatten().cloned().collect();
+        let verdicts = match &self.sources.judge {
+            _ if scripts.is_empty() => Vec::new(),
+            Some(judge) => judge.judge(&scripts),
+            None => vec![Err("it has no rules for agreeing (entente agree)".to_string()); scripts.len()],
+        };
+        let mut verdicts = verdicts.into_iter();
+        let mut verdict = |proposed: Result<Option<ProposedScript>, SqlError>| match proposed {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) => {
+                let verdict = verdicts.next().expect("a verdict for every script");
+                verdict.map_err(ProposalRefusal::Disagrees)
+            }
+            Err(error) => Err(ProposalRefusal::Aborted(error)),
+        };
+        proposed.into_iter().map(&mut verdict).collect()
     }
 
     /// This organisation's word for simulations on the state after the block at `height`: one signature for all.
@@ -168,11 +207,19 @@ impl Endorser {
             .map(|proposal| (Bytes::from(proposal.transaction), proposal.expected))
             .unzip();
         let simulated = self.simulate(basis, &transactions, within);
+        let mut verdicts = self.judge(basis, &simulated.iter().flatten().collect::<Vec<_>>()).into_iter();
+        let simulated: Vec<Result<Simulated, ProposalRefusal>> = simulated
+            .into_iter()
+            .map(|found| {
+                let found = found.map_err(|(_, refusal)| refusal)?;
+                verdicts.next().expect("a verdict for every simulation").map(|()| found)
+            })
+            .collect();
         let found: Vec<(TransactionId, Digest)> =
             simulated.iter().flatten().map(|one| (one.transaction.id, one.digest)).collect();
         let mut endorsements = self.sign(basis.height, &found).into_iter();
-        let mut answer = |simulated: Result<Simulated, (TransactionId, ProposalRefusal)>, expected| {
-            let Simulated { effects, digest, .. } = simulated.map_err(|(_, refusal)| refusal)?;
+        let mut answer = |simulated: Result<Simulated, ProposalRefusal>, expected| {
+            let Simulated { effects, digest, .. } = simulated?;
             let endorsement = endorsements.next().expect("an endorsement for every simulation");
             Ok(match expected == Some(digest) {
                 true => ProposalAnswer::Agreed(endorsement),

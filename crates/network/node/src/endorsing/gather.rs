@@ -121,7 +121,9 @@ impl Gather {
                     self.metrics.collected("rejected", 1);
                     one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 }
-                Err((_, ProposalRefusal::Busy)) => one.reply(Err(SubmissionRefusal::Full)),
+                Err((_, ProposalRefusal::Busy | ProposalRefusal::Disagrees(_))) => {
+                    one.reply(Err(SubmissionRefusal::Full))
+                }
             }
         }
         self.metrics.collected("aborted", aborted.len() as u64);
@@ -173,8 +175,11 @@ impl Gather {
             .map(|(question, request)| others.ask(question.organisation, request));
         let replies: Vec<Result<ProposalReply, String>> = join_all(asked).await;
         for question in own {
-            let endorsements = self.endorser.sign(height, &collection.own(&question));
-            collection.signed(&question, endorsements);
+            let verdicts =
+                block_in_place(|| self.endorser.judge(collection.basis(), &collection.simulated(&question)));
+            let agreed = collection.judged(question, verdicts);
+            let endorsements = self.endorser.sign(height, &collection.own(&agreed));
+            collection.signed(&agreed, endorsements);
         }
         for (question, reply) in foreign.iter().zip(replies) {
             if let Err(reason) = &reply {

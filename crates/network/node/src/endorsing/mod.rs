@@ -1,5 +1,8 @@
 //! Execute–order–validate at a node: it endorses what others propose, and has its clients' transactions endorsed.
 //!
+//! On ledgers whose databases execute scripts after ordering, an endorser executes nothing: it judges scripts that write tables
+//! with a policy ([`JudgeScripts`](crate::JudgeScripts)), and its endorsement, of no effects, says that its organisation agrees.
+//!
 //! ```text
 //!  proposals of other gateways ──▶ Endorser ──▶ effects, one signature
 //!                                     ▲ on RecentStates (the pipeline puts each block's state there)
@@ -41,7 +44,7 @@ mod proposer;
 mod states;
 
 pub(crate) use collector::Collector;
-pub(crate) use endorser::Endorser;
+pub(crate) use endorser::{Endorser, Sources};
 #[cfg(feature = "simulation")]
 pub(crate) use gather::{Aborted, Gather, Others};
 pub(crate) use oracles::OracleSources;
