@@ -1,6 +1,7 @@
 //! One life of the connections to a database that executes scripts.
 
 use super::ScriptDatabaseOptions;
+use super::defence::{Defence, Undefended};
 use super::effects::{self, Effects};
 use super::graph::{Graph, Schedule};
 use super::sets::sets;
@@ -43,6 +44,7 @@ pub(super) struct Connected {
     guards: guard::Fingerprint,
     /// What the tables were made fit for.
     catalog: Option<Arc<Catalog>>,
+    undefended: Arc<Undefended>,
 }
 
 impl Connected {
@@ -51,6 +53,7 @@ impl Connected {
         options: &ScriptDatabaseOptions,
         block: &BlockScripts,
         status: &Status,
+        undefended: Arc<Undefended>,
     ) -> Result<Connected, DatabaseError> {
         let ScriptDatabaseOptions { address, node, .. } = options;
         let dialect = Dialect::from(address.kind);
@@ -76,6 +79,7 @@ impl Connected {
             tables: Vec::new(),
             guards: guard::Fingerprint::new(),
             catalog: None,
+            undefended,
         })
     }
 
@@ -99,7 +103,7 @@ impl Connected {
                 }
                 self.reset(options, block, status, "the node goes on from an older state")?;
             }
-            Some(height) if height == before => {}
+            Some(height) if height == before || self.undefended.lacks(Defence::Height) => {}
             _ => self.reset(options, block, status, "the database is not at the height before the block")?,
         }
         self.fit(options, block, status)?;
@@ -110,12 +114,19 @@ impl Connected {
             return Ok(RanScripts::default());
         }
         for _ in 0..TRIES {
-            if guard::fingerprint(&mut *self.session, self.dialect, &self.tables)? != self.guards {
+            if !self.undefended.lacks(Defence::Triggers)
+                && guard::fingerprint(&mut *self.session, self.dialect, &self.tables)? != self.guards
+            {
                 self.reset(options, block, status, "triggers were changed, switched off or dropped")?;
             }
             let ends = self.run(options, block)?;
-            let Effects { changes, strange } =
-                effects::read(&mut *self.session, &self.tables, &*block.before, block.height)?;
+            let Effects { changes, strange } = effects::read(
+                &mut *self.session,
+                &self.tables,
+                &*block.before,
+                block.height,
+                &self.undefended,
+            )?;
             if strange.is_empty() {
                 self.end(options, block)?;
                 status.reach(block.height, changes.len() as u64);
@@ -283,7 +294,8 @@ impl Connected {
         let ends: Option<Vec<_>> =
             block.scripts.iter().map(|(place, _)| executed.get(place).cloned()).collect();
         let Some(ends) = ends.filter(|ends| ends.len() == executed.len()) else { return Ok(None) };
-        let effects = effects::read(&mut *self.session, &self.tables, &*block.before, block.height);
+        let session = &mut *self.session;
+        let effects = effects::read(session, &self.tables, &*block.before, block.height, &self.undefended);
         // The tables may have been others then.
         let Ok(Effects { changes, strange }) = effects else { return Ok(None) };
         Ok(strange.is_empty().then_some(RanScripts { ends, changes }))

@@ -1,6 +1,7 @@
 //! What a block's scripts came to, read from what triggers have written: one net change per row, held against the state that the
 //! block found.
 
+use super::defence::{Defence, Undefended};
 use crate::DatabaseError;
 use crate::bookkeeping::StrangeRow;
 use crate::dialect::{Dialect, value_of};
@@ -34,6 +35,7 @@ pub(super) fn read(
     tables: &[SharedTable],
     before: &dyn Snapshot,
     height: u64,
+    undefended: &Undefended,
 ) -> Result<Effects, DatabaseError> {
     let Some(dialect) = tables.first().map(|table| table.dialect) else {
         return Ok(Effects { changes: Vec::new(), strange: Vec::new() });
@@ -56,20 +58,21 @@ pub(super) fn read(
         net.is_broken |= net.last != old;
         net.last = new;
     }
-    compare(tables, before, rows)
+    compare(tables, before, rows, undefended.lacks(Defence::OldRows))
 }
 
 fn compare(
     tables: &[SharedTable],
     before: &dyn Snapshot,
     rows: BTreeMap<(TableId, Key), Net>,
+    is_undefended: bool,
 ) -> Result<Effects, DatabaseError> {
     let (ids, nets): (Vec<RowId>, Vec<Net>) =
         rows.into_iter().map(|((table, key), net)| (RowId { table, key }, net)).unzip();
     let agreed = before.get_many(&ids).map_err(own_state)?;
     let mut effects = Effects { changes: Vec::new(), strange: Vec::new() };
     for ((row, net), agreed) in ids.into_iter().zip(nets).zip(agreed) {
-        if net.is_broken || net.first != agreed {
+        if (net.is_broken || net.first != agreed) && !is_undefended {
             effects.strange.extend(strange(tables, &row, net.first.as_ref(), agreed.as_ref()));
         } else if net.last != agreed {
             effects.changes.push(AfterImage { row, value: net.last });

@@ -10,7 +10,10 @@
 //! whoever is killed in between. What the last blocks did is kept, so that a node which goes on from an older state finds it
 //! there; where the database cannot say it, its rows are made those of the state, and the block is executed.
 
+#[cfg(test)]
+mod attacks;
 mod connected;
+mod defence;
 mod effects;
 mod graph;
 mod sets;
@@ -21,10 +24,12 @@ use crate::locks;
 use crate::status::Status;
 use connected::Connected;
 use crypto::PublicKey;
+use defence::Undefended;
 use engine::{BlockScripts, ExecuteScripts, RanScripts};
 use gateway::OwnDatabaseStatus;
 use parking_lot::Mutex;
 use state::StoreError;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -58,6 +63,7 @@ pub struct ScriptDatabase {
     connected: Mutex<Option<Connected>>,
     /// Nothing that was executed counts.
     distrusted: AtomicBool,
+    undefended: Arc<Undefended>,
     /// The node stops.
     over: AtomicBool,
 }
@@ -76,6 +82,7 @@ impl ScriptDatabase {
             status: Status::new(status),
             connected: Mutex::new(None),
             distrusted: AtomicBool::new(false),
+            undefended: Arc::default(),
             over: AtomicBool::new(false),
         }
     }
@@ -98,7 +105,7 @@ impl ExecuteScripts for ScriptDatabase {
             }
             let attempt = match connected.take() {
                 Some(connected) => Ok(connected),
-                None => Connected::new(&self.options, block, &self.status),
+                None => Connected::new(&self.options, block, &self.status, self.undefended.clone()),
             };
             let attempt = attempt.and_then(|mut at| {
                 let ran = at.execute(&self.options, block, (&self.status, &self.distrusted))?;
@@ -143,7 +150,6 @@ mod tests {
     use memory::Memory;
     use rand::{RngExt, SeedableRng, rngs::StdRng};
     use state::{AfterImage, RowId, Store, Stores, Version};
-    use std::sync::Arc;
     use types::{Catalog, Payload};
 
     const ACCOUNTS: i64 = 60;
