@@ -5,6 +5,7 @@
 //!  agree.toml ─▶ rules: queries with names in them ─▶ template: a constant for every name ─▶ asked, many at once, read-only
 //! ```
 
+mod question;
 mod rules;
 mod template;
 
@@ -12,21 +13,21 @@ pub use rules::{AGREE_FILE, AgreeConfig, AgreeRule, RuleChange};
 
 use crate::DatabaseError;
 use crate::address::{Address, Kind};
-use crate::dialect::{Dialect, text_of};
+use crate::dialect::Dialect;
 use crate::error::ErrorKind;
 use crate::session::{self, Session};
 use engine::ProposedScript;
 use node::JudgeScripts;
 use parking_lot::Mutex;
 use portable::ProposedChange;
+use question::Constant;
 use rules::ReadRule;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use types::Value;
 
 /// Questions that are asked as one query.
-const ASKED_TOGETHER: usize = 128;
+const ASKED_TOGETHER: usize = 512;
 /// How long one such query may take, in seconds.
 const ANSWER_SECONDS: u64 = 2;
 /// Connections that are kept open.
@@ -53,12 +54,14 @@ struct Read {
     rules: Result<(Address, Vec<ReadRule>), &'static str>,
 }
 
-/// A query that decides on a script.
-struct Question<'a> {
+/// What a rule is asked about one change of a script.
+struct Question {
     /// Position of the script.
     script: usize,
-    rule: &'a ReadRule,
-    sql: String,
+    /// Position of the rule.
+    rule: usize,
+    /// By the rule's names, a constant for each.
+    constants: Vec<Constant>,
 }
 
 impl OwnRules {
@@ -121,14 +124,20 @@ impl OwnRules {
         }
     }
 
-    /// Asks questions; the first that is not answered with yes decides on its script.
-    fn ask(&self, address: &Address, questions: &[Question<'_>], verdicts: &mut [Result<(), String>]) {
+    /// Asks questions of one rule; the first that is not answered with yes decides on its script.
+    fn ask(
+        &self,
+        address: &Address,
+        rule: &ReadRule,
+        questions: &[Question],
+        verdicts: &mut [Result<(), String>],
+    ) {
         for together in questions.chunks(ASKED_TOGETHER) {
-            let answers = self.answers(address, together);
+            let answers = self.answers(address, rule, together);
             for (question, answer) in together.iter().zip(answers) {
                 let verdict = &mut verdicts[question.script];
                 if verdict.is_ok() {
-                    *verdict = judged(question.rule, answer);
+                    *verdict = judged(rule, answer);
                 }
             }
         }
@@ -137,37 +146,38 @@ impl OwnRules {
     fn answers(
         &self,
         address: &Address,
-        questions: &[Question<'_>],
+        rule: &ReadRule,
+        questions: &[Question],
     ) -> Vec<Result<Option<String>, DatabaseError>> {
         let all = |error: DatabaseError| vec![Err(error); questions.len()];
         let mut session = match self.connection(address) {
             Ok(session) => session,
             Err(error) => return all(error),
         };
-        let sql: Vec<&str> = questions.iter().map(|question| question.sql.as_str()).collect();
-        let mut asked = ask_together(session.as_mut(), address.kind, &sql);
+        let constants: Vec<&[Constant]> = questions.iter().map(|question| &question.constants[..]).collect();
+        let mut asked = question::ask(session.as_mut(), address.kind, rule, &constants);
         if matches!(&asked, Err(error) if error.kind == ErrorKind::Away) {
             // A connection that was idle for long may be gone.
             self.idle.lock().clear();
             asked = connect(address).and_then(|fresh| {
                 session = fresh;
-                ask_together(session.as_mut(), address.kind, &sql)
+                question::ask(session.as_mut(), address.kind, rule, &constants)
             });
         }
         let answers = match asked {
             Ok(answers) => answers.into_iter().map(Ok).collect(),
-            Err(error) if error.kind == ErrorKind::Away || sql.len() == 1 => all(error),
+            Err(error) if error.kind == ErrorKind::Away || constants.len() == 1 => all(error),
             // One of them is to blame, and the others have an answer.
             Err(_) => {
                 let start = Instant::now();
-                let mut alone = |one: &&str| {
+                let mut alone = |one: &&[Constant]| {
                     if start.elapsed() > Duration::from_secs(ANSWER_SECONDS) {
                         return Err(DatabaseError::new(ErrorKind::Other, "others took all the time"));
                     }
-                    let answers = ask_together(session.as_mut(), address.kind, &[one]);
+                    let answers = question::ask(session.as_mut(), address.kind, rule, &[one]);
                     answers.map(|mut answers| answers.pop().flatten())
                 };
-                sql.iter().map(&mut alone).collect()
+                constants.iter().map(&mut alone).collect()
             }
         };
         self.give_back(address, session);
@@ -192,7 +202,10 @@ impl JudgeScripts for OwnRules {
             })
             .collect();
         questions.retain(|question| verdicts[question.script].is_ok());
-        self.ask(address, &questions, &mut verdicts);
+        questions.sort_by_key(|question| question.rule);
+        for of_rule in questions.chunk_by(|one, next| one.rule == next.rule) {
+            self.ask(address, &rules[of_rule[0].rule], of_rule, &mut verdicts);
+        }
         verdicts
     }
 }
@@ -204,20 +217,23 @@ impl JudgeScripts for OwnRules {
 /// What is wrong with it.
 pub fn check_rule(address: &Address, rule: &AgreeRule, columns: &[(String, String)]) -> Result<(), String> {
     let read = ReadRule::new(address.kind, rule)?;
-    let sql = read.template.filled(|name| match name {
-        ORGANISATION | ROLE => Ok("'nobody'".to_string()),
-        name => {
-            let Some((_, data_type)) = columns.iter().find(|(column, _)| column == name) else {
-                return Err(no_such_name(&rule.table, name));
-            };
-            Ok(match address.kind {
-                Kind::Postgres => format!("NULL::{data_type}"),
-                Kind::MariaDb => "NULL".to_string(),
-            })
-        }
-    })?;
+    let mut constants = Vec::new();
+    for name in read.template.names() {
+        let text = [ORGANISATION, ROLE].contains(&name.as_str());
+        let column = columns.iter().find(|(column, _)| column == name);
+        constants.push(match (text, column, address.kind) {
+            (true, _, _) => {
+                Constant { sql: "'nobody'".to_string(), is_plain: address.kind == Kind::Postgres }
+            }
+            (false, Some((_, data_type)), Kind::Postgres) => {
+                Constant { sql: format!("NULL::{data_type}"), is_plain: true }
+            }
+            (false, Some(_), Kind::MariaDb) => Constant { sql: "NULL".to_string(), is_plain: false },
+            (false, None, _) => return Err(no_such_name(&rule.table, name)),
+        });
+    }
     let mut session = connect(address).map_err(|error| error.to_string())?;
-    let answers = ask_together(session.as_mut(), address.kind, &[&sql]);
+    let answers = question::ask(session.as_mut(), address.kind, &read, &[&constants]);
     answers.map(drop).map_err(|error| format!("the rule for table {}: {error}", rule.table))
 }
 
@@ -250,33 +266,6 @@ fn connect(address: &Address) -> Result<Box<dyn Session>, DatabaseError> {
     Ok(session)
 }
 
-/// Asks queries of one value as one query.
-fn ask_together(
-    session: &mut dyn Session,
-    kind: Kind,
-    queries: &[&str],
-) -> Result<Vec<Option<String>>, DatabaseError> {
-    let mut sql = String::with_capacity(queries.iter().map(|query| query.len() + 40).sum());
-    for (number, query) in queries.iter().enumerate() {
-        sql.push_str(if number == 0 { "SELECT " } else { " UNION ALL SELECT " });
-        // A comment at the end of a query ends with its line.
-        sql.push_str(&match kind {
-            Kind::Postgres => format!("{number},({query}\n)::text"),
-            Kind::MariaDb => format!("{number},CAST(({query}\n) AS CHAR)"),
-        });
-    }
-    let mut answers = vec![None; queries.len()];
-    for row in session.query(&sql)? {
-        let [Some(number), answer] = <[Option<String>; 2]>::try_from(row).unwrap_or_default() else {
-            continue;
-        };
-        if let Some(place) = number.parse().ok().and_then(|number: usize| answers.get_mut(number)) {
-            *place = answer;
-        }
-    }
-    Ok(answers)
-}
-
 /// What an answer means. Nothing, like NULL, is no.
 fn judged(rule: &ReadRule, answer: Result<Option<String>, DatabaseError>) -> Result<(), String> {
     let AgreeRule { table, reason, .. } = &rule.rule;
@@ -300,18 +289,21 @@ fn judged(rule: &ReadRule, answer: Result<Option<String>, DatabaseError>) -> Res
 ///
 /// # Errors
 /// Nothing: the organisation does not agree.
-fn questions_of<'r>(
+fn questions_of(
     position: usize,
     script: &ProposedScript,
     kind: Kind,
-    rules: &'r [ReadRule],
-) -> Result<Vec<Question<'r>>, String> {
+    rules: &[ReadRule],
+) -> Result<Vec<Question>, String> {
     let mut questions = Vec::new();
     for change in &script.changes {
         let before = questions.len();
-        for rule in rules.iter().filter(|rule| rule.is_for(&change.table.name, change.kind)) {
-            let sql = rule.template.filled(|name| constant(script, change, Dialect::from(kind), name))?;
-            questions.push(Question { script: position, rule, sql });
+        for (number, rule) in rules.iter().enumerate() {
+            if rule.is_for(&change.table.name, change.kind) {
+                let constant = |name: &String| constant(script, change, Dialect::from(kind), name);
+                let constants = rule.template.names().iter().map(constant).collect::<Result<_, _>>()?;
+                questions.push(Question { script: position, rule: number, constants });
+            }
         }
         if questions.len() == before {
             return Err(format!("it has no rule for {} of table {}", change.kind, change.table.name));
@@ -325,10 +317,12 @@ fn constant(
     change: &ProposedChange,
     dialect: Dialect,
     name: &str,
-) -> Result<String, String> {
+) -> Result<Constant, String> {
+    let text =
+        |text: &str| Constant { sql: dialect.text_literal(text), is_plain: dialect == Dialect::Postgres };
     match name {
-        ORGANISATION => return Ok(dialect.text_literal(&script.organisation)),
-        ROLE => return Ok(dialect.text_literal(&script.role)),
+        ORGANISATION => return Ok(text(&script.organisation)),
+        ROLE => return Ok(text(&script.role)),
         _ => {}
     }
     let table = &change.table;
@@ -340,14 +334,5 @@ fn constant(
             change.kind, table.name
         )
     })?;
-    let kind = dialect.column_type(&table.columns[ordinal], false)?;
-    Ok(match (text_of(dialect, &kind, value), value, dialect) {
-        (Some(text), _, _) => {
-            let mut sql = String::new();
-            dialect.push_literal(&mut sql, &kind, &text);
-            sql
-        }
-        (None, Value::Null, Dialect::Postgres) => format!("NULL::{}", dialect.type_name(&kind)),
-        (None, _, _) => "NULL".to_string(),
-    })
+    Ok(Constant::of(dialect, &dialect.column_type(&table.columns[ordinal], false)?, value))
 }

@@ -10,6 +10,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use types::split_catalog_name;
 
 /// The file in a node's folder that has them.
@@ -146,17 +147,19 @@ impl AgreeConfig {
 }
 
 /// A rule that was read.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct ReadRule {
     pub(super) rule: AgreeRule,
     pub(super) template: Template,
+    /// Its query cannot be asked about a table of constants.
+    pub(super) stands_alone: AtomicBool,
 }
 
 impl ReadRule {
     pub(super) fn new(kind: Kind, rule: &AgreeRule) -> Result<ReadRule, String> {
         let template = Template::parse(Dialect::from(kind), &rule.query)
             .map_err(|error| format!("the rule for table {}: {error}", rule.table))?;
-        Ok(ReadRule { rule: rule.clone(), template })
+        Ok(ReadRule { rule: rule.clone(), template, stands_alone: AtomicBool::new(false) })
     }
 
     pub(super) fn is_for(&self, table: &str, kind: ChangeKind) -> bool {

@@ -6,12 +6,15 @@ use crate::dialect::Dialect;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template {
     pieces: Vec<Piece>,
+    /// The names in it, each once.
+    names: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    Name(String),
+    /// Position of a name.
+    Name(usize),
 }
 
 impl Template {
@@ -24,32 +27,35 @@ impl Template {
         if query.is_empty() {
             return Err("the query is empty".to_string());
         }
-        let mut reading = Reading { dialect, rest: query, text: String::new(), pieces: Vec::new() };
+        let (text, pieces, names) = (String::new(), Vec::new(), Vec::new());
+        let mut reading = Reading { dialect, rest: query, text, pieces, names };
         while let Some(next) = reading.rest.chars().next() {
             reading.step(next)?;
         }
         reading.end_text();
-        Ok(Template { pieces: reading.pieces })
+        Ok(Template { pieces: reading.pieces, names: reading.names })
     }
 
-    /// The query with a constant for every name.
-    ///
-    /// # Errors
-    /// As `constant`.
-    pub(super) fn filled<E>(&self, mut constant: impl FnMut(&str) -> Result<String, E>) -> Result<String, E> {
+    /// The names in it, each once.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The query with something for every name, by the name's position.
+    pub(super) fn filled(&self, constant: impl Fn(usize) -> String) -> String {
         let mut sql = String::new();
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => sql.push_str(text),
-                // A constant is never read together with what stands around it.
+                // What is put there is never read together with what stands around it.
                 Piece::Name(name) => {
                     sql.push('(');
-                    sql.push_str(&constant(name)?);
+                    sql.push_str(&constant(*name));
                     sql.push(')');
                 }
             }
         }
-        Ok(sql)
+        sql
     }
 }
 
@@ -58,6 +64,7 @@ struct Reading<'a> {
     rest: &'a str,
     text: String,
     pieces: Vec<Piece>,
+    names: Vec<String>,
 }
 
 impl Reading<'_> {
@@ -125,8 +132,7 @@ impl Reading<'_> {
         let rest = &self.rest[1..];
         if let Some(quoted) = rest.strip_prefix('"') {
             let end = quoted.find('"').ok_or("the name that begins with :\" has no end")?;
-            self.end_text();
-            self.pieces.push(Piece::Name(quoted[..end].to_string()));
+            self.push_name(quoted[..end].to_string());
             self.rest = &quoted[end + 1..];
             return Ok(());
         }
@@ -140,10 +146,18 @@ impl Reading<'_> {
             let behind = &rest[end + 1..];
             end += 1 + behind.find(|character| !is_name(character)).unwrap_or(behind.len());
         }
-        self.end_text();
-        self.pieces.push(Piece::Name(rest[..end].to_lowercase()));
+        self.push_name(rest[..end].to_lowercase());
         self.rest = &rest[end..];
         Ok(())
+    }
+
+    fn push_name(&mut self, name: String) {
+        self.end_text();
+        let known = self.names.iter().position(|known| *known == name);
+        self.pieces.push(Piece::Name(known.unwrap_or(self.names.len())));
+        if known.is_none() {
+            self.names.push(name);
+        }
     }
 
     fn end_text(&mut self) {
@@ -159,7 +173,7 @@ mod tests {
 
     fn filled(dialect: Dialect, query: &str) -> String {
         let template = Template::parse(dialect, query).unwrap_or_else(|error| panic!("{query}: {error}"));
-        template.filled(|name| Ok::<_, String>(format!("<{name}>"))).expect("constants")
+        template.filled(|name| format!("<{}>", template.names()[name]))
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! An organisation's own PostgreSQL or MariaDB, on real servers.
 
+mod agreeing;
 mod following;
 mod refusals;
 mod scripts;
