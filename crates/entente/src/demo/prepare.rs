@@ -112,6 +112,17 @@ pub(crate) async fn ask_for_agreement(
     let policy = policy.replace('\'', "''");
     let change = |table| format!("ALTER TABLE {table} SET (endorsement_policy = '{policy}')");
     create(gateways, ["checking", "savings"].into_iter().map(change)).await?;
+    // A gateway that does not know of it yet would pass scripts on as they are, and every node would reject them.
+    let start = Instant::now();
+    for gateway in gateways {
+        let known = "SELECT 1 FROM pg_class WHERE relname = 'savings' AND reloptions IS NOT NULL";
+        while connect(*gateway).await?.query(known, &[]).await?.is_empty() {
+            if start.elapsed() > ANOTHER_WITHIN {
+                return Err(format!("the node at {gateway} does not come up with the others").into());
+            }
+            tokio::time::sleep(TRY_AGAIN).await;
+        }
+    }
     screen.say(format!("who changes an account needs the agreement of {policy}"));
     Ok(())
 }

@@ -33,9 +33,12 @@ impl Admission for VerifierAdmission {
 }
 
 /// What ordering knows a transaction by. It covers endorsements, which the id does not: a request that came with too few of
-/// them, and was ordered and rejected or dropped, must not keep out the same request with enough.
+/// them, and was ordered and rejected or dropped, must not keep out the same request with enough. Without any it is the id.
 pub(crate) fn ordering_name(id: TransactionId, bytes: &[u8]) -> TransactionId {
-    TransactionId(crypto::sha256(&[&id.0.0, SignedTransaction::uncovered(bytes)]))
+    match SignedTransaction::from_bytes(bytes).is_ok_and(|signed| signed.endorsed.is_some()) {
+        true => TransactionId(crypto::sha256(&[&id.0.0, SignedTransaction::uncovered(bytes)])),
+        false => id,
+    }
 }
 
 /// [`ordering_name`] of many where they are endorsed, the id where not.
@@ -103,5 +106,10 @@ mod tests {
         assert_ne!(names[0], names[1]);
         assert_eq!(names[1], names[2]);
         assert_eq!(names[1], ordering_name(id, &one));
+        let unendorsed = Bytes::from(
+            identity.sign(Payload::Call { procedure: "p".into(), arguments: vec![] }, 9).to_bytes(),
+        );
+        let id = SignedTransaction::id_of(&unendorsed);
+        assert_eq!(ordering_name(id, &unendorsed), id, "as who waits for it is known by");
     }
 }
