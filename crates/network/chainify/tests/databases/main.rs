@@ -1,6 +1,7 @@
 //! An organisation's own PostgreSQL or MariaDB, on real servers.
 
 mod agreeing;
+mod cluster;
 mod following;
 mod refusals;
 mod scripts;
