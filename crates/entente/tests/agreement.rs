@@ -80,6 +80,29 @@ async fn sellers_and_buyers(network: &mut TestNetwork, servers: &Servers) {
     agree(network, 1, &["--table", "parts_sold", "--on", "insert", "--query", buyer]).expect("a rule");
 }
 
+/// By every node; and the request is not used up by that.
+async fn who_goes_past_the_gateways_is_stopped(network: &TestNetwork) {
+    let client = network.client(3);
+    let sql = "UPDATE parts_sold SET note = 'sold' WHERE serial = 'G-1'".to_string();
+    let height = client.status().await.expect("it answers").height;
+    let signed = client.identity().sign(Payload::Script { sql, parameters: vec![] }, height + 100);
+    let endorser = |node: u16| {
+        Endorser::new(&format!("http://127.0.0.1:{}", network.port_base + 200 + node)).expect("an address")
+    };
+    let few = endorse(signed.clone(), &[endorser(0)]).await.expect("the seller agrees");
+    let refused = client.execute(&few).await.expect("ordered").outcome;
+    assert!(matches!(refused, Outcome::Rejected(RejectReason::Endorsement(_))), "{refused:?}");
+    let enough = endorse(signed, &[endorser(0), endorser(1)]).await.expect("both agree");
+    let receipt = client.execute(&enough).await.expect("a receipt");
+    assert!(matches!(receipt.outcome, Outcome::Committed(_)), "{receipt:?}");
+    let none = client.identity().sign(
+        Payload::Script { sql: "DELETE FROM parts_sold".to_string(), parameters: vec![] },
+        height + 100,
+    );
+    let refused = endorse(none, &[endorser(0)]).await;
+    assert!(matches!(refused, Err(EndorseError::Refused { .. })), "{refused:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_part_is_sold_only_if_the_private_records_of_seller_and_buyer_say_so() {
     let mut servers = Servers::start();
@@ -117,26 +140,7 @@ async fn a_part_is_sold_only_if_the_private_records_of_seller_and_buyer_say_so()
     assert_refused(&session, &computed.replace("'x'", "'broken'"), "says no").await;
     assert_refused(&session, &computed.replace("'x'", "NULL"), "says no").await;
 
-    // Whoever goes past the gateways is stopped by every node, and the request is not used up by that.
-    let client = network.client(3);
-    let sql = "UPDATE parts_sold SET note = 'sold' WHERE serial = 'G-1'".to_string();
-    let height = client.status().await.expect("it answers").height;
-    let signed = client.identity().sign(Payload::Script { sql, parameters: vec![] }, height + 100);
-    let endorser = |node: u16| {
-        Endorser::new(&format!("http://127.0.0.1:{}", network.port_base + 200 + node)).expect("an address")
-    };
-    let few = endorse(signed.clone(), &[endorser(0)]).await.expect("the seller agrees");
-    let refused = client.execute(&few).await.expect("ordered").outcome;
-    assert!(matches!(refused, Outcome::Rejected(RejectReason::Endorsement(_))), "{refused:?}");
-    let enough = endorse(signed, &[endorser(0), endorser(1)]).await.expect("both agree");
-    let receipt = client.execute(&enough).await.expect("a receipt");
-    assert!(matches!(receipt.outcome, Outcome::Committed(_)), "{receipt:?}");
-    let none = client.identity().sign(
-        Payload::Script { sql: "DELETE FROM parts_sold".to_string(), parameters: vec![] },
-        height + 100,
-    );
-    let refused = endorse(none, &[endorser(0)]).await;
-    assert!(matches!(refused, Err(EndorseError::Refused { .. })), "{refused:?}");
+    who_goes_past_the_gateways_is_stopped(&network).await;
 
     // A database that is away agrees to nothing, and the others hear that it cannot say, and nothing else of it.
     servers.postgres.kill();

@@ -73,17 +73,17 @@ fn as_table(kind: Kind, rule: &ReadRule, questions: &[&[Constant]]) -> String {
         Kind::MariaDb => format!("SELECT entente_n,CAST(({query}\n) AS CHAR) FROM ("),
     };
     for (number, constants) in questions.iter().enumerate() {
-        let constants = constants.iter().enumerate();
         match kind {
             Kind::Postgres => {
-                let constants: String = constants.map(|(_, constant)| format!(",{}", constant.sql)).collect();
+                let constants: String =
+                    constants.iter().map(|constant| format!(",{}", constant.sql)).collect();
                 let separator = if number == 0 { "" } else { "," };
                 sql.push_str(&format!("{separator}({number}{constants})"));
             }
             Kind::MariaDb => {
                 let column =
                     |(at, constant): (usize, &Constant)| format!(",{} AS {}", constant.sql, columns[at]);
-                let constants: String = constants.map(column).collect();
+                let constants: String = constants.iter().enumerate().map(column).collect();
                 let separator = if number == 0 { "" } else { " UNION ALL " };
                 sql.push_str(&format!("{separator}SELECT {number} AS entente_n{constants}"));
             }
