@@ -155,3 +155,29 @@ async fn an_organisation_whose_database_does_something_else_finds_its_way_back()
     }
     assert!(!network.log(1).contains("the state is made again"), "{}", network.log(1));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_waits_for_its_database_at_the_start_can_be_stopped() {
+    let mut servers = Servers::start();
+    let mut network = TestNetwork::create(of_scripts);
+    executes(&network, 0, &servers.urls()[0]);
+    network.start_all().await;
+    let session = network.session(1).await;
+    session.batch_execute("CREATE TABLE money (id int PRIMARY KEY, n int)").await.expect("created");
+    session.batch_execute("INSERT INTO money VALUES (1, 1)").await.expect("filled");
+    wait_until_executed(&network, 0).await;
+    servers.postgres.kill();
+    network.kill(0);
+    network.start(0);
+    let start = Instant::now();
+    while !network.log(0).contains("refused") {
+        assert!(start.elapsed() < Duration::from_secs(30), "{}", network.log(0));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    network.interrupt(0);
+    assert!(network.log(0).contains("stopped before the node was up"), "{}", network.log(0));
+    servers.postgres.start_again().expect("it starts");
+    network.start(0);
+    network.wait_until_level_with(1, &[0]).await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}

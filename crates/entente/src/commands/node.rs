@@ -7,6 +7,8 @@ use sql::RunFragments;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use types::ExecutionModel;
 
@@ -28,12 +30,14 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     let folder = NodeFolder::open(&arguments.dir)?;
     keep_memory_in_small_pages();
     let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
-    let interruptions = terminal::interruptions()?;
+    let up = Arc::new(AtomicBool::new(false));
+    let interruptions = interruptions_of(Arc::clone(&up))?;
     allow_many_connections();
     let fragments = Some(Arc::new(DataFusion::default()) as Arc<dyn RunFragments>);
     let mut options = NodeOptions { fragments, ..NodeOptions::default() };
     use_database(&folder, &mut options)?;
     let node = Node::start_with(folder, options)?;
+    up.store(true, Ordering::Release);
     let report = node.report();
     println!(
         "{name} at height {}: checkpoint {}, {} blocks replayed in {:.1} s; Postgres {}, HTTP {}",
@@ -70,6 +74,24 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
         Some(reason) => Err(reason.into()),
         None => Ok(()),
     }
+}
+
+/// Interruptions once the node is `up`. Before that it may wait for a database: it ends at once, and nothing is lost, because the
+/// next start recovers as this one did.
+fn interruptions_of(up: Arc<AtomicBool>) -> Result<Receiver<()>, CommandError> {
+    let interruptions = terminal::interruptions()?;
+    let (told, heard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while interruptions.recv().is_ok() {
+            if !up.load(Ordering::Acquire) {
+                eprintln!("entente: stopped before the node was up");
+                std::process::exit(130);
+            }
+            // Whoever listened has ended.
+            let _ = told.send(());
+        }
+    });
+    Ok(heard)
 }
 
 /// What keeps tables in the organisation's own database or executes scripts there, where `node.toml` names one, and what judges
