@@ -10,8 +10,8 @@ use client::Client;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Submissions under way at each gateway, and transactions of each, in a closed loop.
-const CLOSED_LOOP: Pace = Pace::Closed { submissions: 2, transactions: 400 };
+/// Transactions of each submission, in a closed loop.
+const TRANSACTIONS: usize = 400;
 /// Before the end `--chaos` kills no more, so that what it killed last comes back under load.
 const CALM_BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -22,10 +22,11 @@ pub(super) async fn apply(
     clients: &[Client],
     gateways: &[SocketAddr],
 ) -> Result<LoadReport, CommandError> {
+    let closed = Pace::Closed { submissions: arguments.clients as usize, transactions: TRANSACTIONS };
     let options = LoadOptions {
         customers: arguments.customers,
         skew: arguments.skew,
-        pace: arguments.rate.map_or(CLOSED_LOOP, |rate| Pace::Open { rate }),
+        pace: arguments.rate.map_or(closed, |rate| Pace::Open { rate }),
         seed: 1,
         scripts: arguments.model.executes_scripts(),
     };

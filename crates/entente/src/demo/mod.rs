@@ -54,6 +54,9 @@ pub(crate) struct DemoArguments {
     /// Transactions per second, answered or not (open loop); without it as many as get answers (closed loop)
     #[arg(long)]
     rate: Option<f64>,
+    /// Submissions of 400 transactions that are under way at each organisation's node, in a closed loop
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64), conflicts_with = "rate")]
+    clients: u64,
     #[command(flatten)]
     model: ModelArguments,
     #[command(flatten)]
