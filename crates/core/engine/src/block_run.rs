@@ -18,7 +18,7 @@ use state::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use types::{Charter, ExecutionModel, OnConflict, Outcome, RejectReason, SqlError};
+use types::{Catalog, Charter, ExecutionModel, OnConflict, Outcome, RejectReason, SqlError};
 
 /// After so many batches of one block a conflict is final, so that requeueing ends well before
 /// [`Version::BATCHES_MAX`].
@@ -336,32 +336,10 @@ impl BlockRun<'_, '_> {
             Ok(results) => results,
             Err(error) => return Ok(Outcome::Aborted(error)),
         };
-        if self.executes_before_ordering() {
-            // Nobody has endorsed them. Rows of a table that the change makes follow from those that there are.
-            let known = |command: &Command| snapshot.catalog().table(command.row.table).is_some();
-            if effects.commands.iter().any(known) {
-                let (what, hint) = match effects.catalog {
-                    Some(_) => (
-                        "a schema change and changes of other tables' rows in one transaction on a ledger that executes before it orders",
-                        "Make them in transactions of their own.",
-                    ),
-                    None => ("TRUNCATE on a ledger that executes before it orders", "Use DELETE."),
-                };
-                return Ok(Outcome::Aborted(SqlError::unsupported(what).hint(hint)));
-            }
-        }
-        if self.charter.execution == ExecutionModel::WhateverThenAgree {
-            let refused = match &effects.catalog {
-                Some(catalog) => portable::check_catalog(catalog).err(),
-                None if effects.commands.is_empty() => None,
-                None => {
-                    let what = "TRUNCATE on a ledger whose databases execute scripts";
-                    Some(SqlError::unsupported(what).hint("Use DELETE."))
-                }
-            };
-            if let Some(error) = refused {
-                return Ok(Outcome::Aborted(error));
-            }
+        if let Err(error) =
+            self.check_schema_change(&effects.commands, effects.catalog.as_deref(), snapshot.catalog())
+        {
+            return Ok(Outcome::Aborted(error));
         }
         let changes = match after_images(&effects.commands, snapshot.as_ref())? {
             Ok(changes) => changes,
@@ -383,6 +361,41 @@ impl BlockRun<'_, '_> {
             self.changes.add(changes);
         }
         Ok(Outcome::Committed(results))
+    }
+
+    /// Whether a schema change can be on this ledger.
+    ///
+    /// # Errors
+    /// `0A000`: it changes rows that nobody has endorsed or agreed to, or makes what not every database can have.
+    fn check_schema_change(
+        &self,
+        commands: &[Command],
+        after: Option<&Catalog>,
+        before: &Catalog,
+    ) -> Result<(), SqlError> {
+        let ledger = match self.charter.execution {
+            ExecutionModel::OrderExecute => return Ok(()),
+            ExecutionModel::ExecuteOrderValidate => "a ledger that executes before it orders",
+            ExecutionModel::WhateverThenAgree => "a ledger whose databases execute scripts",
+        };
+        // Rows of a table that the change makes follow from those that there are.
+        let known = |command: &Command| before.table(command.row.table).is_some();
+        if commands.iter().any(known) {
+            let (what, hint) = match after {
+                Some(_) => (
+                    "a schema change and changes of other tables' rows in one transaction",
+                    "Make them in transactions of their own.",
+                ),
+                None => ("TRUNCATE", "Use DELETE."),
+            };
+            return Err(SqlError::unsupported(format_args!("{what} on {ledger}")).hint(hint));
+        }
+        match after {
+            Some(after) if self.charter.execution == ExecutionModel::WhateverThenAgree => {
+                portable::check_catalog(after)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,8 +1,7 @@
-//! Execute–order–validate: what endorsers execute, whether endorsements suffice, and effects as validation works on them.
+//! Endorsement: what endorsers execute or agree to, whether endorsements suffice, and effects as validation works on them.
 
 use crate::VerifiedTransaction;
 use crate::agreement::{self, ProposedScript};
-use crate::verify::VerifiedEndorsement;
 use parking_lot::Mutex;
 use sql::{Context, Invocation, Involved, Library, Oracles, bind_endorsed};
 use state::{Effects, Endorsed, EndorsedForm, Footprint, Simulate, Snapshot, StoreError, endorsed_effects};
@@ -39,21 +38,14 @@ impl EndorsementRules {
         })
     }
 
-    /// Everything whose policy a transaction with these effects must satisfy, in turn, until one says no. `now_ms`: the time of
-    /// its block.
+    /// Everything whose policy a transaction with these effects must satisfy, in turn, until one says no.
     fn each_policy(
         &self,
         library: &Library,
         payload: &Payload,
         effects: &EndorsedEffects,
-        now_ms: u64,
         visit: &mut dyn FnMut(Subject<'_>, &Policy) -> Result<(), EndorsementFault>,
     ) -> Result<(), EndorsementFault> {
-        if self.agrees {
-            // What is no script is refused in its place, with words of its own.
-            let tables = agreement::policies(library, payload, now_ms).unwrap_or_default();
-            return tables.into_values().try_for_each(|(table, policy)| visit(Subject::Table(table), policy));
-        }
         let involved = library.involved(payload).map_err(|error| EndorsementFault::Effects(error.message))?;
         if involved.statements || involved.procedures.is_empty() {
             visit(Subject::Ledger, &self.policy)?;
@@ -68,6 +60,44 @@ impl EndorsementRules {
         Ok(())
     }
 
+    /// Whether these endorsers satisfy a policy.
+    fn hold(&self, endorsers: &[u16], of: Subject<'_>, policy: &Policy) -> Result<(), EndorsementFault> {
+        let name = |position: &u16| self.names.get(usize::from(*position)).map(String::as_str);
+        let endorsers: Vec<&str> = endorsers.iter().filter_map(name).collect();
+        match policy.is_satisfied(&|name| endorsers.contains(&name)) {
+            true => Ok(()),
+            false => Err(EndorsementFault::Policy {
+                of: of.to_string(),
+                policy: policy.to_string(),
+                found: if endorsers.is_empty() { "nobody".to_string() } else { endorsers.join(", ") },
+            }),
+        }
+    }
+
+    /// Whether a script is agreed to as the tables that it writes ask for. `now_ms`: the time of its block.
+    fn judge_agreement(
+        &self,
+        transaction: &VerifiedTransaction,
+        library: &Library,
+        now_ms: u64,
+    ) -> Result<(), EndorsementFault> {
+        // What is no script is refused in its place, with words of its own.
+        let policies = agreement::policies(library, &transaction.payload, now_ms).unwrap_or_default();
+        let (endorsers, schema) = match &transaction.endorsed {
+            Some(agreed) => (agreed.endorsers.as_slice(), agreed.effects.agreed_schema()),
+            None => (&[][..], None),
+        };
+        let holds = library.catalog().version;
+        match schema {
+            Some(found) if !policies.is_empty() && found != holds => Err(EndorsementFault::Effects(format!(
+                "the script was agreed to under version {found} of the schema, and version {holds} holds; have it agreed to again"
+            ))),
+            _ => policies
+                .into_values()
+                .try_for_each(|(table, policy)| self.hold(endorsers, Subject::Table(table), policy)),
+        }
+    }
+
     /// The endorsed effects of a transaction, if its endorsers are enough and its effects can be. `None`: it has none. `now_ms`: the
     /// time of its block.
     ///
@@ -79,31 +109,12 @@ impl EndorsementRules {
         library: &Library,
         now_ms: u64,
     ) -> Result<Option<Endorsed>, EndorsementFault> {
-        let none = VerifiedEndorsement::default();
-        let endorsement = match &transaction.endorsed {
-            Some(endorsement) => endorsement,
-            None if self.agrees && !sql::is_schema_change(&transaction.payload) => &none,
-            None => return Ok(None),
-        };
-        let endorsers: Vec<&str> = endorsement
-            .endorsers
-            .iter()
-            .filter_map(|position| self.names.get(usize::from(*position)))
-            .map(String::as_str)
-            .collect();
-        let mut hold =
-            |of: Subject<'_>, policy: &Policy| match policy.is_satisfied(&|name| endorsers.contains(&name)) {
-                true => Ok(()),
-                false => Err(EndorsementFault::Policy {
-                    of: of.to_string(),
-                    policy: policy.to_string(),
-                    found: if endorsers.is_empty() { "nobody".to_string() } else { endorsers.join(", ") },
-                }),
-            };
-        self.each_policy(library, &transaction.payload, &endorsement.effects, now_ms, &mut hold)?;
         if self.agrees {
-            return Ok(None);
+            return self.judge_agreement(transaction, library, now_ms).map(|()| None);
         }
+        let Some(endorsement) = &transaction.endorsed else { return Ok(None) };
+        let mut hold = |of: Subject<'_>, policy: &Policy| self.hold(&endorsement.endorsers, of, policy);
+        self.each_policy(library, &transaction.payload, &endorsement.effects, &mut hold)?;
         let effects = bind_endorsed(library, &endorsement.effects)
             .map_err(|error| EndorsementFault::Effects(error.message))?;
         let (snapshot, may_run_again) = (endorsement.snapshot, self.run_again);
@@ -226,8 +237,7 @@ impl EndorsementBasis {
                 .hint("Every node executes it: submit it without endorsements."));
         }
         if self.rules.agrees {
-            let script = portable::check_script(self.library.catalog(), payload, self.timestamp_ms);
-            return script.map(|_| EndorsedEffects::default());
+            return Ok(EndorsedEffects::agreement(self.library.catalog().version));
         }
         let context = endorsed_context(id, self.timestamp_ms, self.step_limit);
         let recorder = Arc::new(Recorder { oracles: self.oracles.clone(), said: Mutex::default() });
@@ -252,13 +262,21 @@ impl EndorsementBasis {
         effects: &EndorsedEffects,
     ) -> Result<Vec<Policy>, EndorsementFault> {
         let mut policies: Vec<Policy> = Vec::new();
-        let visit = &mut |_: Subject<'_>, policy: &Policy| {
+        let mut add = |policy: &Policy| {
             if !policies.contains(policy) {
                 policies.push(policy.clone());
             }
+        };
+        if self.rules.agrees {
+            let tables = agreement::policies(&self.library, payload, self.timestamp_ms).unwrap_or_default();
+            tables.into_values().for_each(|(_, policy)| add(policy));
+            return Ok(policies);
+        }
+        let visit = &mut |_: Subject<'_>, policy: &Policy| {
+            add(policy);
             Ok(())
         };
-        self.rules.each_policy(&self.library, payload, effects, self.timestamp_ms, visit)?;
+        self.rules.each_policy(&self.library, payload, effects, visit)?;
         Ok(policies)
     }
 

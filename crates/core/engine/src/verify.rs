@@ -44,7 +44,7 @@ pub struct VerifiedTransaction {
 }
 
 /// Effects whose endorsements are signatures of the organisations that they name.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedEndorsement {
     /// What was signed.
     pub effects: Arc<EndorsedEffects>,
@@ -303,14 +303,12 @@ impl Verifier {
             (Some(_), ExecutionModel::WhateverThenAgree) if schema_change() => {
                 "a schema change needs no agreement but what the charter's governance asks for; submit it without endorsements"
             }
-            (Some(agreed), ExecutionModel::WhateverThenAgree) => {
-                match agreed.effects == EndorsedEffects::default() {
-                    true => return Ok(()),
-                    false => {
-                        "this ledger's databases execute after ordering; who agrees to a script endorses no effects"
-                    }
+            (Some(agreed), ExecutionModel::WhateverThenAgree) => match agreed.effects.agreed_schema() {
+                Some(_) => return Ok(()),
+                None => {
+                    "this ledger's databases execute after ordering; who agrees to a script endorses no effects"
                 }
-            }
+            },
             (None, ExecutionModel::ExecuteOrderValidate) if schema_change() => return Ok(()),
             (None, ExecutionModel::ExecuteOrderValidate) => {
                 "the transaction is not endorsed; ask endorsers before you submit it"

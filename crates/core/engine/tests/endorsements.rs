@@ -329,7 +329,9 @@ fn a_script_that_not_enough_agree_to_is_rejected_and_its_request_is_left() {
     let insert = network.proposal(script("INSERT INTO free VALUES (1); INSERT INTO gold VALUES (1, 5)"));
     let with = |endorsers: &[u8]| network.endorse(&basis, insert.clone(), endorsers).expect("a script");
     let (few, enough, mut effects, mut forged) = (with(&[0, 2]), with(&[0, 1]), with(&[0, 1]), with(&[0, 1]));
-    assert_eq!(enough.endorsed.as_ref().expect("endorsements").effects, types::EndorsedEffects::default());
+    let version = network.engine.state().catalog().version;
+    let agreed = enough.endorsed.as_ref().expect("endorsements").effects.agreed_schema();
+    assert_eq!(agreed, Some(version));
     effects.endorsed.as_mut().expect("endorsements").effects.now_ms = 1;
     forged.endorsed.as_mut().expect("endorsements").endorsements[1].signature.0[5] ^= 1;
     let free = network.proposal(script("INSERT INTO free VALUES (2)"));
@@ -352,4 +354,44 @@ fn a_script_that_not_enough_agree_to_is_rejected_and_its_request_is_left() {
     assert!(matches!(outcomes[5], Outcome::Rejected(RejectReason::Duplicate { .. })), "{outcomes:?}");
     assert!(matches!(outcomes[6], Outcome::Committed(_)), "{outcomes:?}");
     assert!(matches!(outcomes[7], Outcome::Aborted(_)), "no script is refused as one: {outcomes:?}");
+}
+
+/// Whoever has agreed has judged what a policy asked for then, with the defaults of then; and a schema change is no way around it.
+#[test]
+fn agreement_does_not_outlive_the_schema_and_schema_changes_carry_no_rows() {
+    let mut network = Network::founded("serial", |charter| {
+        charter.execution = ExecutionModel::WhateverThenAgree;
+    });
+    let commit = |network: &mut Network, sql: &str| {
+        let change = network.proposal(script(sql));
+        let outcomes = network.outcomes(vec![change]);
+        assert!(matches!(outcomes[0], Outcome::Committed(_)), "{sql}: {outcomes:?}");
+    };
+    let gold = "CREATE TABLE gold (id bigint PRIMARY KEY, grams bigint) WITH (endorsement_policy = 'bert')";
+    commit(&mut network, gold);
+    commit(&mut network, "CREATE TABLE free (id bigint PRIMARY KEY)");
+    let both = network.endorsed(script("INSERT INTO free VALUES (1); INSERT INTO gold VALUES (1, 5)"), &[1]);
+    let again = network.endorsed(script("INSERT INTO free VALUES (2)"), &[1]);
+    commit(&mut network, "ALTER TABLE free SET (endorsement_policy = 'bert')");
+    let outcomes = network.outcomes(vec![both, again]);
+    for outcome in &outcomes {
+        let fault = fault(outcome).to_string();
+        assert!(
+            fault.contains("agreed to under version") && fault.contains("have it agreed to again"),
+            "{fault}"
+        );
+    }
+    let around = network
+        .proposal(script("CREATE TABLE other (id bigint PRIMARY KEY); INSERT INTO gold VALUES (9, 9)"));
+    match &network.outcomes(vec![around])[0] {
+        Outcome::Aborted(error) => assert!(
+            error.message.starts_with(
+                "a schema change and changes of other tables' rows in one transaction on a ledger whose"
+            ),
+            "{error:?}"
+        ),
+        other => panic!("{other:?}"),
+    }
+    // Rows of a table that there was not before are its maker's.
+    commit(&mut network, "CREATE TABLE other (id bigint PRIMARY KEY); INSERT INTO other VALUES (1)");
 }

@@ -8,6 +8,8 @@ use std::fmt;
 use std::ops::Bound;
 
 const EFFECTS_DOMAIN: &[u8] = b"entente endorsed effects 1\0";
+/// What says under which schema a script was agreed to.
+const SCHEMA: &str = "entente.schema";
 const ENDORSEMENT_DOMAIN: &[u8] = b"entente endorsement 1\0";
 
 /// Columns of a row that were looked at.
@@ -145,6 +147,20 @@ impl EndorsedEffects {
     pub fn steps(&self) -> u64 {
         let found: usize = self.scans.iter().map(|scan| 1 + scan.result.len()).sum();
         (1 + self.reads.len() + found + self.writes.len()) as u64
+    }
+
+    /// What an organisation endorses that agrees to a script: no effects, and as the one thing that is known from elsewhere the
+    /// version of the schema under which it has judged the script. So nobody's word counts for a policy or a default that has
+    /// come since.
+    pub fn agreement(schema_version: u64) -> EndorsedEffects {
+        let schema = OracleValue { name: SCHEMA.to_string(), value: schema_version.to_string() };
+        EndorsedEffects { oracles: vec![schema], ..EndorsedEffects::default() }
+    }
+
+    /// The version of the schema that an agreement names; `None`: these are effects.
+    pub fn agreed_schema(&self) -> Option<u64> {
+        let version = self.oracles.first()?.value.parse().ok()?;
+        (*self == EndorsedEffects::agreement(version)).then_some(version)
     }
 
     /// What endorsers sign, for one transaction: SHA-256 over domain and canonical encoding.
@@ -366,6 +382,22 @@ mod tests {
     use super::*;
     use crate::{Credential, Payload, RequestId, SignedTransaction, Transaction, decode_exactly};
     use crypto::SignedMessage;
+
+    #[test]
+    fn an_agreement_is_no_effects_and_names_a_schema() {
+        let agreement = EndorsedEffects::agreement(7);
+        assert_eq!(agreement.agreed_schema(), Some(7));
+        assert_ne!(agreement.digest(), EndorsedEffects::agreement(8).digest());
+        let value = |value: &str| OracleValue { name: SCHEMA.to_string(), value: value.to_string() };
+        let others = [
+            effects(),
+            EndorsedEffects::default(),
+            EndorsedEffects { now_ms: 1, ..agreement.clone() },
+            EndorsedEffects { oracles: vec![value("7"), value("7")], ..agreement.clone() },
+            EndorsedEffects { oracles: vec![value("07")], ..agreement.clone() },
+        ];
+        assert!(others.iter().all(|other| other.agreed_schema().is_none()), "one encoding of one agreement");
+    }
 
     fn effects() -> EndorsedEffects {
         let key = Key::encode([&Value::BigInt(7)]).expect("a key");
