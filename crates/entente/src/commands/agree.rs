@@ -59,13 +59,17 @@ pub(crate) fn run(arguments: &AgreeArguments) -> Result<(), CommandError> {
         return Err(message.into());
     }
     let mut config = AgreeConfig::read(&folder.path)?.unwrap_or_default();
-    if let Some(url) = &arguments.database {
-        config.choose_database(&folder.path, &url.parse()?)?;
-    }
-    let Some(table) = &arguments.table else {
-        if arguments.database.is_some() {
-            config.write(&folder.path)?;
+    let chosen: Option<Address> = arguments.database.as_deref().map(str::parse).transpose()?;
+    // What it replaces counts until everything else was found good.
+    let write = |mut config: AgreeConfig| -> Result<AgreeConfig, CommandError> {
+        if let Some(address) = &chosen {
+            config.choose_database(&folder.path, address)?;
         }
+        config.write(&folder.path)?;
+        Ok(config)
+    };
+    let Some(table) = &arguments.table else {
+        let config = if chosen.is_some() { write(config)? } else { config };
         return show(&folder, &config);
     };
     if arguments.remove {
@@ -74,7 +78,7 @@ pub(crate) fn run(arguments: &AgreeArguments) -> Result<(), CommandError> {
         if config.rules.len() == before {
             return Err(format!("there is no rule for table {table}").into());
         }
-        config.write(&folder.path)?;
+        write(config)?;
         println!("{} agrees to no change of {table} any more", folder.organisation_name());
         return Ok(());
     }
@@ -83,7 +87,10 @@ pub(crate) fn run(arguments: &AgreeArguments) -> Result<(), CommandError> {
     let (on, reason) = (arguments.on.clone(), arguments.reason.clone());
     let rule = AgreeRule { table: table.clone(), on, query, reason };
     let own = own_address(&folder)?;
-    let address = config.address(&folder.path, own.as_ref())?;
+    let address = match &chosen {
+        Some(address) => address.clone(),
+        None => config.address(&folder.path, own.as_ref())?,
+    };
     let is_asked = check(&folder, &address, &rule)?;
     // One rule for the same changes of the same table: the newest.
     config.rules.retain(|known| known.table != rule.table || known.on != rule.on);
@@ -96,7 +103,7 @@ pub(crate) fn run(arguments: &AgreeArguments) -> Result<(), CommandError> {
         );
     }
     config.rules.push(rule);
-    Ok(config.write(&folder.path)?)
+    write(config).map(drop)
 }
 
 fn show(folder: &NodeFolder, config: &AgreeConfig) -> Result<(), CommandError> {

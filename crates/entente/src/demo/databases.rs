@@ -136,14 +136,13 @@ impl Databases {
                 Some(Server::Postgres(server)) => in_postgres(server, DATABASE, BLOCKED)?,
                 Some(Server::MariaDb(server)) => server.execute(DATABASE, BLOCKED)?,
             }
-            let rule = AgreeRule {
-                table: String::new(),
+            let rule = |table: &str| AgreeRule {
+                table: table.to_string(),
                 on: Vec::new(),
                 query: "SELECT count(*) = 0 FROM blocked WHERE customer_id = :customer_id".to_string(),
                 reason: Some("it has blocked this customer".to_string()),
             };
-            let of_table = |table: &str| AgreeRule { table: table.to_string(), ..rule.clone() };
-            let rules = ["checking", "savings"].map(of_table).to_vec();
+            let rules = ["checking", "savings"].map(rule).to_vec();
             AgreeConfig { rules, ..AgreeConfig::default() }.write(folder)?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use types::format_value;
 use workloads::Rows;
 use workloads::smallbank::Smallbank;
@@ -40,6 +40,14 @@ pub(crate) fn explain(statement: &str, error: &tokio_postgres::Error) -> Command
             format!("{first}: {error} ({}) {}", error.code().code(), error.hint().unwrap_or_default()).into()
         }
         None => format!("{first}: {error}").into(),
+    }
+}
+
+/// The first value of a row, as text.
+pub(crate) fn first_column(message: &SimpleQueryMessage) -> Option<String> {
+    match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
+        _ => None,
     }
 }
 
@@ -234,5 +242,5 @@ async fn keys(client: &Client, rows: &Rows) -> Result<HashSet<String>, tokio_pos
     let (key, first, last) = (rows.columns[0], bound(rows.rows.first()), bound(rows.rows.last()));
     let query = format!("SELECT {key} FROM {} WHERE {key} BETWEEN {first} AND {last}", rows.table);
     let found = client.simple_query(&query).await?;
-    Ok(found.iter().filter_map(super::turn::first_column).collect())
+    Ok(found.iter().filter_map(first_column).collect())
 }

@@ -2,9 +2,9 @@
 
 use super::DemoArguments;
 use super::databases::CheckedDatabase;
+use super::prepare::first_column;
 use super::prepare::{connect, explain};
 use super::supervision::{Cause, Failure, Supervisor};
-use super::turn::first_column;
 use crate::CommandError;
 use bench::{LatencyMs, LoadReport};
 use client::{Client, Status};

@@ -1,9 +1,9 @@
 //! Whose turn to lead comes next, read from who proposed the newest blocks.
 
-use super::prepare::explain;
+use super::prepare::{explain, first_column};
 use crate::CommandError;
 use std::time::{Duration, Instant};
-use tokio_postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::Client;
 
 /// How often the newest block is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -35,14 +35,6 @@ pub(crate) async fn await_turn(
             .into());
         }
         tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-/// The first value of a row, as text.
-pub(crate) fn first_column(message: &SimpleQueryMessage) -> Option<String> {
-    match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
-        _ => None,
     }
 }
 

@@ -1,7 +1,6 @@
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::{Endorsing, NodeDatabase};
-use crate::endorsing::Sources;
-use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates};
+use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates, Sources};
 use crate::fragments::CountedFragments;
 use crate::local::LocalExecution;
 use crate::own_database::{Following, KeepOwnDatabase};

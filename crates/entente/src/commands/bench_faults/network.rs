@@ -327,7 +327,7 @@ impl FaultsNetwork {
         let rows =
             session.simple_query(&statement).await.map_err(|error| prepare::explain(&statement, &error))?;
         // The sum of no blocks is null.
-        Ok(rows.iter().find_map(turn::first_column).map_or(Ok(0), |sum| sum.parse())?)
+        Ok(rows.iter().find_map(prepare::first_column).map_or(Ok(0), |sum| sum.parse())?)
     }
 
     /// The state digest that all nodes have at a height that all have reached.

@@ -36,7 +36,8 @@ const CONNECTIONS_KEPT: usize = 4;
 const ORGANISATION: &str = "entente.organisation";
 const ROLE: &str = "entente.role";
 const NO_RULES: &str = "it has no rules for agreeing; `entente agree` makes them";
-/// What others hear of a failure, which may say something private.
+/// What others hear of failures, which may say something private.
+const UNREADABLE: &str = "its rules cannot be read; the log of its node says why";
 const FAILED: &str = "its database cannot say; the log of its node says why";
 
 /// Rules of an organisation, read again whenever their file has changed.
@@ -79,31 +80,32 @@ impl OwnRules {
         {
             return Arc::clone(read);
         }
-        let rules = self.read_rules();
-        match &rules {
-            Ok((address, rules)) => {
+        let rules = match self.read_rules() {
+            Ok(Some((address, rules))) => {
                 tracing::info!(rules = rules.len(), %address, "rules for agreeing to scripts");
+                Ok((address, rules))
             }
-            Err(reason) => tracing::warn!(reason, "rules for agreeing to scripts cannot be used"),
-        }
-        // What is wrong with a file of this organisation's is for its log.
-        let rules = rules.map_err(|reason| match reason.as_str() {
-            NO_RULES => NO_RULES,
-            _ => "its rules cannot be read; the log of its node says why",
-        });
+            Ok(None) => Err(NO_RULES),
+            Err(reason) => {
+                tracing::warn!(reason, "rules for agreeing to scripts cannot be used");
+                Err(UNREADABLE)
+            }
+        };
         let fresh = Arc::new(Read { file, rules });
         *read = Some(Arc::clone(&fresh));
         fresh
     }
 
-    fn read_rules(&self) -> Result<(Address, Vec<ReadRule>), String> {
+    /// `None`: there are none.
+    fn read_rules(&self) -> Result<Option<(Address, Vec<ReadRule>)>, String> {
         let config = AgreeConfig::read(&self.folder)?.unwrap_or_default();
         if config.rules.is_empty() {
-            return Err(NO_RULES.to_string());
+            return Ok(None);
         }
         let address = config.address(&self.folder, self.own.as_ref())?;
         let rules = config.rules.iter().map(|rule| ReadRule::new(address.kind, rule));
-        Ok((address.clone(), rules.collect::<Result<_, _>>()?))
+        let rules = rules.collect::<Result<_, _>>()?;
+        Ok(Some((address, rules)))
     }
 
     /// A connection that reads only.

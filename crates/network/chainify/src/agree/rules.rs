@@ -99,28 +99,30 @@ impl AgreeConfig {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, folder: &Path) -> std::io::Result<()> {
+    pub fn write(&self, folder: &Path) -> Result<(), String> {
         let path = folder.join(AGREE_FILE);
         let unfinished = path.with_extension("toml.unfinished");
-        std::fs::write(&unfinished, toml::to_string(self).expect("plain fields"))?;
-        std::fs::rename(&unfinished, &path)
+        std::fs::write(&unfinished, toml::to_string(self).expect("plain fields"))
+            .and_then(|()| std::fs::rename(&unfinished, &path))
+            .map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// Names the database that its queries are asked in; its password goes into a file that its owner alone can read.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn choose_database(&mut self, folder: &Path, address: &Address) -> std::io::Result<()> {
+    pub fn choose_database(&mut self, folder: &Path, address: &Address) -> Result<(), String> {
         let path = folder.join(AGREE_PASSWORD);
+        let wrong = |error: std::io::Error| format!("{}: {error}", path.display());
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(wrong(error)),
             _ => {}
         }
         self.database = Some(address.to_string());
         self.password_file = None;
         if let Some(password) = &address.password {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-            file.write_all(password.as_bytes())?;
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            file.and_then(|mut file| file.write_all(password.as_bytes())).map_err(wrong)?;
             self.password_file = Some(AGREE_PASSWORD.into());
         }
         Ok(())

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::task::block_in_place;
 use types::{
     EndorsementFault, Place, ProposalRefusal, ProposalReply, ProposalRequest, RejectReason, SqlError,
-    SubmissionRefusal, TransactionId,
+    SqlState, SubmissionRefusal, TransactionId,
 };
 
 /// The endorsers of other organisations, as the charter of one height names them.
@@ -234,11 +234,17 @@ impl Gather {
                     ready.push(one);
                 }
                 Err(error) => {
-                    tracing::warn!(
-                        error = error.message,
-                        detail = error.detail,
-                        "a transaction is not endorsed"
-                    );
+                    // That somebody does not agree is no fault of anybody's.
+                    match error.state == SqlState::CHECK_VIOLATION {
+                        true => {
+                            tracing::debug!(error = error.message, detail = error.detail, "not agreed to")
+                        }
+                        false => tracing::warn!(
+                            error = error.message,
+                            detail = error.detail,
+                            "a transaction is not endorsed"
+                        ),
+                    }
                     self.metrics.collected("not_endorsed", 1);
                     one.reply(Err(SubmissionRefusal::NotEndorsed(error)));
                 }
