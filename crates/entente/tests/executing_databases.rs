@@ -108,14 +108,33 @@ async fn go_round(network: &TestNetwork, (first, clients): (usize, usize), round
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_organisation_whose_database_does_something_else_finds_its_way_back() {
-    let servers = Servers::start();
-    let urls = servers.urls();
-    let mut network = TestNetwork::create(of_scripts);
-    executes(&network, 0, &urls[0]);
-    executes(&network, 1, &urls[1]);
-    network.start_all().await;
+/// Changes a row in PostgreSQL that the next script looks at and does not change: nothing here can know better than the database,
+/// but the others do.
+async fn change_behind_the_ledgers_back(
+    network: &TestNetwork,
+    servers: &Servers,
+    session: &tokio_postgres::Client,
+) {
+    let own = own_connection(servers).await;
+    own.batch_execute("SET entente.writer = 'on'; UPDATE money SET balance = 5 WHERE id = 3")
+        .await
+        .expect("past the trigger");
+    let rich = "UPDATE money SET name = 'rich' WHERE id = 3 AND balance > 500";
+    assert_eq!(session.execute(rich, &[]).await.expect("committed"), 1, "three organisations of four say so");
+    go_round(network, (1, 6), 10).await;
+}
+
+/// Waits until the first node makes its state again.
+async fn healed(network: &TestNetwork) {
+    let start = Instant::now();
+    while !network.log(0).contains("the state is made again") {
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", network.log(0));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A table of money and its rows, at all nodes.
+async fn create_money(network: &TestNetwork) {
     let session = network.session(2).await;
     session
         .batch_execute("CREATE TABLE money (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0), name text)")
@@ -127,24 +146,68 @@ async fn an_organisation_whose_database_does_something_else_finds_its_way_back()
         )
         .await
         .expect("filled");
-    go_round(&network, (0, 12), 40).await;
-    network.assert_agreement(&[0, 1, 2, 3]).await;
-    // A row that scripts look at and do not change: nothing here can know better than the database, but the others do.
+}
+
+/// A connection to the first organisation's PostgreSQL, as its own people have.
+async fn own_connection(servers: &Servers) -> tokio_postgres::Client {
     let mut config = tokio_postgres::Config::new();
     config.host("127.0.0.1").port(servers.postgres.port()).user("postgres").dbname("postgres");
     let (own, connection) = config.connect(NoTls).await.expect("it answers");
     tokio::spawn(connection);
-    own.batch_execute("SET entente.writer = 'on'; UPDATE money SET balance = 5 WHERE id = 3")
-        .await
-        .expect("past the trigger");
-    let rich = "UPDATE money SET name = 'rich' WHERE id = 3 AND balance > 500";
-    assert_eq!(session.execute(rich, &[]).await.expect("committed"), 1, "three organisations of four say so");
-    go_round(&network, (1, 6), 10).await;
+    own
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_elses_trigger_is_named_and_holds_up_this_organisation_alone() {
+    let servers = Servers::start();
+    let mut network = TestNetwork::create(of_scripts);
+    executes(&network, 0, &servers.urls()[0]);
+    network.start_all().await;
+    create_money(&network).await;
+    wait_until_executed(&network, 0).await;
+    // With every statement this trigger gives the third customer something: no other organisation comes to that.
+    let own = own_connection(&servers).await;
+    own.batch_execute(
+        "CREATE FUNCTION gift() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF pg_trigger_depth() = 1 THEN UPDATE money SET balance = balance + 1 WHERE id = 3; END IF; RETURN NULL; END $$;
+         CREATE TRIGGER gift AFTER UPDATE ON money FOR EACH STATEMENT EXECUTE FUNCTION gift()",
+    )
+    .await
+    .expect("nobody forbids a trigger for statements");
+    go_round(&network, (1, 4), 4).await;
     let start = Instant::now();
-    while !network.log(0).contains("the state is made again") {
+    let problem = loop {
+        let status = network.client(0).status().await.expect("it answers");
+        if let Some(problem) = status.database.and_then(|database| database.problem) {
+            break problem;
+        }
         assert!(start.elapsed() < Duration::from_secs(60), "{}", network.log(0));
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert!(problem.contains("triggers (gift)") && problem.contains("DROP TRIGGER"), "{problem}");
+    own.batch_execute("DROP TRIGGER gift ON money").await.expect("dropped");
+    network.wait_until_level_with(2, &[0]).await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    wait_until_executed(&network, 0).await;
+    let expected = ledger_rows(&network, 3, "money", "id").await;
+    assert!(expected.contains("3\t1000\tc"), "{expected}");
+    assert_eq!(rows(&servers.urls()[0], &["money"]), [expected.as_str()]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_organisation_whose_database_does_something_else_finds_its_way_back() {
+    let servers = Servers::start();
+    let urls = servers.urls();
+    let mut network = TestNetwork::create(of_scripts);
+    executes(&network, 0, &urls[0]);
+    executes(&network, 1, &urls[1]);
+    network.start_all().await;
+    create_money(&network).await;
+    let session = network.session(2).await;
+    go_round(&network, (0, 12), 40).await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    change_behind_the_ledgers_back(&network, &servers, &session).await;
+    healed(&network).await;
     network.wait_until_level_with(2, &[0]).await;
     network.assert_agreement(&[0, 1, 2, 3]).await;
     let expected = ledger_rows(&network, 3, "money", "id").await;
@@ -166,8 +229,11 @@ async fn a_node_that_waits_for_its_database_at_the_start_can_be_stopped() {
     session.batch_execute("CREATE TABLE money (id int PRIMARY KEY, n int)").await.expect("created");
     session.batch_execute("INSERT INTO money VALUES (1, 1)").await.expect("filled");
     wait_until_executed(&network, 0).await;
-    servers.postgres.kill();
+    // The node first: otherwise its last words may be about the database that is gone, and the
+    // log would seem to say that the next process waits already.
     network.kill(0);
+    servers.postgres.kill();
+    assert!(!network.log(0).contains("refused"), "{}", network.log(0));
     network.start(0);
     let start = Instant::now();
     while !network.log(0).contains("refused") {
