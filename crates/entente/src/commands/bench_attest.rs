@@ -5,7 +5,7 @@ use super::figures::{median, processor_time};
 use crate::CommandError;
 use crate::demo::prepare;
 use crate::demo::screen::Screen;
-use bench::{LatencyMs, Load, LoadOptions, LoadReport, Pace};
+use bench::{LatencyMs, Load, LoadOptions, LoadReport, Pace, Submit};
 use clap::Args;
 use client::Client;
 use comfy_table::{Table, presets};
@@ -119,7 +119,7 @@ fn measure(
                 skew: 0.0,
                 pace: PACE,
                 seed: round * 3 + turn as u64 + 1,
-                scripts: false,
+                submit: Submit::Calls,
             };
             let before = processor_time()?;
             let report = runtime.block_on(Load::new(clients.clone(), options)?.run(time, |_| {}))?;

@@ -148,6 +148,16 @@ impl Databases {
         Ok(())
     }
 
+    /// Takes all money from the first customer's checking account in an organisation's PostgreSQL, past the trigger: behind the
+    /// ledger's back.
+    pub(crate) fn change_a_row(&self, position: usize) -> Result<(), CommandError> {
+        let statement = "SET entente.writer = 'on'; UPDATE checking SET balance = 0 WHERE customer_id = 1";
+        match self.all.get(position).and_then(|own| own.server.as_ref()) {
+            Some(Server::Postgres(server)) => in_postgres(server, DATABASE, statement),
+            _ => Err(format!("organisation {} has no PostgreSQL", position + 1).into()),
+        }
+    }
+
     /// Waits until every database has what the ledger has at `height`, where nobody writes any more, and compares all rows of each
     /// with those of the first node.
     pub(crate) async fn check(

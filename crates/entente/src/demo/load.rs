@@ -5,13 +5,13 @@ use super::chaos;
 use super::screen::Screen;
 use super::supervision::Supervisor;
 use crate::CommandError;
-use bench::{Load, LoadOptions, LoadProgress, LoadReport, Pace};
+use bench::{Load, LoadOptions, LoadProgress, LoadReport, Pace, Submit};
 use client::Client;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Transactions of each submission, in a closed loop.
-const TRANSACTIONS: usize = 400;
+pub(crate) const TRANSACTIONS: usize = 400;
 /// Before the end `--chaos` kills no more, so that what it killed last comes back under load.
 const CALM_BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -28,7 +28,10 @@ pub(super) async fn apply(
         skew: arguments.skew,
         pace: arguments.rate.map_or(closed, |rate| Pace::Open { rate }),
         seed: 1,
-        scripts: arguments.model.executes_scripts(),
+        submit: match arguments.model.executes_scripts() {
+            true => Submit::ChainifyScripts,
+            false => Submit::Calls,
+        },
     };
     let load = Load::new(clients.to_vec(), options)?;
     let line = screen.line("load")?;

@@ -1,8 +1,8 @@
 //! `entente demo`: four organisations on one machine, in one command. The demo goes on when nodes end, and starts them again.
 
 mod chaos;
-mod databases;
-mod load;
+pub(crate) mod databases;
+pub(crate) mod load;
 pub(crate) mod nodes;
 pub(crate) mod prepare;
 pub(crate) mod report;

@@ -46,7 +46,7 @@ pub use executing::{ExecutingError, ExecutingOptions, ExecutingPoint, ExecutingR
 pub use growth::{GrowthOptions, GrowthRecord, growth};
 pub use htap::{HtapOptions, HtapRecord, htap, htap_table};
 pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record, run as laboratory};
-pub use load::{Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadReport, Pace};
+pub use load::{Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadReport, Pace, Submit};
 pub use memory::{peak_memory_bytes, peak_memory_bytes_of};
 pub use postgres::{PostgresError, postgres_server};
 pub use report::grouped;

@@ -8,7 +8,7 @@ use crate::commands::figures::processor_time;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::screen::Screen;
 use crate::demo::{prepare, report, turn};
-use bench::{LatencyMs, Load, LoadHandle, LoadOptions, LoadReport, Pace};
+use bench::{LatencyMs, Load, LoadHandle, LoadOptions, LoadReport, Pace, Submit};
 use client::Client;
 use node::{Network, NetworkOptions, StoreChoice};
 use std::net::SocketAddr;
@@ -152,8 +152,13 @@ impl FaultsNetwork {
 
     fn prepare_load(&mut self, clients: Vec<Client>, pace: Pace) -> Result<Load, CommandError> {
         self.loads += 1;
-        let options =
-            LoadOptions { customers: self.customers, skew: 0.0, pace, seed: self.loads, scripts: false };
+        let options = LoadOptions {
+            customers: self.customers,
+            skew: 0.0,
+            pace,
+            seed: self.loads,
+            submit: Submit::Calls,
+        };
         Ok(Load::new(clients, options)?)
     }
 

@@ -53,8 +53,19 @@ pub struct LoadOptions {
     pub pace: Pace,
     /// Seed of the workload.
     pub seed: u64,
-    /// Scripts instead of calls: the databases of the ledger execute those.
-    pub scripts: bool,
+    /// What is submitted.
+    pub submit: Submit,
+}
+
+/// Which of Smallbank's transactions a load submits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submit {
+    /// Calls of all six procedures, in the mix of HarmonyBC.
+    Calls,
+    /// ChainifyDB's four transactions as calls.
+    ChainifyCalls,
+    /// ChainifyDB's four transactions as scripts: the databases of the ledger execute those.
+    ChainifyScripts,
 }
 
 /// Why a load cannot run.
@@ -135,6 +146,10 @@ impl Load {
     /// [`LoadError::Parameter`].
     pub fn new(clients: Vec<Client>, options: LoadOptions) -> Result<Load, LoadError> {
         let smallbank = Smallbank::new(options.customers, options.skew)?;
+        let smallbank = match options.submit {
+            Submit::Calls => smallbank,
+            Submit::ChainifyCalls | Submit::ChainifyScripts => smallbank.with_chainify_mix(),
+        };
         let tally = Arc::new(Tally::new(clients.len()));
         Ok(Load { clients: clients.into(), smallbank, options, tally })
     }
@@ -203,7 +218,7 @@ impl Load {
 
     fn worker(&self, route: &Arc<Route>, (home, task): (usize, usize)) -> Worker {
         let seed = self.options.seed ^ ((home as u64 + 1) << 32) ^ ((task as u64).wrapping_add(1) << 16);
-        let workload = (self.smallbank.clone(), self.options.scripts);
+        let workload = (self.smallbank.clone(), self.options.submit);
         Worker::new(route.clone(), self.tally.clone(), workload, seed)
     }
 

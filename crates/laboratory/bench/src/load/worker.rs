@@ -1,9 +1,9 @@
 //! Clients of one organisation that sign and submit without end.
 
-use super::finished;
 use super::route::Route;
 use super::submission::Submission;
 use super::tally::Tally;
+use super::{Submit, finished};
 use client::ClientError;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -21,8 +21,7 @@ pub(super) struct Worker {
     pub(super) route: Arc<Route>,
     pub(super) tally: Arc<Tally>,
     smallbank: Smallbank,
-    /// It submits scripts instead of calls.
-    scripts: bool,
+    submit: Submit,
     random: StdRng,
 }
 
@@ -30,19 +29,21 @@ impl Worker {
     pub(super) fn new(
         route: Arc<Route>,
         tally: Arc<Tally>,
-        (smallbank, scripts): (Smallbank, bool),
+        (smallbank, submit): (Smallbank, Submit),
         seed: u64,
     ) -> Worker {
-        Worker { route, tally, smallbank, scripts, random: StdRng::seed_from_u64(seed) }
+        Worker { route, tally, smallbank, submit, random: StdRng::seed_from_u64(seed) }
     }
 
     pub(super) fn sign(&mut self, count: usize) -> Vec<SignedTransaction> {
         let expires_at = self.tally.height() + EXPIRY_BLOCKS;
         (0..count)
             .map(|_| {
-                let payload = match self.scripts {
-                    true => self.smallbank.next_script(&mut self.random),
-                    false => self.smallbank.next_call(&mut self.random).into_payload(),
+                let payload = match self.submit {
+                    Submit::ChainifyScripts => self.smallbank.next_script(&mut self.random),
+                    Submit::Calls | Submit::ChainifyCalls => {
+                        self.smallbank.next_call(&mut self.random).into_payload()
+                    }
                 };
                 self.route.own_client().identity().sign(payload, expires_at)
             })

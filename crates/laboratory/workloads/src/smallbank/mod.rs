@@ -28,8 +28,16 @@ pub const AMOUNT_MAX: i64 = 100;
 pub struct Smallbank {
     customers: u64,
     choice: Zipf<f64>,
-    /// Fabric++'s mix: the probability that a call writes.
-    writes: Option<f64>,
+    mix: Mix,
+}
+
+/// Which procedures are called, and how often.
+#[derive(Clone, Copy, Debug)]
+enum Mix {
+    HarmonyBC,
+    /// With this probability a call writes.
+    FabricPlusPlus(f64),
+    ChainifyDb,
 }
 
 impl Smallbank {
@@ -50,7 +58,7 @@ impl Smallbank {
             return Err(ParameterError::Skew(skew));
         }
         let choice = Zipf::new(customers as f64, skew).map_err(|_| ParameterError::Skew(skew))?;
-        Ok(Smallbank { customers, choice, writes: None })
+        Ok(Smallbank { customers, choice, mix: Mix::HarmonyBC })
     }
 
     /// With the mix of Fabric++ (Sharma et al., SIGMOD 2019, 6.2.2): with this probability one of the five procedures that
@@ -62,7 +70,14 @@ impl Smallbank {
         if !(0.0..=1.0).contains(&writes) {
             return Err(ParameterError::Share { workload: "smallbank", found: writes });
         }
-        Ok(Smallbank { writes: Some(writes), ..self })
+        Ok(Smallbank { mix: Mix::FabricPlusPlus(writes), ..self })
+    }
+
+    /// With the mix of ChainifyDB (Sharma, 2021, 4.8.1): four procedures that write, each equally often, as [`Smallbank::next_script`]
+    /// does with scripts.
+    #[must_use]
+    pub fn with_chainify_mix(self) -> Smallbank {
+        Smallbank { mix: Mix::ChainifyDb, ..self }
     }
 
     /// The statements of schema and procedures, one by one.
@@ -101,10 +116,13 @@ impl Smallbank {
     pub fn next_call(&self, random: &mut impl Rng) -> Call {
         let one = self.customer(random);
         let amount = Value::BigInt(random.random_range(1..=AMOUNT_MAX));
-        let draw = match self.writes {
-            None => random.random_range(0..100),
-            Some(writes) if random.random_bool(writes) => [0, 15, 30, 55, 70][random.random_range(0..5)],
-            Some(_) => 85,
+        let draw = match self.mix {
+            Mix::HarmonyBC => random.random_range(0..100),
+            Mix::FabricPlusPlus(writes) if random.random_bool(writes) => {
+                [0, 15, 30, 55, 70][random.random_range(0..5)]
+            }
+            Mix::FabricPlusPlus(_) => 85,
+            Mix::ChainifyDb => [0, 15, 30, 55][random.random_range(0..4)],
         };
         let (procedure, arguments) = match draw {
             0..15 => {
