@@ -125,7 +125,10 @@ pub(crate) fn run_now(
 }
 
 /// Applies commands to the state that they were simulated on: nothing may fail.
-fn apply_now(commands: &[Command], state: &mut Overlay<'_>) -> Result<Result<(), SqlError>, StoreError> {
+pub(crate) fn apply_now(
+    commands: &[Command],
+    state: &mut Overlay<'_>,
+) -> Result<Result<(), SqlError>, StoreError> {
     let mut undo: Vec<(&RowId, Option<Row>)> = Vec::new();
     for command in commands {
         let before = state.current(&command.row)?;

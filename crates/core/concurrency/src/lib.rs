@@ -70,6 +70,7 @@ mod execution;
 mod graph;
 mod harmony;
 mod optimistic;
+pub mod parts;
 mod placement;
 mod protocol;
 #[cfg(test)]

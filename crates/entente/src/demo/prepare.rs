@@ -89,6 +89,11 @@ impl<'a> Session<'a> {
                 Session { lost: Some(Instant::now()), ..Session::open(self.gateways, self.at + 1).await? };
             return Ok(Next::Again);
         }
+        if error.code() == Some(&SqlState::T_R_SERIALIZATION_FAILURE) {
+            // A protocol that gives up one of two transactions in conflict; what of this COPY is there is not copied again.
+            self.lost = Some(Instant::now());
+            return Ok(Next::Again);
+        }
         if self.lost.is_none_or(|lost| lost.elapsed() > ANOTHER_WITHIN) {
             return Ok(Next::Fail);
         }

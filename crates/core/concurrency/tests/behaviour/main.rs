@@ -7,6 +7,7 @@ mod driver;
 mod endorsed;
 mod footprints;
 mod inter_block;
+mod parts;
 mod pipelines;
 mod program;
 mod random_histories;

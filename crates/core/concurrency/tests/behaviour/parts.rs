@@ -1,0 +1,379 @@
+//! Parts of transactions over several schemas: the cases of the reference model `schemas.py`, and what goes wrong without each
+//! rule.
+//!
+//! `tests/data/schemas.jsonl` has the first 300 seeds, and two in which parts may not overtake one another. More:
+//!
+//! ```sh
+//! python3 schemas.py --emit 10000 > cases.jsonl
+//! SCHEMAS_CASES=cases.jsonl cargo test -p concurrency --test behaviour parts
+//! ```
+
+use crate::program::{TABLE, row_id};
+use concurrency::parts::{
+    Decided, Decision, LedgerPosition, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor, PartsRule,
+};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use state::{
+    Command, CommandKind, Effects, KeyRange, Overlay, PlainState, Read, RowChange, RowFunction, Scan,
+    Simulate, Snapshot, StoreError,
+};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use types::{ColumnSet, Row, SqlError, SqlState, StatementResult, Value};
+
+#[derive(Deserialize)]
+struct Case {
+    seed: u64,
+    blocks: Vec<CaseBlock>,
+    schemas: Vec<CaseSchema>,
+}
+
+#[derive(Deserialize)]
+struct CaseBlock {
+    height: u64,
+    decisions: Vec<(u64, bool)>,
+    transactions: Vec<CaseTransaction>,
+}
+
+#[derive(Deserialize)]
+struct CaseTransaction {
+    number: u64,
+    parts: BTreeMap<String, Vec<Vec<Json>>>,
+}
+
+#[derive(Deserialize)]
+struct CaseSchema {
+    schema: u64,
+    rows: Vec<(u8, i64)>,
+    results: BTreeMap<String, CaseResult>,
+    rows_at_the_end: Vec<(u8, i64)>,
+}
+
+/// How a part ended, the values that it read, and the height at which it took effect.
+type CaseResult = (String, Option<Vec<Option<i64>>>, Option<u64>);
+
+/// A program of the model, on rows of one number.
+struct ModelProgram(Vec<Operation>);
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Add(u8, i64),
+    Need(u8, i64),
+    Is(u8, i64),
+    If(u8, u8),
+    Delete(u8),
+    Sum,
+}
+
+impl Operation {
+    fn parse(operation: &[Json]) -> Operation {
+        let number = |at: usize| operation[at].as_i64().expect("a number");
+        let key = |at: usize| number(at) as u8;
+        match operation[0].as_str().expect("its name") {
+            "add" => Operation::Add(key(1), number(2)),
+            "need" => Operation::Need(key(1), number(2)),
+            "is" => Operation::Is(key(1), number(2)),
+            "if" => Operation::If(key(1), key(2)),
+            "delete" => Operation::Delete(key(1)),
+            "sum" => Operation::Sum,
+            other => panic!("the model has no operation {other}"),
+        }
+    }
+}
+
+/// The row has this value from now on, whatever it was.
+struct Put(Option<i64>);
+
+impl RowFunction for Put {
+    fn apply(&self, _: Option<&Row>) -> Result<RowChange, SqlError> {
+        Ok(self.0.map_or(RowChange::Delete, |value| RowChange::Put([Value::BigInt(value)].into())))
+    }
+}
+
+fn value_of(row: &Row) -> i64 {
+    match row[0] {
+        Value::BigInt(value) => value,
+        ref other => panic!("expected a number, found {other:?}"),
+    }
+}
+
+struct Run<'a> {
+    snapshot: &'a dyn Snapshot,
+    state: Overlay<'a>,
+    reads: Vec<Read>,
+    scans: Vec<Scan>,
+    commands: Vec<Command>,
+    values: Vec<Value>,
+}
+
+impl Run<'_> {
+    fn read(&mut self, key: u8) -> Result<Option<i64>, StoreError> {
+        self.reads.push(Read { row: row_id(key), columns: ColumnSet::column(0) | ColumnSet::EXISTS });
+        Ok(self.state.current(&row_id(key))?.map(|row| value_of(&row)))
+    }
+
+    fn write(&mut self, key: u8, value: Option<i64>) -> Result<(), StoreError> {
+        let row: Option<Row> = value.map(|value| [Value::BigInt(value)].into());
+        self.state.set(row_id(key), row.clone())?;
+        // One command per row, as the model has one value.
+        self.commands.retain(|command| command.row != row_id(key));
+        self.commands.push(Command {
+            row: row_id(key),
+            function: Arc::new(Put(value)),
+            // The model takes every write for one that a sum of all rows must not miss, even where nothing was there to delete.
+            kind: CommandKind::Insert(row.unwrap_or_else(|| [Value::Null].into())),
+            uses: ColumnSet::EXISTS,
+            writes: ColumnSet::ALL,
+            guard: None,
+            can_fail: false,
+            addition: None,
+        });
+        Ok(())
+    }
+
+    fn sum(&mut self) -> Result<i64, StoreError> {
+        let mut sum = 0;
+        self.state.scan(TABLE, &KeyRange::ALL, false, &mut |_, row| {
+            sum += value_of(row);
+            ControlFlow::Continue(())
+        })?;
+        let mut result = Vec::new();
+        self.snapshot.scan(TABLE, &KeyRange::ALL, false, &mut |key, _| {
+            result.push(key.clone());
+            ControlFlow::Continue(())
+        })?;
+        self.scans.push(Scan {
+            table: TABLE,
+            range: KeyRange::ALL,
+            columns: ColumnSet::ALL,
+            predicate_columns: ColumnSet::EMPTY,
+            predicate: None,
+            result,
+        });
+        Ok(sum)
+    }
+
+    /// Whether the program may go on.
+    fn step(&mut self, operation: Operation) -> Result<bool, StoreError> {
+        match operation {
+            Operation::Add(key, amount) => {
+                let value = self.read(key)?.unwrap_or(0) + amount;
+                self.write(key, Some(value))?;
+            }
+            Operation::Need(key, least) => return Ok(self.read(key)?.is_some_and(|value| value >= least)),
+            Operation::Is(key, expected) => {
+                let value = self.read(key)?;
+                self.values.push(value.map_or(Value::Null, Value::BigInt));
+                return Ok(value == Some(expected));
+            }
+            Operation::If(key, other) => {
+                if let Some(value) = self.read(key)?.filter(|value| value % 2 != 0) {
+                    self.write(other, Some(value))?;
+                }
+            }
+            Operation::Delete(key) => {
+                self.read(key)?;
+                self.write(key, None)?;
+            }
+            Operation::Sum => {
+                let sum = self.sum()?;
+                self.values.push(Value::BigInt(sum));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What a failed program has read reaches its client in the error, so that the model's values can be compared.
+fn failed(values: &[Value]) -> SqlError {
+    SqlError::new(SqlState::RAISE_EXCEPTION, format!("{values:?}"))
+}
+
+impl Simulate for ModelProgram {
+    fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+        let (reads, scans, commands, values) = Default::default();
+        let mut run = Run { snapshot, state: Overlay::new(snapshot), reads, scans, commands, values };
+        let mut ok = true;
+        for operation in &self.0 {
+            ok = run.step(*operation)?;
+            if !ok {
+                break;
+            }
+        }
+        let Run { reads, scans, commands, values, .. } = run;
+        let result = match ok {
+            true => Ok(vec![StatementResult { rows: vec![values], ..StatementResult::default() }]),
+            false => Err(failed(&values)),
+        };
+        Ok(Effects { reads, scans, commands, result, steps: 1, catalog: None })
+    }
+}
+
+/// How the model writes a result down: how it ended, the values that it read, and the height at which it took effect.
+type Ended = (String, Option<String>, Option<u64>);
+
+fn ended(outcome: &PartOutcome, height: u64) -> Ended {
+    match outcome {
+        PartOutcome::Committed(results) => {
+            ("committed".into(), Some(format!("{:?}", results[0].rows[0])), Some(height))
+        }
+        PartOutcome::Aborted(error) => ("failed".into(), Some(error.message.clone()), Some(height)),
+        PartOutcome::Undone => ("aborted".into(), None, None),
+    }
+}
+
+/// Goes on from a checkpoint, where one is made after every block.
+type Resume = fn(PartsExecutor, &PlainState) -> PartsExecutor;
+
+/// What a schema comes to.
+struct Replayed {
+    ended: BTreeMap<String, Ended>,
+    rows: Vec<(u8, i64)>,
+}
+
+fn replay(
+    case: &Case,
+    schema: &CaseSchema,
+    resume: Resume,
+    mut executor: PartsExecutor,
+) -> Result<Replayed, PartsError> {
+    let mut state = PlainState::default();
+    for (key, value) in &schema.rows {
+        state.apply(&state::AfterImage { row: row_id(*key), value: Some([Value::BigInt(*value)].into()) });
+    }
+    let name = schema.schema.to_string();
+    // The model numbers transactions, the ledger has positions.
+    let mut numbers = BTreeMap::new();
+    let mut ended_parts = BTreeMap::new();
+    for block in &case.blocks {
+        let decided = |(number, commits): &(u64, bool)| {
+            let (transaction, _) = numbers.iter().find(|(_, known)| *known == number)?;
+            let decision = if *commits { Decision::Commit } else { Decision::No };
+            Some(Decided { transaction: *transaction, decision })
+        };
+        let decisions = block.decisions.iter().filter_map(decided).collect();
+        let mut parts = Vec::new();
+        for (index, transaction) in block.transactions.iter().enumerate() {
+            let Some(program) = transaction.parts.get(&name) else { continue };
+            let index = index as u32;
+            numbers.insert(LedgerPosition { height: block.height, index }, transaction.number);
+            let part =
+                Arc::new(ModelProgram(program.iter().map(|operation| Operation::parse(operation)).collect()));
+            parts.push(NewPart { index, part, crossing: transaction.parts.len() > 1 });
+        }
+        let block = PartsBlock { height: block.height, decisions, parts, steps: u64::MAX };
+        let height = block.height;
+        let executed = executor.execute(block, &state)?;
+        for (position, outcome) in &executed.outcomes {
+            ended_parts.insert(numbers[position].to_string(), ended(outcome, height));
+        }
+        executed.changes.iter().for_each(|change| state.apply(change));
+        executor = resume(executor, &state);
+    }
+    let rows = state.tables.get(&TABLE).into_iter().flatten();
+    let rows = rows.map(|(key, row)| (key.as_bytes()[0], value_of(row))).collect();
+    Ok(Replayed { ended: ended_parts, rows })
+}
+
+/// Where a replay differs from the model.
+fn difference(case: &Case, schema: &CaseSchema, resume: Resume) -> Option<String> {
+    difference_of(case, schema, resume, PartsExecutor::default())
+}
+
+fn difference_of(
+    case: &Case,
+    schema: &CaseSchema,
+    resume: Resume,
+    executor: PartsExecutor,
+) -> Option<String> {
+    let replayed = match replay(case, schema, resume, executor) {
+        Ok(replayed) => replayed,
+        Err(error) => return Some(error.to_string()),
+    };
+    let expected: BTreeMap<String, Ended> = schema
+        .results
+        .iter()
+        .map(|(number, (how, values, height))| {
+            let values = values.as_ref().map(|values| {
+                let values: Vec<Value> =
+                    values.iter().map(|value| value.map_or(Value::Null, Value::BigInt)).collect();
+                format!("{values:?}")
+            });
+            (number.clone(), (how.clone(), values, *height))
+        })
+        .collect();
+    if replayed.ended != expected {
+        return Some(format!("expected {expected:?}, found {:?}", replayed.ended));
+    }
+    (replayed.rows != schema.rows_at_the_end)
+        .then(|| format!("expected rows {:?}, found {:?}", schema.rows_at_the_end, replayed.rows))
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    let text = match std::env::var("SCHEMAS_CASES") {
+        Ok(path) => std::fs::read_to_string(path).expect("the file of SCHEMAS_CASES"),
+        Err(_) => include_str!("../data/schemas.jsonl").to_string(),
+    };
+    let lines: Vec<String> = text.lines().map(str::to_string).collect();
+    lines.into_iter().map(|line| serde_json::from_str(&line).expect("a case of the model"))
+}
+
+fn as_it_is(executor: PartsExecutor, _: &PlainState) -> PartsExecutor {
+    executor
+}
+
+#[test]
+fn every_schema_comes_to_what_the_model_says() {
+    let (mut schemas, mut waited) = (0, 0);
+    for case in cases() {
+        for schema in &case.schemas {
+            let found = difference(&case, schema, as_it_is);
+            assert_eq!(found, None, "seed {}, schema {}", case.seed, schema.schema);
+            schemas += 1;
+        }
+        let late = |block: &CaseBlock| block.decisions.iter().filter(|(_, commits)| *commits).count();
+        waited += case.blocks.iter().map(late).sum::<usize>();
+    }
+    println!("{schemas} schemas, {waited} transactions of several schemas committed");
+    assert!(
+        schemas > 400 && waited > 100,
+        "the cases are what they should be: {schemas} schemas, {waited} decided"
+    );
+}
+
+#[test]
+fn a_checkpoint_needs_what_is_undecided_and_nothing_else() {
+    let everything: Resume = |executor, state| {
+        let prepared = executor.prepared().map(|(position, part)| (position, part.clone()));
+        let waiting = executor.waiting().map(|(position, part, crossing)| (position, part.clone(), crossing));
+        PartsExecutor::resume(prepared, waiting, state).expect("memory")
+    };
+    let rows_alone: Resume = |_, _| PartsExecutor::default();
+    let mut lost = 0;
+    for case in cases() {
+        for schema in &case.schemas {
+            let found = difference(&case, schema, everything);
+            assert_eq!(found, None, "seed {}, schema {}", case.seed, schema.schema);
+            lost += usize::from(difference(&case, schema, rows_alone).is_some());
+        }
+    }
+    assert!(lost > 10, "checkpoints of the rows alone lose what is undecided: {lost}");
+}
+
+#[test]
+fn without_each_rule_something_goes_wrong() {
+    let rules = [PartsRule::Locks, PartsRule::ReadLocks, PartsRule::FirstInFirstOut, PartsRule::Fair];
+    let mut wrong = [0; 4];
+    for case in cases() {
+        for schema in &case.schemas {
+            for (rule, wrong) in rules.into_iter().zip(&mut wrong) {
+                let executor = PartsExecutor::default().without(rule);
+                *wrong += usize::from(difference_of(&case, schema, as_it_is, executor).is_some());
+            }
+        }
+    }
+    println!("schemas that come to something else without {rules:?}: {wrong:?}");
+    assert!(wrong.iter().all(|wrong| *wrong > 0), "{rules:?}: {wrong:?}");
+}
