@@ -1,6 +1,7 @@
 //! Admission: which transactions of a block are executed, judged in block order by endorsements, expiry and request.
 
 use crate::endorsement::EndorsementRules;
+use crate::parts::judge_parts;
 use crate::{Judged, VerifiedBlock, VerifiedTransaction};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -110,6 +111,7 @@ impl<'a> Admission<'a> {
             return Err(RejectReason::NoMember { organisation, height });
         }
         self.endorsers_count(transaction, library).map_err(RejectReason::Endorsement)?;
+        judge_parts(transaction, library.catalog(), library.version()).map_err(RejectReason::Endorsement)?;
         // Before the request is taken: what others have put around it must not use it up.
         let endorsed = match self.rules {
             Some(rules) => {

@@ -27,6 +27,7 @@ mod endorsement;
 mod engine;
 mod foresight;
 mod outcomes;
+mod parts;
 mod row_history;
 mod submission;
 mod verify;

@@ -298,7 +298,16 @@ impl Verifier {
     /// Whether a transaction comes with endorsements where it must, and not where it must not.
     fn endorsed_as_asked(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
         let schema_change = || sql::is_schema_change(&signed.transaction.payload);
+        let has_parts = matches!(signed.transaction.payload, Payload::Parts { .. });
         let wrong = match (&signed.endorsed, self.execution) {
+            (Some(held), ExecutionModel::OrderExecute) if has_parts => match held.effects.is_held() {
+                true => return Ok(()),
+                false => "who endorses parts says that it holds them, and nothing else",
+            },
+            (None, ExecutionModel::OrderExecute) if has_parts => {
+                "nobody says that it holds the parts; send them to the members of their schemas first"
+            }
+            _ if has_parts => "schemas have members only where transactions are executed after ordering",
             (None, ExecutionModel::OrderExecute | ExecutionModel::WhateverThenAgree) => return Ok(()),
             (Some(_), ExecutionModel::WhateverThenAgree) if schema_change() => {
                 "a schema change needs no agreement but what the charter's governance asks for; submit it without endorsements"

@@ -1,7 +1,7 @@
 use crate::{
     Charter, ColumnSet, Commented, CompositeType, Counter, DataType, Generated, Governance, Key,
-    OutputColumn, Roles, Schema, SearchPath, Sequence, SqlError, Trigger, TypeId, Value, catalog_name,
-    object_name, schema_of,
+    OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError, Trigger, TypeId, Value,
+    catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -35,6 +35,11 @@ impl TableId {
     /// Whether it is a table of a session, or an index of one: no ledger has such numbers.
     pub fn is_temporary(self) -> bool {
         self.0 & TableId::TEMPORARY != 0
+    }
+
+    /// The number of the table or index, whichever of its rows these are.
+    pub fn number(self) -> u32 {
+        self.0 & !(TableId::ENTRIES | TableId::UNIQUE)
     }
 
     /// What PostgreSQL's catalogue and `TG_RELID` call it.
@@ -423,6 +428,23 @@ impl Catalog {
     /// That of a new ledger: empty, under its charter.
     pub fn founded(charter: Arc<Charter>) -> Catalog {
         Catalog { governance: Governance::founded(charter), ..Catalog::default() }
+    }
+
+    /// That of what stands in a schema with members, which these alone have: empty, under the charter that they execute it with.
+    pub fn of_schema(name: &str, members: &SchemaMembers, charter: Arc<Charter>) -> Catalog {
+        let schemas = BTreeMap::from([(name.to_string(), Schema::default())]);
+        Catalog { schemas, next_table: members.first_table(), ..Catalog::founded(charter) }
+    }
+
+    /// The schema that this is the catalog of alone; `None`: it is the ledger's.
+    pub fn own_schema(&self) -> Option<&str> {
+        let own = self.next_table >= SchemaMembers::TABLES_FROM;
+        self.schemas.keys().next().map(String::as_str).filter(|_| own)
+    }
+
+    /// The members of a schema, where it has any.
+    pub fn members_of(&self, schema: &str) -> Option<&Arc<SchemaMembers>> {
+        self.schemas.get(schema)?.members.as_ref()
     }
 
     /// Digest of the canonical encoding.

@@ -16,6 +16,8 @@ pub enum ExecutionVersion {
     V2 = 2,
     /// The state's tree has groups of ranges, and checkpoints come by the rows that have changed.
     V3 = 3,
+    /// Schemas may have members, who alone know what is in them.
+    V4 = 4,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -42,13 +44,14 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 3] = [ExecutionVersion::V1, ExecutionVersion::V2, ExecutionVersion::V3];
+    pub const ALL: [ExecutionVersion; 4] =
+        [ExecutionVersion::V1, ExecutionVersion::V2, ExecutionVersion::V3, ExecutionVersion::V4];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V3;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V4;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V3;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V4;
 
     /// As charters write it.
     pub fn number(self) -> u32 {
@@ -112,7 +115,8 @@ mod tests {
         let this = KnownVersions::default();
         assert_eq!(this.of(&charter(2), 50), Ok(ExecutionVersion::V2));
         assert_eq!(this.of(&charter(3), 50), Ok(ExecutionVersion::V3));
-        assert!(this.of(&charter(4), 0).is_err());
+        assert_eq!(this.of(&charter(4), 50), Ok(ExecutionVersion::V4));
+        assert!(this.of(&charter(5), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }

@@ -39,6 +39,7 @@ mod numeric;
 mod outcome;
 mod overload;
 mod packed_rows;
+mod part;
 mod policy;
 mod polymorphic;
 mod proposal;
@@ -107,6 +108,7 @@ pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use outcome::{BlockDigest, CheckpointRoot, OutcomeHeader, TableDigest};
 pub use overload::{is_overload_of, overload_range};
 pub use packed_rows::PackedRows;
+pub use part::{Part, PartCommitment, PartFault};
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
 pub use proposal::{
@@ -115,8 +117,8 @@ pub use proposal::{
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable};
 pub use schema::{
-    PUBLIC_SCHEMA, Schema, SearchPath, as_given, catalog_name, object_name, quoted_catalog_name, schema_of,
-    split_catalog_name,
+    PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
+    quoted_catalog_name, schema_of, split_catalog_name,
 };
 pub use search_path_text::{parse_search_path, split_search_path};
 pub use sequence::{Counter, Generated, Sequence, SequenceOwner};

@@ -18,6 +18,12 @@ pub const TABLES_MAX: usize = 10_000;
 pub const COMMENT_BYTES_MAX: usize = 16 * 1024;
 /// Blocks from one CHECKPOINT to the next at least: every node writes its whole state each time.
 pub const CHECKPOINT_BLOCKS_MIN: u64 = 50;
+/// Parts of one transaction: schemas with members that it touches.
+pub const PARTS_MAX: usize = 16;
+/// Bytes of one encoded part: it travels in one message between members.
+pub const PART_BYTES_MAX: usize = 48 * 1024;
+/// Members of a schema.
+pub const SCHEMA_MEMBERS_MAX: usize = 64;
 /// Schemas of a ledger besides `public`.
 pub const SCHEMAS_MAX: usize = 1_000;
 /// Procedures of a ledger.

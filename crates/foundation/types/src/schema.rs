@@ -3,7 +3,7 @@
 //! Everything that has a schema stands in the catalog under one name: `t` in the schema `public`, `s.t` in another one. No
 //! name has a dot in itself, so that this says everything, and sorts all of a schema together.
 
-use crate::{Catalog, SqlError, SqlState};
+use crate::{Catalog, SqlError, SqlState, TableId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -13,10 +13,91 @@ use std::sync::Arc;
 pub const PUBLIC_SCHEMA: &str = "public";
 
 /// A schema other than `public`.
-#[derive(Clone, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
+///
+/// ```text
+/// encoding: 0 | 1 ‖ owner | 2 ‖ members        (the first two as before there were members)
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Schema {
     /// The role of AUTHORIZATION, which may use it.
     pub owner: Option<String>,
+    /// Who alone holds its rows, where these are not everybody's.
+    pub members: Option<Arc<SchemaMembers>>,
+}
+
+/// The members of a schema: the organisations that hold its rows. All others see commitments.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct SchemaMembers {
+    /// Tells it from all others of the ledger, also from an earlier one of its name.
+    pub number: u32,
+    /// Height of the block that has created it.
+    pub since: u64,
+    /// Positions in the charter, ascending.
+    pub organisations: Vec<u16>,
+}
+
+impl SchemaMembers {
+    /// So many members are enough to attest what all of them come to: ordering has fixed the input, so honest ones say the same,
+    /// and one of so many is honest where fewer than half are not.
+    pub fn quorum(&self) -> usize {
+        self.organisations.len() / 2 + 1
+    }
+
+    /// Whether an organisation is one.
+    pub fn has(&self, organisation: u16) -> bool {
+        self.organisations.binary_search(&organisation).is_ok()
+    }
+
+    /// The first number of its tables and indexes, in its own catalog: at no member has anything of a schema the number of something
+    /// else.
+    pub fn first_table(&self) -> u32 {
+        SchemaMembers::TABLES_FROM + self.number * SchemaMembers::TABLES_EACH
+    }
+
+    /// The same for whichever schema of this kind has a table of that number.
+    pub fn first_table_of(number: u32) -> u32 {
+        number - (number - SchemaMembers::TABLES_FROM) % SchemaMembers::TABLES_EACH
+    }
+
+    /// Whether a table, or what an index of it has, is this schema's.
+    pub fn has_table(&self, table: TableId) -> bool {
+        let number = table.number();
+        number >= self.first_table() && number - self.first_table() < SchemaMembers::TABLES_EACH
+    }
+
+    /// Schemas with members that a ledger may have in its life.
+    pub const NUMBERS_MAX: u32 = SchemaMembers::TABLES_FROM / SchemaMembers::TABLES_EACH;
+    /// The number of the first table of the first such schema.
+    pub const TABLES_FROM: u32 = TableId::NUMBERS_MAX / 2;
+    /// Tables and indexes that such a schema may have in its life.
+    pub const TABLES_EACH: u32 = 1 << 12;
+}
+
+impl BorshSerialize for Schema {
+    fn serialize<W: borsh::io::Write>(&self, writer: &mut W) -> borsh::io::Result<()> {
+        match (&self.members, &self.owner) {
+            (Some(members), _) => (2_u8, members.as_ref()).serialize(writer),
+            (None, Some(owner)) => (1_u8, owner).serialize(writer),
+            (None, None) => 0_u8.serialize(writer),
+        }
+    }
+}
+
+impl BorshDeserialize for Schema {
+    fn deserialize_reader<R: borsh::io::Read>(reader: &mut R) -> borsh::io::Result<Schema> {
+        match u8::deserialize_reader(reader)? {
+            0 => Ok(Schema::default()),
+            1 => Ok(Schema { owner: Some(String::deserialize_reader(reader)?), members: None }),
+            2 => Ok(Schema {
+                owner: None,
+                members: Some(Arc::new(SchemaMembers::deserialize_reader(reader)?)),
+            }),
+            found => {
+                let message = format!("expected a schema's kind, 0 to 2, found {found}");
+                Err(borsh::io::Error::new(borsh::io::ErrorKind::InvalidData, message))
+            }
+        }
+    }
 }
 
 /// The name under which the catalog has an object of a schema.

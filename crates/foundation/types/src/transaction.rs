@@ -1,4 +1,4 @@
-use crate::{EndorsedSimulation, SessionStep, Value, decode_exactly, encode, limits};
+use crate::{EndorsedSimulation, PartCommitment, SessionStep, Value, decode_exactly, encode, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, SecretKey, Sha256Batch, Signature, SignedMessage, sha256};
@@ -101,6 +101,11 @@ pub enum Payload {
         /// [`SessionResults::digest`](crate::SessionResults::digest) of what the client was given.
         results: Digest,
     },
+    /// Does something in schemas with members, who alone know what: from execution version 4 on.
+    Parts {
+        /// One per schema, by its name.
+        parts: Vec<PartCommitment>,
+    },
 }
 
 impl Payload {
@@ -108,7 +113,10 @@ impl Payload {
     pub fn contract(&self) -> &str {
         match self {
             Payload::Call { procedure, .. } => procedure,
-            Payload::Script { .. } | Payload::Insert { .. } | Payload::Session { .. } => "",
+            Payload::Script { .. }
+            | Payload::Insert { .. }
+            | Payload::Session { .. }
+            | Payload::Parts { .. } => "",
         }
     }
 
@@ -118,6 +126,9 @@ impl Payload {
             Payload::Call { procedure, arguments } => (procedure.len(), arguments.len(), 0),
             Payload::Script { parameters, .. } => (0, parameters.len(), 0),
             Payload::Insert { table, columns, .. } => (table.len(), columns.len(), 0),
+            Payload::Parts { parts } => {
+                (parts.iter().map(|part| part.schema.len()).max().unwrap_or(0), parts.len(), 0)
+            }
             Payload::Session { steps, .. } => {
                 let (mut name, mut values) = (0, 0);
                 for step in steps {

@@ -28,6 +28,7 @@ pub fn check_script(catalog: &Catalog, payload: &Payload, now_ms: u64) -> Result
         Payload::Call { procedure, .. } => Err(refused(format_args!("the call of procedure {procedure}"))
             .hint("Write the statements as a script.")),
         Payload::Session { .. } => Err(refused("a transaction block").hint(AS_ONE_SCRIPT)),
+        Payload::Parts { .. } => Err(refused("a transaction in schemas with members")),
     }
 }
 
@@ -97,6 +98,7 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::Comment(_) => "COMMENT ON",
         ParsedStatement::Checkpoint => "CHECKPOINT",
         ParsedStatement::SetSchema(_) => "ALTER TABLE",
+        ParsedStatement::SchemaWithMembers(_) => "CREATE SCHEMA",
         ParsedStatement::Governance(_) => "a function of governance",
         ParsedStatement::Do(_) => "DO",
     }

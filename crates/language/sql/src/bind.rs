@@ -121,6 +121,7 @@ fn bind_step(
         | ParsedStatement::DropAggregate(_)
         | ParsedStatement::Role(_)
         | ParsedStatement::SetSchema(_)
+        | ParsedStatement::SchemaWithMembers(_)
         | ParsedStatement::Comment(_)
         | ParsedStatement::Checkpoint
         | ParsedStatement::Governance(_)

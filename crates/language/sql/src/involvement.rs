@@ -26,6 +26,9 @@ impl Library {
                 let procedures = self.find_involved(&self.called_by_insert(table))?;
                 return Ok(Involvement { procedures, statements: true });
             }
+            Payload::Parts { .. } => {
+                return Ok(Involvement { procedures: self.find_involved(&[])?, statements: false });
+            }
             Payload::Session { steps, .. } => {
                 let (mut all, mut statements) = (Vec::new(), false);
                 for step in steps {

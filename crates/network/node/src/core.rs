@@ -16,6 +16,7 @@ use crate::pipeline::{
     self, AnswerStage, Attest, Audience, Exchanging, ExecuteStage, RecordStage, Restore, Stages, Takeover,
     VerifyStage,
 };
+use crate::private::{Holding, PartStore, PrivateParts, PrivateSchemas};
 use crate::published::Published;
 use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
@@ -25,6 +26,7 @@ use crate::scrub::Scrub;
 use crate::store_choice::{StoreChoice, column_bytes};
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError};
+use bytes::Bytes;
 use columns::WithColumns;
 use crossbeam_channel::{Sender, bounded};
 use crypto::SecretKey;
@@ -39,6 +41,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use types::{BlockHeader, Charter, Charters, ExecutionModel};
 
+/// Messages about schemas that may wait.
+const QUEUE_SCHEMAS: usize = 1_024;
 /// So many blocks behind a node joins from a checkpoint of others, where `node.toml` says nothing else.
 const JOIN_BEHIND_BLOCKS: u64 = 1_000;
 
@@ -90,6 +94,8 @@ pub(crate) struct Core {
     pub(crate) recovered: Recovered,
     pub(crate) attest: Option<Attest>,
     pub(crate) exchanging: Exchanging,
+    /// Answers other members of schemas; `None` where there are none.
+    pub(crate) holding: Option<Holding>,
     pub(crate) submitter: Arc<Submitter>,
     /// What was repaired or left out on the way.
     pub(crate) repairs: Vec<String>,
@@ -115,6 +121,8 @@ pub(crate) struct NodeParts {
     pub(crate) proposer: Option<Arc<Proposer>>,
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
+    /// Schemas that the organisation is a member of; `None` where nobody asks for them.
+    pub(crate) private: Option<Arc<PrivateSchemas>>,
     pub(crate) metrics: Arc<NodeMetrics>,
 }
 
@@ -130,7 +138,7 @@ pub(crate) fn open(
     let recovery = files.recovery(&member)?;
     let recovered = recovery.recover()?;
     let tip = Tip::of(&files, &recovered)?;
-    let parts = NodeParts::of(&member, &files, &recovery, &recovered, &tip);
+    let mut parts = NodeParts::of(&member, &files, &recovery, &recovered, &tip);
     let repairs = parts.repairs(&member, &files.opened, &recovered.refused);
     let services = join(tip.ordering_start(&files), parts.admission())?;
     services.certifying.decided(parts.charters.all());
@@ -138,11 +146,16 @@ pub(crate) fn open(
         // The node may have ended before ordering knew it.
         pipeline::skip(&*services.ordering, anchor)?;
     }
+    parts.private = parts.private_schemas(&member, &services, &recovery)?;
+    if let Some(private) = &parts.private {
+        private.show(&*recovered.executor, |(snapshot, library)| parts.published.refresh(snapshot, library));
+    }
     let (attest, attesting) = parts.attesting(&member, &services, tip);
-    let (exchanging, joining) = parts.exchanging(&member, &services, recovered.executor.height());
+    let (holding, told) = parts.holding();
+    let (exchanging, joining) = parts.exchanging(&member, &services, recovered.executor.height(), told);
     let submitter = parts.submitter(&member, services.ordering.clone());
     let stages = parts.stages(&member, recovery, &services, files.charters, attesting, joining)?;
-    Ok(Core { parts, services, stages, recovered, attest, exchanging, submitter, repairs })
+    Ok(Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, repairs })
 }
 
 /// What lies in a node's folder.
@@ -284,8 +297,37 @@ impl NodeParts {
             states,
             proposer,
             own_database: own_database.clone(),
+            private: None,
             metrics: Arc::new(NodeMetrics::new()),
         }
+    }
+
+    /// The schemas that the organisation is a member of, where somebody may ask for them.
+    fn private_schemas(
+        &self,
+        member: &Member<'_>,
+        services: &Services,
+        recovery: &Recovery,
+    ) -> Result<Option<Arc<PrivateSchemas>>, NodeError> {
+        let position = self.charters.newest().member(&member.node_key.public_key());
+        let Some(position) = position.filter(|_| !member.options.has_no_schemas) else { return Ok(None) };
+        Ok(Some(Arc::new(PrivateSchemas::new(PrivateParts {
+            organisation: position as u16,
+            node_key: member.node_key.clone(),
+            charters: self.charters.clone(),
+            ledger: self.ledger.clone(),
+            messages: services.messages.clone(),
+            parts: PartStore::open(&member.folder.join("schemas"))?,
+            pool: recovery.pool.clone(),
+        }))))
+    }
+
+    /// What answers other members of schemas, and where it is handed what they say.
+    fn holding(&self) -> (Option<Holding>, Option<Sender<(u16, Bytes)>>) {
+        let Some(private) = &self.private else { return (None, None) };
+        let (tell, told) = bounded(QUEUE_SCHEMAS);
+        let holding = Holding { private: private.clone(), published: self.published.clone(), told };
+        (Some(holding), Some(tell))
     }
 
     /// What was repaired or left out on the way, and what the operator should know.
@@ -333,7 +375,13 @@ impl NodeParts {
     }
 
     /// What fetches checkpoints of other members and hands out this node's, and what the stages have to do with it.
-    fn exchanging(&self, member: &Member<'_>, services: &Services, height: u64) -> (Exchanging, ToJoin) {
+    fn exchanging(
+        &self,
+        member: &Member<'_>,
+        services: &Services,
+        height: u64,
+        private: Option<Sender<(u16, Bytes)>>,
+    ) -> (Exchanging, ToJoin) {
         let Member { folder, charter, config, node_key, .. } = member;
         let (want, wanted) = bounded(1);
         let (join, joined) = bounded(1);
@@ -356,6 +404,7 @@ impl NodeParts {
             empty: height == 0,
             gap: gap.clone(),
             wanted,
+            private,
             join,
         });
         let to_join = ToJoin {
@@ -419,6 +468,7 @@ impl NodeParts {
                     audience: Audience {
                         amendments,
                         published: self.published.clone(),
+                        private: self.private.clone(),
                         states: self.states.clone(),
                     },
                     recovery,
@@ -449,6 +499,7 @@ impl NodeParts {
             keys: self.keys.clone(),
             attest,
             published: self.published.clone(),
+            private: self.private.clone(),
             states: self.states.clone(),
             proposer: self.proposer.clone(),
             notes_changes: self.own_database.is_some(),

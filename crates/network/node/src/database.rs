@@ -8,6 +8,7 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
+use crate::private::{self, PrivateSchemas};
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
@@ -57,6 +58,8 @@ pub(crate) struct NodeDatabase {
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
     pub(crate) own_execution: Option<Arc<dyn OwnExecution>>,
+    /// Schemas that the organisation is a member of.
+    pub(crate) private: Option<Arc<PrivateSchemas>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// When clients are answered who do not say when.
     pub(crate) answer_at: AnswerAt,
@@ -185,20 +188,17 @@ impl Database for NodeDatabase {
     async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError> {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter().expiry_blocks_max));
-        let signed = self.session.sign_as(role.to_string(), payload, self.published.newest().0 + ahead);
+        let expires_at = self.published.newest().0 + ahead;
+        if let Some(schema) = private::schema_of(self.published.library().catalog(), &payload)? {
+            return self.execute_part(&schema, role, payload, (expires_at, answer_at)).await;
+        }
+        let signed = self.session.sign_as(role.to_string(), payload, expires_at);
         let bytes = Bytes::from(signed.to_bytes());
         if bytes.len() > types::limits::TRANSACTION_BYTES_MAX {
             let error = types::TransactionError::TooLarge { found: bytes.len() };
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()));
         }
-        let (replies, mut reply) = mpsc::channel(1);
-        self.submit_now(vec![bytes], answer_at, &replies);
-        drop(replies);
-        let result = match tokio::time::timeout(SESSION_WAIT, reply.recv()).await {
-            Ok(Some(reply)) => reply.result,
-            Ok(None) | Err(_) => Err(SubmissionRefusal::Unknown),
-        };
-        let Receipt { height, outcome, .. } = result.map_err(refused)?;
+        let Receipt { height, outcome, .. } = self.ordered(bytes, answer_at).await?;
         match outcome {
             Outcome::Committed(results) => Ok(Executed { results, height }),
             Outcome::Aborted(error) => Err(error),
@@ -356,6 +356,41 @@ impl Database for NodeDatabase {
 }
 
 impl NodeDatabase {
+    /// Has a transaction of a session ordered, and waits for its receipt.
+    async fn ordered(&self, bytes: Bytes, answer_at: AnswerAt) -> Result<Receipt, SqlError> {
+        let (replies, mut reply) = mpsc::channel(1);
+        self.submit_now(vec![bytes], answer_at, &replies);
+        drop(replies);
+        let result = match tokio::time::timeout(SESSION_WAIT, reply.recv()).await {
+            Ok(Some(reply)) => reply.result,
+            Ok(None) | Err(_) => Err(SubmissionRefusal::Unknown),
+        };
+        result.map_err(refused)
+    }
+
+    /// Executes what a session wants in a schema with members: these hold it, the ledger has a commitment.
+    async fn execute_part(
+        &self,
+        schema: &str,
+        role: &str,
+        payload: Payload,
+        (expires_at, answer_at): (u64, AnswerAt),
+    ) -> Result<Executed, SqlError> {
+        let Some(private) = &self.private else {
+            let message = format!("this node's organisation is no member of schema \"{schema}\"");
+            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        };
+        let part = private.part(schema, (&self.session, role), payload, expires_at)?;
+        let bytes = private.hold(&part, self.published.newest().0).await?;
+        let Receipt { height, outcome, .. } = self.ordered(bytes, answer_at).await?;
+        if let Outcome::Rejected(reason) = outcome {
+            return Err(reason.to_error());
+        }
+        let attested = answer_at == AnswerAt::Attested;
+        let results = private.ended_part(&part, attested, SESSION_WAIT).await?;
+        Ok(Executed { results, height })
+    }
+
     /// Of the database that has copies of tables, or executes scripts.
     fn own_database_status(&self) -> Option<OwnDatabaseStatus> {
         let own = self.own_database.as_ref().map(|own| own.status());

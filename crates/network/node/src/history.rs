@@ -3,7 +3,9 @@
 use gateway::{BlockRow, TransactionFilter, TransactionOutcome, TransactionRow};
 use ledger::{BlockRecord, BlockSummary, Ledger, LedgerError};
 use std::ops::RangeInclusive;
-use types::{Charter, Outcome, Payload, Receipt, SessionStep, SignedTransaction, Value, format_value};
+use types::{
+    Charter, Outcome, PartCommitment, Payload, Receipt, SessionStep, SignedTransaction, Value, format_value,
+};
 
 /// Characters of a call that a row shows.
 const CALL_CHARACTERS_MAX: usize = 200;
@@ -124,6 +126,10 @@ fn call_text(payload: &Payload) -> String {
         }
         Payload::Script { sql, .. } => sql.split_whitespace().collect::<Vec<_>>().join(" "),
         Payload::Insert { table, rows, .. } => format!("COPY {table} ({} rows)", rows.len()),
+        Payload::Parts { parts } => {
+            let part = |part: &PartCommitment| format!("{} {}", part.schema, part.commitment.short());
+            format!("PARTS {}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
+        }
         Payload::Session { steps, .. } => {
             let steps = steps.iter().map(step_text);
             let steps = std::iter::once("BEGIN".to_string()).chain(steps).chain(["COMMIT".to_string()]);

@@ -39,6 +39,7 @@ mod own_execution;
 mod own_judgement;
 mod past;
 mod pipeline;
+mod private;
 mod process_memory;
 mod proving;
 mod proving_rows;

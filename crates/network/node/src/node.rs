@@ -51,6 +51,8 @@ pub struct NodeOptions {
     pub own_execution: Option<Arc<dyn OwnExecution>>,
     /// Judges scripts before they are ordered; `None`: the organisation agrees to none that it is asked about.
     pub judge: Option<Arc<dyn JudgeScripts>>,
+    /// The node holds nothing of schemas with members.
+    pub has_no_schemas: bool,
 }
 
 /// What starting a node found.
@@ -118,12 +120,16 @@ impl Node {
         };
         let join = |start, admission| start_services(start, admission, &charter, member_key, &path, &config);
         let core = core::open(member, join)?;
-        let Core { parts, services, stages, recovered, attest, exchanging, submitter, repairs } = core;
+        let Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, repairs } =
+            core;
         let (checkpoint, replayed, height) =
             (recovered.checkpoint, recovered.replayed, recovered.executor.height());
         let (ordering, published) = (services.ordering, parts.published.clone());
         let attests = attest.is_some();
-        let stages = pipeline::start(stages, recovered, attest, exchanging)?;
+        let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
+        if let Some(holding) = holding {
+            stages.push(pipeline::stage("schemas", &published, move || holding.run())?);
+        }
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
             Some(own) => Some(own.start(whose, published.clone(), attests)?),
@@ -160,6 +166,7 @@ impl Node {
             submitter,
             endorsing,
             own_database: parts.own_database,
+            private: parts.private,
             own_execution: own_execution.clone(),
             metrics: parts.metrics,
             answer_at: config.answer_at,

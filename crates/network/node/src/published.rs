@@ -132,6 +132,17 @@ impl Published {
         drop(before);
     }
 
+    /// Clients see another state from now on, at the same height: schemas with members have gone on.
+    pub(crate) fn refresh(&self, snapshot: Arc<dyn Snapshot>, library: Arc<Library>) {
+        let mut inner = self.inner.write();
+        (inner.snapshot, inner.library) = (snapshot, library);
+    }
+
+    /// Whether the node has been told to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.inner.read().stopping
+    }
+
     /// A block was recorded.
     pub(crate) fn recorded(&self, height: u64, digest: Digest) {
         let mut inner = self.inner.write();

@@ -162,6 +162,7 @@ impl SimulatedNode {
             database: None,
         };
         let options = NodeOptions {
+            has_no_schemas: true,
             faults: Some(member.faults),
             disk: Some(member.disk),
             stores: member.stores,

@@ -22,6 +22,7 @@ mod create_as;
 mod endorsement;
 mod foreign_keys;
 mod indexes;
+mod members;
 mod names;
 mod new_catalog;
 mod primary_key;
@@ -51,7 +52,7 @@ use resolve::resolved;
 use roles::change_roles;
 use routines::{DropRoutine, bind_create_routine, create_routine};
 use rows::Rows;
-use schemas::bind_schema_statement;
+use schemas::{ChangeOfSchemas, bind_schema_statement};
 use sequences::{change_sequence, drop_sequences};
 use sqlparser::ast::{ObjectType, Statement};
 use syntax::names::table_name;
@@ -125,6 +126,9 @@ fn bind_change(
             let changes = vec![TableChange::SetSchema(statement.schema.clone())];
             let (if_exists, name) = (statement.if_exists, statement.table.clone());
             SchemaChange::AlterTable { if_exists, name, changes }
+        }
+        ParsedStatement::SchemaWithMembers(create) => {
+            SchemaChange::Schema(ChangeOfSchemas::with_members(create))
         }
         ParsedStatement::Checkpoint => SchemaChange::Checkpoint,
         ParsedStatement::Governance(call) => SchemaChange::Governance(call.clone()),
@@ -249,6 +253,7 @@ fn change_all<'c>(
     if catalog == *before {
         return Ok(None);
     }
+    members::check_boundaries(before, &catalog)?;
     all.finish(&catalog);
     catalog.version += 1;
     Ok(Some(catalog))
@@ -316,7 +321,7 @@ fn make(
             drop_types(catalog, *if_exists, *cascade, names)?;
             "DROP TYPE"
         }
-        SchemaChange::Schema(change) => change.apply(catalog)?,
+        SchemaChange::Schema(change) => change.apply(catalog, organisation, rows.height())?,
         SchemaChange::Governance(call) => {
             return Err(stands_alone(call));
         }

@@ -3,6 +3,7 @@
 use crate::ddl::aggregates::remove_aggregate;
 use crate::ddl::comments::rename_comments;
 use crate::ddl::composite_types::drop_types;
+use crate::ddl::members;
 use crate::ddl::names::{Follow, rename_in_expression_text, rename_in_query};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use syntax::names::plain_name;
 use syntax::parse::parse_query;
 use syntax::parse::role::ADMINISTRATOR;
+use syntax::parse::schema_members::CreateSchemaWithMembers;
 use types::{
     Catalog, Commented, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable, SqlError,
     SqlState, Table, catalog_name, limits, object_name, schema_of, split_catalog_name,
@@ -35,6 +37,8 @@ pub(crate) enum ChangeOfSchemas {
         name: String,
         /// AUTHORIZATION.
         owner: Option<String>,
+        /// MEMBERS.
+        members: Option<Vec<String>>,
     },
     /// DROP SCHEMA.
     Drop {
@@ -89,7 +93,7 @@ pub(super) fn bind_schema_statement(statement: &Statement) -> Result<Option<Chan
             };
             // Who has no role is the administrator.
             let owner = owner.filter(|owner| !matches!(owner.as_str(), "current_user" | "session_user"));
-            ChangeOfSchemas::Create { if_not_exists: *if_not_exists, name, owner }
+            ChangeOfSchemas::Create { if_not_exists: *if_not_exists, name, owner, members: None }
         }
         Statement::AlterSchema(alter) => match alter.operations.as_slice() {
             [AlterSchemaOperation::Rename { name }] if !alter.if_exists => {
@@ -110,23 +114,44 @@ pub(super) fn bind_schema_statement(statement: &Statement) -> Result<Option<Chan
 }
 
 impl ChangeOfSchemas {
+    /// CREATE SCHEMA … MEMBERS.
+    pub fn with_members(create: &CreateSchemaWithMembers) -> ChangeOfSchemas {
+        ChangeOfSchemas::Create {
+            if_not_exists: create.if_not_exists,
+            name: create.name.clone(),
+            owner: None,
+            members: Some(create.members.clone()),
+        }
+    }
+
     /// Whether it takes what depends on it along.
     pub fn cascades(&self) -> bool {
         matches!(self, ChangeOfSchemas::Drop { cascade: true, .. })
     }
 
-    /// Makes the change. Gives the command's tag.
+    /// Makes the change, which the administrator of the organisation with this number asks for in the block of this height. Gives the
+    /// command's tag.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn apply(&self, catalog: &mut NewCatalog) -> Result<&'static str, SqlError> {
+    pub fn apply(
+        &self,
+        catalog: &mut NewCatalog,
+        organisation: u16,
+        height: u64,
+    ) -> Result<&'static str, SqlError> {
         match self {
-            ChangeOfSchemas::Create { if_not_exists, name, owner } => {
+            ChangeOfSchemas::Create { if_not_exists, name, owner, members } => {
+                let exists = catalog.has_schema(name);
                 create_schema(catalog, *if_not_exists, name, owner.as_deref())?;
+                if let Some(members) = members.as_ref().filter(|_| !exists) {
+                    members::set_members(catalog, name, members, organisation, height)?;
+                }
                 Ok("CREATE SCHEMA")
             }
             ChangeOfSchemas::Drop { if_exists, cascade, names } => {
                 for name in names {
+                    members::check_member(catalog, name, organisation)?;
                     match catalog.check_schema(name) {
                         Ok(()) => drop_schema(catalog, name, *cascade)?,
                         Err(_) if *if_exists => {}
@@ -136,6 +161,7 @@ impl ChangeOfSchemas {
                 Ok("DROP SCHEMA")
             }
             ChangeOfSchemas::Rename { from, to } => {
+                members::refuse_renaming(catalog, from)?;
                 rename_schema(catalog, from, to)?;
                 Ok("ALTER SCHEMA")
             }
@@ -179,7 +205,8 @@ fn create_schema(
         let grantee = Grantee::Role(owner.to_string());
         catalog.roles.grant(Securable::Schema(name.to_string()), grantee, Privileges::OF_SCHEMAS);
     }
-    catalog.schemas.insert(name.to_string(), Schema { owner: owner.map(str::to_string) });
+    let schema = Schema { owner: owner.map(str::to_string), members: None };
+    catalog.schemas.insert(name.to_string(), schema);
     Ok(())
 }
 

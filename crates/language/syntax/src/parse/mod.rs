@@ -7,10 +7,12 @@ mod dialect;
 pub(crate) mod errors;
 pub mod governance;
 pub(crate) mod parts;
+mod qualified;
 pub mod refused;
 pub mod role;
 pub mod routine;
 mod schema_change;
+pub mod schema_members;
 pub mod sequence;
 pub mod set_schema;
 pub(crate) mod tokens;
@@ -25,10 +27,12 @@ use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_tabl
 use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
 pub use crate::parse::parts::{parse_expression, parse_query};
+pub use crate::parse::qualified::qualified_names;
 use crate::parse::refused::refused;
 use crate::parse::role::{RoleStatement, changes_owner, is_about_roles, parse_role};
 use crate::parse::routine::{CreateRoutine, parse_create_routine, parse_do};
 pub use crate::parse::schema_change::is_schema_change;
+use crate::parse::schema_members::{CreateSchemaWithMembers, has_members, parse_schema_with_members};
 use crate::parse::sequence::{SequenceStatement, is_about_sequences, parse_sequence};
 use crate::parse::set_schema::{SetSchema, parse_set_schema, sets_schema};
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
@@ -65,6 +69,8 @@ pub enum ParsedStatement {
     Checkpoint,
     /// ALTER TABLE … SET SCHEMA.
     SetSchema(SetSchema),
+    /// CREATE SCHEMA … MEMBERS.
+    SchemaWithMembers(CreateSchemaWithMembers),
     /// `SELECT entente.approve(…)` and its kind.
     Governance(Box<GovernanceCall>),
     /// DO: the text of its block.
@@ -125,6 +131,10 @@ fn parse_statement_tokens(
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
     let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
+    let creates_schema_with_members = version >= ExecutionVersion::V4
+        && keyword(0) == Keyword::CREATE
+        && keyword(1) == Keyword::SCHEMA
+        && has_members(&tokens);
     let first = keyword(0);
     let is_checkpoint = tokens.first().is_some_and(|token| is_word(&token.token, "checkpoint"));
     let about_sequences = !about_roles && is_about_sequences(&tokens);
@@ -147,6 +157,9 @@ fn parse_statement_tokens(
     if is_checkpoint {
         let _ = parser.next_token();
         return expect_end(&parser, sql).map(|()| ParsedStatement::Checkpoint);
+    }
+    if creates_schema_with_members {
+        return parse_schema_with_members(&mut parser, sql).map(ParsedStatement::SchemaWithMembers);
     }
     if moves_table {
         return parse_set_schema(&mut parser, sql).map(ParsedStatement::SetSchema);
@@ -211,6 +224,7 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::Comment(_) => Err(SqlError::unsupported("COMMENT ON in a function")),
         ParsedStatement::Checkpoint => Err(SqlError::unsupported("CHECKPOINT in a function")),
         ParsedStatement::SetSchema(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
+        ParsedStatement::SchemaWithMembers(_) => Err(SqlError::unsupported("CREATE SCHEMA in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()

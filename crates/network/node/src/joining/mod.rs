@@ -47,7 +47,9 @@ pub use serve::{KeptCheckpoint, Served, Server, Shelf};
 pub use staging::Staging;
 
 use crate::metrics::NodeMetrics;
+use crate::private::is_private;
 use crate::published::Published;
+use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, never, select, tick};
 use ledger::{Anchor, Ledger, LedgerError, handovers_up_to, prove_charters};
 use ordering::{CertificateVerifier, Services};
@@ -98,6 +100,8 @@ pub(crate) struct Exchange {
     pub(crate) gap: Arc<AtomicBool>,
     /// Who wants a checkpoint now.
     pub(crate) wanted: Receiver<Wanted>,
+    /// Gets what other members say about schemas, which comes the same way.
+    pub(crate) private: Option<Sender<(u16, Bytes)>>,
     /// Gets what was fetched because the node is behind.
     pub(crate) join: Sender<Box<Fetched>>,
 }
@@ -286,6 +290,13 @@ impl Exchange {
         server: &mut Server,
         running: &mut Option<Running>,
     ) {
+        if is_private(bytes) {
+            if let Some(private) = &self.private {
+                // Full where they come too quickly: whoever needs an answer asks again.
+                let _ = private.try_send((member, Bytes::copy_from_slice(bytes)));
+            }
+            return;
+        }
         let Some(message) = Message::from_bytes(bytes) else {
             tracing::debug!(member, bytes = bytes.len(), "ignored what is no message about checkpoints");
             return;

@@ -11,6 +11,7 @@ use crate::endorsing::{Proposer, RecentStates};
 use crate::key_watch::KeyWatch;
 use crate::metrics::{CHECKPOINT_SNAPSHOT, EXECUTE, NodeMetrics};
 use crate::own_database::OwnChanges;
+use crate::private::{PrivateSchemas, Shown};
 use crate::published::Published;
 use crossbeam_channel::{Receiver, Sender};
 use engine::{ExecutedBlock, Verifier};
@@ -32,6 +33,8 @@ pub(crate) struct ExecuteStage {
     /// Where outcomes are attested; `None` where they are not, which is for measuring only.
     pub(crate) attest: Option<Sender<Input>>,
     pub(crate) published: Arc<Published>,
+    /// Schemas that the organisation is a member of.
+    pub(crate) private: Option<Arc<PrivateSchemas>>,
     /// Where transactions are executed before they are ordered: the states that they are executed on.
     pub(crate) states: Option<Arc<RecentStates>>,
     /// What this node does as proposer, if not what everybody does.
@@ -100,8 +103,18 @@ impl Executing {
 
     /// Everybody who waits for it hears what the block came to, and sees the state behind it.
     fn tell(&self, Verified { block, verified, .. }: &Verified, executed: &ExecutedBlock) {
-        let ExecuteStage { verifier, amendments, keys, attest, published, states, proposer, metrics, .. } =
-            &self.stage;
+        let ExecuteStage {
+            verifier,
+            amendments,
+            keys,
+            attest,
+            published,
+            private,
+            states,
+            proposer,
+            metrics,
+            ..
+        } = &self.stage;
         let executor = &*self.executor;
         // Before the outcome that names them.
         amendments.tell(executor);
@@ -113,7 +126,12 @@ impl Executing {
             let _ = attest.send(Input::Executed(Box::new(OwnOutcome { outcome, digest, attested })));
         }
         verifier.forget(verified);
-        published.applied(executor.snapshot(), executor.library(), executor.height());
+        let (height, ledger) = (executor.height(), (executor.snapshot(), executor.library().clone()));
+        let publish = |(snapshot, library): Shown| published.applied(snapshot, &library, height);
+        match private {
+            Some(private) => private.follow(verified, &executed.receipts, ledger, publish),
+            None => publish(ledger),
+        }
         if let Some(proposer) = proposer {
             proposer.validated(verified, executed);
         }
@@ -324,6 +342,7 @@ mod tests {
         let published = Arc::new(published);
         let metrics = Arc::new(NodeMetrics::new());
         let stage = ExecuteStage {
+            private: None,
             pool: Arc::new(crate::core::threads("test", 1).expect("a thread")),
             verifier: Arc::new(Verifier::new(charter)),
             amendments: Amendments {

@@ -8,6 +8,7 @@ use crate::charters::Amendments;
 use crate::checkpoints::keep_checkpoint;
 use crate::endorsing::RecentStates;
 use crate::joining::{Fetched, Staging};
+use crate::private::PrivateSchemas;
 use crate::published::Published;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, Recovery, closed_meanwhile, end_at_checkpoint};
@@ -44,6 +45,8 @@ pub(crate) struct Takeover {
 pub(crate) struct Audience {
     pub(crate) amendments: Amendments,
     pub(crate) published: Arc<Published>,
+    /// Schemas that the organisation is a member of.
+    pub(crate) private: Option<Arc<PrivateSchemas>>,
     /// Where transactions are executed before they are ordered: the states that they are executed on.
     pub(crate) states: Option<Arc<RecentStates>>,
 }
@@ -52,8 +55,13 @@ impl Audience {
     /// Shows a state that was made anew. `timestamp_ms`: time of the last block.
     pub(super) fn show(&self, state: &dyn ExecutedState, timestamp_ms: u64) {
         self.amendments.tell(state);
-        let (snapshot, library) = (state.snapshot(), state.library().clone());
-        self.published.replace(snapshot, library, state.height(), state.state_digest());
+        let publish = |(snapshot, library)| {
+            self.published.replace(snapshot, library, state.height(), state.state_digest());
+        };
+        match &self.private {
+            Some(private) => private.show(state, publish),
+            None => publish((state.snapshot(), state.library().clone())),
+        }
         if let Some(states) = &self.states {
             states.replace(state.endorsement_basis(timestamp_ms));
         }

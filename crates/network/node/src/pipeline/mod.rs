@@ -243,7 +243,7 @@ fn while_alive<T>(alive: Sender<()>, run: impl FnOnce() -> T) -> impl FnOnce() -
     }
 }
 
-fn stage(
+pub(crate) fn stage(
     name: &'static str,
     published: &Arc<Published>,
     run: impl FnOnce() -> Result<(), NodeError> + Send + 'static,

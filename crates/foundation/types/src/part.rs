@@ -1,0 +1,178 @@
+//! Parts: what a transaction does in schemas with members, of which all others see a commitment.
+//!
+//! ```text
+//! the ledger:   Payload::Parts { deal → commitment }      everybody
+//! the members:  Part { salt, payload }                    of `deal` alone
+//! commitment =  SHA-256(domain ‖ ledger ‖ schema ‖ client ‖ request ‖ salt ‖ payload)
+//! ```
+//!
+//! A commitment covers client and request, so that nobody can submit somebody else's part as his own, without knowing it (a sealed
+//! bid, for example); and 32 random bytes, so that nobody can find out a part by trying (`oracle/shards/PROTOCOLS.md`, section 3).
+
+use crate::{ClientId, EndorsedEffects, OracleValue, Payload, encode, limits};
+use borsh::{BorshDeserialize, BorshSerialize};
+use crypto::{Digest, sha256};
+
+const PART_DOMAIN: &[u8] = b"entente part 1\0";
+/// What members say who endorse that they hold a transaction's parts.
+const HELD: &str = "entente.parts";
+
+/// What stands in the ledger for a part.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, BorshSerialize, BorshDeserialize)]
+pub struct PartCommitment {
+    /// The schema.
+    pub schema: String,
+    /// [`Part::commitment`].
+    pub commitment: Digest,
+}
+
+/// What a transaction does in one schema.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct Part {
+    /// Random, of this part alone.
+    pub salt: [u8; 32],
+    /// What it does.
+    pub payload: Payload,
+}
+
+/// Why a part cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PartFault {
+    /// It is another one than the client has signed.
+    #[error(
+        "the part for schema \"{schema}\" is not the one that its client has committed to: expected {expected}, found {found}"
+    )]
+    Commitment {
+        /// The schema.
+        schema: String,
+        /// What the client has signed.
+        expected: Digest,
+        /// What came.
+        found: Digest,
+    },
+    /// The transaction has no part there.
+    #[error("the transaction has no part for schema \"{0}\"")]
+    Stranger(String),
+    /// It is longer than a message between members may be.
+    #[error("the part has {found} bytes, the limit is {} (PART_BYTES_MAX); split it", limits::PART_BYTES_MAX)]
+    TooLarge {
+        /// Its length.
+        found: usize,
+    },
+    /// Parts have no parts.
+    #[error("a part is a call, a script, or rows of a COPY")]
+    Nested,
+}
+
+impl Part {
+    /// A part with a salt of its own.
+    pub fn new(payload: Payload) -> Part {
+        Part { salt: crypto::random_bytes(), payload }
+    }
+
+    /// What the ledger is given of it.
+    pub fn commitment(&self, ledger: &Digest, schema: &str, client: &ClientId) -> Digest {
+        let covered = encode(&(ledger, schema, client.key, client.request, self.salt));
+        sha256(&[PART_DOMAIN, &covered, &encode(&self.payload)])
+    }
+
+    /// Whether it is what a transaction's client has committed to, and can be executed.
+    ///
+    /// # Errors
+    /// [`PartFault`].
+    pub fn check(
+        &self,
+        ledger: &Digest,
+        schema: &str,
+        client: &ClientId,
+        parts: &[PartCommitment],
+    ) -> Result<(), PartFault> {
+        let committed = parts.iter().find(|part| part.schema == schema);
+        let committed = committed.ok_or_else(|| PartFault::Stranger(schema.to_string()))?;
+        let found = self.commitment(ledger, schema, client);
+        if found != committed.commitment {
+            let (schema, expected) = (schema.to_string(), committed.commitment);
+            return Err(PartFault::Commitment { schema, expected, found });
+        }
+        if matches!(self.payload, Payload::Parts { .. } | Payload::Session { .. }) {
+            return Err(PartFault::Nested);
+        }
+        match encode(&self.payload).len() {
+            found if found > limits::PART_BYTES_MAX => Err(PartFault::TooLarge { found }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl EndorsedEffects {
+    /// What a member of a schema endorses that holds its part of a transaction: no effects.
+    pub fn held() -> EndorsedEffects {
+        let held = OracleValue { name: HELD.to_string(), value: String::new() };
+        EndorsedEffects { oracles: vec![held], ..EndorsedEffects::default() }
+    }
+
+    /// Whether who endorses this says that it holds the parts.
+    pub fn is_held(&self) -> bool {
+        *self == EndorsedEffects::held()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RequestId, Value};
+    use crypto::SecretKey;
+
+    fn client(seed: u8) -> ClientId {
+        ClientId { key: SecretKey::from_bytes([seed; 32]).public_key(), request: RequestId([seed; 16]) }
+    }
+
+    fn payload() -> Payload {
+        Payload::Call { procedure: "deal.bid".into(), arguments: vec![Value::BigInt(7)] }
+    }
+
+    #[test]
+    fn a_commitment_covers_everything_and_another_part_is_refused() {
+        let ledger = sha256(&[b"ledger"]);
+        let part = Part::new(payload());
+        let commitment = part.commitment(&ledger, "deal", &client(1));
+        let parts = [PartCommitment { schema: "deal".into(), commitment }];
+        assert_eq!(part.check(&ledger, "deal", &client(1), &parts), Ok(()));
+        let others = [
+            part.commitment(&sha256(&[b"other"]), "deal", &client(1)),
+            part.commitment(&ledger, "dea", &client(1)),
+            part.commitment(&ledger, "deal", &client(2)),
+            Part::new(payload()).commitment(&ledger, "deal", &client(1)),
+            Part {
+                payload: Payload::Insert { table: "t".into(), columns: vec![], rows: vec![] },
+                ..part.clone()
+            }
+            .commitment(&ledger, "deal", &client(1)),
+        ];
+        assert!(others.iter().all(|other| *other != commitment));
+        // Whoever copies a commitment that stands in the ledger cannot execute it as his own.
+        assert!(matches!(part.check(&ledger, "deal", &client(2), &parts), Err(PartFault::Commitment { .. })));
+        assert_eq!(
+            part.check(&ledger, "other", &client(1), &parts),
+            Err(PartFault::Stranger("other".into()))
+        );
+        let nested = Part::new(Payload::Parts { parts: parts.to_vec() });
+        let parts = [PartCommitment {
+            schema: "deal".into(),
+            commitment: nested.commitment(&ledger, "deal", &client(1)),
+        }];
+        assert_eq!(nested.check(&ledger, "deal", &client(1), &parts), Err(PartFault::Nested));
+        let long = "x".repeat(limits::PART_BYTES_MAX);
+        let large = Part::new(Payload::Script { sql: long, parameters: vec![] });
+        let commitment = large.commitment(&ledger, "deal", &client(1));
+        let parts = [PartCommitment { schema: "deal".into(), commitment }];
+        assert!(matches!(large.check(&ledger, "deal", &client(1), &parts), Err(PartFault::TooLarge { .. })));
+    }
+
+    #[test]
+    fn who_holds_parts_says_nothing_else() {
+        assert!(EndorsedEffects::held().is_held());
+        assert!(!EndorsedEffects::default().is_held() && !EndorsedEffects::agreement(1).is_held());
+        assert!(EndorsedEffects::held().agreed_schema().is_none());
+    }
+}

@@ -1,0 +1,154 @@
+//! One schema at one of its members: an engine with rows and a catalog of its own, which executes the schema's parts block by
+//! block.
+
+use super::part_store::PartStore;
+use super::view::SchemaView;
+use crate::NodeError;
+use engine::{Engine, VerifiedBlock, VerifiedTransaction};
+use memory::Memory;
+use state::{CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
+use std::sync::Arc;
+use types::{
+    BlockHeader, Catalog, Charter, KnownVersions, Outcome, OutcomeHeader, Part, Payload, RejectReason,
+    SchemaMembers, SqlError, TransactionId,
+};
+
+/// A schema has no checkpoints of its own: it is made again from the ledger and the parts.
+const NO_CHECKPOINTS: u32 = u32::MAX;
+
+/// What a schema's members must know of a block: the transactions with parts that the ledger has admitted.
+pub(crate) struct BlockOfParts {
+    pub(super) header: BlockHeader,
+    pub(super) transactions: Vec<Arc<VerifiedTransaction>>,
+}
+
+/// How a part has ended.
+pub(super) struct EndedPart {
+    pub(super) transaction: TransactionId,
+    pub(super) outcome: Outcome,
+}
+
+/// A block that was executed in a schema.
+pub(super) struct ExecutedParts {
+    pub(super) outcome: OutcomeHeader,
+    pub(super) ended: Vec<EndedPart>,
+}
+
+/// A schema that this organisation is a member of.
+pub(super) struct SchemaExecutor {
+    name: String,
+    members: Arc<SchemaMembers>,
+    engine: Engine,
+}
+
+impl SchemaExecutor {
+    /// The empty schema behind the block that has created it. `charter`: the one that held there.
+    pub(super) fn begin(
+        name: &str,
+        members: &Arc<SchemaMembers>,
+        charter: &Charter,
+        known_versions: KnownVersions,
+    ) -> Result<SchemaExecutor, NodeError> {
+        let charter = Arc::new(own_charter(name, members, charter));
+        let ledger = charter.ledger();
+        let header =
+            CheckpointHeader { ledger, height: members.since, state_digest: ledger, outcome: ledger };
+        let catalog = Arc::new(Catalog::of_schema(name, members, charter.clone()));
+        let store = Memory.begin(Version::after_block(members.since), catalog)?.finish()?;
+        let progress = CheckpointProgress::default();
+        let state = (store, LiveRequests::new());
+        let engine = Engine::continued(charter, (&header, progress), state, known_versions)?;
+        Ok(SchemaExecutor { name: name.to_string(), members: members.clone(), engine })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn members(&self) -> &Arc<SchemaMembers> {
+        &self.members
+    }
+
+    /// Height of the last block that was executed.
+    pub(super) fn height(&self) -> u64 {
+        self.engine.height()
+    }
+
+    pub(super) fn view(&self) -> SchemaView {
+        SchemaView { members: self.members.clone(), snapshot: self.engine.state().snapshot() }
+    }
+
+    /// Executes the next block, with parts from this store. `Err` in `Ok`: this transaction's part is not here.
+    ///
+    /// # Errors
+    /// The engine cannot go on.
+    pub(super) fn execute(
+        &mut self,
+        block: &BlockOfParts,
+        parts: &PartStore,
+    ) -> Result<Result<ExecutedParts, Arc<VerifiedTransaction>>, NodeError> {
+        let mut transactions = Vec::new();
+        for transaction in &block.transactions {
+            if !concerns(transaction, &self.name) {
+                continue;
+            }
+            let Some(part) = parts.get(&transaction.id, &self.name) else {
+                return Ok(Err(transaction.clone()));
+            };
+            transactions.push(self.part_of(transaction, part));
+        }
+        let block = VerifiedBlock {
+            header: block.header.clone(),
+            digest: block.header.digest(),
+            transactions: transactions.into_iter().map(Ok).collect(),
+        };
+        let executed = self.engine.execute(&block)?;
+        let ended = executed
+            .receipts
+            .into_iter()
+            .map(|receipt| EndedPart { transaction: receipt.transaction, outcome: receipt.outcome });
+        Ok(Ok(ExecutedParts { outcome: executed.outcome, ended: ended.collect() }))
+    }
+
+    /// A transaction as it is in the schema: its part, in the name of its client.
+    fn part_of(&self, transaction: &VerifiedTransaction, part: Part) -> Arc<VerifiedTransaction> {
+        let payload = Arc::new(part.payload);
+        Arc::new(VerifiedTransaction { payload, endorsed: None, ..transaction.clone() })
+    }
+}
+
+/// Whether a transaction has a part in a schema.
+fn concerns(transaction: &VerifiedTransaction, schema: &str) -> bool {
+    match transaction.payload.as_ref() {
+        Payload::Parts { parts } => parts.iter().any(|part| part.schema == schema),
+        _ => false,
+    }
+}
+
+/// The charter that a schema is executed with: the ledger's, where every member may change what the schema defines. Its name makes
+/// digests those of this schema alone.
+fn own_charter(name: &str, members: &SchemaMembers, charter: &Charter) -> Charter {
+    Charter {
+        name: format!("schema {name} {} of {}", members.number, charter.ledger()),
+        governance: "any".to_string(),
+        checkpoint_blocks: NO_CHECKPOINTS,
+        ..charter.clone()
+    }
+}
+
+/// What the client of a part hears.
+///
+/// # Errors
+/// What its part has ended with.
+pub(super) fn answer(outcome: Outcome) -> Result<Vec<types::StatementResult>, SqlError> {
+    match outcome {
+        Outcome::Committed(results) => Ok(results),
+        Outcome::Aborted(error) => Err(error),
+        Outcome::Conflict => Err(SqlError::new(
+            types::SqlState::SERIALIZATION_FAILURE,
+            "the transaction conflicts with another one of its block",
+        )
+        .hint("Submit it again.")),
+        Outcome::Rejected(reason) => Err(RejectReason::to_error(&reason)),
+    }
+}

@@ -1,0 +1,107 @@
+//! What members of a schema tell each other. The messages travel from node to node on ordering's authenticated and encrypted
+//! connections.
+
+use super::part_store::HeldPart;
+use borsh::{BorshDeserialize, BorshSerialize};
+use bytes::Bytes;
+use crypto::Digest;
+use ordering::MESSAGE_BYTES_MAX;
+use types::{Endorsement, TransactionId, decode_exactly, encode};
+
+/// The first byte of these messages, which no message about checkpoints has.
+const TAG: u8 = 0x80;
+
+/// A message to one other member.
+#[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
+pub(super) enum Message {
+    /// Hold this part, and sign that: the transaction without signatures of members, and its part.
+    Hold {
+        /// Encoded [`types::SignedTransaction`].
+        transaction: Vec<u8>,
+        /// Its part in one schema.
+        held: HeldPart,
+    },
+    /// The sender holds the parts of a transaction.
+    Held {
+        /// The transaction.
+        transaction: TransactionId,
+        /// The sender's signature.
+        endorsement: Endorsement,
+    },
+    /// The sender does not hold them, and why.
+    Refused {
+        /// The transaction.
+        transaction: TransactionId,
+        /// Why.
+        reason: String,
+    },
+    /// Who has this part?
+    AskPart {
+        /// The transaction.
+        transaction: TransactionId,
+        /// The schema.
+        schema: String,
+    },
+    /// A part that was asked for.
+    Part(HeldPart),
+    /// What a block came to in a schema.
+    Outcome {
+        /// [`types::SchemaMembers::number`].
+        schema: u32,
+        /// Height of the block.
+        height: u64,
+        /// Digest of the outcome.
+        digest: Digest,
+    },
+    /// What did a block come to?
+    AskOutcome {
+        /// [`types::SchemaMembers::number`].
+        schema: u32,
+        /// Height of the block.
+        height: u64,
+    },
+}
+
+/// Whether a message between members is one about schemas.
+pub(crate) fn is_private(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&TAG)
+}
+
+impl Message {
+    /// `None` for what is longer than a message may be.
+    pub(super) fn to_bytes(&self) -> Option<Bytes> {
+        let mut bytes = vec![TAG];
+        bytes.extend(encode(self));
+        (bytes.len() <= MESSAGE_BYTES_MAX).then(|| Bytes::from(bytes))
+    }
+
+    /// `None` for anything else.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Message> {
+        let (tag, content) = bytes.split_first()?;
+        decode_exactly(content).ok().filter(|_| *tag == TAG)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_round_trip_and_are_told_from_others() {
+        let transaction = TransactionId(crypto::sha256(&[b"t"]));
+        let messages = [
+            Message::AskPart { transaction, schema: "deal".into() },
+            Message::Refused { transaction, reason: "no".into() },
+            Message::Outcome { schema: 3, height: 9, digest: crypto::sha256(&[b"d"]) },
+            Message::AskOutcome { schema: 3, height: 9 },
+        ];
+        for message in messages {
+            let bytes = message.to_bytes().expect("short");
+            assert!(is_private(&bytes));
+            assert_eq!(Message::from_bytes(&bytes), Some(message));
+            assert!((0..bytes.len()).all(|length| Message::from_bytes(&bytes[..length]).is_none()));
+        }
+        let other = crate::joining::Message::AskOffer.to_bytes().expect("short");
+        assert!(!is_private(&other) && Message::from_bytes(&other).is_none());
+    }
+}

@@ -1,0 +1,32 @@
+//! Schemas with members: what this organisation holds of them, executes, and agrees on with the other members.
+//!
+//! ```text
+//!  session ─▶ routing: which schema? ─▶ Part, commitment ─▶ holding: members store it and sign that
+//!                                                              │ a quorum of them
+//!             ordering ◀── Payload::Parts with signatures ◀────┘
+//!                │
+//!                ▼ block: everybody executes it, and sees commitments
+//!             PrivateSchemas::follow ─▶ SchemaExecutor, one for each schema of ours: an engine with rows of its own
+//!                │                         └─ a part is missing: the schema waits, and asks the members; others go on
+//!                ├─▶ view: what this node's clients see, the ledger's tables and those of our schemas together
+//!                └─▶ agreeing: members compare what a block came to; a quorum of equal digests ─▶ the client's answer
+//! ```
+//!
+//! The ledger says which parts there are, in which order, and that enough members hold each. So a schema's state follows from the
+//! ledger and the parts that are stored here; after a start it is made again from both. Nobody else executes, stores or sees a part.
+//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decision 0039.
+
+mod agreeing;
+mod executor;
+mod holding;
+mod message;
+mod part_store;
+mod routing;
+mod schemas;
+mod view;
+
+pub(crate) use holding::Holding;
+pub(crate) use message::is_private;
+pub(crate) use part_store::PartStore;
+pub(crate) use routing::schema_of;
+pub(crate) use schemas::{PrivateParts, PrivateSchemas, Shown};

@@ -1,0 +1,380 @@
+//! All schemas that this organisation is a member of, as far as they are executed.
+
+use super::agreeing::{Agreeing, Verdict};
+use super::executor::{BlockOfParts, EndedPart, SchemaExecutor};
+use super::holding::Waiting;
+use super::message::Message;
+use super::part_store::{HeldPart, PartStore};
+use super::view::{CompiledTogether, SchemaView, Together};
+use crate::NodeError;
+use crate::charters::DecidedCharters;
+use crate::pipeline::ExecutedState;
+use crypto::SecretKey;
+use engine::{VerifiedBlock, VerifiedTransaction};
+use ledger::{BlockRecord, Ledger};
+use ordering::ExchangeMessages;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use sql::Library;
+use state::Snapshot;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::watch;
+use types::{Endorsement, Outcome, Payload, Receipt, SchemaMembers, SignedTransaction, TransactionId};
+
+/// How parts have ended, of the newest ones: clients of this node ask soon.
+const ENDED_REMEMBERED: usize = 20_000;
+
+/// What this organisation's schemas need of the node.
+pub(crate) struct PrivateParts {
+    /// Position in the charter.
+    pub(crate) organisation: u16,
+    pub(crate) node_key: SecretKey,
+    pub(crate) charters: Arc<DecidedCharters>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) messages: Arc<dyn ExchangeMessages>,
+    pub(crate) parts: PartStore,
+    pub(crate) pool: Arc<rayon::ThreadPool>,
+}
+
+/// The schemas that this organisation is a member of.
+pub(crate) struct PrivateSchemas {
+    pub(super) node: PrivateParts,
+    state: Mutex<State>,
+    pub(super) agreeing: Mutex<Agreeing>,
+    /// Who waits for members to hold a part.
+    pub(super) waiting: Mutex<FxHashMap<TransactionId, Waiting>>,
+    /// Changes whenever something was executed, or heard, that somebody may wait for.
+    pub(super) news: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By number.
+    schemas: BTreeMap<u32, Schema>,
+    /// The ledger's state that was shown last.
+    ledger: Option<(Arc<dyn Snapshot>, Arc<Library>)>,
+    compiled: Option<CompiledTogether>,
+    ended: FxHashMap<(TransactionId, String), (u64, Outcome)>,
+    oldest: VecDeque<(TransactionId, String)>,
+}
+
+/// A schema, and why it does not go on.
+struct Schema {
+    executor: SchemaExecutor,
+    /// The transaction whose part is missing.
+    lacks: Option<Arc<VerifiedTransaction>>,
+    stopped: Option<String>,
+}
+
+/// What clients see.
+pub(crate) type Shown = (Arc<dyn Snapshot>, Arc<Library>);
+
+impl PrivateSchemas {
+    /// Nothing is executed yet: [`PrivateSchemas::show`] begins.
+    pub(crate) fn new(node: PrivateParts) -> PrivateSchemas {
+        let (state, agreeing, waiting) = (Mutex::default(), Mutex::default(), Mutex::default());
+        PrivateSchemas { node, state, agreeing, waiting, news: watch::Sender::new(0) }
+    }
+
+    /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
+    pub(crate) fn follow(
+        &self,
+        block: &VerifiedBlock,
+        receipts: &[Receipt],
+        ledger: (Arc<dyn Snapshot>, Arc<Library>),
+        publish: impl FnOnce(Shown),
+    ) {
+        let mut state = self.state.lock();
+        let height = block.header.height;
+        state.ledger = Some(ledger);
+        self.settle_members(&mut state, height);
+        if !state.schemas.is_empty() {
+            let parts = BlockOfParts::of(block, receipts);
+            let State { schemas, ended, oldest, .. } = &mut *state;
+            for schema in schemas.values_mut() {
+                if schema.executor.height() + 1 < height {
+                    self.catch_up(schema, height - 1, (ended, oldest));
+                }
+                if schema.executor.height() + 1 == height {
+                    self.execute(schema, &parts, (ended, oldest));
+                }
+            }
+        }
+        publish(state.shown());
+        self.news.send_modify(|news| *news += 1);
+    }
+
+    /// The node stands on a state that was recovered or made anew: everything is made again, from the ledger and the parts.
+    pub(crate) fn show(&self, executed: &dyn ExecutedState, publish: impl FnOnce(Shown)) {
+        let mut state = self.state.lock();
+        let height = executed.height();
+        state.ledger = Some((executed.snapshot(), executed.library().clone()));
+        state.schemas.retain(|_, schema| schema.executor.height() <= height);
+        self.agreeing.lock().take_back(height);
+        self.settle_members(&mut state, height);
+        let State { schemas, ended, oldest, .. } = &mut *state;
+        schemas.values_mut().for_each(|schema| self.catch_up(schema, height, (ended, oldest)));
+        publish(state.shown());
+        self.news.send_modify(|news| *news += 1);
+    }
+
+    /// Goes on with schemas that are behind the ledger: parts may have come that were missing.
+    pub(super) fn go_on(&self, publish: impl FnOnce(Shown)) {
+        let mut state = self.state.lock();
+        let tip = self.node.ledger.tip().map_or(0, |(height, _)| height);
+        let State { schemas, ended, oldest, .. } = &mut *state;
+        let mut went_on = false;
+        for schema in schemas.values_mut() {
+            let before = schema.executor.height();
+            if before < tip {
+                self.catch_up(schema, tip, (ended, oldest));
+            }
+            went_on |= schema.executor.height() > before;
+        }
+        if went_on {
+            publish(state.shown());
+            self.news.send_modify(|news| *news += 1);
+        }
+    }
+
+    /// Schemas of the ledger's catalog that this organisation has become a member of begin, and those that are gone end.
+    fn settle_members(&self, state: &mut State, height: u64) {
+        let Some((_, library)) = &state.ledger else { return };
+        let catalog = library.catalog().clone();
+        let ours: BTreeMap<u32, (&String, &Arc<SchemaMembers>)> = catalog
+            .schemas
+            .iter()
+            .filter_map(|(name, schema)| Some((name, schema.members.as_ref()?)))
+            .filter(|(_, members)| members.has(self.node.organisation) && members.since <= height)
+            .map(|(name, members)| (members.number, (name, members)))
+            .collect();
+        state.schemas.retain(|number, _| ours.contains_key(number));
+        for (number, (name, members)) in ours {
+            if state.schemas.contains_key(&number) {
+                continue;
+            }
+            let charter = self.node.charters.at(members.since);
+            let known = self.node.charters.known_versions();
+            match SchemaExecutor::begin(name, members, &charter, known) {
+                Ok(executor) => {
+                    tracing::info!(schema = name, since = members.since, "this organisation is a member");
+                    state.schemas.insert(number, Schema { executor, lacks: None, stopped: None });
+                }
+                Err(error) => tracing::error!(schema = name, %error, "the schema cannot be executed"),
+            }
+        }
+    }
+
+    /// Executes what the ledger has, up to a height.
+    fn catch_up(&self, schema: &mut Schema, to: u64, ended: Ended<'_>) {
+        let (map, oldest) = ended;
+        let from = schema.executor.height() + 1;
+        for record in self.node.ledger.blocks_from(from) {
+            let record = match record {
+                Ok(record) if record.block.header.height <= to => record,
+                Ok(_) => return,
+                Err(error) => {
+                    schema.stop(error.to_string());
+                    return;
+                }
+            };
+            if record.block.header.height != schema.executor.height() + 1 {
+                let found = record.block.header.height;
+                let expected = schema.executor.height() + 1;
+                schema.stop(format!(
+                    "this node's ledger begins at block {found}, and the schema needs block {expected}; start the node with join = \
+                     \"replay\" in an empty folder"
+                ));
+                return;
+            }
+            if !self.execute(schema, &BlockOfParts::recorded(&record), (map, oldest)) {
+                return;
+            }
+        }
+    }
+
+    /// Executes the next block in one schema; `false`: it waits, or has stopped.
+    fn execute(&self, schema: &mut Schema, block: &BlockOfParts, (ended, oldest): Ended<'_>) -> bool {
+        if schema.stopped.is_some() {
+            return false;
+        }
+        let name = schema.executor.name().to_string();
+        let executed = self.node.pool.install(|| schema.executor.execute(block, &self.node.parts));
+        let executed = match executed {
+            Ok(Ok(executed)) => executed,
+            Ok(Err(missing)) => {
+                if schema.lacks.as_ref().is_none_or(|known| known.id != missing.id) {
+                    tracing::warn!(schema = name, transaction = %missing.id, "a part is missing; other members are asked");
+                }
+                schema.lacks = Some(missing);
+                return false;
+            }
+            Err(error) => {
+                schema.stop(error.to_string());
+                return false;
+            }
+        };
+        schema.lacks = None;
+        let (height, has_parts) = (executed.outcome.height, !executed.ended.is_empty());
+        for EndedPart { transaction, outcome } in executed.ended {
+            let key = (transaction, name.clone());
+            if ended.insert(key.clone(), (height, outcome)).is_none() {
+                oldest.push_back(key);
+            }
+            if oldest.len() > ENDED_REMEMBERED {
+                oldest.pop_front().map(|key| ended.remove(&key));
+            }
+        }
+        if has_parts {
+            let (number, digest) = (schema.executor.members().number, executed.outcome.digest());
+            self.agreeing.lock().executed((number, height), digest);
+            self.tell_members(
+                schema.executor.members(),
+                &Message::Outcome { schema: number, height, digest },
+            );
+        }
+        true
+    }
+
+    /// What is missing: asked for until it comes.
+    pub(super) fn lacking(&self) -> Vec<(Arc<SchemaMembers>, Arc<VerifiedTransaction>, String)> {
+        let state = self.state.lock();
+        let lacking = state.schemas.values().filter_map(|schema| {
+            let executor = &schema.executor;
+            Some((executor.members().clone(), schema.lacks.clone()?, executor.name().to_string()))
+        });
+        lacking.collect()
+    }
+
+    /// Takes a part that was asked for, if it is the one that its client has committed to.
+    pub(super) fn take_missing(&self, held: HeldPart) -> Result<bool, NodeError> {
+        let missing = self
+            .lacking()
+            .into_iter()
+            .find(|(_, transaction, schema)| (transaction.id, schema) == (held.transaction, &held.schema));
+        let Some((_, transaction, _)) = missing else { return Ok(false) };
+        let Payload::Parts { parts } = transaction.payload.as_ref() else { return Ok(false) };
+        let ledger = self.node.charters.newest().ledger();
+        if let Err(fault) = held.part.check(&ledger, &held.schema, &transaction.client, parts) {
+            tracing::warn!(%fault, "another member sent a part that is none");
+            return Ok(false);
+        }
+        self.node.parts.put(held)?;
+        self.node.parts.flush()?;
+        Ok(true)
+    }
+
+    /// A member has answered whether it holds a part.
+    pub(super) fn answered(&self, id: &TransactionId, member: u16, said: Result<Endorsement, String>) {
+        if let Some(waiting) = self.waiting.lock().get(id) {
+            // An error says that nobody waits any more.
+            let _ = waiting.send((member, said));
+        }
+    }
+
+    /// How a part has ended here, and at which height.
+    pub(super) fn ended(&self, transaction: &TransactionId, schema: &str) -> Option<(u64, Outcome)> {
+        self.state.lock().ended.get(&(*transaction, schema.to_string())).cloned()
+    }
+
+    /// The members of a schema that this organisation is one of.
+    pub(super) fn members(&self, name: &str) -> Option<Arc<SchemaMembers>> {
+        let state = self.state.lock();
+        let schema = state.schemas.values().find(|schema| schema.executor.name() == name)?;
+        Some(schema.executor.members().clone())
+    }
+
+    /// Why a schema does not go on.
+    pub(super) fn problem(&self, name: &str) -> Option<String> {
+        let state = self.state.lock();
+        let schema = state.schemas.values().find(|schema| schema.executor.name() == name)?;
+        let lacks = || {
+            schema.lacks.as_ref().map(|missing| format!("a part of transaction {} is missing", missing.id))
+        };
+        schema.stopped.clone().or_else(lacks)
+    }
+
+    /// Whether members agree on what a block came to in a schema.
+    pub(super) fn verdict(&self, members: &SchemaMembers, height: u64) -> Verdict {
+        self.agreeing.lock().verdict(members, self.node.organisation, (members.number, height))
+    }
+
+    /// The outcome differs from a quorum's: the schema stops here.
+    pub(super) fn differs(&self, members: &SchemaMembers, height: u64) {
+        if let Some(schema) = self.state.lock().schemas.get_mut(&members.number) {
+            schema.stop(format!("its outcome at block {height} is not that of the other members"));
+        }
+    }
+
+    pub(super) fn tell_members(&self, members: &SchemaMembers, message: &Message) {
+        let Some(bytes) = message.to_bytes() else { return };
+        for member in members.organisations.iter().filter(|member| **member != self.node.organisation) {
+            self.node.messages.tell(*member, bytes.clone());
+        }
+    }
+}
+
+/// Where ended parts are noted.
+type Ended<'a> =
+    (&'a mut FxHashMap<(TransactionId, String), (u64, Outcome)>, &'a mut VecDeque<(TransactionId, String)>);
+
+impl Schema {
+    fn stop(&mut self, why: String) {
+        if self.stopped.is_none() {
+            tracing::error!(schema = self.executor.name(), why, "the schema stops; others go on");
+            self.stopped = Some(why);
+        }
+    }
+}
+
+impl State {
+    /// What clients see: the ledger's state with those of the schemas. Without any, the ledger's as it is.
+    fn shown(&mut self) -> Shown {
+        let (snapshot, library) = self.ledger.clone().expect("a state was shown before");
+        if self.schemas.is_empty() {
+            self.compiled = None;
+            return (snapshot, library);
+        }
+        let views: Arc<[SchemaView]> = self.schemas.values().map(|schema| schema.executor.view()).collect();
+        match CompiledTogether::of(self.compiled.take(), &library, &views) {
+            Ok(compiled) => {
+                let together = compiled.library().clone();
+                self.compiled = Some(compiled);
+                (Arc::new(Together::new(together.catalog().clone(), snapshot, views)), together)
+            }
+            Err(error) => {
+                tracing::error!(%error, "the catalogs of ledger and schemas do not go together");
+                (snapshot, library)
+            }
+        }
+    }
+}
+
+impl BlockOfParts {
+    /// Of a block that was executed.
+    fn of(block: &VerifiedBlock, receipts: &[Receipt]) -> BlockOfParts {
+        let judged = block.transactions.iter().zip(receipts);
+        let admitted = judged.filter_map(|(judged, receipt)| {
+            let transaction = judged.as_ref().ok()?;
+            let has_parts = matches!(transaction.payload.as_ref(), Payload::Parts { .. });
+            (has_parts && is_admitted(receipt)).then(|| transaction.clone())
+        });
+        BlockOfParts { header: block.header.clone(), transactions: admitted.collect() }
+    }
+
+    /// Of a block that is recorded. What it came to is certified, so its signatures were verified.
+    fn recorded(record: &BlockRecord) -> BlockOfParts {
+        let transactions = record.block.transactions.iter().zip(&record.outcome.receipts);
+        let admitted = transactions.filter(|(_, receipt)| is_admitted(receipt)).filter_map(|(bytes, _)| {
+            let signed = SignedTransaction::from_bytes(bytes).ok()?;
+            let has_parts = matches!(signed.transaction.payload, Payload::Parts { .. });
+            has_parts.then(|| Arc::new(VerifiedTransaction::from(signed)))
+        });
+        BlockOfParts { header: record.block.header.clone(), transactions: admitted.collect() }
+    }
+}
+
+fn is_admitted(receipt: &Receipt) -> bool {
+    matches!(receipt.outcome, Outcome::Committed(_))
+}
