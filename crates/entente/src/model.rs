@@ -67,6 +67,11 @@ impl ModelArguments {
         Ok(())
     }
 
+    /// Whether nodes execute transactions after they are ordered.
+    pub(crate) fn executes_after_ordering(&self) -> bool {
+        self.execution == "order-execute"
+    }
+
     /// Whether each organisation's own database executes scripts.
     pub(crate) fn executes_scripts(&self) -> bool {
         self.execution == "whatever-then-agree"

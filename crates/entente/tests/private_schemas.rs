@@ -202,6 +202,40 @@ async fn a_member_that_misses_parts_asks_for_them_and_others_go_on_meanwhile() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_becomes_a_member_sees_everything_and_who_leaves_nothing_more() {
+    let mut network = TestNetwork::create(|_| {});
+    network.start_all().await;
+    let first = create_deal(&network).await;
+    for _ in 0..20 {
+        first.batch_execute("CALL deal.raise_price(1, 1)").await.expect("called");
+    }
+    network.wait_until_level_with(0, &[2, 3]).await;
+    let regulator = network.session(3).await;
+    assert_eq!(error(&regulator, ROWS).await.0, "42P01");
+    let (state, text) = error(&regulator, "ALTER SCHEMA deal ADD MEMBER org4").await;
+    assert!(state == "42501" && text.contains("only a member"), "{state} {text}");
+    first.batch_execute("ALTER SCHEMA deal ADD MEMBER org4").await.expect("by a member");
+    wait_for_rows(&regulator, &[&["1", "CANARY-price-918273", "30"]]).await;
+    regulator.batch_execute("CALL deal.raise_price(1, 100)").await.expect("it is a member like others");
+    wait_for_rows(&first, &[&["1", "CANARY-price-918273", "130"]]).await;
+
+    first.batch_execute("ALTER SCHEMA deal DROP MEMBER org2").await.expect("by another one");
+    first.batch_execute("CALL deal.raise_price(1, 1000)").await.expect("the two others go on");
+    network.wait_until_level_with(0, &[1, 3]).await;
+    let second = network.session(1).await;
+    assert_eq!(error(&second, ROWS).await.0, "42P01", "its node shows it no longer");
+    assert_eq!(error(&second, "CALL deal.raise_price(1, 1)").await.0, "42883");
+    network.kill(3);
+    network.start(3);
+    network.wait_until_level_with(0, &[3]).await;
+    wait_for_rows(&network.session(3).await, &[&["1", "CANARY-price-918273", "1130"]]).await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+    let mut found = Vec::new();
+    files_with_canaries(&network.node_folder(2), &mut found);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mistakes_are_named() {
     let mut network = TestNetwork::create(|_| {});
     network.start_all().await;
@@ -211,6 +245,11 @@ async fn mistakes_are_named() {
         ("CREATE SCHEMA x MEMBERS (org1, org1)", "22023", "named twice"),
         ("CREATE SCHEMA x MEMBERS (org2, org3)", "42501", "must be one of its members"),
         ("CREATE SCHEMA x MEMBERS ()", "42601", ""),
+        ("ALTER SCHEMA deal ADD MEMBER org2", "22023", "is a member already"),
+        ("ALTER SCHEMA deal DROP MEMBER org3", "22023", "is no member of schema"),
+        ("ALTER SCHEMA deal ADD MEMBER org9", "22023", "\"org9\" is no member of this ledger"),
+        ("ALTER SCHEMA public ADD MEMBER org1", "22023", "has no members"),
+        ("ALTER SCHEMA deal ADD MEMBER", "42601", ""),
         ("ALTER SCHEMA deal RENAME TO other", "0A000", "renaming a schema that has members"),
         ("CREATE TABLE deal.canary_table_4711 (id int PRIMARY KEY)", "42P07", "already exists"),
         (

@@ -5,6 +5,7 @@ pub(crate) mod databases;
 pub(crate) mod load;
 pub(crate) mod nodes;
 pub(crate) mod prepare;
+mod private;
 pub(crate) mod report;
 pub(crate) mod screen;
 mod supervision;
@@ -33,6 +34,7 @@ use types::Charter;
 ///
 /// Example: entente demo --skew 1.0 --seconds 10
 /// Example: entente demo --chaos
+/// Example: entente demo --private
 /// Example: entente demo --database postgres,mariadb,postgres,none
 /// Example: entente demo --database postgres,mariadb,postgres,none --execution whatever-then-agree
 /// Example: entente demo --database postgres,mariadb --execution whatever-then-agree --agreement "org1 AND org2"
@@ -70,6 +72,10 @@ pub(crate) struct DemoArguments {
     /// An expression over organisations that have a database, for example "org1 AND org2".
     #[arg(long, value_name = "POLICY")]
     agreement: Option<String>,
+    /// No load: two organisations trade in a private schema instead, a third sees that something happened and not what, and a
+    /// regulator is added
+    #[arg(long, conflicts_with_all = ["rate", "chaos", "database", "agreement"])]
+    private: bool,
     /// Folder of the network; a temporary one, removed at the end, by default
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -119,6 +125,9 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
     }
     if arguments.agreement.is_some() && !arguments.model.executes_scripts() {
         return Err("--agreement needs --execution whatever-then-agree".into());
+    }
+    if arguments.private && !arguments.model.executes_after_ordering() {
+        return Err("--private needs --execution order-execute: schemas have members there alone".into());
     }
     if arguments.chaos && arguments.seconds() < SECONDS_OF_CHAOS_MIN {
         return Err(format!("--chaos: expected --seconds of {SECONDS_OF_CHAOS_MIN} or more").into());
@@ -188,6 +197,9 @@ impl Demo<'_> {
     async fn exercise(&self, supervisor: &Supervisor, clients: &[Client]) -> Result<(), CommandError> {
         let (arguments, gateways, screen) = (self.arguments, &self.gateways, &self.screen);
         screen.say(self.processes(supervisor));
+        if arguments.private {
+            return self.trade(supervisor).await;
+        }
         match arguments.model.executes_scripts() {
             true => prepare::create_tables(gateways, screen).await?,
             false => prepare::create_smallbank(gateways, screen).await?,
@@ -213,6 +225,26 @@ impl Demo<'_> {
         }
         screen.say(report::invitation(&self.network, gateways, supervisor));
         screen.say(self.databases.invitation(arguments.agreement.is_some()));
+        supervisor.show_height();
+        std::future::pending().await
+    }
+
+    /// What `--private` shows instead of a load.
+    async fn trade(&self, supervisor: &Supervisor) -> Result<(), CommandError> {
+        let (arguments, screen) = (self.arguments, &self.screen);
+        let result = private::trade(&self.gateways, screen).await?;
+        if let Some(path) = &arguments.json {
+            report::write_json(&result, path)?;
+        }
+        if !result.as_promised {
+            return Err("somebody saw what it must not see, or did not see what it must".into());
+        }
+        self.checked.store(true, Ordering::Relaxed);
+        if arguments.exit {
+            return Ok(());
+        }
+        screen.say(report::invitation(&self.network, &self.gateways, supervisor));
+        screen.say(private::invitation());
         supervisor.show_height();
         std::future::pending().await
     }

@@ -271,7 +271,7 @@ fn failure_rows(failures: &Failures) -> Vec<(&'static str, String)> {
     ]
 }
 
-pub(crate) fn write_json(result: &DemoResult, path: &Path) -> Result<(), CommandError> {
+pub(crate) fn write_json(result: &impl Serialize, path: &Path) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(result)? + "\n";
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
 }

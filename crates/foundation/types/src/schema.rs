@@ -278,6 +278,38 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn schemas_without_members_are_encoded_as_before_there_were_any() {
+        let schema = |owner: Option<&str>, members| Schema { owner: owner.map(str::to_string), members };
+        assert_eq!(crate::encode(&schema(None, None)), crate::encode(&None::<String>));
+        assert_eq!(crate::encode(&schema(Some("ada"), None)), crate::encode(&Some("ada".to_string())));
+        let members = SchemaMembers { number: 3, since: 70, organisations: vec![0, 2, 5] };
+        assert_eq!((members.quorum(), members.has(2), members.has(1)), (2, true, false));
+        for schema in [schema(None, None), schema(Some("ada"), None), schema(None, Some(Arc::new(members)))] {
+            let bytes = crate::encode(&schema);
+            assert_eq!(crate::decode_exactly::<Schema>(&bytes).expect("it round-trips"), schema);
+            assert!(
+                (0..bytes.len()).all(|length| crate::decode_exactly::<Schema>(&bytes[..length]).is_err())
+            );
+        }
+        assert!(crate::decode_exactly::<Schema>(&[3]).is_err());
+    }
+
+    #[test]
+    fn tables_of_a_schema_have_numbers_that_nothing_else_has() {
+        let members = |number| SchemaMembers { number, since: 1, organisations: vec![0] };
+        let (one, next) = (members(6), members(7));
+        let last = next.first_table() - 1;
+        for table in [one.first_table(), last] {
+            let rows = [0, TableId::FIRST_UNIQUE.0, TableId::FIRST_INDEX.0].map(|bit| TableId(bit | table));
+            assert!(rows.iter().all(|rows| one.has_table(*rows) && !next.has_table(*rows)), "{table}");
+            assert_eq!(SchemaMembers::first_table_of(table), one.first_table());
+        }
+        assert!(!one.has_table(TableId(1)) && !one.has_table(TableId::FIRST_TEMPORARY));
+        let last = members(SchemaMembers::NUMBERS_MAX - 1);
+        assert_eq!(last.first_table() + SchemaMembers::TABLES_EACH, TableId::NUMBERS_MAX);
+    }
     use crate::{decode_exactly, encode};
 
     fn path(schemas: &[&str]) -> SearchPath {

@@ -202,6 +202,8 @@ pub struct SignedTransaction {
     pub signature: Signature,
 }
 
+/// [`Payload::Parts`] as its encoding begins.
+const PARTS: u8 = 4;
 /// Bytes of a transaction before its role: ledger, client, request and expiry.
 const ROLE_AT: usize = 32 + 32 + 16 + 8;
 
@@ -272,6 +274,15 @@ impl SignedTransaction {
             std::str::from_utf8(name).ok()
         };
         name().unwrap_or_default()
+    }
+
+    /// Whether an encoded transaction is one in schemas with members, read where it stands as by [`SignedTransaction::contract_of`].
+    pub fn has_parts(bytes: &[u8]) -> bool {
+        let kind = || {
+            let (length, rest) = bytes.get(ROLE_AT..)?.split_first_chunk()?;
+            rest.get(u32::from_le_bytes(*length) as usize).copied()
+        };
+        kind() == Some(PARTS)
     }
 
     /// Reads the canonical encoding and checks every limit; says nothing about the signature.
@@ -348,6 +359,20 @@ mod tests {
             arguments: vec![Value::BigInt(1), Value::text("naïve"), Value::Null],
         };
         with(payload)
+    }
+
+    #[test]
+    fn parts_round_trip_and_are_told_by_their_bytes() {
+        let commitment = sha256(&[b"part"]);
+        let parts = vec![PartCommitment { schema: "deal".into(), commitment }];
+        let bytes = with(Payload::Parts { parts }).to_bytes();
+        assert!(SignedTransaction::has_parts(&bytes) && !SignedTransaction::has_parts(&signed().to_bytes()));
+        assert_eq!(SignedTransaction::from_bytes(&bytes).expect("parts").to_bytes(), bytes);
+        assert_eq!(SignedTransaction::contract_of(&bytes), "");
+        for length in 0..bytes.len() {
+            assert!(SignedTransaction::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+            let _ = SignedTransaction::has_parts(&bytes[..length]);
+        }
     }
 
     fn session(steps: Vec<SessionStep>) -> SignedTransaction {

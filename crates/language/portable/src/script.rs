@@ -99,6 +99,7 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::Checkpoint => "CHECKPOINT",
         ParsedStatement::SetSchema(_) => "ALTER TABLE",
         ParsedStatement::SchemaWithMembers(_) => "CREATE SCHEMA",
+        ParsedStatement::SchemaMember(_) => "ALTER SCHEMA",
         ParsedStatement::Governance(_) => "a function of governance",
         ParsedStatement::Do(_) => "DO",
     }

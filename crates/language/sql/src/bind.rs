@@ -122,6 +122,7 @@ fn bind_step(
         | ParsedStatement::Role(_)
         | ParsedStatement::SetSchema(_)
         | ParsedStatement::SchemaWithMembers(_)
+        | ParsedStatement::SchemaMember(_)
         | ParsedStatement::Comment(_)
         | ParsedStatement::Checkpoint
         | ParsedStatement::Governance(_)

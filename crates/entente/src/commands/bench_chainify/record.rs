@@ -71,11 +71,14 @@ pub(super) struct RecoveryRecord {
     pub found_seconds: f64,
     /// When its outcomes were those of a quorum again, and it served.
     pub recovered_seconds: f64,
-    /// From the second to the third.
+    /// The longest time after the change in which the first organisation executed no block: it compares all rows and puts them right,
+    /// or makes its state again.
+    pub standstill_seconds: f64,
+    /// From the second to the third: until it has caught up with the others, who go on under the same load.
     pub recovery_seconds: f64,
     /// The paper's.
     pub paper_recovery_seconds: f64,
-    /// Transactions per second that the others committed before, and while the first organisation was away.
+    /// Blocks per second that the others executed before, and while the first organisation was away.
     pub others_blocks_per_second: [f64; 2],
     /// When the third organisation's node was killed.
     pub killed_seconds: f64,
@@ -123,12 +126,12 @@ pub(super) fn table(record: &NetworkRecord) -> Table {
         let found = recovery.found_seconds - recovery.changed_seconds;
         table.add_row([
             format!(
-                "{}: a changed row, found after {found:.1} s by {}, recovered within",
-                recovery.databases, recovery.found_by
+                "{}: a changed row, found after {found:.1} s by {}, level after {:.1} s, stood still for",
+                recovery.databases, recovery.found_by, recovery.recovery_seconds
             ),
             String::new(),
             String::new(),
-            format!("{:.1} s", recovery.recovery_seconds),
+            format!("{:.1} s", recovery.standstill_seconds),
             format!("{} s", recovery.paper_recovery_seconds),
         ]);
     }

@@ -94,11 +94,12 @@ impl Watch<'_> {
         (at(to) - at(from)) / (to - from).max(0.1)
     }
 
-    /// The longest time after a moment in which the first organisation and the fourth both stood still.
-    fn longest_pause(&self, from: f64) -> f64 {
+    /// The longest time between two moments in which none of these organisations executed a block.
+    fn longest_pause(&self, (from, to): (f64, f64), organisations: &[usize]) -> f64 {
         let (mut longest, mut since, mut last) = (0.0_f64, from, 0);
-        for seen in self.seen.iter().filter(|seen| seen.seconds >= from) {
-            let height = seen.heights[0].max(seen.heights[ORGANISATIONS - 1]).unwrap_or_default();
+        for seen in self.seen.iter().filter(|seen| seen.seconds >= from && seen.seconds <= to) {
+            let heights = organisations.iter().filter_map(|organisation| seen.heights[*organisation]);
+            let height = heights.max().unwrap_or_default();
             if height > last {
                 (since, last) = (seen.seconds, height);
             }
@@ -147,6 +148,7 @@ pub(super) fn measure(
         changed_seconds,
         found_seconds,
         recovered_seconds,
+        standstill_seconds: watch.longest_pause((changed_seconds, recovered_seconds), &[0]),
         recovery_seconds: recovered_seconds - found_seconds,
         paper_recovery_seconds,
         others_blocks_per_second: [
@@ -154,7 +156,7 @@ pub(super) fn measure(
             watch.rate(found_seconds, recovered_seconds),
         ],
         killed_seconds,
-        pause_after_kill_seconds: watch.longest_pause(killed_seconds),
+        pause_after_kill_seconds: watch.longest_pause((killed_seconds, f64::MAX), &[0, ORGANISATIONS - 1]),
         heights: watch.seen,
     })
 }

@@ -6,8 +6,9 @@
 use crate::ddl::new_catalog::NewCatalog;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use syntax::parse::schema_members::AlterSchemaMember;
 use types::{
-    Catalog, ExecutionModel, ExecutionVersion, SchemaMembers, SqlError, SqlState, limits, schema_of,
+    Catalog, Charter, ExecutionModel, ExecutionVersion, SchemaMembers, SqlError, SqlState, limits, schema_of,
 };
 
 fn invalid(message: String) -> SqlError {
@@ -41,20 +42,12 @@ pub(super) fn set_members(
         .hint("The charter's execution must be order-execute."));
     }
     if names.len() > limits::SCHEMA_MEMBERS_MAX {
-        let (found, limit) = (names.len(), limits::SCHEMA_MEMBERS_MAX);
-        let message =
-            format!("schema \"{schema}\" has {found} members, the limit is {limit} (SCHEMA_MEMBERS_MAX)");
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        return Err(too_many(schema, names.len()));
     }
     let mut organisations = BTreeSet::new();
     for name in names {
-        let position = charter.members().find(|(_, known)| known.name == *name).map(|(position, _)| position);
-        let Some(position) = position else {
-            let known: Vec<&str> = charter.members().map(|(_, known)| known.name.as_str()).collect();
-            return Err(invalid(format!("organisation \"{name}\" is no member of this ledger"))
-                .hint(format!("Its members are {}.", known.join(", "))));
-        };
-        if !organisations.insert(position as u16) {
+        let position = member_position(&charter, name).ok_or_else(|| unknown_member(Some(&charter), name))?;
+        if !organisations.insert(position) {
             return Err(invalid(format!(
                 "organisation \"{name}\" is named twice as a member of schema \"{schema}\""
             )));
@@ -78,6 +71,69 @@ pub(super) fn set_members(
         schema.members = Some(members);
     }
     Ok(())
+}
+
+/// A member comes or leaves; who asks for it is one.
+///
+/// # Errors
+/// `42501` for a stranger, `22023` for an organisation that cannot come or leave.
+pub(super) fn change_member(
+    catalog: &mut NewCatalog,
+    change: &AlterSchemaMember,
+    organisation: u16,
+    height: u64,
+) -> Result<(), SqlError> {
+    let AlterSchemaMember { schema, adds, member } = change;
+    catalog.check_schema(schema)?;
+    let Some(members) = catalog.members_of(schema).cloned() else {
+        return Err(invalid(format!(
+            "schema \"{schema}\" has no members: everybody holds what stands in it"
+        )));
+    };
+    if !members.has(organisation) {
+        let message = format!("only a member of schema \"{schema}\" can change who its members are");
+        return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    }
+    let charter = catalog.governance.charter_at(height).cloned();
+    let position = charter.as_ref().and_then(|charter| member_position(charter, member));
+    let position = position.ok_or_else(|| unknown_member(charter.as_ref(), member))?;
+    let mut organisations: BTreeSet<u16> = members.organisations.iter().copied().collect();
+    let changed = if *adds { organisations.insert(position) } else { organisations.remove(&position) };
+    if !changed {
+        let is = if *adds { "is a member already" } else { "is no member" };
+        return Err(invalid(format!("organisation \"{member}\" {is} of schema \"{schema}\"")));
+    }
+    if organisations.is_empty() {
+        return Err(invalid(format!("schema \"{schema}\" would have no member")).hint("DROP SCHEMA ends it."));
+    }
+    if organisations.len() > limits::SCHEMA_MEMBERS_MAX {
+        return Err(too_many(schema, organisations.len()));
+    }
+    let organisations = organisations.into_iter().collect();
+    if let Some(schema) = catalog.schemas.get_mut(schema) {
+        schema.members = Some(Arc::new(SchemaMembers { organisations, ..SchemaMembers::clone(&members) }));
+    }
+    Ok(())
+}
+
+fn member_position(charter: &Charter, name: &str) -> Option<u16> {
+    charter.members().find(|(_, known)| known.name == name).map(|(position, _)| position as u16)
+}
+
+fn unknown_member(charter: Option<&Charter>, name: &str) -> SqlError {
+    let known: Vec<&str> = charter
+        .into_iter()
+        .flat_map(|charter| charter.members().map(|(_, known)| known.name.as_str()))
+        .collect();
+    invalid(format!("organisation \"{name}\" is no member of this ledger"))
+        .hint(format!("Its members are {}.", known.join(", ")))
+}
+
+fn too_many(schema: &str, found: usize) -> SqlError {
+    let limit = limits::SCHEMA_MEMBERS_MAX;
+    let message =
+        format!("schema \"{schema}\" has {found} members, the limit is {limit} (SCHEMA_MEMBERS_MAX)");
+    SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
 }
 
 /// Whether an organisation may drop a schema: of one that has members, these alone.

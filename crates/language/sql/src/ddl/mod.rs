@@ -130,6 +130,9 @@ fn bind_change(
         ParsedStatement::SchemaWithMembers(create) => {
             SchemaChange::Schema(ChangeOfSchemas::with_members(create))
         }
+        ParsedStatement::SchemaMember(change) => {
+            SchemaChange::Schema(ChangeOfSchemas::Member(change.clone()))
+        }
         ParsedStatement::Checkpoint => SchemaChange::Checkpoint,
         ParsedStatement::Governance(call) => SchemaChange::Governance(call.clone()),
         ParsedStatement::Do(_) => return Ok(None),

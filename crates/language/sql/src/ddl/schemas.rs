@@ -20,7 +20,7 @@ use std::sync::Arc;
 use syntax::names::plain_name;
 use syntax::parse::parse_query;
 use syntax::parse::role::ADMINISTRATOR;
-use syntax::parse::schema_members::CreateSchemaWithMembers;
+use syntax::parse::schema_members::{AlterSchemaMember, CreateSchemaWithMembers};
 use types::{
     Catalog, Commented, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable, SqlError,
     SqlState, Table, catalog_name, limits, object_name, schema_of, split_catalog_name,
@@ -56,6 +56,8 @@ pub(crate) enum ChangeOfSchemas {
         /// As it will be.
         to: String,
     },
+    /// ALTER SCHEMA … ADD MEMBER and DROP MEMBER.
+    Member(AlterSchemaMember),
 }
 
 /// The name of a schema.
@@ -159,6 +161,10 @@ impl ChangeOfSchemas {
                     }
                 }
                 Ok("DROP SCHEMA")
+            }
+            ChangeOfSchemas::Member(change) => {
+                members::change_member(catalog, change, organisation, height)?;
+                Ok("ALTER SCHEMA")
             }
             ChangeOfSchemas::Rename { from, to } => {
                 members::refuse_renaming(catalog, from)?;

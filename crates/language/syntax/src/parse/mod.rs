@@ -32,7 +32,10 @@ use crate::parse::refused::refused;
 use crate::parse::role::{RoleStatement, changes_owner, is_about_roles, parse_role};
 use crate::parse::routine::{CreateRoutine, parse_create_routine, parse_do};
 pub use crate::parse::schema_change::is_schema_change;
-use crate::parse::schema_members::{CreateSchemaWithMembers, has_members, parse_schema_with_members};
+use crate::parse::schema_members::{
+    AlterSchemaMember, CreateSchemaWithMembers, changes_members, has_members, parse_schema_member,
+    parse_schema_with_members,
+};
 use crate::parse::sequence::{SequenceStatement, is_about_sequences, parse_sequence};
 use crate::parse::set_schema::{SetSchema, parse_set_schema, sets_schema};
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
@@ -71,6 +74,8 @@ pub enum ParsedStatement {
     SetSchema(SetSchema),
     /// CREATE SCHEMA … MEMBERS.
     SchemaWithMembers(CreateSchemaWithMembers),
+    /// ALTER SCHEMA … ADD MEMBER and DROP MEMBER.
+    SchemaMember(AlterSchemaMember),
     /// `SELECT entente.approve(…)` and its kind.
     Governance(Box<GovernanceCall>),
     /// DO: the text of its block.
@@ -131,6 +136,10 @@ fn parse_statement_tokens(
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
     let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
+    let changes_schema_members = version >= ExecutionVersion::V4
+        && keyword(0) == Keyword::ALTER
+        && keyword(1) == Keyword::SCHEMA
+        && changes_members(&tokens);
     let creates_schema_with_members = version >= ExecutionVersion::V4
         && keyword(0) == Keyword::CREATE
         && keyword(1) == Keyword::SCHEMA
@@ -157,6 +166,9 @@ fn parse_statement_tokens(
     if is_checkpoint {
         let _ = parser.next_token();
         return expect_end(&parser, sql).map(|()| ParsedStatement::Checkpoint);
+    }
+    if changes_schema_members {
+        return parse_schema_member(&mut parser, sql).map(ParsedStatement::SchemaMember);
     }
     if creates_schema_with_members {
         return parse_schema_with_members(&mut parser, sql).map(ParsedStatement::SchemaWithMembers);
@@ -225,6 +237,7 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::Checkpoint => Err(SqlError::unsupported("CHECKPOINT in a function")),
         ParsedStatement::SetSchema(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
         ParsedStatement::SchemaWithMembers(_) => Err(SqlError::unsupported("CREATE SCHEMA in a function")),
+        ParsedStatement::SchemaMember(_) => Err(SqlError::unsupported("ALTER SCHEMA in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()

@@ -69,6 +69,11 @@ impl SchemaExecutor {
         &self.members
     }
 
+    /// Members have come or left.
+    pub(super) fn change_members(&mut self, members: &Arc<SchemaMembers>) {
+        self.members = members.clone();
+    }
+
     /// Height of the last block that was executed.
     pub(super) fn height(&self) -> u64 {
         self.engine.height()
@@ -118,7 +123,7 @@ impl SchemaExecutor {
 }
 
 /// Whether a transaction has a part in a schema.
-fn concerns(transaction: &VerifiedTransaction, schema: &str) -> bool {
+pub(super) fn concerns(transaction: &VerifiedTransaction, schema: &str) -> bool {
     match transaction.payload.as_ref() {
         Payload::Parts { parts } => parts.iter().any(|part| part.schema == schema),
         _ => false,

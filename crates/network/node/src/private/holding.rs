@@ -295,20 +295,20 @@ impl Holding {
         }
     }
 
-    fn go_on(&self) {
-        self.private.go_on(|(snapshot, library)| self.published.refresh(snapshot, library));
+    fn go_on(&self) -> bool {
+        self.private.go_on(|(snapshot, library)| self.published.refresh(snapshot, library))
     }
 
     /// Asks members for what is missing.
     fn ask(&self) {
-        for (members, transaction, schema) in self.private.lacking() {
-            self.private.tell_members(&members, &Message::AskPart { transaction: transaction.id, schema });
+        for (members, transaction, schema) in self.private.missing() {
+            self.private.tell_members(&members, &Message::AskPart { transaction, schema });
         }
     }
 
     /// Stores all parts of these messages with one flush, and answers.
     fn hear(&self, messages: Vec<(u16, Bytes)>) -> Result<(), NodeError> {
-        let mut held = Vec::new();
+        let (mut held, mut came) = (Vec::new(), false);
         for (member, bytes) in messages {
             let Some(message) = Message::from_bytes(&bytes) else { continue };
             match message {
@@ -330,11 +330,7 @@ impl Holding {
                     self.private.answered(&transaction, member, Err(reason));
                 }
                 Message::AskPart { transaction, schema } => self.hand_out(member, transaction, &schema),
-                Message::Part(part) => {
-                    if self.private.take_missing(part)? {
-                        self.go_on();
-                    }
-                }
+                Message::Part(part) => came |= self.private.take_missing(part)?,
                 Message::Outcome { schema, height, digest } => {
                     self.private.agreeing.lock().heard((schema, height), member, digest);
                     self.private.news.send_modify(|news| *news += 1);
@@ -344,6 +340,12 @@ impl Holding {
                         self.tell(member, &Message::Outcome { schema, height, digest });
                     }
                 }
+            }
+        }
+        if came {
+            self.private.node.parts.flush()?;
+            if self.go_on() {
+                self.ask();
             }
         }
         if !held.is_empty() {

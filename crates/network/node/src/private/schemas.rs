@@ -1,7 +1,7 @@
 //! All schemas that this organisation is a member of, as far as they are executed.
 
 use super::agreeing::{Agreeing, Verdict};
-use super::executor::{BlockOfParts, EndedPart, SchemaExecutor};
+use super::executor::{BlockOfParts, EndedPart, SchemaExecutor, concerns};
 use super::holding::Waiting;
 use super::message::Message;
 use super::part_store::{HeldPart, PartStore};
@@ -22,6 +22,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use types::{Endorsement, Outcome, Payload, Receipt, SchemaMembers, SignedTransaction, TransactionId};
 
+/// Parts that others are asked for at once, and blocks that are looked at for them.
+const ASKED_AT_ONCE: usize = 128;
+const LOOKED_AT_BLOCKS: usize = 256;
 /// How parts have ended, of the newest ones: clients of this node ask soon.
 const ENDED_REMEMBERED: usize = 20_000;
 
@@ -42,6 +45,8 @@ pub(crate) struct PrivateSchemas {
     pub(super) node: PrivateParts,
     state: Mutex<State>,
     pub(super) agreeing: Mutex<Agreeing>,
+    /// Parts that other members were asked for, with their transactions.
+    asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
     /// Who waits for members to hold a part.
     pub(super) waiting: Mutex<FxHashMap<TransactionId, Waiting>>,
     /// Changes whenever something was executed, or heard, that somebody may wait for.
@@ -73,8 +78,9 @@ pub(crate) type Shown = (Arc<dyn Snapshot>, Arc<Library>);
 impl PrivateSchemas {
     /// Nothing is executed yet: [`PrivateSchemas::show`] begins.
     pub(crate) fn new(node: PrivateParts) -> PrivateSchemas {
-        let (state, agreeing, waiting) = (Mutex::default(), Mutex::default(), Mutex::default());
-        PrivateSchemas { node, state, agreeing, waiting, news: watch::Sender::new(0) }
+        let (state, agreeing) = (Mutex::default(), Mutex::default());
+        let (asked, waiting) = (Mutex::default(), Mutex::default());
+        PrivateSchemas { node, state, agreeing, asked, waiting, news: watch::Sender::new(0) }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
@@ -120,7 +126,8 @@ impl PrivateSchemas {
     }
 
     /// Goes on with schemas that are behind the ledger: parts may have come that were missing.
-    pub(super) fn go_on(&self, publish: impl FnOnce(Shown)) {
+    /// `false`: none has.
+    pub(super) fn go_on(&self, publish: impl FnOnce(Shown)) -> bool {
         let mut state = self.state.lock();
         let tip = self.node.ledger.tip().map_or(0, |(height, _)| height);
         let State { schemas, ended, oldest, .. } = &mut *state;
@@ -136,6 +143,7 @@ impl PrivateSchemas {
             publish(state.shown());
             self.news.send_modify(|news| *news += 1);
         }
+        went_on
     }
 
     /// Schemas of the ledger's catalog that this organisation has become a member of begin, and those that are gone end.
@@ -151,7 +159,8 @@ impl PrivateSchemas {
             .collect();
         state.schemas.retain(|number, _| ours.contains_key(number));
         for (number, (name, members)) in ours {
-            if state.schemas.contains_key(&number) {
+            if let Some(schema) = state.schemas.get_mut(&number) {
+                schema.executor.change_members(members);
                 continue;
             }
             let charter = self.node.charters.at(members.since);
@@ -237,23 +246,38 @@ impl PrivateSchemas {
         true
     }
 
-    /// What is missing: asked for until it comes.
-    pub(super) fn lacking(&self) -> Vec<(Arc<SchemaMembers>, Arc<VerifiedTransaction>, String)> {
-        let state = self.state.lock();
-        let lacking = state.schemas.values().filter_map(|schema| {
-            let executor = &schema.executor;
-            Some((executor.members().clone(), schema.lacks.clone()?, executor.name().to_string()))
-        });
-        lacking.collect()
+    /// The parts that are missing next, of each schema that waits for one: asked for until they come.
+    pub(super) fn missing(&self) -> Vec<(Arc<SchemaMembers>, TransactionId, String)> {
+        let mut missing = Vec::new();
+        let waiting: Vec<(Arc<SchemaMembers>, String, u64)> = {
+            let state = self.state.lock();
+            let waiting = state.schemas.values().filter_map(|schema| {
+                let executor = &schema.executor;
+                let (members, name) = (executor.members().clone(), executor.name().to_string());
+                missing.push((members.clone(), schema.lacks.clone()?, name.clone()));
+                Some((members, name, executor.height()))
+            });
+            waiting.collect()
+        };
+        for (members, name, height) in waiting {
+            let blocks = self.node.ledger.blocks_from(height + 1).take(LOOKED_AT_BLOCKS);
+            let ahead =
+                blocks.map_while(Result::ok).flat_map(|record| BlockOfParts::recorded(&record).transactions);
+            let of_schema = ahead
+                .filter(|transaction| concerns(transaction, &name))
+                .filter(|transaction| self.node.parts.get(&transaction.id, &name).is_none());
+            missing.extend(of_schema.take(ASKED_AT_ONCE).map(|one| (members.clone(), one, name.clone())));
+        }
+        let mut asked = self.asked.lock();
+        asked.clear();
+        asked.extend(missing.iter().map(|(_, one, name)| ((one.id, name.clone()), one.clone())));
+        missing.into_iter().map(|(members, one, name)| (members, one.id, name)).collect()
     }
 
     /// Takes a part that was asked for, if it is the one that its client has committed to.
     pub(super) fn take_missing(&self, held: HeldPart) -> Result<bool, NodeError> {
-        let missing = self
-            .lacking()
-            .into_iter()
-            .find(|(_, transaction, schema)| (transaction.id, schema) == (held.transaction, &held.schema));
-        let Some((_, transaction, _)) = missing else { return Ok(false) };
+        let key = (held.transaction, held.schema.clone());
+        let Some(transaction) = self.asked.lock().remove(&key) else { return Ok(false) };
         let Payload::Parts { parts } = transaction.payload.as_ref() else { return Ok(false) };
         let ledger = self.node.charters.newest().ledger();
         if let Err(fault) = held.part.check(&ledger, &held.schema, &transaction.client, parts) {
@@ -261,7 +285,6 @@ impl PrivateSchemas {
             return Ok(false);
         }
         self.node.parts.put(held)?;
-        self.node.parts.flush()?;
         Ok(true)
     }
 
@@ -366,10 +389,10 @@ impl BlockOfParts {
     /// Of a block that is recorded. What it came to is certified, so its signatures were verified.
     fn recorded(record: &BlockRecord) -> BlockOfParts {
         let transactions = record.block.transactions.iter().zip(&record.outcome.receipts);
-        let admitted = transactions.filter(|(_, receipt)| is_admitted(receipt)).filter_map(|(bytes, _)| {
-            let signed = SignedTransaction::from_bytes(bytes).ok()?;
-            let has_parts = matches!(signed.transaction.payload, Payload::Parts { .. });
-            has_parts.then(|| Arc::new(VerifiedTransaction::from(signed)))
+        let admitted = transactions
+            .filter(|(bytes, receipt)| SignedTransaction::has_parts(bytes) && is_admitted(receipt));
+        let admitted = admitted.filter_map(|(bytes, _)| {
+            Some(Arc::new(VerifiedTransaction::from(SignedTransaction::from_bytes(bytes).ok()?)))
         });
         BlockOfParts { header: record.block.header.clone(), transactions: admitted.collect() }
     }
