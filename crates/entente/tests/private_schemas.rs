@@ -3,11 +3,13 @@
 
 mod support;
 
+use futures::SinkExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use support::{ENTENTE, TestNetwork};
 use tokio_postgres::{Client, SimpleQueryMessage};
+use workloads::smallbank::Smallbank;
 
 /// Values that nobody but members may have, in whatever form they are stored or sent.
 const CANARIES: [&str; 3] = ["CANARY-price-918273", "canary_table_4711", "canary_column_4712"];
@@ -233,6 +235,101 @@ async fn who_becomes_a_member_sees_everything_and_who_leaves_nothing_more() {
     let mut found = Vec::new();
     files_with_canaries(&network.node_folder(2), &mut found);
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// Smallbank in a schema of three organisations, loaded by COPY, and called by clients that hold their own keys.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_with_keys_of_their_own_call_procedures_and_no_cent_is_lost() {
+    let mut network = TestNetwork::create(|_| {});
+    network.start_all().await;
+    let session = network.session(0).await;
+    session.batch_execute("CREATE SCHEMA bank MEMBERS (org1, org2, org3)").await.expect("created");
+    session.batch_execute("SET search_path TO bank").await.expect("set");
+    for statement in Smallbank::statements() {
+        session.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+    // More rows than fit into one part.
+    for table in ["savings", "checking"] {
+        let mut rows = String::new();
+        for id in 1..=6_000 {
+            rows.push_str(&format!("{id}\t1000000\n"));
+        }
+        let mut sink = Box::pin(
+            session.copy_in(&format!("COPY {table} (customer_id, balance) FROM STDIN")).await.expect("begun"),
+        );
+        sink.send(bytes::Bytes::from(rows)).await.expect("sent");
+        assert_eq!(sink.as_mut().finish().await.expect("copied"), 6_000);
+    }
+    let members: Vec<client::Client> = (0..3).map(|node| network.client(node)).collect();
+    let options = bench::PartsLoadOptions {
+        schema: "bank".into(),
+        customers: 6_000,
+        skew: 0.9,
+        submissions: 2,
+        transactions: 50,
+        seed: 1,
+    };
+    let first = bench::parts_load(&members, &options, Duration::from_secs(3)).await.expect("answered");
+    assert!(first.committed > 100 && first.unanswered == 0, "{first:?}");
+    // A member that is down is not waited for: two of three are enough.
+    network.kill(2);
+    let options = bench::PartsLoadOptions { seed: 2, ..options };
+    let second = bench::parts_load(&members[..2], &options, Duration::from_secs(3)).await.expect("answered");
+    assert!(second.committed > 100 && second.unanswered == 0, "{second:?}");
+    network.start(2);
+    network.wait_until_level_with(0, &[1, 2]).await;
+    let expected = (2 * 6_000 * 1_000_000 + first.money_change + second.money_change).to_string();
+    let total = "SELECT (SELECT sum(balance) FROM bank.savings) + (SELECT sum(balance) FROM bank.checking)";
+    let digest =
+        "SELECT string_agg(customer_id || ':' || balance, ',' ORDER BY customer_id) FROM bank.checking";
+    let start = Instant::now();
+    for node in 0..3 {
+        let session = network.session(node).await;
+        while session.simple_query(total).await.is_err()
+            || rows(&session, total).await != [[expected.clone()]]
+        {
+            let found = session.simple_query(total).await;
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "node {node}: expected {expected}, found {found:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(
+            rows(&session, digest).await,
+            rows(&network.session(0).await, digest).await,
+            "node {node}"
+        );
+    }
+    // At the node of somebody who is no member.
+    let (signed, part) = network.client(3).identity().sign_part(
+        "bank",
+        types::Payload::Call { procedure: "bank.balance".into(), arguments: vec![types::Value::BigInt(1)] },
+        10_000,
+    );
+    let submission = types::PartSubmission { transaction: signed.to_bytes(), schema: "bank".into(), part };
+    let refused = |submission: types::PartSubmission, node: usize| {
+        let client = network.client(node);
+        async move {
+            let mut replies = client.submit_parts(&[submission]).await.expect("taken");
+            let reply = replies.next().await.expect("read").expect("one reply");
+            format!("{:?}", reply.result.expect_err("refused"))
+        }
+    };
+    let error = refused(submission.clone(), 3).await;
+    assert!(error.contains("no member of schema"), "{error}");
+    let error = refused(submission.clone(), 0).await;
+    assert!(error.contains("its client's organisation is no member"), "{error}");
+    let (signed, mut part) = network.client(0).identity().sign_part("bank", part_payload(), 10_000);
+    part.salt[0] ^= 1;
+    let damaged = types::PartSubmission { transaction: signed.to_bytes(), schema: "bank".into(), part };
+    let error = refused(damaged, 0).await;
+    assert!(error.contains("is not the one that its client has committed to"), "{error}");
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+fn part_payload() -> types::Payload {
+    types::Payload::Script { sql: "UPDATE bank.checking SET balance = 0".into(), parameters: vec![] }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -108,7 +108,7 @@ pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use outcome::{BlockDigest, CheckpointRoot, OutcomeHeader, TableDigest};
 pub use overload::{is_overload_of, overload_range};
 pub use packed_rows::PackedRows;
-pub use part::{Part, PartCommitment, PartFault};
+pub use part::{Part, PartCommitment, PartFault, PartSubmission};
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
 pub use proposal::{

@@ -9,7 +9,9 @@
 //! A commitment covers client and request, so that nobody can submit somebody else's part as his own, without knowing it (a sealed
 //! bid, for example); and 32 random bytes, so that nobody can find out a part by trying (`oracle/shards/PROTOCOLS.md`, section 3).
 
-use crate::{ClientId, EndorsedEffects, OracleValue, Payload, encode, limits};
+use crate::{
+    ClientId, EndorsedEffects, Identity, OracleValue, Payload, RequestId, SignedTransaction, encode, limits,
+};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, sha256};
 
@@ -104,6 +106,30 @@ impl Part {
     }
 }
 
+/// A transaction in schemas with members on its way from a client to its gateway, which hands the parts to the members.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct PartSubmission {
+    /// Encoded [`SignedTransaction`] without endorsements.
+    pub transaction: Vec<u8>,
+    /// The schema.
+    pub schema: String,
+    /// What it does there.
+    pub part: Part,
+}
+
+impl Identity {
+    /// Signs a transaction in a schema with members, that may stand up to height `expires_at`. Nobody but the members learns what it
+    /// does.
+    pub fn sign_part(&self, schema: &str, payload: Payload, expires_at: u64) -> (SignedTransaction, Part) {
+        let (part, request) = (Part::new(payload), RequestId(crypto::random_bytes()));
+        let client = ClientId { key: self.public_key(), request };
+        let commitment = part.commitment(&self.ledger(), schema, &client);
+        let parts = vec![PartCommitment { schema: schema.to_string(), commitment }];
+        let payload = Payload::Parts { parts };
+        (self.sign_request(request, String::new(), payload, expires_at), part)
+    }
+}
+
 impl EndorsedEffects {
     /// What a member of a schema endorses that holds its part of a transaction: no effects.
     pub fn held() -> EndorsedEffects {
@@ -120,7 +146,7 @@ impl EndorsedEffects {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RequestId, Value};
+    use crate::Value;
     use crypto::SecretKey;
 
     fn client(seed: u8) -> ClientId {

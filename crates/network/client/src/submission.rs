@@ -4,8 +4,9 @@ use futures::stream::BoxStream;
 use serde::Deserialize;
 use std::time::Duration;
 use types::{
-    AnswerAt, FrameError, Identity, Receipt, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX,
-    SUBMISSION_TRANSACTIONS_MAX, SignedTransaction, SubmissionReply, read_frame, write_frame,
+    AnswerAt, FrameError, Identity, PartSubmission, Receipt, SUBMISSION_BYTES_MAX,
+    SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX, SignedTransaction, SubmissionReply, encode,
+    read_frame, write_frame,
 };
 
 /// Why a request to a gateway failed.
@@ -172,14 +173,33 @@ impl Client {
     /// # Errors
     /// Too many transactions, no connection, or the gateway refuses the request as a whole.
     pub async fn submit(&self, transactions: &[SignedTransaction]) -> Result<Replies, ClientError> {
+        let frames = transactions.iter().map(SignedTransaction::to_bytes);
+        self.post("transactions", frames, transactions.len()).await
+    }
+
+    /// Submits transactions in schemas with members to the node of one of them, which hands the parts to the others. A receipt says
+    /// what came of the part.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub async fn submit_parts(&self, submissions: &[PartSubmission]) -> Result<Replies, ClientError> {
+        self.post("parts", submissions.iter().map(encode), submissions.len()).await
+    }
+
+    async fn post(
+        &self,
+        what: &str,
+        frames: impl Iterator<Item = Vec<u8>>,
+        count: usize,
+    ) -> Result<Replies, ClientError> {
         let mut body = Vec::new();
-        for transaction in transactions {
-            write_frame(&mut body, &transaction.to_bytes());
+        for frame in frames {
+            write_frame(&mut body, &frame);
         }
-        if transactions.len() > SUBMISSION_TRANSACTIONS_MAX || body.len() > SUBMISSION_BYTES_MAX {
-            return Err(ClientError::TooLarge { transactions: transactions.len(), bytes: body.len() });
+        if count > SUBMISSION_TRANSACTIONS_MAX || body.len() > SUBMISSION_BYTES_MAX {
+            return Err(ClientError::TooLarge { transactions: count, bytes: body.len() });
         }
-        let mut url = format!("{}/v1/transactions", self.url);
+        let mut url = format!("{}/v1/{what}", self.url);
         if let Some(moment) = self.answer_at {
             url = format!("{url}?answer_at={}", moment.name());
         }
@@ -188,7 +208,7 @@ impl Client {
             url: self.url.clone(),
             stream: response.bytes_stream().boxed(),
             buffer: BytesMut::new(),
-            missing: transactions.len(),
+            missing: count,
         })
     }
 

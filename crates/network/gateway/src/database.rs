@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, DataType, ExecutionModel, ExecutionVersion, MemoryPool, OutputColumn, Payload,
-    ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SqlError, StatementResult,
+    AnswerAt, Catalog, DataType, ExecutionModel, ExecutionVersion, MemoryPool, OutputColumn, PartSubmission,
+    Payload, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SqlError, StatementResult,
     SubmissionReply, TransactionId, Value,
 };
 
@@ -432,6 +432,14 @@ pub trait Database: Send + Sync + 'static {
     /// Takes canonical bytes of [`types::SignedTransaction`]s from a client with its own key. One reply per transaction
     /// arrives as soon as `answer_at` allows, in any order; the channel closes after the last.
     async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply>;
+
+    /// The same for transactions in schemas with members: their parts are handed to the members first. A receipt says what came of
+    /// the part.
+    async fn submit_parts(
+        &self,
+        submissions: Vec<PartSubmission>,
+        answer_at: AnswerAt,
+    ) -> mpsc::Receiver<SubmissionReply>;
 
     /// Executes proposals on one state and endorses what they do, as [`ProposalRequest`] asks.
     ///

@@ -6,6 +6,7 @@
 //! | `GET /status` | [`NodeStatus`](crate::NodeStatus) as JSON |
 //! | `GET /metrics` | Prometheus text |
 //! | `POST /v1/transactions` | body: frames ([`types::write_frame`]) with canonical bytes of signed transactions; answer: frames with [`SubmissionReply`](types::SubmissionReply)s, streamed as they become final and are attested; with `?answer_at=recorded` as they are on the node's disk |
+//! | `POST /v1/parts` | the same for transactions in schemas with members: frames with [`types::PartSubmission`]s |
 //! | `POST /v1/proposals` | body: a [`ProposalRequest`]; answer: a [`ProposalReply`](types::ProposalReply), both in the canonical encoding |
 //! | `GET /v1/receipts/{id}` | the receipt as JSON; 404 while there is none |
 //! | `GET /v1/proofs/receipts/{id}` | what proves it, as JSON; 404 while there is none |
@@ -22,15 +23,17 @@ use futures::StreamExt;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use types::{
-    AnswerAt, Outcome, PROPOSALS_MAX, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX,
-    SUBMISSION_TRANSACTIONS_MAX, SqlError, SqlState, StatementResult, TransactionId, Value, format_value,
-    frame_ranges,
+    AnswerAt, Outcome, PROPOSALS_MAX, PartSubmission, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX,
+    SUBMISSION_TRANSACTIONS_MAX, SqlError, SqlState, StatementResult, SubmissionReply, TransactionId, Value,
+    decode_exactly, format_value, frame_ranges,
 };
 
 /// Where transactions are submitted.
 const SUBMISSIONS: &str = "/v1/transactions";
+/// Where transactions in schemas with members are submitted.
+const PARTS: &str = "/v1/parts";
 /// Where endorsements are asked for.
 const PROPOSALS: &str = "/v1/proposals";
 /// Media type of frames and messages.
@@ -67,6 +70,7 @@ fn router(database: Arc<dyn Database>) -> Router {
         .route("/status", get(status))
         .route("/metrics", get(metrics))
         .route(SUBMISSIONS, post(submit))
+        .route(PARTS, post(submit_parts))
         .route(PROPOSALS, post(propose))
         .route("/v1/receipts/{id}", get(receipt))
         .route("/v1/proofs/receipts/{id}", get(receipt_proof))
@@ -89,7 +93,7 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
         return next.run(request).await;
     }
     let (permits, limit, constant) = match request.uri().path() {
-        SUBMISSIONS => (&door.submissions, limits::HTTP_SUBMISSIONS_MAX, "HTTP_SUBMISSIONS_MAX"),
+        SUBMISSIONS | PARTS => (&door.submissions, limits::HTTP_SUBMISSIONS_MAX, "HTTP_SUBMISSIONS_MAX"),
         PROPOSALS => (&door.proposals, limits::HTTP_PROPOSALS_MAX, "HTTP_PROPOSALS_MAX"),
         _ => (&door.requests, limits::HTTP_REQUESTS_MAX, "HTTP_REQUESTS_MAX"),
     };
@@ -110,7 +114,7 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
 async fn unknown() -> Response {
     text(
         StatusCode::NOT_FOUND,
-        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions, POST /v1/proposals, GET /v1/receipts/{id} and GET /v1/proofs/receipts/{id}",
+        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions, POST /v1/parts, POST /v1/proposals, GET /v1/receipts/{id} and GET /v1/proofs/receipts/{id}",
     )
 }
 
@@ -168,38 +172,59 @@ async fn propose(State(door): State<Door>, request: Request) -> Response {
 }
 
 async fn submit(State(door): State<Door>, request: Request) -> Response {
-    let asked = request.uri().query().map(|query| query.strip_prefix("answer_at=").unwrap_or(query));
-    let answer_at = match asked.map(AnswerAt::from_name) {
-        None => door.database.answer_at(),
-        Some(Some(moment)) => moment,
-        Some(None) => {
-            return text(
-                StatusCode::BAD_REQUEST,
-                "expected ?answer_at=attested, ?answer_at=recorded or nothing",
-            );
-        }
-    };
-    if let Err(error) = door.database.serving() {
-        return text(StatusCode::SERVICE_UNAVAILABLE, error.message);
-    }
-    let body = match body_of(request).await {
-        Ok(body) => body,
+    let (frames, answer_at) = match submitted(&door, request).await {
+        Ok(submitted) => submitted,
         Err(refusal) => return refusal,
     };
-    let transactions: Vec<Bytes> = match frame_ranges(&body) {
-        Ok(ranges) if ranges.is_empty() => {
-            return text(StatusCode::BAD_REQUEST, framing("the body is empty"));
-        }
-        Ok(ranges) => ranges.into_iter().map(|range| body.slice(range)).collect(),
-        Err(error) => return text(StatusCode::BAD_REQUEST, framing(&error.to_string())),
+    streamed(door.database.submit(frames, answer_at).await)
+}
+
+async fn submit_parts(State(door): State<Door>, request: Request) -> Response {
+    let (frames, answer_at) = match submitted(&door, request).await {
+        Ok(submitted) => submitted,
+        Err(refusal) => return refusal,
     };
-    let mut replies = door.database.submit(transactions, answer_at).await;
+    let read: Result<Vec<PartSubmission>, std::io::Error> =
+        frames.iter().map(|frame| decode_exactly(frame)).collect();
+    match read {
+        Ok(submissions) => streamed(door.database.submit_parts(submissions, answer_at).await),
+        Err(error) => {
+            let message = format!("expected the canonical encoding of a transaction with its part: {error}");
+            text(StatusCode::BAD_REQUEST, message)
+        }
+    }
+}
+
+/// Replies, as they come.
+fn streamed(mut replies: mpsc::Receiver<SubmissionReply>) -> Response {
     let frames = futures::stream::poll_fn(move |context| {
         replies
             .poll_recv(context)
             .map(|reply| reply.map(|reply| Ok::<_, std::convert::Infallible>(reply.to_frame())))
     });
     ([(header::CONTENT_TYPE, FRAMES)], Body::from_stream(frames)).into_response()
+}
+
+/// The frames of a submission, and when they are answered; or the answer to one that cannot be.
+async fn submitted(door: &Door, request: Request) -> Result<(Vec<Bytes>, AnswerAt), Response> {
+    let asked = request.uri().query().map(|query| query.strip_prefix("answer_at=").unwrap_or(query));
+    let answer_at = match asked.map(AnswerAt::from_name) {
+        None => door.database.answer_at(),
+        Some(Some(moment)) => moment,
+        Some(None) => {
+            let message = "expected ?answer_at=attested, ?answer_at=recorded or nothing";
+            return Err(text(StatusCode::BAD_REQUEST, message));
+        }
+    };
+    if let Err(error) = door.database.serving() {
+        return Err(text(StatusCode::SERVICE_UNAVAILABLE, error.message));
+    }
+    let body = body_of(request).await?;
+    match frame_ranges(&body) {
+        Ok(ranges) if ranges.is_empty() => Err(text(StatusCode::BAD_REQUEST, framing("the body is empty"))),
+        Ok(ranges) => Ok((ranges.into_iter().map(|range| body.slice(range)).collect(), answer_at)),
+        Err(error) => Err(text(StatusCode::BAD_REQUEST, framing(&error.to_string()))),
+    }
 }
 
 fn framing(what: &str) -> String {

@@ -41,6 +41,8 @@ pub const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(3600);
 pub const MIN_HEIGHT_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Bytes of the rows of one transaction that COPY makes.
 pub const COPY_CHUNK_BYTES: usize = 96 * 1024;
+/// The same of a table in a schema with members: below PART_BYTES_MAX with everything that stands around the rows.
+pub const PRIVATE_COPY_CHUNK_BYTES: usize = 40 * 1024;
 /// Transactions of one COPY that wait at the same time.
 pub const COPY_CHUNKS_IN_FLIGHT: usize = 4;
 /// Bytes of one line of COPY data.

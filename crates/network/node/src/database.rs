@@ -8,7 +8,7 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
-use crate::private::{self, PrivateSchemas};
+use crate::private::{self, PrivateSchemas, ToHold};
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
@@ -29,9 +29,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, Charter, DataType, ExecutionModel, Identity, MemoryPool, Outcome, Payload,
-    ProposalReply, ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState, SubmissionRefusal,
-    SubmissionReply, TransactionId,
+    AnswerAt, Catalog, Charter, DataType, ExecutionModel, Identity, MemoryPool, Outcome, PartSubmission,
+    Payload, ProposalReply, ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState,
+    SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -250,6 +250,66 @@ impl Database for NodeDatabase {
         receiver
     }
 
+    async fn submit_parts(
+        &self,
+        submissions: Vec<PartSubmission>,
+        answer_at: AnswerAt,
+    ) -> mpsc::Receiver<SubmissionReply> {
+        let (replies, receiver) = mpsc::channel(submissions.len().max(1));
+        let reply = |position: u32, result| {
+            // The channel has room for every transaction; an error says that the client has gone.
+            let _ = replies.try_send(SubmissionReply { position, result });
+        };
+        let Some(private) = &self.private else {
+            let error = SqlError::unsupported("a schema with members at this node");
+            (0..submissions.len() as u32)
+                .for_each(|position| reply(position, Err(SubmissionRefusal::Aborted(error.clone()))));
+            return receiver;
+        };
+        let (mut positions, mut all) = (Vec::new(), Vec::new());
+        for (position, submission) in (0..).zip(submissions) {
+            match private.submitted(submission) {
+                Ok(one) => {
+                    positions.push(position);
+                    all.push(one);
+                }
+                Err(error) => reply(position, Err(SubmissionRefusal::Aborted(error))),
+            }
+        }
+        let held = private.hold(&all, self.published.newest().0).await;
+        let (mut ready, mut ordered) = (Vec::new(), Vec::new());
+        for ((position, one), held) in positions.into_iter().zip(&all).zip(held) {
+            match held {
+                Ok(bytes) => {
+                    ready.push(bytes);
+                    ordered.push((position, one));
+                }
+                Err(error) => reply(position, Err(SubmissionRefusal::NotEndorsed(error))),
+            }
+        }
+        let (inner, mut receipts) = mpsc::channel(ready.len().max(1));
+        tokio::task::block_in_place(|| self.submit_now(ready, answer_at, &inner));
+        drop(inner);
+        let mut admitted = Vec::new();
+        while let Some(SubmissionReply { position, result }) = receipts.recv().await {
+            let (position, one) = ordered[position as usize];
+            match result {
+                Ok(receipt) if matches!(receipt.outcome, Outcome::Committed(_)) => {
+                    admitted.push((position, one, receipt));
+                }
+                other => reply(position, other),
+            }
+        }
+        let parts: Vec<&ToHold> = admitted.iter().map(|(_, one, _)| *one).collect();
+        let attested = answer_at == AnswerAt::Attested;
+        let ended = private.ended_parts(&parts, attested, SESSION_WAIT).await;
+        for ((position, _, receipt), ended) in admitted.into_iter().zip(ended) {
+            let ended = ended.ok_or(SubmissionRefusal::Unknown);
+            reply(position, ended.map(|(_, outcome)| Receipt { outcome, ..receipt }));
+        }
+        receiver
+    }
+
     async fn endorse(&self, request: ProposalRequest) -> Result<ProposalReply, SqlError> {
         self.serving()?;
         match &self.endorsing {
@@ -381,7 +441,8 @@ impl NodeDatabase {
             return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
         };
         let part = private.part(schema, (&self.session, role), payload, expires_at)?;
-        let bytes = private.hold(&part, self.published.newest().0).await?;
+        let held = private.hold(std::slice::from_ref(&part), self.published.newest().0).await.pop();
+        let bytes = held.expect("one for one transaction")?;
         let Receipt { height, outcome, .. } = self.ordered(bytes, answer_at).await?;
         if let Outcome::Rejected(reason) = outcome {
             return Err(reason.to_error());

@@ -574,7 +574,7 @@ mod tests {
         }
         let error = says("charter.toml", &|_| newer.to_toml());
         assert!(
-            error.contains("execution version 4 is needed, this program knows versions 1 to 3"),
+            error.contains("execution version 5 is needed, this program knows versions 1 to 4"),
             "{error}"
         );
         assert!(error.contains("install a newer version of Entente"), "{error}");

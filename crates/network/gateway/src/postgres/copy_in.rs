@@ -14,6 +14,7 @@ use pgwire::messages::copy::CopyInResponse;
 use pgwire::messages::response::CommandComplete;
 use std::sync::Arc;
 use types::limits::TRANSACTION_BYTES_MAX;
+use types::schema_of;
 use types::{PackedRows, Payload, SessionStep, SqlError, SqlState, Value};
 
 /// A chunk that was sent: its lines, its rows, how it ended.
@@ -39,6 +40,8 @@ struct RunningCopy {
     /// Nothing is sent before all rows are there: in a transaction block they are a step of it, and temporary tables take
     /// all or none.
     whole: bool,
+    /// Bytes of a chunk, at most.
+    chunk_bytes: usize,
     /// The greatest height at which a chunk stands.
     height: u64,
 }
@@ -52,7 +55,11 @@ impl Session {
         let columns = statement.columns.len();
         self.connection.put(&CopyInResponse::new(0, columns as i16, vec![0; columns]));
         self.connection.flush().await?;
+        let has_members = self.database.catalog().members_of(schema_of(&statement.table)).is_some();
+        let chunk_bytes =
+            if has_members { limits::PRIVATE_COPY_CHUNK_BYTES } else { limits::COPY_CHUNK_BYTES };
         let mut progress = RunningCopy {
+            chunk_bytes,
             statement: Arc::clone(&statement),
             rows: Vec::new(),
             packed: PackedRows::default(),
@@ -198,7 +205,7 @@ impl Session {
                 }
                 continue;
             }
-            if progress.bytes > 0 && progress.bytes + row.bytes > limits::COPY_CHUNK_BYTES {
+            if progress.bytes > 0 && progress.bytes + row.bytes > progress.chunk_bytes {
                 while progress.in_flight.len() >= limits::COPY_CHUNKS_IN_FLIGHT {
                     if let Some(sent) = progress.in_flight.next().await {
                         progress.note(sent)?;

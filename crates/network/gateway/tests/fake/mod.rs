@@ -22,10 +22,10 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, ExecutionVersion, Interval, Language,
-    MemoryPool, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, Payload, Procedure, Proposal,
-    ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SignedTransaction,
-    SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId,
-    Trigger, TriggerEvent, TriggerEvents, TriggerTime, Value,
+    MemoryPool, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, PartSubmission, Payload, Procedure,
+    Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep,
+    SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply, Table,
+    TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents, TriggerTime, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -641,6 +641,15 @@ impl Database for Fake {
         while self.height() < height {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    async fn submit_parts(
+        &self,
+        submissions: Vec<PartSubmission>,
+        answer_at: AnswerAt,
+    ) -> mpsc::Receiver<SubmissionReply> {
+        let transactions = submissions.into_iter().map(|one| Bytes::from(one.transaction)).collect();
+        self.submit(transactions, answer_at).await
     }
 
     async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {

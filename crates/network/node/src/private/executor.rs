@@ -97,7 +97,7 @@ impl SchemaExecutor {
             if !concerns(transaction, &self.name) {
                 continue;
             }
-            let Some(part) = parts.get(&transaction.id, &self.name) else {
+            let Some(part) = parts.get(&transaction.id, &self.name)? else {
                 return Ok(Err(transaction.clone()));
             };
             transactions.push(self.part_of(transaction, part));

@@ -17,14 +17,15 @@ use crate::NodeError;
 use crate::published::Published;
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, never, select, tick};
-use crypto::SignedMessage;
+use crypto::{Digest, Signature, SignedMessage};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
-    EndorsedEffects, EndorsedSimulation, Endorsement, Identity, Part, PartCommitment, Payload, RequestId,
-    SchemaMembers, SignedTransaction, SqlError, SqlState, StatementResult, TransactionId, endorse,
+    EndorsedEffects, EndorsedSimulation, Endorsement, Identity, Outcome, Part, PartSubmission, Payload,
+    SchemaMembers, SignedTransaction, SqlError, SqlState, StatementResult, TransactionId, encode, endorse,
     endorsement_leaf, endorsement_message, limits,
 };
 
@@ -34,18 +35,43 @@ const AGAIN: Duration = Duration::from_millis(300);
 const HELD_WITHIN: Duration = Duration::from_secs(10);
 /// How often it is looked whether a schema is behind.
 const TICK: Duration = Duration::from_millis(50);
+/// Bytes that go into one message, with room for what stands around them.
+const PACKED_BYTES: usize = 56 * 1024;
+/// Clients whose organisation's word is remembered as good.
+const KNOWN_CLIENTS_MAX: usize = 65_536;
 /// Messages that are answered after one flush.
 const TOGETHER: usize = 256;
 
-/// Somebody who waits for members to hold a part: who has answered, and what.
-pub(super) type Waiting = mpsc::UnboundedSender<(u16, Result<Endorsement, String>)>;
+/// Whether a member holds a transaction's part: its word, or why not.
+pub(super) struct Answered {
+    pub(super) transaction: TransactionId,
+    member: u16,
+    said: Result<Endorsement, String>,
+}
 
-/// A transaction in a schema with members, as its client signs it.
-pub(crate) struct PartToHold {
+/// Somebody who waits for members to hold parts.
+pub(super) type Waiting = mpsc::UnboundedSender<Answered>;
+
+/// A transaction in a schema with members, as its client has signed it, with its part.
+pub(crate) struct ToHold {
     schema: String,
     members: Arc<SchemaMembers>,
     part: Part,
     signed: SignedTransaction,
+    pub(crate) id: TransactionId,
+}
+
+impl ToHold {
+    fn held(&self) -> HeldPart {
+        HeldPart { transaction: self.id, schema: self.schema.clone(), part: self.part.clone() }
+    }
+}
+
+/// How far members are with one of several transactions.
+#[derive(Default)]
+struct Progress {
+    endorsements: BTreeMap<u16, Endorsement>,
+    refused: BTreeMap<u16, String>,
 }
 
 impl PrivateSchemas {
@@ -59,83 +85,146 @@ impl PrivateSchemas {
         (session, role): (&Identity, &str),
         payload: Payload,
         expires_at: u64,
-    ) -> Result<PartToHold, SqlError> {
-        let Some(members) = self.members(schema) else {
-            let message = format!("this node's organisation is no member of schema \"{schema}\"");
-            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
-        };
+    ) -> Result<ToHold, SqlError> {
         if !role.is_empty() {
             return Err(SqlError::unsupported(format_args!(
                 "a transaction of a role in schema \"{schema}\", which has members,"
             ))
             .hint("Connect as the administrator of the organisation."));
         }
-        let part = Part::new(payload);
-        let request = RequestId(crypto::random_bytes());
-        let client = types::ClientId { key: session.public_key(), request };
-        let commitment = part.commitment(&session.ledger(), schema, &client);
-        let parts = vec![PartCommitment { schema: schema.to_string(), commitment }];
-        part.check(&session.ledger(), schema, &client, &parts)
-            .map_err(|fault| SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, fault.to_string()))?;
-        let payload = Payload::Parts { parts };
-        let signed = session.sign_request(request, String::new(), payload, expires_at);
-        Ok(PartToHold { schema: schema.to_string(), members, part, signed })
+        let (signed, part) = session.sign_part(schema, payload, expires_at);
+        self.to_hold(schema.to_string(), signed, part)
     }
 
-    /// Returns the transaction, ready to be ordered, once a quorum of the schema's members holds its part.
+    /// What a client has submitted.
     ///
     /// # Errors
-    /// `57014` where too few do in time, with what they say.
-    pub(crate) async fn hold(&self, to_hold: &PartToHold, height: u64) -> Result<Bytes, SqlError> {
-        let PartToHold { schema, members, part, signed } = to_hold;
+    /// As [`PrivateSchemas::part`], and what is wrong with it.
+    pub(crate) fn submitted(&self, submission: PartSubmission) -> Result<ToHold, SqlError> {
+        let PartSubmission { transaction, schema, part } = submission;
+        let signed = SignedTransaction::from_bytes(&transaction)
+            .map_err(|error| SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string()))?;
+        self.to_hold(schema, signed, part)
+    }
+
+    fn to_hold(&self, schema: String, signed: SignedTransaction, part: Part) -> Result<ToHold, SqlError> {
+        let Some(members) = self.members(&schema) else {
+            let message = format!("this node's organisation is no member of schema \"{schema}\"");
+            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        };
         let id = signed.transaction.id();
-        let held = HeldPart { transaction: id, schema: schema.clone(), part: part.clone() };
+        let to_hold = ToHold { schema, members, part, signed, id };
+        self.check_content(&to_hold.signed, &to_hold.held())
+            .map_err(|reason| SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, reason))?;
+        Ok(to_hold)
+    }
+
+    /// Makes transactions ready to be ordered: each is once a quorum of its schema's members holds its part.
+    ///
+    /// # Errors
+    /// `57014` where too few do in time, with what they say; `58030` where they cannot be stored here.
+    pub(crate) async fn hold(&self, all: &[ToHold], height: u64) -> Vec<Result<Bytes, SqlError>> {
         let stored = tokio::task::block_in_place(|| {
-            self.node.parts.put(held.clone()).and_then(|()| self.node.parts.flush())
+            all.iter().try_for_each(|one| self.node.parts.put(one.held()))?;
+            self.node.parts.flush()
         });
-        stored.map_err(|error| SqlError::new(SqlState::IO_ERROR, error.to_string()))?;
-        let mut endorsements = BTreeMap::from([(self.node.organisation, self.sign(&id, height))]);
-        let message = Message::Hold { transaction: signed.to_bytes(), held };
+        if let Err(error) = stored {
+            let failed = SqlError::new(SqlState::IO_ERROR, error.to_string());
+            return all.iter().map(|_| Err(failed.clone())).collect();
+        }
+        let ids: Vec<TransactionId> = all.iter().map(|one| one.id).collect();
+        let own = self.sign(&ids, height);
+        let mut progress: FxHashMap<TransactionId, Progress> = FxHashMap::default();
+        for (id, endorsement) in ids.iter().zip(own) {
+            let endorsements = BTreeMap::from([(self.node.organisation, endorsement)]);
+            progress.insert(*id, Progress { endorsements, ..Progress::default() });
+        }
         let (answer, mut answers) = mpsc::unbounded_channel();
-        self.waiting.lock().insert(id, answer);
-        let (start, mut refused) = (Instant::now(), BTreeMap::new());
-        let quorum = members.quorum();
-        while endorsements.len() < quorum && start.elapsed() < HELD_WITHIN {
-            for member in members.organisations.iter().filter(|member| !endorsements.contains_key(*member)) {
-                message.to_bytes().into_iter().for_each(|bytes| self.node.messages.tell(*member, bytes));
+        self.waiting.lock().extend(ids.iter().map(|id| (*id, answer.clone())));
+        let (start, mut verified) = (Instant::now(), FxHashSet::default());
+        while start.elapsed() < HELD_WITHIN {
+            let open: Vec<&ToHold> = all.iter().filter(|one| !is_enough(one, &progress)).collect();
+            if open.is_empty() {
+                break;
             }
+            self.ask_to_hold(&open, &progress);
             let again = tokio::time::sleep(AGAIN);
             tokio::pin!(again);
-            while endorsements.len() < quorum {
+            let mut missing: FxHashSet<TransactionId> = open.iter().map(|one| one.id).collect();
+            let members: FxHashMap<TransactionId, &ToHold> = open.iter().map(|one| (one.id, *one)).collect();
+            while !missing.is_empty() {
                 tokio::select! {
                     () = &mut again => break,
-                    answered = answers.recv() => match answered {
-                        Some((member, Ok(endorsement))) if self.is_held(&id, member, &endorsement) => {
-                            endorsements.insert(member, endorsement);
+                    answered = answers.recv() => {
+                        let Some(answered) = answered else { break };
+                        let id = answered.transaction;
+                        self.note(answered, &mut progress, &mut verified);
+                        if members.get(&id).is_some_and(|one| is_enough(one, &progress)) {
+                            missing.remove(&id);
                         }
-                        Some((member, Err(reason))) => {
-                            refused.insert(member, reason);
-                        }
-                        Some(_) => {}
-                        None => break,
-                    },
+                    }
                 }
             }
         }
-        self.waiting.lock().remove(&id);
-        if endorsements.len() < quorum {
-            return Err(self.too_few(schema, members, &endorsements, &refused));
+        let mut waiting = self.waiting.lock();
+        ids.iter().for_each(|id| drop(waiting.remove(id)));
+        drop(waiting);
+        all.iter().map(|one| self.ready(one, progress.remove(&one.id).unwrap_or_default())).collect()
+    }
+
+    /// Asks members who have not answered, several transactions in a message.
+    fn ask_to_hold(&self, open: &[&ToHold], progress: &FxHashMap<TransactionId, Progress>) {
+        let mut asked: BTreeMap<u16, Vec<(Vec<u8>, HeldPart)>> = BTreeMap::new();
+        for one in open {
+            let known = progress.get(&one.id);
+            let bytes = one.signed.to_bytes();
+            for member in &one.members.organisations {
+                if known.is_none_or(|known| !known.endorsements.contains_key(member)) {
+                    asked.entry(*member).or_default().push((bytes.clone(), one.held()));
+                }
+            }
         }
-        let endorsements = endorsements.into_values().collect();
+        for (member, parts) in asked {
+            let size = |(transaction, held): &(Vec<u8>, HeldPart)| transaction.len() + encode(held).len() + 8;
+            for parts in packed(parts, size) {
+                self.tell(member, &Message::Hold(parts));
+            }
+        }
+    }
+
+    fn note(
+        &self,
+        answered: Answered,
+        progress: &mut FxHashMap<TransactionId, Progress>,
+        verified: &mut FxHashSet<(u16, Digest, Signature)>,
+    ) {
+        let Answered { transaction, member, said } = answered;
+        let Some(progress) = progress.get_mut(&transaction) else { return };
+        match said {
+            Ok(endorsement) if self.is_held(&transaction, member, &endorsement, verified) => {
+                progress.endorsements.insert(member, endorsement);
+            }
+            Ok(_) => drop(progress.refused.insert(member, "its signature is not its own".to_string())),
+            Err(reason) => drop(progress.refused.insert(member, reason)),
+        }
+    }
+
+    /// A transaction with the members' words, if they are enough.
+    fn ready(&self, one: &ToHold, progress: Progress) -> Result<Bytes, SqlError> {
+        let Progress { endorsements, refused } = progress;
+        if endorsements.len() < one.members.quorum() {
+            return Err(self.too_few(one, &endorsements, &refused));
+        }
+        // More would say nothing more.
+        let endorsements = endorsements.into_values().take(one.members.quorum()).collect();
         let endorsed = Some(Box::new(EndorsedSimulation { effects: EndorsedEffects::held(), endorsements }));
-        let signed = SignedTransaction { endorsed, ..signed.clone() };
+        let signed = SignedTransaction { endorsed, ..one.signed.clone() };
         Ok(Bytes::from(signed.to_bytes()))
     }
 
     fn too_few(
         &self,
-        schema: &str,
-        members: &SchemaMembers,
+        ToHold { schema, members, .. }: &ToHold,
         held: &BTreeMap<u16, Endorsement>,
         refused: &BTreeMap<u16, String>,
     ) -> SqlError {
@@ -162,54 +251,97 @@ impl PrivateSchemas {
             .hint("Nothing was ordered. Submit it again once enough members' nodes are up.")
     }
 
-    /// This member's word that it holds a transaction's parts.
-    fn sign(&self, id: &TransactionId, height: u64) -> Endorsement {
+    /// This member's word that it holds transactions' parts: one signature for all of them.
+    fn sign(&self, ids: &[TransactionId], height: u64) -> Vec<Endorsement> {
         let ledger = self.node.charters.newest().ledger();
         let effects = EndorsedEffects::held().digest();
         let (key, organisation) = (&self.node.node_key, self.node.organisation);
-        let mut endorsements = endorse(key, organisation, &ledger, height, &[(*id, effects)]);
-        endorsements.pop().expect("one for one transaction")
+        let held: Vec<(TransactionId, Digest)> = ids.iter().map(|id| (*id, effects)).collect();
+        endorse(key, organisation, &ledger, height, &held)
     }
 
-    /// Whether it is this member's word.
-    fn is_held(&self, id: &TransactionId, member: u16, endorsement: &Endorsement) -> bool {
-        let charter = self.node.charters.newest();
-        let Some(organisation) = charter.organisations.get(usize::from(member)) else { return false };
+    /// Whether it is this member's word. A signature that covers many transactions is verified once.
+    fn is_held(
+        &self,
+        id: &TransactionId,
+        member: u16,
+        endorsement: &Endorsement,
+        verified: &mut FxHashSet<(u16, Digest, Signature)>,
+    ) -> bool {
         let leaf = endorsement_leaf(id, endorsement.snapshot, &EndorsedEffects::held().digest());
         let Some(root) = endorsement.proof.root(leaf) else { return false };
+        if endorsement.organisation != member {
+            return false;
+        }
+        let signature = (member, root, endorsement.signature);
+        if verified.contains(&signature) {
+            return true;
+        }
+        let charter = self.node.charters.newest();
+        let Some(organisation) = charter.organisations.get(usize::from(member)) else { return false };
         let message = endorsement_message(&charter.ledger(), &root);
-        endorsement.organisation == member
-            && crypto::verify(&SignedMessage {
-                key: organisation.node_key,
-                signature: endorsement.signature,
-                message: &message,
-            })
+        let (key, signed) = (organisation.node_key, endorsement.signature);
+        let is_its = crypto::verify(&SignedMessage { key, signature: signed, message: &message });
+        if is_its {
+            verified.insert(signature);
+        }
+        is_its
     }
 
-    /// How a part has ended that stands in the block of this height, once enough members agree on it.
+    /// How parts have ended that stand in blocks, each once enough members agree on it. `None`: nothing is known in time.
+    pub(crate) async fn ended_parts(
+        &self,
+        of: &[&ToHold],
+        attested: bool,
+        within: Duration,
+    ) -> Vec<Option<(u64, Outcome)>> {
+        let mut ended: Vec<Option<(u64, Outcome)>> = vec![None; of.len()];
+        let (start, mut news, mut asked) = (Instant::now(), self.news.subscribe(), Instant::now());
+        while start.elapsed() < within && ended.iter().any(Option::is_none) {
+            news.mark_unchanged();
+            let open: Vec<usize> = (0..of.len()).filter(|position| ended[*position].is_none()).collect();
+            let names: Vec<(TransactionId, &str)> =
+                open.iter().map(|position| (of[*position].id, of[*position].schema.as_str())).collect();
+            let mut verdicts: BTreeMap<(u32, u64), Verdict> = BTreeMap::new();
+            for (position, found) in open.into_iter().zip(self.ended(&names)) {
+                let Some((height, outcome)) = found else { continue };
+                let members = &of[position].members;
+                let verdict = match attested {
+                    true => *verdicts
+                        .entry((members.number, height))
+                        .or_insert_with(|| self.verdict(members, height)),
+                    false => Verdict::Agreed,
+                };
+                match verdict {
+                    Verdict::Agreed => ended[position] = Some((height, outcome)),
+                    Verdict::Differs => self.differs(members, height),
+                    Verdict::Open if asked.elapsed() >= AGAIN => {
+                        asked = Instant::now();
+                        self.tell_members(members, &Message::AskOutcome { schema: members.number, height });
+                    }
+                    Verdict::Open => {}
+                }
+            }
+            if ended.iter().any(Option::is_none) {
+                let _ = tokio::time::timeout(AGAIN, news.changed()).await;
+            }
+        }
+        ended
+    }
+
+    /// How the part of a session has ended.
     ///
     /// # Errors
     /// What it has ended with; `57014` where nothing is known in time.
     pub(crate) async fn ended_part(
         &self,
-        to_hold: &PartToHold,
+        of: &ToHold,
         attested: bool,
         within: Duration,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        let PartToHold { schema, members, signed, .. } = to_hold;
-        let (id, start, mut news) = (signed.transaction.id(), Instant::now(), self.news.subscribe());
-        while start.elapsed() < within {
-            news.mark_unchanged();
-            if let Some((height, outcome)) = self.ended(&id, schema) {
-                match if attested { self.verdict(members, height) } else { Verdict::Agreed } {
-                    Verdict::Agreed => return answer(outcome).map_err(|error| explained(error, schema)),
-                    Verdict::Differs => self.differs(members, height),
-                    Verdict::Open => {
-                        self.tell_members(members, &Message::AskOutcome { schema: members.number, height });
-                    }
-                }
-            }
-            let _ = tokio::time::timeout(AGAIN, news.changed()).await;
+        let schema = &of.schema;
+        if let Some(Some((_, outcome))) = self.ended_parts(&[of], attested, within).await.pop() {
+            return answer(outcome).map_err(|error| explained(error, schema));
         }
         let problem = self.problem(schema).map_or(String::new(), |problem| format!(": {problem}"));
         let message = format!(
@@ -218,9 +350,8 @@ impl PrivateSchemas {
         Err(SqlError::new(SqlState::QUERY_CANCELED, message))
     }
 
-    /// Whether this member can hold a part for somebody's transaction.
-    fn check_to_hold(&self, bytes: &[u8], held: &HeldPart) -> Result<(), String> {
-        let signed = SignedTransaction::from_bytes(bytes).map_err(|error| error.to_string())?;
+    /// Whether a part is what a transaction's client has committed to. Who has signed it is for somebody else to say.
+    fn check_content(&self, signed: &SignedTransaction, held: &HeldPart) -> Result<(), String> {
         let charter = self.node.charters.newest();
         let ledger = charter.ledger();
         if signed.transaction.ledger != ledger || signed.transaction.id() != held.transaction {
@@ -229,15 +360,8 @@ impl PrivateSchemas {
         let Some(members) = self.members(&held.schema) else {
             return Err(format!("it does not know of a schema \"{}\" that it is a member of", held.schema));
         };
-        let client = signed.credential.organisation;
-        if !members.has(client) {
+        if !members.has(signed.credential.organisation) {
             return Err(format!("its client's organisation is no member of schema \"{}\"", held.schema));
-        }
-        let root = charter.organisations.get(usize::from(client)).map(|known| known.root_key);
-        let vouched =
-            root.is_some_and(|root| signed.credential.verify(&root, &ledger, &signed.transaction.client));
-        if !vouched || !signed.verify_signature() {
-            return Err("its signature or credential is not right".to_string());
         }
         let Payload::Parts { parts } = &signed.transaction.payload else {
             return Err("it has no parts".to_string());
@@ -248,6 +372,68 @@ impl PrivateSchemas {
         let checked = held.part.check(&ledger, &held.schema, &signed.client_id(), parts);
         checked.map_err(|fault| fault.to_string())
     }
+
+    /// Which of these transactions their clients have signed, who are those of the organisations that they name.
+    fn are_signed(&self, all: &[SignedTransaction]) -> Vec<bool> {
+        let charter = self.node.charters.newest();
+        let ledger = charter.ledger();
+        let ids: Vec<TransactionId> = all.iter().map(|signed| signed.transaction.id()).collect();
+        let clients = all.iter().zip(&ids).map(|(signed, id)| SignedMessage {
+            key: signed.transaction.client,
+            signature: signed.signature,
+            message: &id.0.0,
+        });
+        let signed = crypto::verify_batch(&clients.collect::<Vec<_>>());
+        let mut known = self.known_clients.lock();
+        if known.len() > KNOWN_CLIENTS_MAX {
+            known.clear();
+        }
+        all.iter()
+            .zip(signed)
+            .map(|(one, signed)| {
+                let client = (one.transaction.client, one.credential);
+                let root = charter.organisations.get(usize::from(one.credential.organisation));
+                let vouched = known.contains(&client)
+                    || root.is_some_and(|known| one.credential.verify(&known.root_key, &ledger, &client.0));
+                if signed && vouched {
+                    known.insert(client);
+                }
+                signed && vouched
+            })
+            .collect()
+    }
+
+    pub(super) fn tell(&self, member: u16, message: &Message) {
+        if member != self.node.organisation
+            && let Some(bytes) = message.to_bytes()
+        {
+            self.node.messages.tell(member, bytes);
+        }
+    }
+}
+
+/// Whether enough members hold a transaction's part.
+fn is_enough(one: &ToHold, progress: &FxHashMap<TransactionId, Progress>) -> bool {
+    progress.get(&one.id).is_some_and(|known| known.endorsements.len() >= one.members.quorum())
+}
+
+/// As many in a message as it holds.
+fn packed<T>(all: Vec<T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let (mut messages, mut bytes) = (Vec::<Vec<T>>::new(), 0);
+    for one in all {
+        let size = size(&one);
+        match messages.last_mut() {
+            Some(last) if bytes + size <= PACKED_BYTES => {
+                bytes += size;
+                last.push(one);
+            }
+            _ => {
+                bytes = size;
+                messages.push(vec![one]);
+            }
+        }
+    }
+    messages
 }
 
 /// Answers other members, and sees to it that schemas go on.
@@ -308,28 +494,23 @@ impl Holding {
 
     /// Stores all parts of these messages with one flush, and answers.
     fn hear(&self, messages: Vec<(u16, Bytes)>) -> Result<(), NodeError> {
-        let (mut held, mut came) = (Vec::new(), false);
+        let (mut to_hold, mut came) = (Vec::new(), false);
         for (member, bytes) in messages {
             let Some(message) = Message::from_bytes(&bytes) else { continue };
             match message {
-                Message::Hold { transaction, held: part } => {
-                    let id = part.transaction;
-                    match self.private.check_to_hold(&transaction, &part) {
-                        Ok(()) => {
-                            self.private.node.parts.put(part)?;
-                            held.push((member, id));
-                        }
-                        Err(reason) => self.tell(member, &Message::Refused { transaction: id, reason }),
-                    }
+                Message::Hold(parts) => {
+                    to_hold.extend(parts.into_iter().map(|(transaction, held)| (member, transaction, held)));
                 }
-                Message::Held { transaction, endorsement } => {
-                    self.private.answered(&transaction, member, Ok(endorsement));
+                Message::Held(held) => {
+                    for (transaction, endorsement) in held {
+                        self.private.answered(Answered { transaction, member, said: Ok(endorsement) });
+                    }
                 }
                 Message::Refused { transaction, reason } => {
                     let reason: String = reason.chars().take(200).collect();
-                    self.private.answered(&transaction, member, Err(reason));
+                    self.private.answered(Answered { transaction, member, said: Err(reason) });
                 }
-                Message::AskPart { transaction, schema } => self.hand_out(member, transaction, &schema),
+                Message::AskPart { transaction, schema } => self.hand_out(member, transaction, &schema)?,
                 Message::Part(part) => came |= self.private.take_missing(part)?,
                 Message::Outcome { schema, height, digest } => {
                     self.private.agreeing.lock().heard((schema, height), member, digest);
@@ -337,7 +518,7 @@ impl Holding {
                 }
                 Message::AskOutcome { schema, height } => {
                     if let Some(digest) = self.private.agreeing.lock().own((schema, height)) {
-                        self.tell(member, &Message::Outcome { schema, height, digest });
+                        self.private.tell(member, &Message::Outcome { schema, height, digest });
                     }
                 }
             }
@@ -348,32 +529,58 @@ impl Holding {
                 self.ask();
             }
         }
-        if !held.is_empty() {
-            self.private.node.parts.flush()?;
-            let height = self.published.newest().0;
-            for (member, transaction) in held {
-                let endorsement = self.private.sign(&transaction, height);
-                self.tell(member, &Message::Held { transaction, endorsement });
+        if to_hold.is_empty() { Ok(()) } else { self.hold(to_hold) }
+    }
+
+    /// Holds what can be held, and says so.
+    fn hold(&self, all: Vec<(u16, Vec<u8>, HeldPart)>) -> Result<(), NodeError> {
+        let (mut signed, mut parts) = (Vec::new(), Vec::new());
+        for (member, bytes, held) in all {
+            let read = SignedTransaction::from_bytes(&bytes).map_err(|error| error.to_string());
+            let checked = read.and_then(|one| self.private.check_content(&one, &held).map(|()| one));
+            match checked {
+                Ok(one) => {
+                    signed.push(one);
+                    parts.push((member, held));
+                }
+                Err(reason) => self.refuse(member, held.transaction, reason),
+            }
+        }
+        let mut held: BTreeMap<u16, Vec<TransactionId>> = BTreeMap::new();
+        for ((member, part), is_signed) in parts.into_iter().zip(self.private.are_signed(&signed)) {
+            let id = part.transaction;
+            if !is_signed {
+                self.refuse(member, id, "its signature or credential is not right".to_string());
+                continue;
+            }
+            self.private.node.parts.put(part)?;
+            held.entry(member).or_default().push(id);
+        }
+        self.private.node.parts.flush()?;
+        let height = self.published.newest().0;
+        for (member, ids) in held {
+            let words = ids.iter().copied().zip(self.private.sign(&ids, height)).collect();
+            for words in packed(words, |word: &(TransactionId, Endorsement)| encode(word).len()) {
+                self.private.tell(member, &Message::Held(words));
             }
         }
         Ok(())
     }
 
-    /// Gives a member a part of its schema that it misses.
-    fn hand_out(&self, member: u16, transaction: TransactionId, schema: &str) {
-        // Who is none is told nothing, whoever asks.
-        if !self.private.members(schema).is_some_and(|members| members.has(member)) {
-            return;
-        }
-        if let Some(part) = self.private.node.parts.get(&transaction, schema) {
-            let schema = schema.to_string();
-            self.tell(member, &Message::Part(HeldPart { transaction, schema, part }));
-        }
+    fn refuse(&self, member: u16, transaction: TransactionId, reason: String) {
+        self.private.tell(member, &Message::Refused { transaction, reason });
     }
 
-    fn tell(&self, member: u16, message: &Message) {
-        if let Some(bytes) = message.to_bytes() {
-            self.private.node.messages.tell(member, bytes);
+    /// Gives a member a part of its schema that it misses.
+    fn hand_out(&self, member: u16, transaction: TransactionId, schema: &str) -> Result<(), NodeError> {
+        // Who is none is told nothing, whoever asks.
+        if !self.private.members(schema).is_some_and(|members| members.has(member)) {
+            return Ok(());
         }
+        if let Some(part) = self.private.node.parts.get(&transaction, schema)? {
+            let schema = schema.to_string();
+            self.private.tell(member, &Message::Part(HeldPart { transaction, schema, part }));
+        }
+        Ok(())
     }
 }

@@ -14,20 +14,11 @@ const TAG: u8 = 0x80;
 /// A message to one other member.
 #[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
 pub(super) enum Message {
-    /// Hold this part, and sign that: the transaction without signatures of members, and its part.
-    Hold {
-        /// Encoded [`types::SignedTransaction`].
-        transaction: Vec<u8>,
-        /// Its part in one schema.
-        held: HeldPart,
-    },
-    /// The sender holds the parts of a transaction.
-    Held {
-        /// The transaction.
-        transaction: TransactionId,
-        /// The sender's signature.
-        endorsement: Endorsement,
-    },
+    /// Hold these parts, and sign that: encoded transactions without signatures of members ([`types::SignedTransaction`]), each
+    /// with its part in one schema.
+    Hold(Vec<(Vec<u8>, HeldPart)>),
+    /// The sender holds the parts of these transactions, and signs that.
+    Held(Vec<(TransactionId, Endorsement)>),
     /// The sender does not hold them, and why.
     Refused {
         /// The transaction.

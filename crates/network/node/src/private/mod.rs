@@ -25,7 +25,7 @@ mod routing;
 mod schemas;
 mod view;
 
-pub(crate) use holding::Holding;
+pub(crate) use holding::{Holding, ToHold};
 pub(crate) use message::is_private;
 pub(crate) use part_store::PartStore;
 pub(crate) use routing::schema_of;

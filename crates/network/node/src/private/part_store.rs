@@ -5,7 +5,8 @@
 //! record:    length (4 bytes) ‖ checksum (8 bytes of SHA-256) ‖ HeldPart
 //! ```
 //!
-//! A record that is torn or damaged ends the file at the next start. What was behind it is asked for again, from other members.
+//! A record that is damaged is left out at the next start, and one that is torn ends the file. What is missing is asked for again, from
+//! other members.
 
 use crate::NodeError;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -13,7 +14,8 @@ use crypto::sha256;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use types::{Part, TransactionId, decode_exactly, encode};
 
@@ -37,9 +39,26 @@ pub(crate) struct PartStore {
 
 struct Inner {
     file: File,
-    parts: FxHashMap<(TransactionId, String), Part>,
+    /// Where each part's record stands.
+    places: FxHashMap<Name, Place>,
+    end: u64,
     /// Something was written that may not survive a crash.
     unflushed: bool,
+}
+
+/// The beginning of a digest of transaction and schema: what the index has of a part, so that its memory is 32 bytes for each.
+type Name = [u8; 16];
+
+#[derive(Clone, Copy)]
+struct Place {
+    offset: u64,
+    length: u32,
+}
+
+fn name_of(transaction: &TransactionId, schema: &str) -> Name {
+    let mut name = [0; 16];
+    name.copy_from_slice(&sha256(&[&transaction.0.0, schema.as_bytes()]).0[..16]);
+    name
 }
 
 impl PartStore {
@@ -61,20 +80,38 @@ impl PartStore {
             .append(true)
             .open(&path)
             .map_err(failed("open"))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed("read"))?;
-        let (parts, good) = read(&bytes);
-        if good < bytes.len() {
-            let lost = bytes.len() - good;
-            tracing::warn!(lost, "the end of parts.log was torn or damaged; its parts are asked for again");
-            file.set_len(good as u64).map_err(failed("cut"))?;
+        let length = file.metadata().map_err(failed("read"))?.len();
+        let (places, end) = read(BufReader::new(&mut file)).map_err(failed("read"))?;
+        if end < length {
+            let lost = length - end;
+            tracing::warn!(lost, "the end of parts.log was torn or damaged, and is cut off");
+            file.set_len(end).map_err(failed("cut"))?;
         }
-        Ok(PartStore { path: path.clone(), inner: Mutex::new(Inner { file, parts, unflushed: false }) })
+        Ok(PartStore { path: path.clone(), inner: Mutex::new(Inner { file, places, end, unflushed: false }) })
     }
 
-    /// The part of a transaction in a schema.
-    pub(crate) fn get(&self, transaction: &TransactionId, schema: &str) -> Option<Part> {
-        self.inner.lock().parts.get(&(*transaction, schema.to_string())).cloned()
+    /// Whether a transaction's part in a schema is here.
+    pub(crate) fn has(&self, transaction: &TransactionId, schema: &str) -> bool {
+        self.inner.lock().places.contains_key(&name_of(transaction, schema))
+    }
+
+    /// The part of a transaction in a schema. One whose record is damaged is none: it is asked for again.
+    ///
+    /// # Errors
+    /// [`NodeError::File`].
+    pub(crate) fn get(&self, transaction: &TransactionId, schema: &str) -> Result<Option<Part>, NodeError> {
+        let mut inner = self.inner.lock();
+        let name = name_of(transaction, schema);
+        let Some(place) = inner.places.get(&name).copied() else { return Ok(None) };
+        let mut bytes = vec![0; place.length as usize];
+        inner.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.failed("read", error))?;
+        let held =
+            held_in(&bytes).filter(|held| (held.transaction, held.schema.as_str()) == (*transaction, schema));
+        if held.is_none() {
+            tracing::warn!(%transaction, schema, "the part in parts.log is damaged; it is asked for again");
+            inner.places.remove(&name);
+        }
+        Ok(held.map(|held| held.part))
     }
 
     /// Takes a part, which counts as held after [`PartStore::flush`].
@@ -83,12 +120,20 @@ impl PartStore {
     /// [`NodeError::File`].
     pub(crate) fn put(&self, held: HeldPart) -> Result<(), NodeError> {
         let mut inner = self.inner.lock();
-        let key = (held.transaction, held.schema.clone());
-        if inner.parts.contains_key(&key) {
+        let name = name_of(&held.transaction, &held.schema);
+        if inner.places.contains_key(&name) {
             return Ok(());
         }
-        inner.file.write_all(&record(&held)).map_err(|error| self.failed("write", error))?;
-        inner.parts.insert(key, held.part);
+        let bytes = record(&held);
+        let place = Place { offset: inner.end, length: bytes.len() as u32 };
+        if let Err(error) = inner.file.write_all(&bytes) {
+            // Half a record would hide those behind it at the next start.
+            let end = inner.end;
+            inner.file.set_len(end).map_err(|error| self.failed("cut", error))?;
+            return Err(self.failed("write", error));
+        }
+        inner.end += bytes.len() as u64;
+        inner.places.insert(name, place);
         inner.unflushed = true;
         Ok(())
     }
@@ -120,20 +165,46 @@ fn record(held: &HeldPart) -> Vec<u8> {
     bytes
 }
 
-/// The records up to the first that is none, and where they end.
-fn read(bytes: &[u8]) -> (FxHashMap<(TransactionId, String), Part>, usize) {
-    let (mut parts, mut at) = (FxHashMap::default(), 0);
-    while let Some((head, rest)) = bytes[at..].split_at_checked(HEAD_BYTES) {
-        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
-        let Some(content) = rest.get(..length).filter(|_| length <= RECORD_BYTES_MAX) else { break };
-        if sha256(&[content]).0[..8] != head[4..] {
-            break;
+/// What a whole record has; `None` for anything else.
+fn held_in(record: &[u8]) -> Option<HeldPart> {
+    let (head, content) = record.split_at_checked(HEAD_BYTES)?;
+    let whole = head[..4] == (content.len() as u32).to_le_bytes() && head[4..] == sha256(&[content]).0[..8];
+    decode_exactly(content).ok().filter(|_| whole)
+}
+
+/// Where the good records stand, and where the last of them ends. One whose content is damaged is left out.
+fn read(mut file: impl Read) -> std::io::Result<(FxHashMap<Name, Place>, u64)> {
+    let (mut places, mut at, mut end) = (FxHashMap::default(), 0, 0);
+    let mut record = Vec::new();
+    loop {
+        record.resize(4, 0);
+        if !filled(&mut file, &mut record)? {
+            return Ok((places, end));
         }
-        let Ok(HeldPart { transaction, schema, part }) = decode_exactly::<HeldPart>(content) else { break };
-        parts.insert((transaction, schema), part);
-        at += HEAD_BYTES + length;
+        let length = u32::from_le_bytes([record[0], record[1], record[2], record[3]]) as usize;
+        if length > RECORD_BYTES_MAX {
+            return Ok((places, end));
+        }
+        record.resize(HEAD_BYTES + length, 0);
+        if !filled(&mut file, &mut record[4..])? {
+            return Ok((places, end));
+        }
+        let place = Place { offset: at, length: record.len() as u32 };
+        at += record.len() as u64;
+        if let Some(held) = held_in(&record) {
+            places.insert(name_of(&held.transaction, &held.schema), place);
+            end = at;
+        }
     }
-    (parts, at)
+}
+
+/// Whether there was enough to fill this.
+fn filled(file: &mut impl Read, bytes: &mut [u8]) -> std::io::Result<bool> {
+    match file.read_exact(bytes) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -148,6 +219,30 @@ mod tests {
             schema: "deal".into(),
             part: Part { salt: [number; 32], payload },
         }
+    }
+
+    fn part(store: &PartStore, number: u8, schema: &str) -> Option<Part> {
+        let (transaction, is_here) = (held(number).transaction, store.has(&held(number).transaction, schema));
+        let part = store.get(&transaction, schema).expect("readable");
+        assert_eq!(part.is_some(), is_here);
+        part
+    }
+
+    #[test]
+    fn a_part_that_is_damaged_later_is_none_and_can_be_taken_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = PartStore::open(folder.path()).expect("opened");
+        store.put(held(1)).expect("written");
+        store.flush().expect("flushed");
+        let path = folder.path().join("parts.log");
+        let mut bytes = std::fs::read(&path).expect("readable");
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        std::fs::write(&path, bytes).expect("writable");
+        assert_eq!(store.get(&held(1).transaction, "deal").expect("readable"), None);
+        assert!(!store.has(&held(1).transaction, "deal"));
+        store.put(held(1)).expect("written again");
+        assert_eq!(part(&store, 1, "deal"), Some(held(1).part));
     }
 
     #[test]
@@ -166,15 +261,14 @@ mod tests {
         let known = |bytes: &[u8]| {
             std::fs::write(&path, bytes).expect("writable");
             let store = PartStore::open(folder.path()).expect("opened");
-            let known: Vec<bool> = (0..4)
-                .map(|number| store.get(&held(number).transaction, "deal") == Some(held(number).part))
-                .collect();
+            let known: Vec<bool> =
+                (0..4).map(|number| part(&store, number, "deal") == Some(held(number).part)).collect();
             // What is written behind a file that was cut is found again.
             store.put(held(9)).expect("written");
             drop(store);
             let again = PartStore::open(folder.path()).expect("opened");
-            assert_eq!(again.get(&held(9).transaction, "deal"), Some(held(9).part));
-            assert_eq!(again.get(&held(9).transaction, "other"), None);
+            assert_eq!(part(&again, 9, "deal"), Some(held(9).part));
+            assert_eq!(part(&again, 9, "other"), None);
             known
         };
         assert_eq!(known(&whole), [true; 4]);
@@ -185,7 +279,10 @@ mod tests {
         for at in (0..whole.len()).step_by(5) {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x40;
-            let expected: Vec<bool> = (1..=4).map(|count| at >= count * each).collect();
+            // Where a record's length is damaged nobody knows where the next one begins.
+            let (record, in_length) = (at / each, at % each < 4);
+            let expected: Vec<bool> =
+                (0..4).map(|number| number < record || (number > record && !in_length)).collect();
             assert_eq!(known(&damaged), expected, "byte {at}");
         }
     }

@@ -2,25 +2,25 @@
 
 use super::agreeing::{Agreeing, Verdict};
 use super::executor::{BlockOfParts, EndedPart, SchemaExecutor, concerns};
-use super::holding::Waiting;
+use super::holding::{Answered, Waiting};
 use super::message::Message;
 use super::part_store::{HeldPart, PartStore};
 use super::view::{CompiledTogether, SchemaView, Together};
 use crate::NodeError;
 use crate::charters::DecidedCharters;
 use crate::pipeline::ExecutedState;
-use crypto::SecretKey;
+use crypto::{PublicKey, SecretKey};
 use engine::{VerifiedBlock, VerifiedTransaction};
 use ledger::{BlockRecord, Ledger};
 use ordering::ExchangeMessages;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sql::Library;
 use state::Snapshot;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::watch;
-use types::{Endorsement, Outcome, Payload, Receipt, SchemaMembers, SignedTransaction, TransactionId};
+use types::{Credential, Outcome, Payload, Receipt, SchemaMembers, SignedTransaction, TransactionId};
 
 /// Parts that others are asked for at once, and blocks that are looked at for them.
 const ASKED_AT_ONCE: usize = 128;
@@ -49,6 +49,8 @@ pub(crate) struct PrivateSchemas {
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
     /// Who waits for members to hold a part.
     pub(super) waiting: Mutex<FxHashMap<TransactionId, Waiting>>,
+    /// Clients whose organisation's word was verified.
+    pub(super) known_clients: Mutex<FxHashSet<(PublicKey, Credential)>>,
     /// Changes whenever something was executed, or heard, that somebody may wait for.
     pub(super) news: watch::Sender<u64>,
 }
@@ -79,8 +81,9 @@ impl PrivateSchemas {
     /// Nothing is executed yet: [`PrivateSchemas::show`] begins.
     pub(crate) fn new(node: PrivateParts) -> PrivateSchemas {
         let (state, agreeing) = (Mutex::default(), Mutex::default());
-        let (asked, waiting) = (Mutex::default(), Mutex::default());
-        PrivateSchemas { node, state, agreeing, asked, waiting, news: watch::Sender::new(0) }
+        let (asked, waiting, known_clients) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let news = watch::Sender::new(0);
+        PrivateSchemas { node, state, agreeing, asked, waiting, known_clients, news }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
@@ -265,7 +268,7 @@ impl PrivateSchemas {
                 blocks.map_while(Result::ok).flat_map(|record| BlockOfParts::recorded(&record).transactions);
             let of_schema = ahead
                 .filter(|transaction| concerns(transaction, &name))
-                .filter(|transaction| self.node.parts.get(&transaction.id, &name).is_none());
+                .filter(|transaction| !self.node.parts.has(&transaction.id, &name));
             missing.extend(of_schema.take(ASKED_AT_ONCE).map(|one| (members.clone(), one, name.clone())));
         }
         let mut asked = self.asked.lock();
@@ -289,16 +292,19 @@ impl PrivateSchemas {
     }
 
     /// A member has answered whether it holds a part.
-    pub(super) fn answered(&self, id: &TransactionId, member: u16, said: Result<Endorsement, String>) {
-        if let Some(waiting) = self.waiting.lock().get(id) {
+    pub(super) fn answered(&self, answered: Answered) {
+        if let Some(waiting) = self.waiting.lock().get(&answered.transaction) {
             // An error says that nobody waits any more.
-            let _ = waiting.send((member, said));
+            let _ = waiting.send(answered);
         }
     }
 
-    /// How a part has ended here, and at which height.
-    pub(super) fn ended(&self, transaction: &TransactionId, schema: &str) -> Option<(u64, Outcome)> {
-        self.state.lock().ended.get(&(*transaction, schema.to_string())).cloned()
+    /// How parts have ended here, and at which height.
+    pub(super) fn ended(&self, parts: &[(TransactionId, &str)]) -> Vec<Option<(u64, Outcome)>> {
+        let state = self.state.lock();
+        let found =
+            |(id, schema): &(TransactionId, &str)| state.ended.get(&(*id, schema.to_string())).cloned();
+        parts.iter().map(found).collect()
     }
 
     /// The members of a schema that this organisation is one of.
