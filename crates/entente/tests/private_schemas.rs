@@ -237,6 +237,18 @@ async fn who_becomes_a_member_sees_everything_and_who_leaves_nothing_more() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+/// Copies more customers than fit into one part.
+async fn fill(session: &Client, table: &str) {
+    let mut rows = String::new();
+    for id in 1..=6_000 {
+        rows.push_str(&format!("{id}\t1000000\n"));
+    }
+    let copy = format!("COPY {table} (customer_id, balance) FROM STDIN");
+    let mut sink = Box::pin(session.copy_in(&copy).await.expect("begun"));
+    sink.send(bytes::Bytes::from(rows)).await.expect("sent");
+    assert_eq!(sink.as_mut().finish().await.expect("copied"), 6_000);
+}
+
 /// Smallbank in a schema of three organisations, loaded by COPY, and called by clients that hold their own keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_with_keys_of_their_own_call_procedures_and_no_cent_is_lost() {
@@ -248,18 +260,8 @@ async fn clients_with_keys_of_their_own_call_procedures_and_no_cent_is_lost() {
     for statement in Smallbank::statements() {
         session.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
     }
-    // More rows than fit into one part.
-    for table in ["savings", "checking"] {
-        let mut rows = String::new();
-        for id in 1..=6_000 {
-            rows.push_str(&format!("{id}\t1000000\n"));
-        }
-        let mut sink = Box::pin(
-            session.copy_in(&format!("COPY {table} (customer_id, balance) FROM STDIN")).await.expect("begun"),
-        );
-        sink.send(bytes::Bytes::from(rows)).await.expect("sent");
-        assert_eq!(sink.as_mut().finish().await.expect("copied"), 6_000);
-    }
+    fill(&session, "savings").await;
+    fill(&session, "checking").await;
     let members: Vec<client::Client> = (0..3).map(|node| network.client(node)).collect();
     let options = bench::PartsLoadOptions {
         schema: "bank".into(),

@@ -124,12 +124,10 @@ impl Node {
             core;
         let (checkpoint, replayed, height) =
             (recovered.checkpoint, recovered.replayed, recovered.executor.height());
-        let (ordering, published) = (services.ordering, parts.published.clone());
-        let attests = attest.is_some();
+        let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
-        if let Some(holding) = holding {
-            stages.push(pipeline::stage("schemas", &published, move || holding.run())?);
-        }
+        let holding = holding.map(|holding| pipeline::stage("schemas", &published, move || holding.run()));
+        stages.extend(holding.transpose()?);
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
             Some(own) => Some(own.start(whose, published.clone(), attests)?),

@@ -117,7 +117,7 @@ pub(super) fn change_member(
 }
 
 fn member_position(charter: &Charter, name: &str) -> Option<u16> {
-    charter.members().find(|(_, known)| known.name == name).map(|(position, _)| position as u16)
+    charter.members().find(|(_, known)| known.name == name).map(|(position, _)| position)
 }
 
 fn unknown_member(charter: Option<&Charter>, name: &str) -> SqlError {

@@ -33,7 +33,7 @@ use crate::parse::role::{RoleStatement, changes_owner, is_about_roles, parse_rol
 use crate::parse::routine::{CreateRoutine, parse_create_routine, parse_do};
 pub use crate::parse::schema_change::is_schema_change;
 use crate::parse::schema_members::{
-    AlterSchemaMember, CreateSchemaWithMembers, changes_members, has_members, parse_schema_member,
+    AlterSchemaMember, CreateSchemaWithMembers, is_about_members, parse_schema_member,
     parse_schema_with_members,
 };
 use crate::parse::sequence::{SequenceStatement, is_about_sequences, parse_sequence};
@@ -136,14 +136,8 @@ fn parse_statement_tokens(
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
     let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
-    let changes_schema_members = version >= ExecutionVersion::V4
-        && keyword(0) == Keyword::ALTER
-        && keyword(1) == Keyword::SCHEMA
-        && changes_members(&tokens);
-    let creates_schema_with_members = version >= ExecutionVersion::V4
-        && keyword(0) == Keyword::CREATE
-        && keyword(1) == Keyword::SCHEMA
-        && has_members(&tokens);
+    let about_members =
+        version >= ExecutionVersion::V4 && keyword(1) == Keyword::SCHEMA && is_about_members(&tokens);
     let first = keyword(0);
     let is_checkpoint = tokens.first().is_some_and(|token| is_word(&token.token, "checkpoint"));
     let about_sequences = !about_roles && is_about_sequences(&tokens);
@@ -167,11 +161,8 @@ fn parse_statement_tokens(
         let _ = parser.next_token();
         return expect_end(&parser, sql).map(|()| ParsedStatement::Checkpoint);
     }
-    if changes_schema_members {
-        return parse_schema_member(&mut parser, sql).map(ParsedStatement::SchemaMember);
-    }
-    if creates_schema_with_members {
-        return parse_schema_with_members(&mut parser, sql).map(ParsedStatement::SchemaWithMembers);
+    if about_members {
+        return parse_about_members(&mut parser, first, sql);
     }
     if moves_table {
         return parse_set_schema(&mut parser, sql).map(ParsedStatement::SetSchema);
@@ -211,6 +202,18 @@ fn parse_about_aggregates(
             Ok(ParsedStatement::DropAggregate(Box::new(drop)))
         }
         _ => Err(SqlError::unsupported("ALTER AGGREGATE").hint("Drop it and create it again.")),
+    }
+}
+
+/// CREATE SCHEMA … MEMBERS or ALTER SCHEMA … ADD or DROP MEMBER, told by the first word.
+fn parse_about_members(
+    parser: &mut Parser<'_>,
+    first: Keyword,
+    sql: &str,
+) -> Result<ParsedStatement, SqlError> {
+    match first {
+        Keyword::CREATE => parse_schema_with_members(parser, sql).map(ParsedStatement::SchemaWithMembers),
+        _ => parse_schema_member(parser, sql).map(ParsedStatement::SchemaMember),
     }
 }
 

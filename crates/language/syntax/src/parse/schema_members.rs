@@ -8,6 +8,14 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::SqlError;
 
+/// Whether the tokens of a statement about a schema are one of these: the words stand behind the schema's name.
+pub fn is_about_members(tokens: &[TokenWithSpan]) -> bool {
+    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
+    let creates = is(0, "create") && (3..tokens.len()).any(|at| is(at, "members") && opens(at + 1));
+    creates || (is(0, "alter") && (is(3, "add") || is(3, "drop")) && is(4, "member"))
+}
+
 /// `CREATE SCHEMA [IF NOT EXISTS] … MEMBERS (…)`
 #[derive(Clone, Debug)]
 pub struct CreateSchemaWithMembers {
@@ -30,12 +38,6 @@ pub struct AlterSchemaMember {
     pub member: String,
 }
 
-/// Whether the tokens of a statement that begins with ALTER SCHEMA are this one.
-pub fn changes_members(tokens: &[TokenWithSpan]) -> bool {
-    matches!(tokens.get(3..5), Some([what, member])
-        if (is_word(&what.token, "add") || is_word(&what.token, "drop")) && is_word(&member.token, "member"))
-}
-
 /// Reads the whole statement.
 ///
 /// # Errors
@@ -52,11 +54,6 @@ pub fn parse_schema_member(parser: &mut Parser<'_>, sql: &str) -> Result<AlterSc
     let member = name(parser, sql)?;
     expect_end(parser, sql)?;
     Ok(AlterSchemaMember { schema, adds, member })
-}
-
-/// Whether the tokens of a statement that begins with CREATE SCHEMA are this one: the word stands behind the schema's name.
-pub fn has_members(tokens: &[TokenWithSpan]) -> bool {
-    tokens.windows(2).skip(3).any(|pair| is_word(&pair[0].token, "members") && pair[1].token == Token::LParen)
 }
 
 /// Reads the whole statement.

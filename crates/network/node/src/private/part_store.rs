@@ -175,9 +175,9 @@ fn held_in(record: &[u8]) -> Option<HeldPart> {
 /// Where the good records stand, and where the last of them ends. One whose content is damaged is left out.
 fn read(mut file: impl Read) -> std::io::Result<(FxHashMap<Name, Place>, u64)> {
     let (mut places, mut at, mut end) = (FxHashMap::default(), 0, 0);
-    let mut record = Vec::new();
+    let mut record = vec![0; 4];
     loop {
-        record.resize(4, 0);
+        record.truncate(4);
         if !filled(&mut file, &mut record)? {
             return Ok((places, end));
         }
