@@ -5,6 +5,7 @@ use super::bench_chainify::{self, ChainifyBenchArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_htap::{self, HtapArguments};
 use super::bench_join::{self, JoinArguments};
+use super::bench_shards::{self, ShardsArguments};
 use super::bench_state::{self, GrowthArguments, StateArguments};
 use super::bench_tpch::{self, TpchArguments};
 use crate::CommandError;
@@ -45,6 +46,7 @@ pub(crate) enum BenchCommand {
     Anker(AnkerArguments),
     Join(JoinArguments),
     Faults(FaultsArguments),
+    Shards(ShardsArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no ledger on the disk.
@@ -106,6 +108,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Attest(arguments) => bench_attest::run(arguments),
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),
+        BenchCommand::Shards(arguments) => bench_shards::run(arguments),
         BenchCommand::State(arguments) => bench_state::run(arguments),
         BenchCommand::Chainify(arguments) => bench_chainify::run(arguments),
         BenchCommand::Growth(arguments) => bench_state::run_growth(arguments),

@@ -1,0 +1,239 @@
+//! `entente bench shards`: what schemas with members cost.
+
+use super::figures::median;
+use crate::CommandError;
+use crate::demo::load::TRANSACTIONS;
+use crate::demo::nodes::RunningNodes;
+use crate::demo::prepare::{self, connect, explain};
+use crate::demo::screen::Screen;
+use bench::{Load, LoadOptions, Pace, PartsLoadOptions, Submit, parts_load};
+use clap::Args;
+use client::Client;
+use futures::SinkExt;
+use node::{Network, NetworkOptions, StoreChoice};
+use serde::Serialize;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use types::{Charter, Pipeline, format_value};
+use workloads::smallbank::Smallbank;
+
+const NODES: usize = 4;
+/// The schema of all four organisations, with Smallbank in it.
+const ALL: &str = "bank";
+/// The schema of the first two, with something that nobody else may see.
+const PAIR: &str = "pair";
+const CANARY: &str = "CANARY-5f0d2c1b9a";
+const WARM_UP: Duration = Duration::from_secs(3);
+/// Submissions under way at each gateway.
+const SUBMISSIONS: usize = 2;
+
+/// Measure what schemas with members cost: the same calls on everybody's tables and in a schema of all four organisations.
+///
+/// Four nodes and the clients share this machine. Loads take turns, so that whatever else the machine does meets both alike.
+/// Afterwards all nodes' files are searched for a value that only two organisations may have.
+///
+/// What needs nodes that hold some schemas only, or transactions over several schemas, is null in the record: there are none yet.
+///
+/// Example: entente bench shards --quick --json shards.json
+#[derive(Args, Clone)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ShardsArguments {
+    /// Customers of each bank
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    customers: u64,
+    /// Seconds of each load [default: 10, with --quick 5]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: Option<u64>,
+    /// Rounds, each with a load on everybody's tables and one in the schema [default: 5, with --quick 3]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
+    rounds: Option<u64>,
+    /// First port of the network: Postgres is 100 higher, HTTP 200 higher
+    #[arg(long, default_value_t = 7500)]
+    port_base: u16,
+    /// Few and short loads: under two minutes
+    #[arg(long)]
+    quick: bool,
+    /// Where to write the record
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// What `--json` writes; its keys are an interface. Null: not measured, see the command's help.
+#[derive(Debug, Serialize)]
+struct ShardsRecord {
+    sparse_cpu_ratio: Option<f64>,
+    block_bytes_ratio: Option<f64>,
+    cross_cpu_ratio: Option<f64>,
+    /// Throughput in a schema of all four organisations by that of the same calls on everybody's tables.
+    private_throughput_ratio: f64,
+    decision_blocks_median: Option<f64>,
+    silent_member_ratio: Option<f64>,
+    /// Files of organisations that are no members in which the value was found.
+    canaries_seen: usize,
+    /// Transactions per second on everybody's tables, by round.
+    shared_tps: Vec<f64>,
+    /// Transactions per second in the schema, by round.
+    private_tps: Vec<f64>,
+}
+
+struct ShardsNetwork {
+    nodes: RunningNodes,
+    clients: Vec<Client>,
+    gateways: Vec<SocketAddr>,
+    customers: u64,
+    loads: u64,
+}
+
+pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
+    let folder = tempfile::tempdir()?;
+    let mut charter = Charter::with_defaults("shards", u64::from_be_bytes(crypto::random_bytes()));
+    charter.governance = "any".to_string();
+    let options = NetworkOptions {
+        organisations: NODES,
+        port_base: arguments.port_base,
+        threads: 2,
+        pipeline: Pipeline::Serial,
+        store: StoreChoice::default(),
+        charter,
+    };
+    let network = Network::create(folder.path(), &options)?;
+    let nodes = RunningNodes::start(&network.folders, None)?;
+    let (clients, gateways) = (nodes.clients(&network.clients)?, nodes.postgres_addresses());
+    let mut shards = ShardsNetwork { nodes, clients, gateways, customers: arguments.customers, loads: 0 };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let measured = runtime.block_on(shards.measure(arguments));
+    if measured.is_err() {
+        shards.nodes.print_logs();
+    }
+    let (shared_tps, private_tps) = measured?;
+    shards.nodes.stop();
+    let canaries_seen: usize = network.folders[2..].iter().map(|folder| files_with(folder, CANARY)).sum();
+    if network.folders[..2].iter().any(|folder| files_with(folder, CANARY) == 0) {
+        return Err("a member has not the value that it must have: the search finds nothing".into());
+    }
+    let record = ShardsRecord {
+        sparse_cpu_ratio: None,
+        block_bytes_ratio: None,
+        cross_cpu_ratio: None,
+        private_throughput_ratio: median(private_tps.clone()) / median(shared_tps.clone()),
+        decision_blocks_median: None,
+        silent_member_ratio: None,
+        canaries_seen,
+        shared_tps,
+        private_tps,
+    };
+    println!(
+        "a schema of all four: {:.0} tps, everybody's tables: {:.0} tps; ratio {:.2}; canaries seen: {canaries_seen}",
+        median(record.private_tps.clone()),
+        median(record.shared_tps.clone()),
+        record.private_throughput_ratio
+    );
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&record)? + "\n";
+        std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+impl ShardsNetwork {
+    /// Throughput on everybody's tables and in the schema, by round.
+    async fn measure(&mut self, arguments: &ShardsArguments) -> Result<(Vec<f64>, Vec<f64>), CommandError> {
+        let time = Duration::from_secs(arguments.seconds.unwrap_or(if arguments.quick { 5 } else { 10 }));
+        let rounds = arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 5 });
+        self.set_up().await?;
+        self.shared(WARM_UP).await?;
+        self.private(WARM_UP).await?;
+        let (mut shared, mut private) = (Vec::new(), Vec::new());
+        for round in 1..=rounds {
+            shared.push(self.shared(time).await?);
+            private.push(self.private(time).await?);
+            let (one, other) = (shared.last().unwrap_or(&0.0), private.last().unwrap_or(&0.0));
+            eprintln!("round {round}: shared {one:.0} tps, in a schema of all {other:.0} tps");
+        }
+        Ok((shared, private))
+    }
+
+    async fn set_up(&mut self) -> Result<(), CommandError> {
+        let screen = Screen::default();
+        self.nodes.wait_until_healthy(&self.clients, &screen).await?;
+        prepare::create_smallbank(&self.gateways, &screen).await?;
+        prepare::load_customers(&self.gateways, self.customers, &screen).await?;
+        let session = connect(self.gateways[0]).await?;
+        let run = async |sql: &str| session.batch_execute(sql).await.map_err(|error| explain(sql, &error));
+        run(&format!("CREATE SCHEMA {PAIR} MEMBERS (org1, org2)")).await?;
+        run(&format!("CREATE TABLE {PAIR}.secrets (id int PRIMARY KEY, text text)")).await?;
+        run(&format!("INSERT INTO {PAIR}.secrets VALUES (1, '{CANARY}')")).await?;
+        run(&format!("CREATE SCHEMA {ALL} MEMBERS (org1, org2, org3, org4)")).await?;
+        run(&format!("SET search_path TO {ALL}")).await?;
+        for statement in Smallbank::statements() {
+            run(statement).await?;
+        }
+        for rows in Smallbank::new(self.customers, 0.0)?.rows(1, self.customers) {
+            let mut text = String::new();
+            for row in &rows.rows {
+                let values: Vec<String> = row
+                    .iter()
+                    .map(|value| format_value(value).unwrap_or_else(|| "\\N".to_string()))
+                    .collect();
+                writeln!(text, "{}", values.join("\t"))?;
+            }
+            let copy = format!("COPY {} ({}) FROM STDIN", rows.table, rows.columns.join(", "));
+            let sink = session.copy_in(&copy).await.map_err(|error| explain(&copy, &error))?;
+            let mut sink = std::pin::pin!(sink);
+            sink.send(bytes::Bytes::from(text)).await?;
+            sink.finish().await.map_err(|error| explain(&copy, &error))?;
+        }
+        Ok(())
+    }
+
+    async fn shared(&mut self, time: Duration) -> Result<f64, CommandError> {
+        self.loads += 1;
+        let options = LoadOptions {
+            customers: self.customers,
+            skew: 0.0,
+            pace: Pace::Closed { submissions: SUBMISSIONS, transactions: TRANSACTIONS },
+            seed: self.loads,
+            submit: Submit::Calls,
+        };
+        let report = Load::new(self.clients.clone(), options)?.run(time, |_| {}).await?;
+        self.nodes.check_alive()?;
+        match report.unanswered {
+            0 => Ok(report.throughput_tps),
+            unanswered => Err(format!("{unanswered} transactions were refused, or got no receipt").into()),
+        }
+    }
+
+    async fn private(&mut self, time: Duration) -> Result<f64, CommandError> {
+        self.loads += 1;
+        let options = PartsLoadOptions {
+            schema: ALL.to_string(),
+            customers: self.customers,
+            skew: 0.0,
+            submissions: SUBMISSIONS,
+            transactions: TRANSACTIONS,
+            seed: self.loads,
+        };
+        let report = parts_load(&self.clients, &options, time).await?;
+        self.nodes.check_alive()?;
+        match report.unanswered {
+            0 => Ok(report.throughput_tps),
+            unanswered => Err(format!("{unanswered} transactions in the schema got no receipt").into()),
+        }
+    }
+}
+
+/// How many files below a folder have this text. What cannot be read has nothing.
+fn files_with(folder: &Path, text: &str) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let found = entries.flatten().map(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return files_with(&path, text);
+        }
+        let content = std::fs::read(&path).unwrap_or_default();
+        usize::from(content.windows(text.len()).any(|window| window == text.as_bytes()))
+    });
+    found.sum()
+}
