@@ -315,6 +315,7 @@ impl NodeParts {
             organisation: position as u16,
             node_key: member.node_key.clone(),
             charters: self.charters.clone(),
+            verifier: self.verifier.clone(),
             ledger: self.ledger.clone(),
             messages: services.messages.clone(),
             parts: PartStore::open(&member.folder.join("schemas"))?,

@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
     EndorsedEffects, EndorsedSimulation, Endorsement, Identity, Outcome, Part, PartSubmission, Payload,
-    SchemaMembers, SignedTransaction, SqlError, SqlState, StatementResult, TransactionId, encode, endorse,
-    endorsement_leaf, endorsement_message, limits,
+    Place, SchemaMembers, SignedTransaction, SqlError, SqlState, StatementResult, TransactionId, encode,
+    endorse, endorsement_leaf, endorsement_message, limits,
 };
 
 /// How often somebody who has not answered is asked again.
@@ -37,8 +37,6 @@ const HELD_WITHIN: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(50);
 /// Bytes that go into one message, with room for what stands around them.
 const PACKED_BYTES: usize = 56 * 1024;
-/// Clients whose organisation's word is remembered as good.
-const KNOWN_CLIENTS_MAX: usize = 65_536;
 /// Messages that are answered after one flush.
 const TOGETHER: usize = 256;
 
@@ -373,34 +371,13 @@ impl PrivateSchemas {
         checked.map_err(|fault| fault.to_string())
     }
 
-    /// Which of these transactions their clients have signed, who are those of the organisations that they name.
-    fn are_signed(&self, all: &[SignedTransaction]) -> Vec<bool> {
-        let charter = self.node.charters.newest();
-        let ledger = charter.ledger();
-        let ids: Vec<TransactionId> = all.iter().map(|signed| signed.transaction.id()).collect();
-        let clients = all.iter().zip(&ids).map(|(signed, id)| SignedMessage {
-            key: signed.transaction.client,
-            signature: signed.signature,
-            message: &id.0.0,
-        });
-        let signed = crypto::verify_batch(&clients.collect::<Vec<_>>());
-        let mut known = self.known_clients.lock();
-        if known.len() > KNOWN_CLIENTS_MAX {
-            known.clear();
-        }
-        all.iter()
-            .zip(signed)
-            .map(|(one, signed)| {
-                let client = (one.transaction.client, one.credential);
-                let root = charter.organisations.get(usize::from(one.credential.organisation));
-                let vouched = known.contains(&client)
-                    || root.is_some_and(|known| one.credential.verify(&known.root_key, &ledger, &client.0));
-                if signed && vouched {
-                    known.insert(client);
-                }
-                signed && vouched
-            })
-            .collect()
+    /// Which of these transactions their clients have signed, who are those of the organisations that they name. When they come in
+    /// blocks that need not be verified again.
+    fn are_signed(&self, transactions: &[Bytes], height: u64) -> Vec<bool> {
+        let charters = self.node.charters.all();
+        let place = Place { charters: &charters, height: height + 1 };
+        let judged = self.node.pool.install(|| self.node.verifier.check_proposals(place, transactions));
+        judged.iter().map(Result::is_ok).collect()
     }
 
     pub(super) fn tell(&self, member: u16, message: &Message) {
@@ -534,20 +511,22 @@ impl Holding {
 
     /// Holds what can be held, and says so.
     fn hold(&self, all: Vec<(u16, Vec<u8>, HeldPart)>) -> Result<(), NodeError> {
-        let (mut signed, mut parts) = (Vec::new(), Vec::new());
+        let (mut transactions, mut parts) = (Vec::new(), Vec::new());
         for (member, bytes, held) in all {
             let read = SignedTransaction::from_bytes(&bytes).map_err(|error| error.to_string());
-            let checked = read.and_then(|one| self.private.check_content(&one, &held).map(|()| one));
+            let checked = read.and_then(|one| self.private.check_content(&one, &held));
             match checked {
-                Ok(one) => {
-                    signed.push(one);
+                Ok(()) => {
+                    transactions.push(Bytes::from(bytes));
                     parts.push((member, held));
                 }
                 Err(reason) => self.refuse(member, held.transaction, reason),
             }
         }
         let mut held: BTreeMap<u16, Vec<TransactionId>> = BTreeMap::new();
-        for ((member, part), is_signed) in parts.into_iter().zip(self.private.are_signed(&signed)) {
+        let height = self.published.newest().0;
+        let signed = self.private.are_signed(&transactions, height);
+        for ((member, part), is_signed) in parts.into_iter().zip(signed) {
             let id = part.transaction;
             if !is_signed {
                 self.refuse(member, id, "its signature or credential is not right".to_string());
@@ -557,7 +536,6 @@ impl Holding {
             held.entry(member).or_default().push(id);
         }
         self.private.node.parts.flush()?;
-        let height = self.published.newest().0;
         for (member, ids) in held {
             let words = ids.iter().copied().zip(self.private.sign(&ids, height)).collect();
             for words in packed(words, |word: &(TransactionId, Endorsement)| encode(word).len()) {

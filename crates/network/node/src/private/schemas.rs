@@ -9,18 +9,18 @@ use super::view::{CompiledTogether, SchemaView, Together};
 use crate::NodeError;
 use crate::charters::DecidedCharters;
 use crate::pipeline::ExecutedState;
-use crypto::{PublicKey, SecretKey};
-use engine::{VerifiedBlock, VerifiedTransaction};
+use crypto::SecretKey;
+use engine::{VerifiedBlock, VerifiedTransaction, Verifier};
 use ledger::{BlockRecord, Ledger};
 use ordering::ExchangeMessages;
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use sql::Library;
 use state::Snapshot;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::watch;
-use types::{Credential, Outcome, Payload, Receipt, SchemaMembers, SignedTransaction, TransactionId};
+use types::{Outcome, Payload, Receipt, SchemaMembers, SignedTransaction, TransactionId};
 
 /// Parts that others are asked for at once, and blocks that are looked at for them.
 const ASKED_AT_ONCE: usize = 128;
@@ -34,6 +34,7 @@ pub(crate) struct PrivateParts {
     pub(crate) organisation: u16,
     pub(crate) node_key: SecretKey,
     pub(crate) charters: Arc<DecidedCharters>,
+    pub(crate) verifier: Arc<Verifier>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) messages: Arc<dyn ExchangeMessages>,
     pub(crate) parts: PartStore,
@@ -49,8 +50,6 @@ pub(crate) struct PrivateSchemas {
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
     /// Who waits for members to hold a part.
     pub(super) waiting: Mutex<FxHashMap<TransactionId, Waiting>>,
-    /// Clients whose organisation's word was verified.
-    pub(super) known_clients: Mutex<FxHashSet<(PublicKey, Credential)>>,
     /// Changes whenever something was executed, or heard, that somebody may wait for.
     pub(super) news: watch::Sender<u64>,
 }
@@ -81,9 +80,9 @@ impl PrivateSchemas {
     /// Nothing is executed yet: [`PrivateSchemas::show`] begins.
     pub(crate) fn new(node: PrivateParts) -> PrivateSchemas {
         let (state, agreeing) = (Mutex::default(), Mutex::default());
-        let (asked, waiting, known_clients) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (asked, waiting) = (Mutex::default(), Mutex::default());
         let news = watch::Sender::new(0);
-        PrivateSchemas { node, state, agreeing, asked, waiting, known_clients, news }
+        PrivateSchemas { node, state, agreeing, asked, waiting, news }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
