@@ -357,6 +357,16 @@ async fn mistakes_are_named() {
             "\"t\" does not stand in schema \"deal\"",
         ),
         ("CREATE VIEW v AS SELECT * FROM deal.canary_table_4711", "0A000", "\"v\" does not stand in schema"),
+        (
+            "SELECT * FROM entente.history('deal.canary_table_4711', 1)",
+            "0A000",
+            "the history of rows in a schema with members",
+        ),
+        (
+            "SELECT entente.proof('deal.canary_table_4711', 1)",
+            "0A000",
+            "a proof of a row in a schema with members",
+        ),
         ("INSERT INTO deal.canary_table_4711 VALUES (1, 'again', 1)", "23505", "duplicate key"),
         ("UPDATE deal.canary_table_4711 SET n = (SELECT count(*) FROM nothing)", "42P01", "nothing"),
     ];

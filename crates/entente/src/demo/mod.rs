@@ -223,7 +223,7 @@ impl Demo<'_> {
         if arguments.exit {
             return Ok(());
         }
-        screen.say(report::invitation(&self.network, gateways, supervisor));
+        screen.say(report::invitation(&self.network, gateways, supervisor, None));
         screen.say(self.databases.invitation(arguments.agreement.is_some()));
         supervisor.show_height();
         std::future::pending().await
@@ -243,7 +243,8 @@ impl Demo<'_> {
         if arguments.exit {
             return Ok(());
         }
-        screen.say(report::invitation(&self.network, &self.gateways, supervisor));
+        let write = Some("CREATE TABLE shipments (id int PRIMARY KEY);");
+        screen.say(report::invitation(&self.network, &self.gateways, supervisor, write));
         screen.say(private::invitation());
         supervisor.show_height();
         std::future::pending().await

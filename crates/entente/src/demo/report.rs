@@ -277,18 +277,26 @@ pub(crate) fn write_json(result: &impl Serialize, path: &Path) -> Result<(), Com
 }
 
 /// What to try while the network stays up.
-pub(crate) fn invitation(network: &Network, gateways: &[SocketAddr], supervisor: &Supervisor) -> String {
+///
+/// `statement`: one that writes.
+pub(crate) fn invitation(
+    network: &Network,
+    gateways: &[SocketAddr],
+    supervisor: &Supervisor,
+    statement: Option<&str>,
+) -> String {
     let mut lines =
         vec!["\nEach organisation answers psql; paste one of these into another terminal:".to_string()];
     for (organisation, gateway) in network.charter.organisations.iter().zip(gateways) {
         let (host, port) = (gateway.ip(), gateway.port());
         lines.push(format!("  psql -h {host} -p {port} -U {} entente", organisation.name));
     }
-    let write = match network.charter.execution {
-        ExecutionModel::WhateverThenAgree => {
+    let write = match (statement, network.charter.execution) {
+        (Some(statement), _) => statement,
+        (None, ExecutionModel::WhateverThenAgree) => {
             "UPDATE savings SET balance = balance + 5 WHERE customer_id = 2;"
         }
-        _ => "CALL send_payment(1, 2, 300);",
+        (None, _) => "CALL send_payment(1, 2, 300);",
     };
     lines.extend([
         format!("Then try:  \\d   {write}   SELECT * FROM entente.nodes;"),

@@ -65,6 +65,11 @@ impl SchemaMembers {
         number >= self.first_table() && number - self.first_table() < SchemaMembers::TABLES_EACH
     }
 
+    /// Whether a table stands in any schema with members.
+    pub fn has_numbers_of(table: TableId) -> bool {
+        (SchemaMembers::TABLES_FROM..TableId::NUMBERS_MAX).contains(&table.number())
+    }
+
     /// Schemas with members that a ledger may have in its life.
     pub const NUMBERS_MAX: u32 = SchemaMembers::TABLES_FROM / SchemaMembers::TABLES_EACH;
     /// The number of the first table of the first such schema.

@@ -10,7 +10,7 @@ use plan::table::TablePlan;
 use state::{PastChange, PastError, Snapshot};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{SqlError, SqlState, Value};
+use types::{SchemaMembers, SqlError, SqlState, Value};
 use values::broken;
 
 /// `55000` something is not as it would have to be.
@@ -108,6 +108,9 @@ impl Execution<'_> {
 impl Execution<'_> {
     /// The changes of a row, the oldest first: who made them, and the row's values behind each.
     pub(super) fn row_history(&mut self, table: &TablePlan, key: &[Value]) -> Result<Rows, SqlError> {
+        if SchemaMembers::has_numbers_of(table.id) {
+            return Err(SqlError::unsupported("the history of rows in a schema with members"));
+        }
         // No row has NULL in its key, or so long a key.
         let given = key;
         if given.iter().any(Value::is_null) {

@@ -6,7 +6,7 @@ use sql::Reader;
 use std::sync::Arc;
 use types::{
     Catalog, CheckpointCertificate, Handover, SqlError, SqlState, catalog_name, object_name,
-    quoted_catalog_name,
+    quoted_catalog_name, schema_of,
 };
 
 /// The object is not in the state that it must be in.
@@ -28,6 +28,9 @@ pub(crate) fn row_proof(
     let library = published.library();
     let name = find(library.catalog(), table, path)?;
     check_may_read(published, reader, &name)?;
+    if library.catalog().members_of(schema_of(&name)).is_some() {
+        return Err(SqlError::unsupported("a proof of a row in a schema with members"));
+    }
     let Some(checkpoint) = published.certified().checkpoint() else {
         let message = "no checkpoint of this node is certified yet";
         return Err(SqlError::new(NOT_CERTIFIED, message).hint(ASK));

@@ -13,6 +13,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::sha256;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -22,6 +23,9 @@ use types::{Part, TransactionId, decode_exactly, encode};
 const HEAD_BYTES: usize = 4 + 8;
 /// Longer than any part with its names.
 const RECORD_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of the records of parts that are kept in memory.
+const RECENT_BYTES_MAX: usize = 16 << 20;
 
 /// A part with what it belongs to.
 #[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
@@ -42,8 +46,31 @@ struct Inner {
     /// Where each part's record stands.
     places: FxHashMap<Name, Place>,
     end: u64,
+    /// The newest parts: their blocks come soon.
+    recent: Recent,
     /// Something was written that may not survive a crash.
     unflushed: bool,
+}
+
+/// Parts in memory, the oldest of which go first.
+#[derive(Default)]
+struct Recent {
+    parts: FxHashMap<Name, Part>,
+    oldest: VecDeque<(Name, u32)>,
+    bytes: usize,
+}
+
+impl Recent {
+    fn put(&mut self, name: Name, part: Part, bytes: u32) {
+        self.parts.insert(name, part);
+        self.oldest.push_back((name, bytes));
+        self.bytes += bytes as usize;
+        while self.bytes > RECENT_BYTES_MAX {
+            let Some((name, bytes)) = self.oldest.pop_front() else { return };
+            self.parts.remove(&name);
+            self.bytes -= bytes as usize;
+        }
+    }
 }
 
 /// The beginning of a digest of transaction and schema: what the index has of a part, so that its memory is 32 bytes for each.
@@ -87,7 +114,11 @@ impl PartStore {
             tracing::warn!(lost, "the end of parts.log was torn or damaged, and is cut off");
             file.set_len(end).map_err(failed("cut"))?;
         }
-        Ok(PartStore { path: path.clone(), inner: Mutex::new(Inner { file, places, end, unflushed: false }) })
+        let (recent, unflushed) = (Recent::default(), false);
+        Ok(PartStore {
+            path: path.clone(),
+            inner: Mutex::new(Inner { file, places, end, recent, unflushed }),
+        })
     }
 
     /// Whether a transaction's part in a schema is here.
@@ -102,6 +133,9 @@ impl PartStore {
     pub(crate) fn get(&self, transaction: &TransactionId, schema: &str) -> Result<Option<Part>, NodeError> {
         let mut inner = self.inner.lock();
         let name = name_of(transaction, schema);
+        if let Some(part) = inner.recent.parts.get(&name) {
+            return Ok(Some(part.clone()));
+        }
         let Some(place) = inner.places.get(&name).copied() else { return Ok(None) };
         let mut bytes = vec![0; place.length as usize];
         inner.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.failed("read", error))?;
@@ -134,6 +168,7 @@ impl PartStore {
         }
         inner.end += bytes.len() as u64;
         inner.places.insert(name, place);
+        inner.recent.put(name, held.part, place.length);
         inner.unflushed = true;
         Ok(())
     }
@@ -239,10 +274,37 @@ mod tests {
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
         std::fs::write(&path, bytes).expect("writable");
+        assert_eq!(part(&store, 1, "deal"), Some(held(1).part), "from memory");
+        store.inner.lock().recent = Recent::default();
         assert_eq!(store.get(&held(1).transaction, "deal").expect("readable"), None);
         assert!(!store.has(&held(1).transaction, "deal"));
         store.put(held(1)).expect("written again");
         assert_eq!(part(&store, 1, "deal"), Some(held(1).part));
+    }
+
+    #[test]
+    fn memory_of_recent_parts_is_bounded_and_others_come_from_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = PartStore::open(folder.path()).expect("opened");
+        let large = |number: u32| HeldPart {
+            transaction: TransactionId(sha256(&[&number.to_le_bytes()])),
+            schema: "deal".into(),
+            part: Part {
+                salt: [7; 32],
+                payload: Payload::Script { sql: "x".repeat(40_000), parameters: vec![] },
+            },
+        };
+        for number in 0..500 {
+            store.put(large(number)).expect("written");
+        }
+        let inner = store.inner.lock();
+        assert!(inner.recent.bytes <= RECENT_BYTES_MAX && inner.recent.parts.len() < 450);
+        assert_eq!(inner.recent.parts.len(), inner.recent.oldest.len());
+        drop(inner);
+        for number in [0, 250, 499] {
+            let held = large(number);
+            assert_eq!(store.get(&held.transaction, "deal").expect("readable"), Some(held.part));
+        }
     }
 
     #[test]
