@@ -63,11 +63,16 @@ fn mentioned(catalog: &Catalog, sql: &str, schemas: &mut BTreeSet<String>) {
     }
     let changes_schema =
         sql::is_schema_change(&Payload::Script { sql: source.to_string(), parameters: vec![] });
-    for (schema, object) in sql::qualified_names(source).unwrap_or_default() {
-        // An alias in front of a column looks like a schema.
+    let names = sql::qualified_names(source).unwrap_or_default();
+    for (schema, object) in names.qualified {
+        if catalog.members_of(&schema).is_none() {
+            continue;
+        }
+        // An alias in front of a column looks like a schema, but then it stands alone, too, where it is given. In doubt it is the
+        // schema: what is taken for everybody's by mistake everybody reads for ever.
         let name = format!("{schema}.{object}");
         let exists = || catalog.has_relation(&name) || catalog.has_routine(&name);
-        if catalog.members_of(&schema).is_some() && (changes_schema || exists()) {
+        if changes_schema || exists() || !names.alone.contains(&schema) {
             schemas.insert(schema);
         }
     }
@@ -129,6 +134,12 @@ mod tests {
         assert_eq!(of("UPDATE deal.trades SET n = 1"), deal);
         assert_eq!(of("CREATE TABLE deal.more (id int PRIMARY KEY)"), deal);
         assert_eq!(of("SET search_path TO deal, public; INSERT INTO trades VALUES (1)"), deal);
+        assert_eq!(
+            of("UPDATE deal.trade SET n = 'secret'"),
+            deal,
+            "a table that is not there: told to members alone"
+        );
+        assert_eq!(of("INSERT INTO orders VALUES (1); INSERT INTO deal.tradez VALUES ('deal')"), deal);
         assert_eq!(of("UPDATE orders SET n = 1"), Ok(None));
         assert_eq!(of("UPDATE orders deal SET n = deal.n + 1"), Ok(None), "an alias");
         assert_eq!(of("CREATE SCHEMA third MEMBERS (org1)"), Ok(None));
