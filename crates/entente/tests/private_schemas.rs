@@ -226,7 +226,8 @@ async fn who_becomes_a_member_sees_everything_and_who_leaves_nothing_more() {
     network.wait_until_level_with(0, &[1, 3]).await;
     let second = network.session(1).await;
     assert_eq!(error(&second, ROWS).await.0, "42P01", "its node shows it no longer");
-    assert_eq!(error(&second, "CALL deal.raise_price(1, 1)").await.0, "42883");
+    // Nothing of such a statement goes to anybody else.
+    assert_eq!(error(&second, "CALL deal.raise_price(1, 1)").await.0, "42501");
     network.kill(3);
     network.start(3);
     network.wait_until_level_with(0, &[3]).await;
@@ -328,6 +329,37 @@ async fn clients_with_keys_of_their_own_call_procedures_and_no_cent_is_lost() {
     let error = refused(damaged, 0).await;
     assert!(error.contains("is not the one that its client has committed to"), "{error}");
     network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+#[test]
+fn the_demo_shows_what_everybody_sees() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = folder.path().join("private.json");
+    let output = Command::new(ENTENTE)
+        .args([
+            "demo",
+            "--private",
+            "--exit",
+            "--port-base",
+            &support::free_port_base(4).to_string(),
+            "--json",
+        ])
+        .arg(&record)
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        said.contains("relation \"deal.trades\" does not exist") && said.contains("PARTS deal "),
+        "{said}"
+    );
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(record).expect("written")).expect("JSON");
+    assert_eq!(record["as_promised"], true, "{record}");
+    assert_eq!(record["rows_before"], serde_json::json!([2, 2, null, null]));
+    assert_eq!(record["rows_after"], serde_json::json!([2, 2, null, 2]));
+    let both = Command::new(ENTENTE).args(["demo", "--private", "--chaos"]).output().expect("it starts");
+    assert!(!both.status.success(), "there is no load that could be disturbed");
 }
 
 fn part_payload() -> types::Payload {
