@@ -27,7 +27,7 @@ use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_tabl
 use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
 pub use crate::parse::parts::{parse_expression, parse_query};
-pub use crate::parse::qualified::{QualifiedNames, qualified_names};
+pub use crate::parse::qualified::qualified_names;
 use crate::parse::refused::refused;
 use crate::parse::role::{RoleStatement, changes_owner, is_about_roles, parse_role};
 use crate::parse::routine::{CreateRoutine, parse_create_routine, parse_do};

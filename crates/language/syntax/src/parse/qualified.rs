@@ -1,24 +1,26 @@
 //! Names with a schema in front, told from a script's tokens.
 
 use crate::parse::tokenize;
+use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::collections::BTreeSet;
 use types::SqlError;
 
-/// The names of a script.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct QualifiedNames {
-    /// Schema and object of every `schema.object`. An alias in front of a column looks the same.
-    pub qualified: BTreeSet<(String, String)>,
-    /// Words without a period on either side: an alias stands so where it is given.
-    pub alone: BTreeSet<String>,
-}
+/// Texts in texts that are looked into: a body that makes statements of texts is the second one.
+const DEPTH_MAX: usize = 8;
 
-/// The names of a script. What stands in texts, such as the bodies of routines, does not count.
+/// Schema and object of every `schema.object` in a script, also in the bodies of DO and of routines, and in the texts that
+/// these make statements of. An alias in front of a column looks the same.
 ///
 /// # Errors
 /// `42601` for what has no tokens.
-pub fn qualified_names(sql: &str) -> Result<QualifiedNames, SqlError> {
+pub fn qualified_names(sql: &str) -> Result<BTreeSet<(String, String)>, SqlError> {
+    let mut names = BTreeSet::new();
+    collect(sql, 0, &mut names)?;
+    Ok(names)
+}
+
+fn collect(sql: &str, depth: usize, names: &mut BTreeSet<(String, String)>) -> Result<(), SqlError> {
     let mut tokens = tokenize(sql)?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     let word = |at: usize| match tokens.get(at).map(|token: &TokenWithSpan| &token.token) {
@@ -27,34 +29,64 @@ pub fn qualified_names(sql: &str) -> Result<QualifiedNames, SqlError> {
         _ => None,
     };
     let is_period = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::Period);
-    let mut names = QualifiedNames::default();
-    for at in 0..tokens.len() {
+    let is_do = matches!(tokens.first().map(|token| &token.token), Some(Token::Word(word)) if word.keyword == Keyword::DO);
+    for (at, token) in tokens.iter().enumerate() {
         let begins = at == 0 || !is_period(at - 1);
-        let Some(first) = word(at).filter(|_| begins) else { continue };
-        match word(at + 2).filter(|_| is_period(at + 1)) {
-            Some(object) => drop(names.qualified.insert((first, object))),
-            None if !is_period(at + 1) => drop(names.alone.insert(first)),
-            None => {}
+        if let (true, true, Some(schema), Some(object)) = (begins, is_period(at + 1), word(at), word(at + 2))
+        {
+            names.insert((schema, object));
+        }
+        let is_body = depth > 0 || is_do || (at > 0 && word(at - 1).as_deref() == Some("as"));
+        if let Some(text) = text_of(&token.token, is_body).filter(|_| depth < DEPTH_MAX) {
+            // Most texts are no statements.
+            let _ = collect(text, depth + 1, names);
         }
     }
-    Ok(names)
+    Ok(())
+}
+
+/// The text that a literal stands for, if that may be statements: between dollars always, between quotes in a body or as one.
+fn text_of(token: &Token, is_body: bool) -> Option<&str> {
+    match token {
+        Token::DollarQuotedString(text) => Some(&text.value),
+        Token::SingleQuotedString(text)
+        | Token::EscapedStringLiteral(text)
+        | Token::NationalStringLiteral(text)
+        | Token::UnicodeStringLiteral(text)
+            if is_body =>
+        {
+            Some(text)
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn names_with_a_schema_are_found_and_texts_are_not_looked_into() {
-        let sql = "CREATE TABLE Deal.Trades (id int); UPDATE \"Big Deal\".t SET a = x.y.z; \
-                   CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ SELECT a FROM other.t $$; SELECT 'in.text', 1.5";
+    fn names(sql: &str) -> Vec<String> {
         let found = qualified_names(sql).expect("tokens");
-        let expected = [("Big Deal", "t"), ("deal", "trades"), ("x", "y")];
-        assert_eq!(
-            found.qualified,
-            expected.map(|(schema, name)| (schema.to_string(), name.to_string())).into()
-        );
-        assert!(found.alone.contains("id") && !found.alone.contains("deal") && !found.alone.contains("z"));
+        found.into_iter().map(|(schema, object)| format!("{schema}.{object}")).collect()
+    }
+
+    #[test]
+    fn names_with_a_schema_are_found_and_literals_are_not_looked_into() {
+        let sql =
+            "CREATE TABLE Deal.Trades (id int); UPDATE \"Big Deal\".t SET a = x.y.z; SELECT 'in.text', 1.5";
+        assert_eq!(names(sql), ["Big Deal.t", "deal.trades", "x.y"]);
         assert!(qualified_names("SELECT 'open").is_err());
+    }
+
+    #[test]
+    fn bodies_are_looked_into_and_the_texts_in_them() {
+        assert_eq!(names("DO $$ BEGIN UPDATE deal.t SET n = 1; END $$"), ["deal.t"]);
+        assert_eq!(names("DO 'BEGIN UPDATE deal.t SET n = 1; END'"), ["deal.t"]);
+        assert_eq!(names("DO LANGUAGE plpgsql $x$ BEGIN EXECUTE 'DELETE FROM deal.t'; END $x$"), ["deal.t"]);
+        let function = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS ";
+        assert_eq!(names(&format!("{function} $$ SELECT a FROM deal.t $$")), ["deal.t"]);
+        assert_eq!(names(&format!("{function} 'SELECT a FROM deal.t'")), ["deal.t"]);
+        assert_eq!(names("DO $$ BEGIN EXECUTE $q$ DELETE FROM deal.t $q$; END $$"), ["deal.t"]);
+        assert_eq!(names("DO $$ it''s no statement $$"), Vec::<String>::new());
     }
 }

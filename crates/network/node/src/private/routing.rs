@@ -18,11 +18,11 @@ pub(crate) fn schema_of(catalog: &Catalog, payload: &Payload) -> Result<Option<S
     match payload {
         Payload::Call { procedure, .. } => mention(catalog, procedure, &mut schemas),
         Payload::Insert { table, .. } => mention(catalog, table, &mut schemas),
-        Payload::Script { sql, .. } => mentioned(catalog, sql, &mut schemas),
+        Payload::Script { sql, .. } => mentioned(catalog, sql, &mut schemas)?,
         Payload::Session { steps, .. } => {
             for step in steps {
                 match step {
-                    SessionStep::Run { sql, .. } => mentioned(catalog, sql, &mut schemas),
+                    SessionStep::Run { sql, .. } => mentioned(catalog, sql, &mut schemas)?,
                     SessionStep::Insert { table, .. } => mention(catalog, table, &mut schemas),
                     SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
                 }
@@ -54,28 +54,32 @@ fn mention(catalog: &Catalog, name: &str, schemas: &mut BTreeSet<String>) {
 }
 
 /// The names in a script. What cannot be read says so where it runs, which is not here.
-fn mentioned(catalog: &Catalog, sql: &str, schemas: &mut BTreeSet<String>) {
-    let Ok((path, source)) = split_search_path(sql) else { return };
-    if let Some(first) = path.schemas().first()
+///
+/// In doubt it is the schema that is meant: what is taken for everybody's by mistake everybody reads for ever. So whether the
+/// object exists does not count, and an alias that has the schema's name is taken for it.
+///
+/// # Errors
+/// `0A000` where a schema with members is looked into only behind another one: which names are its own is not told from the text.
+fn mentioned(catalog: &Catalog, sql: &str, schemas: &mut BTreeSet<String>) -> Result<(), SqlError> {
+    let Ok((path, source)) = split_search_path(sql) else { return Ok(()) };
+    let mut of_path = path.schemas().iter();
+    if let Some(first) = of_path.next()
         && catalog.members_of(first).is_some()
     {
         schemas.insert(first.clone());
+    } else if let Some(behind) = of_path.find(|schema| catalog.members_of(schema).is_some()) {
+        let what = format!(
+            "a change while schema \"{behind}\", which has members, stands behind another one in search_path"
+        );
+        return Err(SqlError::unsupported(what).hint(
+            "Put it first in search_path, or leave it out and write its name in front of its objects.",
+        ));
     }
-    let changes_schema =
-        sql::is_schema_change(&Payload::Script { sql: source.to_string(), parameters: vec![] });
     let names = sql::qualified_names(source).unwrap_or_default();
-    for (schema, object) in names.qualified {
-        if catalog.members_of(&schema).is_none() {
-            continue;
-        }
-        // An alias in front of a column looks like a schema, but then it stands alone, too, where it is given. In doubt it is the
-        // schema: what is taken for everybody's by mistake everybody reads for ever.
-        let name = format!("{schema}.{object}");
-        let exists = || catalog.has_relation(&name) || catalog.has_routine(&name);
-        if changes_schema || exists() || !names.alone.contains(&schema) {
-            schemas.insert(schema);
-        }
-    }
+    schemas.extend(
+        names.into_iter().map(|(schema, _)| schema).filter(|schema| catalog.members_of(schema).is_some()),
+    );
+    Ok(())
 }
 
 /// An error of a part, for a client who may have thought that it sees more.
@@ -93,24 +97,12 @@ pub(super) fn explained(error: SqlError, schema: &str) -> SqlError {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use types::{Schema, SchemaMembers, Table, TableId};
+    use types::{Schema, SchemaMembers};
 
     fn catalog() -> Catalog {
         let members = |number| {
             let members = SchemaMembers { number, since: 1, organisations: vec![0, 1] };
             Schema { owner: None, members: Some(Arc::new(members)) }
-        };
-        let table = |name: &str| {
-            let table = Table {
-                id: TableId(1),
-                name: name.to_string(),
-                columns: vec![],
-                primary_key: vec![],
-                primary_key_name: String::new(),
-                checks: vec![],
-                endorsement: None,
-            };
-            (name.to_string(), Arc::new(table))
         };
         Catalog {
             schemas: [
@@ -119,7 +111,6 @@ mod tests {
                 ("open".into(), Schema::default()),
             ]
             .into(),
-            tables: [table("deal.trades"), table("other.t"), table("orders")].into(),
             ..Catalog::default()
         }
     }
@@ -132,16 +123,27 @@ mod tests {
     fn names_tell_which_schema_a_transaction_concerns() {
         let deal = Ok(Some("deal".to_string()));
         assert_eq!(of("UPDATE deal.trades SET n = 1"), deal);
-        assert_eq!(of("CREATE TABLE deal.more (id int PRIMARY KEY)"), deal);
-        assert_eq!(of("SET search_path TO deal, public; INSERT INTO trades VALUES (1)"), deal);
         assert_eq!(
             of("UPDATE deal.trade SET n = 'secret'"),
             deal,
             "a table that is not there: told to members alone"
         );
-        assert_eq!(of("INSERT INTO orders VALUES (1); INSERT INTO deal.tradez VALUES ('deal')"), deal);
+        assert_eq!(of("CREATE TABLE deal.more (id int PRIMARY KEY)"), deal);
+        assert_eq!(of("DO $$ BEGIN UPDATE deal.trades SET n = 1; END $$"), deal);
+        assert_eq!(
+            of("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ SELECT n FROM deal.trades $$"),
+            deal
+        );
+        assert_eq!(of("SET search_path TO deal, public; INSERT INTO trades VALUES (1)"), deal);
+        let behind = of("SET search_path TO public, deal; INSERT INTO trades VALUES ('secret')");
+        assert!(
+            behind
+                .expect_err("it may be meant")
+                .message
+                .contains("\"deal\", which has members, stands behind")
+        );
         assert_eq!(of("UPDATE orders SET n = 1"), Ok(None));
-        assert_eq!(of("UPDATE orders deal SET n = deal.n + 1"), Ok(None), "an alias");
+        assert_eq!(of("INSERT INTO orders VALUES ('see deal.trades')"), Ok(None));
         assert_eq!(of("CREATE SCHEMA third MEMBERS (org1)"), Ok(None));
         assert_eq!(of("DROP SCHEMA deal"), Ok(None));
         assert_eq!(of("CREATE TABLE open.t (id int PRIMARY KEY)"), Ok(None));
