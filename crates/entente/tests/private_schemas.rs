@@ -399,6 +399,8 @@ async fn mistakes_are_named() {
             "0A000",
             "a proof of a row in a schema with members",
         ),
+        ("SELECT * FROM deal.canary_table_4711 AS OF HEIGHT 1", "0A000", "AS OF HEIGHT of a table in a schema"),
+        ("SET search_path TO public, deal; UPDATE canary_table_4711 SET n = 1", "0A000", "search_path"),
         ("INSERT INTO deal.canary_table_4711 VALUES (1, 'again', 1)", "23505", "duplicate key"),
         ("UPDATE deal.canary_table_4711 SET n = (SELECT count(*) FROM nothing)", "42P01", "nothing"),
     ];
@@ -408,7 +410,7 @@ async fn mistakes_are_named() {
             found.0 == state && found.1.contains(text),
             "{sql}: expected {state} {text}, found {found:?}"
         );
-        let _ = session.batch_execute("ROLLBACK").await;
+        let _ = session.batch_execute("ROLLBACK; SET search_path TO public").await;
     }
     session.batch_execute("BEGIN").await.expect("begun");
     session.batch_execute("UPDATE deal.canary_table_4711 SET n = 0").await.expect("on this node's snapshot");

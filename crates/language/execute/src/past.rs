@@ -26,6 +26,10 @@ impl Execution<'_> {
         reverse: bool,
         visit: &mut VisitKeyed<'_>,
     ) -> Result<(), SqlError> {
+        if SchemaMembers::has_numbers_of(scanned.table.id) {
+            // A schema may be behind the ledger for a while, and nobody keeps what it was at which height.
+            return Err(SqlError::unsupported("AS OF HEIGHT of a table in a schema with members"));
+        }
         let height = self.with_subqueries(&[], given, |environment| height.evaluate(environment))?;
         let snapshot = self.past(&height)?;
         check_schema(&scanned.table, snapshot.as_ref(), &height)?;
