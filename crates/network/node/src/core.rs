@@ -16,7 +16,7 @@ use crate::pipeline::{
     self, AnswerStage, Attest, Audience, Exchanging, ExecuteStage, RecordStage, Restore, Stages, Takeover,
     VerifyStage,
 };
-use crate::private::{Holding, PartStore, PrivateParts, PrivateSchemas};
+use crate::private::{Asking, Holding, PartStore, PrivateSchemas, SchemasNode};
 use crate::published::Published;
 use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
@@ -311,7 +311,7 @@ impl NodeParts {
     ) -> Result<Option<Arc<PrivateSchemas>>, NodeError> {
         let position = self.charters.newest().member(&member.node_key.public_key());
         let Some(position) = position.filter(|_| !member.options.has_no_schemas) else { return Ok(None) };
-        Ok(Some(Arc::new(PrivateSchemas::new(PrivateParts {
+        Ok(Some(Arc::new(PrivateSchemas::new(SchemasNode {
             organisation: position as u16,
             node_key: member.node_key.clone(),
             charters: self.charters.clone(),
@@ -327,7 +327,8 @@ impl NodeParts {
     fn holding(&self) -> (Option<Holding>, Option<Sender<(u16, Bytes)>>) {
         let Some(private) = &self.private else { return (None, None) };
         let (tell, told) = bounded(QUEUE_SCHEMAS);
-        let holding = Holding { private: private.clone(), published: self.published.clone(), told };
+        let asking = Arc::new(Asking::new(private.clone()));
+        let holding = Holding { schemas: private.clone(), asking, published: self.published.clone(), told };
         (Some(holding), Some(tell))
     }
 

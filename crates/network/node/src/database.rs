@@ -8,12 +8,12 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
-use crate::private::{self, PrivateSchemas, ToHold};
+use crate::private::{self, AnswerWhen, Asking};
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
 use crate::published::Published;
-use crate::submission::{Submitted, Submitter};
+use crate::submission::{Submitted, Submitter, results_of};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gateway::{
@@ -29,9 +29,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, Charter, DataType, ExecutionModel, Identity, MemoryPool, Outcome, PartSubmission,
-    Payload, ProposalReply, ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState,
-    SubmissionRefusal, SubmissionReply, TransactionId,
+    AnswerAt, Catalog, Charter, DataType, ExecutionModel, Identity, MemoryPool, PartSubmission, Payload,
+    ProposalReply, ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState, SubmissionRefusal,
+    SubmissionReply, TransactionId,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -58,8 +58,8 @@ pub(crate) struct NodeDatabase {
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
     pub(crate) own_execution: Option<Arc<dyn OwnExecution>>,
-    /// Schemas that the organisation is a member of.
-    pub(crate) private: Option<Arc<PrivateSchemas>>,
+    /// Asks other members of schemas; `None` where the organisation is a member of none.
+    pub(crate) asking: Option<Arc<Asking>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// When clients are answered who do not say when.
     pub(crate) answer_at: AnswerAt,
@@ -133,6 +133,11 @@ pub(crate) fn is_proposal(execution: ExecutionModel, library: &Library, bytes: &
         .is_ok_and(|signed| signed.endorsed.is_none() && !sql::is_schema_change(&signed.transaction.payload))
 }
 
+/// When a client hears what came of its part.
+fn answer_when(answer_at: AnswerAt) -> AnswerWhen {
+    AnswerWhen { attested: answer_at == AnswerAt::Attested, within: SESSION_WAIT }
+}
+
 fn refused(refusal: SubmissionRefusal) -> SqlError {
     match refusal {
         SubmissionRefusal::Rejected(reason) => reason.to_error(),
@@ -199,16 +204,7 @@ impl Database for NodeDatabase {
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()));
         }
         let Receipt { height, outcome, .. } = self.ordered(bytes, answer_at).await?;
-        match outcome {
-            Outcome::Committed(results) => Ok(Executed { results, height }),
-            Outcome::Aborted(error) => Err(error),
-            Outcome::Conflict => Err(SqlError::new(
-                SqlState::SERIALIZATION_FAILURE,
-                "the transaction conflicts with another one of its block",
-            )
-            .hint("Submit it again.")),
-            Outcome::Rejected(reason) => Err(reason.to_error()),
-        }
+        results_of(outcome).map(|results| Executed { results, height })
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
@@ -260,53 +256,20 @@ impl Database for NodeDatabase {
             // The channel has room for every transaction; an error says that the client has gone.
             let _ = replies.try_send(SubmissionReply { position, result });
         };
-        let Some(private) = &self.private else {
-            let error = SqlError::unsupported("a schema with members at this node");
-            (0..submissions.len() as u32)
-                .for_each(|position| reply(position, Err(SubmissionRefusal::Aborted(error.clone()))));
+        let Some(asking) = &self.asking else {
+            for (position, submission) in (0..).zip(submissions) {
+                let error = private::no_member(&submission.schema);
+                reply(position, Err(SubmissionRefusal::Aborted(error)));
+            }
             return receiver;
         };
-        let (mut positions, mut all) = (Vec::new(), Vec::new());
-        for (position, submission) in (0..).zip(submissions) {
-            match private.submitted(submission) {
-                Ok(one) => {
-                    positions.push(position);
-                    all.push(one);
-                }
-                Err(error) => reply(position, Err(SubmissionRefusal::Aborted(error))),
-            }
-        }
-        let held = private.hold(&all, self.published.newest().0).await;
-        let (mut ready, mut ordered) = (Vec::new(), Vec::new());
-        for ((position, one), held) in positions.into_iter().zip(&all).zip(held) {
-            match held {
-                Ok(bytes) => {
-                    ready.push(bytes);
-                    ordered.push((position, one));
-                }
-                Err(error) => reply(position, Err(SubmissionRefusal::NotEndorsed(error))),
-            }
-        }
-        let (inner, mut receipts) = mpsc::channel(ready.len().max(1));
-        tokio::task::block_in_place(|| self.submit_now(ready, answer_at, &inner));
-        drop(inner);
-        let mut admitted = Vec::new();
-        while let Some(SubmissionReply { position, result }) = receipts.recv().await {
-            let (position, one) = ordered[position as usize];
-            match result {
-                Ok(receipt) if matches!(receipt.outcome, Outcome::Committed(_)) => {
-                    admitted.push((position, one, receipt));
-                }
-                other => reply(position, other),
-            }
-        }
-        let parts: Vec<&ToHold> = admitted.iter().map(|(_, one, _)| *one).collect();
-        let attested = answer_at == AnswerAt::Attested;
-        let ended = private.ended_parts(&parts, attested, SESSION_WAIT).await;
-        for ((position, _, receipt), ended) in admitted.into_iter().zip(ended) {
-            let ended = ended.ok_or(SubmissionRefusal::Unknown);
-            reply(position, ended.map(|(_, outcome)| Receipt { outcome, ..receipt }));
-        }
+        let order = |ready: Vec<Bytes>| {
+            let (replies, receipts) = mpsc::channel(ready.len().max(1));
+            tokio::task::block_in_place(|| self.submit_now(ready, answer_at, &replies));
+            receipts
+        };
+        let height = self.published.newest().0;
+        asking.submit(submissions, (height, answer_when(answer_at)), order, reply).await;
         receiver
     }
 
@@ -436,20 +399,11 @@ impl NodeDatabase {
         payload: Payload,
         (expires_at, answer_at): (u64, AnswerAt),
     ) -> Result<Executed, SqlError> {
-        let Some(private) = &self.private else {
-            let message = format!("this node's organisation is no member of schema \"{schema}\"");
-            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
-        };
-        let part = private.part(schema, (&self.session, role), payload, expires_at)?;
-        let held = private.hold(std::slice::from_ref(&part), self.published.newest().0).await.pop();
-        let bytes = held.expect("one for one transaction")?;
-        let Receipt { height, outcome, .. } = self.ordered(bytes, answer_at).await?;
-        if let Outcome::Rejected(reason) = outcome {
-            return Err(reason.to_error());
-        }
-        let attested = answer_at == AnswerAt::Attested;
-        let results = private.ended_part(&part, attested, SESSION_WAIT).await?;
-        Ok(Executed { results, height })
+        let asking = self.asking.as_ref().ok_or_else(|| private::no_member(schema))?;
+        let what = (payload, expires_at, self.published.newest().0);
+        let order = async |bytes| self.ordered(bytes, answer_at).await;
+        let ran = asking.run(schema, (&self.session, role), what, answer_when(answer_at), order).await;
+        ran.map(|(results, height)| Executed { results, height })
     }
 
     /// Of the database that has copies of tables, or executes scripts.

@@ -126,8 +126,8 @@ impl Node {
             (recovered.checkpoint, recovered.replayed, recovered.executor.height());
         let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
-        let holding = holding.map(|holding| pipeline::stage("schemas", &published, move || holding.run()));
-        stages.extend(holding.transpose()?);
+        let asking = holding.as_ref().map(|holding| holding.asking.clone());
+        stages.extend(holding.map(|holding| holding.start(&published)).transpose()?);
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
             Some(own) => Some(own.start(whose, published.clone(), attests)?),
@@ -164,7 +164,7 @@ impl Node {
             submitter,
             endorsing,
             own_database: parts.own_database,
-            private: parts.private,
+            asking,
             own_execution: own_execution.clone(),
             metrics: parts.metrics,
             answer_at: config.answer_at,

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Outcome, Payload, Place, Receipt, RejectReason, SqlError, SqlState, SubmissionRefusal,
-    SubmissionReply, TransactionId,
+    AnswerAt, Outcome, Payload, Place, Receipt, RejectReason, SqlError, SqlState, StatementResult,
+    SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// A transaction that somebody has submitted and waits for.
@@ -199,5 +199,22 @@ impl Submitter {
     pub(crate) fn receipt(&self, id: &TransactionId) -> Result<Option<Receipt>, LedgerError> {
         let unreadable = |error: &LedgerError| tracing::error!(%error, "the ledger cannot be read");
         self.ledger.receipt(id).inspect_err(unreadable)
+    }
+}
+
+/// What a session hears of a transaction, or of its part in a schema.
+///
+/// # Errors
+/// What it has ended with.
+pub(crate) fn results_of(outcome: Outcome) -> Result<Vec<StatementResult>, SqlError> {
+    match outcome {
+        Outcome::Committed(results) => Ok(results),
+        Outcome::Aborted(error) => Err(error),
+        Outcome::Conflict => Err(SqlError::new(
+            SqlState::SERIALIZATION_FAILURE,
+            "the transaction conflicts with another one of its block",
+        )
+        .hint("Submit it again.")),
+        Outcome::Rejected(reason) => Err(reason.to_error()),
     }
 }

@@ -9,8 +9,8 @@ use memory::Memory;
 use state::{CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
 use std::sync::Arc;
 use types::{
-    BlockHeader, Catalog, Charter, KnownVersions, Outcome, OutcomeHeader, Part, Payload, RejectReason,
-    SchemaMembers, SqlError, TransactionId,
+    BlockHeader, Catalog, Charter, KnownVersions, Organisation, Outcome, OutcomeHeader, Part, Payload,
+    SchemaMembers, TransactionId, limits,
 };
 
 /// A schema has no checkpoints of its own: it is made again from the ledger and the parts.
@@ -132,28 +132,23 @@ pub(super) fn concerns(transaction: &VerifiedTransaction, schema: &str) -> bool 
 
 /// The charter that a schema is executed with: the ledger's, where every member may change what the schema defines. Its name makes
 /// digests those of this schema alone.
+///
+/// Who may do something was said when the ledger admitted the transaction, by the charter of then. So all positions are taken: an
+/// organisation that comes into the ledger later can become a member.
 fn own_charter(name: &str, members: &SchemaMembers, charter: &Charter) -> Charter {
-    Charter {
+    let mut own = Charter {
         name: format!("schema {name} {} of {}", members.number, charter.ledger()),
         governance: "any".to_string(),
         checkpoint_blocks: NO_CHECKPOINTS,
         ..charter.clone()
+    };
+    for organisation in &mut own.organisations {
+        organisation.removed = false;
     }
-}
-
-/// What the client of a part hears.
-///
-/// # Errors
-/// What its part has ended with.
-pub(super) fn answer(outcome: Outcome) -> Result<Vec<types::StatementResult>, SqlError> {
-    match outcome {
-        Outcome::Committed(results) => Ok(results),
-        Outcome::Aborted(error) => Err(error),
-        Outcome::Conflict => Err(SqlError::new(
-            types::SqlState::SERIALIZATION_FAILURE,
-            "the transaction conflicts with another one of its block",
-        )
-        .hint("Submit it again.")),
-        Outcome::Rejected(reason) => Err(RejectReason::to_error(&reason)),
+    while own.organisations.len() < limits::ORGANISATIONS_MAX {
+        let name = format!("organisation {}", own.organisations.len() + 1);
+        let unnamed = Organisation { name, ..own.organisations[0].clone() };
+        own.organisations.push(unnamed);
     }
+    own
 }

@@ -11,6 +11,9 @@ use types::{Endorsement, TransactionId, decode_exactly, encode};
 /// The first byte of these messages, which no message about checkpoints has.
 const TAG: u8 = 0x80;
 
+/// Bytes that go into one message, with room for what stands around them.
+const PACKED_BYTES: usize = 56 * 1024;
+
 /// A message to one other member.
 #[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
 pub(super) enum Message {
@@ -71,6 +74,25 @@ impl Message {
         let (tag, content) = bytes.split_first()?;
         decode_exactly(content).ok().filter(|_| *tag == TAG)
     }
+}
+
+/// As many in a message as it holds. `size`: bytes of one's encoding.
+pub(super) fn packed<T>(all: Vec<T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let (mut messages, mut bytes) = (Vec::<Vec<T>>::new(), 0);
+    for one in all {
+        let size = size(&one);
+        match messages.last_mut() {
+            Some(last) if bytes + size <= PACKED_BYTES => {
+                bytes += size;
+                last.push(one);
+            }
+            _ => {
+                bytes = size;
+                messages.push(vec![one]);
+            }
+        }
+    }
+    messages
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Schemas with members: what this organisation holds of them, executes, and agrees on with the other members.
 //!
 //! ```text
-//!  session ─▶ routing: which schema? ─▶ Part, commitment ─▶ holding: members store it and sign that
-//!                                                              │ a quorum of them
-//!             ordering ◀── Payload::Parts with signatures ◀────┘
+//!  session ─▶ routing: which schema? ─▶ asking: Part, commitment ─▶ holding: members store it and sign that (held)
+//!                                                                       │ a quorum of them
+//!             ordering ◀── Payload::Parts with signatures ◀─────────────┘
 //!                │
 //!                ▼ block: everybody executes it, and sees commitments
 //!             PrivateSchemas::follow ─▶ SchemaExecutor, one for each schema of ours: an engine with rows of its own
@@ -17,7 +17,9 @@
 //! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decision 0039.
 
 mod agreeing;
+mod asking;
 mod executor;
+mod held;
 mod holding;
 mod message;
 mod part_store;
@@ -25,8 +27,10 @@ mod routing;
 mod schemas;
 mod view;
 
-pub(crate) use holding::{Holding, ToHold};
+pub(crate) use asking::{AnswerWhen, Asking};
+pub(crate) use held::no_member;
+pub(crate) use holding::Holding;
 pub(crate) use message::is_private;
 pub(crate) use part_store::PartStore;
 pub(crate) use routing::schema_of;
-pub(crate) use schemas::{PrivateParts, PrivateSchemas, Shown};
+pub(crate) use schemas::{PrivateSchemas, SchemasNode, Shown};

@@ -2,11 +2,9 @@
 
 use super::agreeing::{Agreeing, Verdict};
 use super::executor::{BlockOfParts, EndedPart, SchemaExecutor, concerns};
-use super::holding::{Answered, Waiting};
 use super::message::Message;
 use super::part_store::{HeldPart, PartStore};
 use super::view::{CompiledTogether, SchemaView, Together};
-use crate::NodeError;
 use crate::charters::DecidedCharters;
 use crate::pipeline::ExecutedState;
 use crypto::SecretKey;
@@ -29,7 +27,7 @@ const LOOKED_AT_BLOCKS: usize = 256;
 const ENDED_REMEMBERED: usize = 20_000;
 
 /// What this organisation's schemas need of the node.
-pub(crate) struct PrivateParts {
+pub(crate) struct SchemasNode {
     /// Position in the charter.
     pub(crate) organisation: u16,
     pub(crate) node_key: SecretKey,
@@ -43,13 +41,11 @@ pub(crate) struct PrivateParts {
 
 /// The schemas that this organisation is a member of.
 pub(crate) struct PrivateSchemas {
-    pub(super) node: PrivateParts,
+    pub(super) node: SchemasNode,
     state: Mutex<State>,
     pub(super) agreeing: Mutex<Agreeing>,
     /// Parts that other members were asked for, with their transactions.
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
-    /// Who waits for members to hold a part.
-    pub(super) waiting: Mutex<FxHashMap<TransactionId, Waiting>>,
     /// Changes whenever something was executed, or heard, that somebody may wait for.
     pub(super) news: watch::Sender<u64>,
 }
@@ -61,6 +57,8 @@ struct State {
     /// The ledger's state that was shown last.
     ledger: Option<(Arc<dyn Snapshot>, Arc<Library>)>,
     compiled: Option<CompiledTogether>,
+    /// How often something was compiled together: no two have one version.
+    compilations: u64,
     ended: FxHashMap<(TransactionId, String), (u64, Outcome)>,
     oldest: VecDeque<(TransactionId, String)>,
 }
@@ -78,11 +76,10 @@ pub(crate) type Shown = (Arc<dyn Snapshot>, Arc<Library>);
 
 impl PrivateSchemas {
     /// Nothing is executed yet: [`PrivateSchemas::show`] begins.
-    pub(crate) fn new(node: PrivateParts) -> PrivateSchemas {
+    pub(crate) fn new(node: SchemasNode) -> PrivateSchemas {
         let (state, agreeing) = (Mutex::default(), Mutex::default());
-        let (asked, waiting) = (Mutex::default(), Mutex::default());
-        let news = watch::Sender::new(0);
-        PrivateSchemas { node, state, agreeing, asked, waiting, news }
+        let (asked, news) = (Mutex::default(), watch::Sender::new(0));
+        PrivateSchemas { node, state, agreeing, asked, news }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
@@ -180,6 +177,9 @@ impl PrivateSchemas {
     /// Executes what the ledger has, up to a height.
     fn catch_up(&self, schema: &mut Schema, to: u64, ended: Ended<'_>) {
         let (map, oldest) = ended;
+        if schema.stopped.is_some() || schema.still_lacks(&self.node.parts) {
+            return;
+        }
         let from = schema.executor.height() + 1;
         for record in self.node.ledger.blocks_from(from) {
             let record = match record {
@@ -251,23 +251,24 @@ impl PrivateSchemas {
     /// The parts that are missing next, of each schema that waits for one: asked for until they come.
     pub(super) fn missing(&self) -> Vec<(Arc<SchemaMembers>, TransactionId, String)> {
         let mut missing = Vec::new();
-        let waiting: Vec<(Arc<SchemaMembers>, String, u64)> = {
+        let waiting: Vec<(Arc<SchemaMembers>, String, TransactionId, u64)> = {
             let state = self.state.lock();
             let waiting = state.schemas.values().filter_map(|schema| {
                 let executor = &schema.executor;
                 let (members, name) = (executor.members().clone(), executor.name().to_string());
-                missing.push((members.clone(), schema.lacks.clone()?, name.clone()));
-                Some((members, name, executor.height()))
+                let lacks = schema.lacks.clone()?;
+                missing.push((members.clone(), lacks.clone(), name.clone()));
+                Some((members, name, lacks.id, executor.height()))
             });
             waiting.collect()
         };
-        for (members, name, height) in waiting {
+        for (members, name, lacks, height) in waiting {
             let blocks = self.node.ledger.blocks_from(height + 1).take(LOOKED_AT_BLOCKS);
             let ahead =
                 blocks.map_while(Result::ok).flat_map(|record| BlockOfParts::recorded(&record).transactions);
-            let of_schema = ahead
-                .filter(|transaction| concerns(transaction, &name))
-                .filter(|transaction| !self.node.parts.has(&transaction.id, &name));
+            let of_schema = ahead.filter(|transaction| concerns(transaction, &name)).filter(|transaction| {
+                !self.node.parts.has(&transaction.id, &name) && transaction.id != lacks
+            });
             missing.extend(of_schema.take(ASKED_AT_ONCE).map(|one| (members.clone(), one, name.clone())));
         }
         let mut asked = self.asked.lock();
@@ -277,25 +278,18 @@ impl PrivateSchemas {
     }
 
     /// Takes a part that was asked for, if it is the one that its client has committed to.
-    pub(super) fn take_missing(&self, held: HeldPart) -> Result<bool, NodeError> {
+    pub(super) fn take_missing(&self, held: HeldPart) -> bool {
         let key = (held.transaction, held.schema.clone());
-        let Some(transaction) = self.asked.lock().remove(&key) else { return Ok(false) };
-        let Payload::Parts { parts } = transaction.payload.as_ref() else { return Ok(false) };
+        let Some(transaction) = self.asked.lock().remove(&key) else { return false };
+        let Payload::Parts { parts } = transaction.payload.as_ref() else { return false };
         let ledger = self.node.charters.newest().ledger();
         if let Err(fault) = held.part.check(&ledger, &held.schema, &transaction.client, parts) {
             tracing::warn!(%fault, "another member sent a part that is none");
-            return Ok(false);
+            return false;
         }
-        self.node.parts.put(held)?;
-        Ok(true)
-    }
-
-    /// A member has answered whether it holds a part.
-    pub(super) fn answered(&self, answered: Answered) {
-        if let Some(waiting) = self.waiting.lock().get(&answered.transaction) {
-            // An error says that nobody waits any more.
-            let _ = waiting.send(answered);
-        }
+        // It need not be flushed: whoever has handed it out has it.
+        let stored = self.node.parts.put(held);
+        stored.inspect_err(|error| tracing::error!(%error, "a part cannot be stored")).is_ok()
     }
 
     /// How parts have ended here, and at which height.
@@ -335,6 +329,16 @@ impl PrivateSchemas {
         }
     }
 
+    /// Tells another member something.
+    pub(super) fn tell(&self, member: u16, message: &Message) {
+        if member != self.node.organisation
+            && let Some(bytes) = message.to_bytes()
+        {
+            self.node.messages.tell(member, bytes);
+        }
+    }
+
+    /// Tells all other members the same.
     pub(super) fn tell_members(&self, members: &SchemaMembers, message: &Message) {
         let Some(bytes) = message.to_bytes() else { return };
         for member in members.organisations.iter().filter(|member| **member != self.node.organisation) {
@@ -348,6 +352,12 @@ type Ended<'a> =
     (&'a mut FxHashMap<(TransactionId, String), (u64, Outcome)>, &'a mut VecDeque<(TransactionId, String)>);
 
 impl Schema {
+    /// Whether the part that it waits for has not come.
+    fn still_lacks(&self, parts: &PartStore) -> bool {
+        let lacks = self.lacks.as_ref();
+        lacks.is_some_and(|transaction| !parts.has(&transaction.id, self.executor.name()))
+    }
+
     fn stop(&mut self, why: String) {
         if self.stopped.is_none() {
             tracing::error!(schema = self.executor.name(), why, "the schema stops; others go on");
@@ -365,7 +375,7 @@ impl State {
             return (snapshot, library);
         }
         let views: Arc<[SchemaView]> = self.schemas.values().map(|schema| schema.executor.view()).collect();
-        match CompiledTogether::of(self.compiled.take(), &library, &views) {
+        match CompiledTogether::of(self.compiled.take(), &library, &views, &mut self.compilations) {
             Ok(compiled) => {
                 let together = compiled.library().clone();
                 self.compiled = Some(compiled);

@@ -9,6 +9,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, ExecutionVersion, Key, Row, SchemaMembers, Table, TableId};
 
+/// In versions of catalogs that are put together, and in no other.
+const TOGETHER: u64 = 1 << 62;
+
 /// The state of one schema.
 #[derive(Clone)]
 pub(super) struct SchemaView {
@@ -31,7 +34,7 @@ pub(super) struct CompiledTogether {
 }
 
 impl CompiledTogether {
-    /// Compiled again only if one of the catalogs has changed since `before`.
+    /// Compiled again only if one of the catalogs has changed since `before`. `compilations`: how often that was, in this process.
     ///
     /// # Errors
     /// What does not compile; every part does by itself.
@@ -39,6 +42,7 @@ impl CompiledTogether {
         before: Option<CompiledTogether>,
         ledger: &Arc<Library>,
         schemas: &[SchemaView],
+        compilations: &mut u64,
     ) -> Result<CompiledTogether, types::SqlError> {
         let catalogs = || {
             let schemas = schemas.iter().map(|view| view.snapshot.catalog());
@@ -54,8 +58,9 @@ impl CompiledTogether {
         for catalog in catalogs().skip(1) {
             add(&mut together, catalog);
         }
-        // It grows whichever of them changes.
-        together.version = catalogs().map(|catalog| catalog.version).sum();
+        // What a statement was bound to before counts no longer, whichever of them has changed, come or gone.
+        *compilations += 1;
+        together.version = TOGETHER | *compilations;
         let options = CompileOptions { version: rules, ..CompileOptions::default() };
         let library = Arc::new(Library::with_options(Arc::new(together), options)?);
         Ok(CompiledTogether { versions, rules, library })
