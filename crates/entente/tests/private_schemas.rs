@@ -238,6 +238,55 @@ async fn who_becomes_a_member_sees_everything_and_who_leaves_nothing_more() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_organisation_that_joins_the_ledger_later_becomes_a_member_and_writes() {
+    let mut network = TestNetwork::create(|charter| {
+        // Changes take effect 20 blocks after they are decided.
+        charter.outcome_lag_blocks = 10;
+        charter.block.idle_ms = 100;
+    });
+    network.start_all().await;
+    let first = create_deal(&network).await;
+    let (fifth, add) = network.newcomer("emma");
+    network.start(fifth);
+    first.simple_query(&add).await.expect("a good acceptance");
+    let height = network.client(0).status().await.expect("it answers").height + 30;
+    for node in [0, 1, fifth] {
+        network.wait_for_height(node, height).await;
+    }
+    first.batch_execute("ALTER SCHEMA deal ADD MEMBER emma").await.expect("by a member");
+    let later = network.session(fifth).await;
+    wait_for_rows(&later, &[&["1", "CANARY-price-918273", "10"]]).await;
+    later.batch_execute("CALL deal.raise_price(1, 5)").await.expect("it is a member like others");
+    wait_for_rows(&first, &[&["1", "CANARY-price-918273", "15"]]).await;
+    network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prepared_statement_never_reads_a_table_that_is_gone() {
+    let mut network = TestNetwork::create(|_| {});
+    network.start_all().await;
+    let session = network.session(0).await;
+    for round in 0..6 {
+        // Different numbers of changes, so that counted versions of ledger and schema meet again.
+        session.batch_execute("CREATE SCHEMA s MEMBERS (org1)").await.expect("created");
+        session.batch_execute("CREATE TABLE s.t (id int PRIMARY KEY, n int)").await.expect("created");
+        session.batch_execute(&format!("INSERT INTO s.t VALUES (1, {round})")).await.expect("inserted");
+        let read = session.prepare("SELECT n FROM s.t").await.expect("it is there");
+        let found: i32 = session.query_one(&read, &[]).await.expect("one row").get(0);
+        assert_eq!(found, round);
+        session.batch_execute("DROP SCHEMA s").await.expect("dropped");
+        for table in 0..round {
+            session
+                .batch_execute(&format!("CREATE TABLE x{round}_{table} (id int PRIMARY KEY)"))
+                .await
+                .expect("created");
+        }
+        let gone = session.query(&read, &[]).await.expect_err("it is gone");
+        assert_eq!(gone.code().map(tokio_postgres::error::SqlState::code), Some("42P01"), "{gone}");
+    }
+}
+
 /// Copies more customers than fit into one part.
 async fn fill(session: &Client, table: &str) {
     let mut rows = String::new();
@@ -399,7 +448,11 @@ async fn mistakes_are_named() {
             "0A000",
             "a proof of a row in a schema with members",
         ),
-        ("SELECT * FROM deal.canary_table_4711 AS OF HEIGHT 1", "0A000", "AS OF HEIGHT of a table in a schema"),
+        (
+            "SELECT * FROM deal.canary_table_4711 AS OF HEIGHT 1",
+            "0A000",
+            "AS OF HEIGHT of a table in a schema",
+        ),
         ("SET search_path TO public, deal; UPDATE canary_table_4711 SET n = 1", "0A000", "search_path"),
         ("INSERT INTO deal.canary_table_4711 VALUES (1, 'again', 1)", "23505", "duplicate key"),
         ("UPDATE deal.canary_table_4711 SET n = (SELECT count(*) FROM nothing)", "42P01", "nothing"),

@@ -309,10 +309,10 @@ impl NodeParts {
         services: &Services,
         recovery: &Recovery,
     ) -> Result<Option<Arc<PrivateSchemas>>, NodeError> {
-        let position = self.charters.newest().member(&member.node_key.public_key());
-        let Some(position) = position.filter(|_| !member.options.has_no_schemas) else { return Ok(None) };
+        if member.options.has_no_schemas {
+            return Ok(None);
+        }
         Ok(Some(Arc::new(PrivateSchemas::new(SchemasNode {
-            organisation: position as u16,
             node_key: member.node_key.clone(),
             charters: self.charters.clone(),
             verifier: self.verifier.clone(),

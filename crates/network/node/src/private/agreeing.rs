@@ -60,9 +60,9 @@ impl Agreeing {
     }
 
     /// Whether enough of the schema's members, `own` one of them, say the same.
-    pub(super) fn verdict(&self, members: &SchemaMembers, own: u16, block: SchemaBlock) -> Verdict {
+    pub(super) fn verdict(&self, members: &SchemaMembers, own: Option<u16>, block: SchemaBlock) -> Verdict {
         let Some(Said { own: Some(digest), others }) = self.blocks.get(&block) else { return Verdict::Open };
-        let counted = others.iter().filter(|(member, _)| members.has(**member) && **member != own);
+        let counted = others.iter().filter(|(member, _)| members.has(**member) && Some(**member) != own);
         let (same, different): (Vec<_>, Vec<_>) = counted.partition(|(_, said)| *said == digest);
         if same.len() + 1 >= members.quorum() {
             Verdict::Agreed
@@ -94,18 +94,18 @@ mod tests {
         let mut agreeing = Agreeing::default();
         let block = (7, 5);
         agreeing.heard(block, 1, right);
-        assert_eq!(agreeing.verdict(&members, 0, block), Verdict::Open, "nothing of this member's own");
+        assert_eq!(agreeing.verdict(&members, Some(0), block), Verdict::Open, "nothing of this member's own");
         agreeing.executed(block, right);
-        assert_eq!(agreeing.verdict(&members, 0, block), Verdict::Agreed);
+        assert_eq!(agreeing.verdict(&members, Some(0), block), Verdict::Agreed);
         let other = (7, 6);
         agreeing.executed(other, right);
         agreeing.heard(other, 3, right);
         agreeing.heard(other, 0, right);
-        assert_eq!(agreeing.verdict(&members, 0, other), Verdict::Open, "one says it, and a stranger");
+        assert_eq!(agreeing.verdict(&members, Some(0), other), Verdict::Open, "one says it, and a stranger");
         agreeing.heard(other, 1, wrong);
-        assert_eq!(agreeing.verdict(&members, 0, other), Verdict::Open);
+        assert_eq!(agreeing.verdict(&members, Some(0), other), Verdict::Open);
         agreeing.heard(other, 2, wrong);
-        assert_eq!(agreeing.verdict(&members, 0, other), Verdict::Differs);
+        assert_eq!(agreeing.verdict(&members, Some(0), other), Verdict::Differs);
         agreeing.take_back(5);
         assert_eq!((agreeing.own(other), agreeing.own(block)), (None, Some(right)));
         for height in 10..10 + REMEMBERED as u64 {

@@ -220,7 +220,7 @@ impl Asking {
         let own = self.schemas.sign(&ids, height);
         let mut progress: FxHashMap<TransactionId, Progress> = FxHashMap::default();
         for (id, endorsement) in ids.iter().zip(own) {
-            let endorsements = BTreeMap::from([(self.schemas.node.organisation, endorsement)]);
+            let endorsements = BTreeMap::from([(endorsement.organisation, endorsement)]);
             progress.insert(*id, Progress { endorsements, ..Progress::default() });
         }
         let (answer, mut answers) = mpsc::unbounded_channel();

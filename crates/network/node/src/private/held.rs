@@ -19,13 +19,13 @@ pub(crate) fn no_member(schema: &str) -> SqlError {
 }
 
 impl PrivateSchemas {
-    /// This member's word that it holds transactions' parts: one signature for all of them.
+    /// This member's word that it holds transactions' parts: one signature for all of them. None of whoever the charter has removed.
     pub(super) fn sign(&self, ids: &[TransactionId], height: u64) -> Vec<Endorsement> {
         let ledger = self.node.charters.newest().ledger();
         let effects = EndorsedEffects::held().digest();
-        let (key, organisation) = (&self.node.node_key, self.node.organisation);
+        let Some(organisation) = self.node.organisation() else { return Vec::new() };
         let held: Vec<(TransactionId, Digest)> = ids.iter().map(|id| (*id, effects)).collect();
-        endorse(key, organisation, &ledger, height, &held)
+        endorse(&self.node.node_key, organisation, &ledger, height, &held)
     }
 
     /// Whether it is this member's word. A signature that covers many transactions is verified once.

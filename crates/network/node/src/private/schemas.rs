@@ -28,8 +28,6 @@ const ENDED_REMEMBERED: usize = 20_000;
 
 /// What this organisation's schemas need of the node.
 pub(crate) struct SchemasNode {
-    /// Position in the charter.
-    pub(crate) organisation: u16,
     pub(crate) node_key: SecretKey,
     pub(crate) charters: Arc<DecidedCharters>,
     pub(crate) verifier: Arc<Verifier>,
@@ -37,6 +35,14 @@ pub(crate) struct SchemasNode {
     pub(crate) messages: Arc<dyn ExchangeMessages>,
     pub(crate) parts: PartStore,
     pub(crate) pool: Arc<rayon::ThreadPool>,
+}
+
+impl SchemasNode {
+    /// Position of this organisation in the newest charter: looked for each time, because a node may follow the ledger before it is
+    /// admitted.
+    pub(super) fn organisation(&self) -> Option<u16> {
+        self.charters.newest().member(&self.node_key.public_key()).map(|position| position as u16)
+    }
 }
 
 /// The schemas that this organisation is a member of.
@@ -148,12 +154,13 @@ impl PrivateSchemas {
     /// Schemas of the ledger's catalog that this organisation has become a member of begin, and those that are gone end.
     fn settle_members(&self, state: &mut State, height: u64) {
         let Some((_, library)) = &state.ledger else { return };
+        let Some(organisation) = self.node.organisation() else { return };
         let catalog = library.catalog().clone();
         let ours: BTreeMap<u32, (&String, &Arc<SchemaMembers>)> = catalog
             .schemas
             .iter()
             .filter_map(|(name, schema)| Some((name, schema.members.as_ref()?)))
-            .filter(|(_, members)| members.has(self.node.organisation) && members.since <= height)
+            .filter(|(_, members)| members.has(organisation) && members.since <= height)
             .map(|(name, members)| (members.number, (name, members)))
             .collect();
         state.schemas.retain(|number, _| ours.contains_key(number));
@@ -319,7 +326,7 @@ impl PrivateSchemas {
 
     /// Whether members agree on what a block came to in a schema.
     pub(super) fn verdict(&self, members: &SchemaMembers, height: u64) -> Verdict {
-        self.agreeing.lock().verdict(members, self.node.organisation, (members.number, height))
+        self.agreeing.lock().verdict(members, self.node.organisation(), (members.number, height))
     }
 
     /// The outcome differs from a quorum's: the schema stops here.
@@ -331,7 +338,7 @@ impl PrivateSchemas {
 
     /// Tells another member something.
     pub(super) fn tell(&self, member: u16, message: &Message) {
-        if member != self.node.organisation
+        if Some(member) != self.node.organisation()
             && let Some(bytes) = message.to_bytes()
         {
             self.node.messages.tell(member, bytes);
@@ -341,7 +348,8 @@ impl PrivateSchemas {
     /// Tells all other members the same.
     pub(super) fn tell_members(&self, members: &SchemaMembers, message: &Message) {
         let Some(bytes) = message.to_bytes() else { return };
-        for member in members.organisations.iter().filter(|member| **member != self.node.organisation) {
+        let own = self.node.organisation();
+        for member in members.organisations.iter().filter(|member| Some(**member) != own) {
             self.node.messages.tell(*member, bytes.clone());
         }
     }
