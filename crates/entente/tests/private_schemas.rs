@@ -7,32 +7,12 @@ use futures::SinkExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::{ENTENTE, TestNetwork};
-use tokio_postgres::{Client, SimpleQueryMessage};
+use support::{ENTENTE, TestNetwork, error, rows};
+use tokio_postgres::Client;
 use workloads::smallbank::Smallbank;
 
 /// Values that nobody but members may have, in whatever form they are stored or sent.
 const CANARIES: [&str; 3] = ["CANARY-price-918273", "canary_table_4711", "canary_column_4712"];
-
-/// The values of a query's rows, as text.
-async fn rows(session: &Client, sql: &str) -> Vec<Vec<String>> {
-    let messages = session.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    let row = |message: &SimpleQueryMessage| match message {
-        SimpleQueryMessage::Row(row) => {
-            Some((0..row.len()).map(|at| row.get(at).unwrap_or("NULL").to_string()).collect())
-        }
-        _ => None,
-    };
-    messages.iter().filter_map(row).collect()
-}
-
-/// The SQLSTATE and the text of what a statement ends with.
-async fn error(session: &Client, sql: &str) -> (String, String) {
-    let error = session.batch_execute(sql).await.expect_err(sql);
-    let error = error.as_db_error().unwrap_or_else(|| panic!("{sql}: the connection broke"));
-    let text = format!("{} {}", error.message(), error.hint().unwrap_or_default());
-    (error.code().code().to_string(), text)
-}
 
 /// A schema of the first two organisations with a table, a procedure and a row.
 async fn create_deal(network: &TestNetwork) -> Client {
@@ -354,12 +334,9 @@ async fn clients_with_keys_of_their_own_call_procedures_and_no_cent_is_lost() {
         );
     }
     // At the node of somebody who is no member.
-    let (signed, part) = network.client(3).identity().sign_part(
-        "bank",
-        types::Payload::Call { procedure: "bank.balance".into(), arguments: vec![types::Value::BigInt(1)] },
-        10_000,
-    );
-    let submission = types::PartSubmission { transaction: signed.to_bytes(), schema: "bank".into(), part };
+    let payloads = || [("bank".to_string(), part_payload())];
+    let (signed, parts) = network.client(3).identity().sign_parts(payloads(), 10_000);
+    let submission = types::PartSubmission { transaction: signed.to_bytes(), parts };
     let refused = |submission: types::PartSubmission, node: usize| {
         let client = network.client(node);
         async move {
@@ -372,9 +349,9 @@ async fn clients_with_keys_of_their_own_call_procedures_and_no_cent_is_lost() {
     assert!(error.contains("no member of schema"), "{error}");
     let error = refused(submission.clone(), 0).await;
     assert!(error.contains("its client's organisation is no member"), "{error}");
-    let (signed, mut part) = network.client(0).identity().sign_part("bank", part_payload(), 10_000);
-    part.salt[0] ^= 1;
-    let damaged = types::PartSubmission { transaction: signed.to_bytes(), schema: "bank".into(), part };
+    let (signed, mut parts) = network.client(0).identity().sign_parts(payloads(), 10_000);
+    parts.get_mut("bank").expect("its part").salt[0] ^= 1;
+    let damaged = types::PartSubmission { transaction: signed.to_bytes(), parts };
     let error = refused(damaged, 0).await;
     assert!(error.contains("is not the one that its client has committed to"), "{error}");
     network.assert_agreement(&[0, 1, 2, 3]).await;
@@ -472,9 +449,15 @@ async fn mistakes_are_named() {
     session.batch_execute("CREATE SCHEMA other MEMBERS (org1)").await.expect("of one");
     session.batch_execute("CREATE TABLE other.t (id int PRIMARY KEY)").await.expect("created");
     session.batch_execute("INSERT INTO other.t VALUES (1)").await.expect("one member is enough");
-    let both = "UPDATE deal.canary_table_4711 SET n = 0; DELETE FROM other.t";
+    let both = "UPDATE deal.canary_table_4711 SET n = (SELECT count(*) FROM other.t)";
     let (state, text) = error(&session, both).await;
     assert!(state == "0A000" && text.contains("\"deal\" and \"other\""), "{state} {text}");
+    let mixed = "UPDATE deal.canary_table_4711 SET n = 0; CREATE TABLE more (id int PRIMARY KEY); DELETE FROM other.t";
+    let (state, text) = error(&session, mixed).await;
+    assert!(state == "0A000" && text.contains("(CREATE TABLE more (id int PRIMARY KEY))"), "{state} {text}");
+    let change = "UPDATE deal.canary_table_4711 SET n = 0; CREATE TABLE other.u (id int PRIMARY KEY)";
+    let (state, text) = error(&session, change).await;
+    assert!(state == "0A000" && text.contains("a change of a schema"), "{state} {text}");
     let long = format!("INSERT INTO deal.canary_table_4711 VALUES (2, '{}', 0)", "x".repeat(50_000));
     let (state, text) = error(&session, &long).await;
     assert!(state == "54000" && text.contains("PART_BYTES_MAX"), "{state} {text}");

@@ -111,7 +111,8 @@ impl<'a> Admission<'a> {
             return Err(RejectReason::NoMember { organisation, height });
         }
         self.endorsers_count(transaction, library).map_err(RejectReason::Endorsement)?;
-        judge_parts(transaction, library.catalog(), library.version()).map_err(RejectReason::Endorsement)?;
+        let place = (height, self.charter.window_blocks);
+        judge_parts(transaction, library.catalog(), place).map_err(RejectReason::Endorsement)?;
         // Before the request is taken: what others have put around it must not use it up.
         let endorsed = match self.rules {
             Some(rules) => {

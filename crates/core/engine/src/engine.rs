@@ -18,8 +18,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use types::{
-    AmendedCharter, BlockDigest, Catalog, Charter, Consistency, ExecutionModel, ExecutionVersion,
-    KnownVersions, Outcome, OutcomeHeader, Pipeline, Receipt, SqlError, UnknownVersion,
+    AmendedCharter, BlockDigest, BlockHeader, Catalog, Charter, Consistency, ExecutionModel,
+    ExecutionVersion, KnownVersions, Outcome, OutcomeHeader, Pipeline, Receipt, SqlError, UnknownVersion,
 };
 
 /// Why the engine cannot go on. Nothing that a transaction does leads here.
@@ -372,7 +372,7 @@ impl Engine {
     }
 
     /// Behind a block that has changed so many rows.
-    fn make_progress(&mut self, rows: usize) {
+    pub(crate) fn make_progress(&mut self, rows: usize) {
         let asked = self.library.catalog().checkpoint == self.height;
         if asked || self.is_due(self.height, Some(self.progress.rows)) {
             debug_assert!(self.foreseen.is_empty(), "nothing is foreseen across a checkpoint");
@@ -429,13 +429,8 @@ impl Engine {
     /// [`EngineError::Height`] or [`EngineError::Foreseen`] if it is not the next one; the state is then unchanged.
     /// [`EngineError::Store`] where the state cannot be read or written: the engine is of no more use then.
     pub fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, EngineError> {
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone().into());
-        }
-        let (height, expected) = (block.header.height, self.height + 1);
-        if height != expected {
-            return Err(EngineError::Height { expected, found: height });
-        }
+        let height = block.header.height;
+        self.check_next(height)?;
         if self.foreseen.front().is_some_and(|foreseen| foreseen.digest != block.digest) {
             return Err(EngineError::Foreseen(height));
         }
@@ -449,6 +444,24 @@ impl Engine {
         let executed = self.finish(block, ran, finished);
         self.end_block().inspect_err(|failure| self.failure = Some(failure.clone()))?;
         Ok(executed)
+    }
+
+    /// Whether the block of this height is the next one that can be executed.
+    fn check_next(&self, height: u64) -> Result<(), EngineError> {
+        let expected = self.height + 1;
+        match &self.failure {
+            Some(failure) => Err(failure.clone().into()),
+            None if height != expected => Err(EngineError::Height { expected, found: height }),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins a block that nothing has foreseen.
+    pub(crate) fn begin_next(&mut self, height: u64) -> Result<(), EngineError> {
+        self.check_next(height)?;
+        self.follow_charter(height)?;
+        self.begin();
+        Ok(())
     }
 
     /// Runs the transactions of a block: the state is the one behind it then.
@@ -520,7 +533,7 @@ impl Engine {
     }
 
     /// The store hears that the state is the one behind a block, and what belongs to it beside rows.
-    fn end_block(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn end_block(&mut self) -> Result<(), StoreError> {
         let is_checkpoint = self.is_at_checkpoint();
         let catalog = self.state.catalog();
         let next = catalog.governance.charter_at(self.height + 1).unwrap_or(&self.charter);
@@ -538,29 +551,17 @@ impl Engine {
         finished: Vec<OnceLock<FinishedPiece>>,
     ) -> ExecutedBlock {
         let RanBlock { changes, mut statistics, mut times, ended, noting, requests } = ran;
-        let height = block.header.height;
         times.receipts = ended.elapsed();
         let start = Instant::now();
         let (changes, requests) =
             rayon::join(|| changes.finish(), || requests.unwrap_or_else(|| self.live.block_digest()));
         let digest = block_digest(&changes, self.state.catalog_digest(), requests);
-        self.state_digest = digest.chain(self.state_digest, height);
-        self.height = height;
         times.digest = start.elapsed();
         let start = Instant::now();
         let receipts = outcomes::collect(finished, block.transactions.len());
         statistics.add(&receipts.statistics);
         times.receipts += start.elapsed();
-        let outcome = OutcomeHeader {
-            ledger: block.header.ledger,
-            height,
-            block: block.digest,
-            previous: self.outcome,
-            receipts_root: receipts.root,
-            state_digest: self.state_digest,
-            charters: self.charters_digest(),
-        };
-        self.outcome = outcome.digest();
+        let outcome = self.chain(&block.header, block.digest, &digest, receipts.root);
         self.make_progress(changes.len());
         let row_history = noting.map(|noting| noting.history);
         ExecutedBlock {
@@ -572,6 +573,31 @@ impl Engine {
             statistics,
             times,
         }
+    }
+}
+
+impl Engine {
+    /// Puts what a block came to behind everything before it.
+    pub(crate) fn chain(
+        &mut self,
+        header: &BlockHeader,
+        block: Digest,
+        digest: &BlockDigest,
+        receipts_root: Digest,
+    ) -> OutcomeHeader {
+        self.state_digest = digest.chain(self.state_digest, header.height);
+        self.height = header.height;
+        let outcome = OutcomeHeader {
+            ledger: header.ledger,
+            height: header.height,
+            block,
+            previous: self.outcome,
+            receipts_root,
+            state_digest: self.state_digest,
+            charters: self.charters_digest(),
+        };
+        self.outcome = outcome.digest();
+        outcome
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{
     Block, BlockHeader, Charter, Charters, ClientId, Credential, EndorsedEffects, EndorsedSimulation,
-    EndorsementFault, ExecutionModel, Outcome, Payload, Place, Principal, Receipt, RejectReason,
-    SignedTransaction, TransactionId, endorsement_message, endorsement_roots,
+    EndorsementFault, ExecutionModel, ExecutionVersion, Outcome, Payload, Place, Principal, Receipt,
+    RejectReason, SignedTransaction, TransactionError, TransactionId, endorsement_message, endorsement_roots,
 };
 
 /// Transactions whose positive verdict is remembered. Each takes about the memory of its decoded form.
@@ -156,6 +156,19 @@ pub type Judged = Result<Arc<VerifiedTransaction>, (TransactionId, RejectReason)
 type Decoded =
     Result<(Arc<VerifiedTransaction>, Vec<(EndorserSignature, u64)>), (TransactionId, RejectReason)>;
 
+/// Why a payload is none before the execution version that has brought it: the words of the programs that did not know it, because
+/// receipts have them.
+fn unknown_before(charter: &Charter, payload: &Payload) -> Option<String> {
+    let tag = match payload {
+        Payload::Parts { .. } => 4,
+        Payload::SchemaOutcomes { .. } => 5,
+        _ => return None,
+    };
+    let is_known = charter.execution_version >= ExecutionVersion::V4.number();
+    let error = || TransactionError::Malformed(format!("Unexpected variant tag: {tag}"));
+    (!is_known).then(|| error().to_string())
+}
+
 impl Verifier {
     /// Judges transactions of the ledger with this charter.
     pub fn new(charter: &Charter) -> Verifier {
@@ -263,6 +276,9 @@ impl Verifier {
     ) -> Result<SignedTransaction, (TransactionId, RejectReason)> {
         let signed = SignedTransaction::from_bytes(bytes)
             .map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
+        if let Some(reason) = unknown_before(place.charter(), &signed.transaction.payload) {
+            return Err((id, RejectReason::Malformed(reason)));
+        }
         if signed.transaction.ledger != self.ledger {
             let found = signed.transaction.ledger;
             let reason = format!("expected a transaction of ledger {}, found one of {found}", self.ledger);

@@ -265,3 +265,23 @@ impl Drop for TestNetwork {
         }
     }
 }
+
+/// The values of a query's rows, as text.
+pub async fn rows(session: &tokio_postgres::Client, sql: &str) -> Vec<Vec<String>> {
+    let messages = session.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let row = |message: &tokio_postgres::SimpleQueryMessage| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => {
+            Some((0..row.len()).map(|at| row.get(at).unwrap_or("NULL").to_string()).collect())
+        }
+        _ => None,
+    };
+    messages.iter().filter_map(row).collect()
+}
+
+/// The SQLSTATE and the text of what a statement ends with.
+pub async fn error(session: &tokio_postgres::Client, sql: &str) -> (String, String) {
+    let error = session.batch_execute(sql).await.expect_err(sql);
+    let error = error.as_db_error().unwrap_or_else(|| panic!("{sql}: the connection broke"));
+    let text = format!("{} {}", error.message(), error.hint().unwrap_or_default());
+    (error.code().code().to_string(), text)
+}

@@ -1,6 +1,6 @@
 //! Charters that change: what can be changed, what the charter is then, and from which height on it holds.
 
-use crate::charter_encoding::has_rows;
+use crate::charter_encoding::{has_rows, has_window};
 use crate::{Charter, CharterError, Organisation, encode};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage};
@@ -179,10 +179,14 @@ impl Charter {
             "checkpoint_rows" if has_rows(self.execution_version) => {
                 self.checkpoint_rows = number("checkpoint_rows", value)?;
             }
+            "window_blocks" if has_window(self.execution_version) => {
+                self.window_blocks = number("window_blocks", value)?;
+            }
             other => {
                 let expected = match self.execution_version {
                     1 => KNOWN.to_string(),
                     2 => format!("{KNOWN}, execution_version"),
+                    4.. => format!("{KNOWN}, execution_version, checkpoint_rows, window_blocks"),
                     _ => format!("{KNOWN}, execution_version, checkpoint_rows"),
                 };
                 return Err(CharterError::Value {

@@ -81,7 +81,7 @@ pub type OutcomeCertificate = Certificate<OutcomeHeader>;
 pub type CheckpointCertificate = Certificate<CheckpointRoot>;
 
 /// Why an attestation or a certificate is none.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum AttestationError {
     /// It is about another ledger.
     #[error("expected an attestation of ledger {expected}, found one of ledger {found}")]
@@ -188,7 +188,7 @@ impl CertificateRules {
         self.check_signatures(&certificate.statement, &certificate.signatures)
     }
 
-    fn check_signatures<T: Statement>(
+    pub(crate) fn check_signatures<T: Statement>(
         &self,
         statement: &T,
         signatures: &[(u16, Signature)],

@@ -1,4 +1,4 @@
-use crate::charter_encoding::has_rows;
+use crate::charter_encoding::{has_rows, has_window};
 use crate::charter_text::{as_text, digest_as_text, signatures_as_text};
 use crate::{
     Consistency, EndorsementOptions, ExecutionModel, ExecutionVersion, KnownVersions, Policy, PolicyError,
@@ -94,6 +94,10 @@ pub struct Charter {
     /// may be left out; before that version it must be.
     #[serde(default = "default_checkpoint_rows", skip_serializing_if = "is_default_checkpoint_rows")]
     pub checkpoint_rows: u32,
+    /// From execution version 4 on: a transaction in several schemas with members is decided so many blocks behind its own at the
+    /// latest. In the file it may be left out; before that version it must be.
+    #[serde(default = "default_window_blocks", skip_serializing_if = "is_default_window_blocks")]
+    pub window_blocks: u32,
     /// How far ahead a transaction's expiry height may lie.
     pub expiry_blocks_max: u32,
     /// How many organisations must come to the same outcome of a block; n − ⌊(n − 1)/3⌋ where it is not said.
@@ -199,6 +203,9 @@ impl Charter {
     /// What [`Charter::checkpoint_rows`] is where nobody says it. It cannot become another number: charters do without it.
     pub const CHECKPOINT_ROWS_DEFAULT: u32 = 250_000;
 
+    /// What [`Charter::window_blocks`] is where nobody says it. It cannot become another number, either.
+    pub const WINDOW_BLOCKS_DEFAULT: u32 = 24;
+
     /// The parameters of a new network; members and signatures are still missing.
     pub fn with_defaults(name: &str, nonce: u64) -> Charter {
         Charter {
@@ -213,6 +220,7 @@ impl Charter {
             ordering: "bft".to_string(),
             checkpoint_blocks: 1_000,
             checkpoint_rows: Charter::CHECKPOINT_ROWS_DEFAULT,
+            window_blocks: Charter::WINDOW_BLOCKS_DEFAULT,
             expiry_blocks_max: 100_000,
             outcome_quorum: None,
             outcome_lag_blocks: default_outcome_lag(),
@@ -440,7 +448,11 @@ impl Charter {
             let expected = "left out before execution version 3";
             return wrong("checkpoint_rows", expected, self.checkpoint_rows.to_string());
         }
-        let ranges: [(&'static str, u64, u64, u64); 13] = [
+        if !has_window(self.execution_version) && self.window_blocks != Charter::WINDOW_BLOCKS_DEFAULT {
+            let expected = "left out before execution version 4";
+            return wrong("window_blocks", expected, self.window_blocks.to_string());
+        }
+        let ranges: [(&'static str, u64, u64, u64); 14] = [
             (
                 "outcome_quorum",
                 self.outcome_quorum() as u64,
@@ -466,6 +478,8 @@ impl Charter {
             ("block.batch_transactions", block.batch_transactions.into(), 1, 65_535),
             ("checkpoint_blocks", self.checkpoint_blocks.into(), 1, 1_000_000),
             ("checkpoint_rows", self.checkpoint_rows.into(), 1, 1_000_000_000),
+            // Votes take two blocks to get into the ledger where everybody is up.
+            ("window_blocks", self.window_blocks.into(), 4, 10_000),
             ("expiry_blocks_max", self.expiry_blocks_max.into(), 1, 10_000_000),
             ("meter.transaction_steps", self.meter.transaction_steps, 1_000, 1_000_000_000),
             ("meter.block_steps", self.meter.block_steps, self.meter.transaction_steps, 1_000_000_000_000),
@@ -487,6 +501,14 @@ fn default_checkpoint_rows() -> u32 {
 
 fn is_default_checkpoint_rows(rows: &u32) -> bool {
     *rows == Charter::CHECKPOINT_ROWS_DEFAULT
+}
+
+fn default_window_blocks() -> u32 {
+    Charter::WINDOW_BLOCKS_DEFAULT
+}
+
+fn is_default_window_blocks(blocks: &u32) -> bool {
+    *blocks == Charter::WINDOW_BLOCKS_DEFAULT
 }
 
 fn default_governance() -> String {

@@ -20,6 +20,7 @@ impl BorshSerialize for Charter {
             ordering,
             checkpoint_blocks,
             checkpoint_rows,
+            window_blocks,
             expiry_blocks_max,
             outcome_quorum,
             outcome_lag_blocks,
@@ -35,6 +36,9 @@ impl BorshSerialize for Charter {
         if has_rows(*execution_version) {
             checkpoint_rows.serialize(writer)?;
         }
+        if has_window(*execution_version) {
+            window_blocks.serialize(writer)?;
+        }
         (expiry_blocks_max, outcome_quorum, outcome_lag_blocks, concurrency, endorsement)
             .serialize(writer)?;
         (block, meter, organisations, signatures).serialize(writer)
@@ -48,6 +52,10 @@ impl BorshDeserialize for Charter {
         let checkpoint_rows = match has_rows(execution_version) {
             true => read(reader)?,
             false => Charter::CHECKPOINT_ROWS_DEFAULT,
+        };
+        let window_blocks = match has_window(execution_version) {
+            true => read(reader)?,
+            false => Charter::WINDOW_BLOCKS_DEFAULT,
         };
         let (expiry_blocks_max, outcome_quorum, outcome_lag_blocks, concurrency, endorsement) = read(reader)?;
         let (block, meter, organisations, signatures) = read(reader)?;
@@ -63,6 +71,7 @@ impl BorshDeserialize for Charter {
             ordering,
             checkpoint_blocks,
             checkpoint_rows,
+            window_blocks,
             expiry_blocks_max,
             outcome_quorum,
             outcome_lag_blocks,
@@ -85,13 +94,18 @@ pub(crate) fn has_rows(execution_version: u32) -> bool {
     execution_version >= ExecutionVersion::V3.number()
 }
 
+/// Whether charters that name this version say when transactions in several schemas with members are decided at the latest.
+pub(crate) fn has_window(execution_version: u32) -> bool {
+    execution_version >= ExecutionVersion::V4.number()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{decode_exactly, encode};
 
     #[test]
-    fn only_charters_of_the_third_version_have_what_it_has_brought() {
+    fn only_charters_of_a_version_have_what_it_has_brought() {
         let of = |execution_version| Charter { execution_version, ..Charter::with_defaults("test", 7) };
         for version in [1, 2, 3, 4] {
             let charter = of(version);
@@ -112,13 +126,17 @@ mod tests {
                 (&charter.organisations, &charter.signatures),
             );
             let rows = if version >= 3 { encode(&250_000u32) } else { Vec::new() };
-            assert_eq!(bytes, [encode(&first), rows, encode(&rest)].concat(), "version {version}");
+            let window = if version >= 4 { encode(&24u32) } else { Vec::new() };
+            assert_eq!(bytes, [encode(&first), rows, window, encode(&rest)].concat(), "version {version}");
             let text = charter.to_toml();
-            assert!(!text.contains("checkpoint_rows"));
+            assert!(!text.contains("checkpoint_rows") && !text.contains("window_blocks"));
             assert_eq!(toml::from_str::<Charter>(&text).expect("it was written"), charter);
         }
         let other = Charter { checkpoint_rows: 5_000, ..of(3) };
         assert!(other.to_toml().contains("checkpoint_rows = 5000"));
         assert_ne!(other.ledger(), of(3).ledger());
+        let other = Charter { window_blocks: 30, ..of(4) };
+        assert!(other.to_toml().contains("window_blocks = 30"));
+        assert_ne!(other.ledger(), of(4).ledger());
     }
 }

@@ -50,6 +50,8 @@ impl SqlState {
     pub const INVALID_AUTHORIZATION: SqlState = SqlState(*b"28000");
     /// `2F005` a function without RETURN
     pub const NO_RETURN: SqlState = SqlState(*b"2F005");
+    /// `40000` a transaction in several schemas with members that was decided against
+    pub const TRANSACTION_ROLLBACK: SqlState = SqlState(*b"40000");
     /// `40001` the transaction would not be serializable
     pub const SERIALIZATION_FAILURE: SqlState = SqlState(*b"40001");
     /// `42501` not allowed

@@ -22,6 +22,8 @@ pub const CHECKPOINT_BLOCKS_MIN: u64 = 50;
 pub const PARTS_MAX: usize = 16;
 /// Bytes of one encoded part: it travels in one message between members.
 pub const PART_BYTES_MAX: usize = 48 * 1024;
+/// Votes of a schema's members on parts in one block; what comes behind waits for the next one.
+pub const VOTES_MAX: usize = 16 * 1024;
 /// Members of a schema.
 pub const SCHEMA_MEMBERS_MAX: usize = 64;
 /// Schemas of a ledger besides `public`.

@@ -14,6 +14,7 @@ use crate::{
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, sha256};
+use std::collections::BTreeMap;
 
 const PART_DOMAIN: &[u8] = b"entente part 1\0";
 /// What members say who endorse that they hold a transaction's parts.
@@ -96,7 +97,10 @@ impl Part {
             let (schema, expected) = (schema.to_string(), committed.commitment);
             return Err(PartFault::Commitment { schema, expected, found });
         }
-        if matches!(self.payload, Payload::Parts { .. } | Payload::Session { .. }) {
+        if matches!(
+            self.payload,
+            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::Session { .. }
+        ) {
             return Err(PartFault::Nested);
         }
         match encode(&self.payload).len() {
@@ -111,22 +115,28 @@ impl Part {
 pub struct PartSubmission {
     /// Encoded [`SignedTransaction`] without endorsements.
     pub transaction: Vec<u8>,
-    /// The schema.
-    pub schema: String,
-    /// What it does there.
-    pub part: Part,
+    /// What it does in each of its schemas, by the schema's name.
+    pub parts: BTreeMap<String, Part>,
 }
 
 impl Identity {
-    /// Signs a transaction in a schema with members, that may stand up to height `expires_at`. Nobody but the members learns what it
-    /// does.
-    pub fn sign_part(&self, schema: &str, payload: Payload, expires_at: u64) -> (SignedTransaction, Part) {
-        let (part, request) = (Part::new(payload), RequestId(crypto::random_bytes()));
+    /// Signs a transaction in schemas with members, that may stand up to height `expires_at`: what it does in each. Nobody but the
+    /// members of a schema learns what it does there.
+    pub fn sign_parts(
+        &self,
+        payloads: impl IntoIterator<Item = (String, Payload)>,
+        expires_at: u64,
+    ) -> (SignedTransaction, BTreeMap<String, Part>) {
+        let request = RequestId(crypto::random_bytes());
         let client = ClientId { key: self.public_key(), request };
-        let commitment = part.commitment(&self.ledger(), schema, &client);
-        let parts = vec![PartCommitment { schema: schema.to_string(), commitment }];
-        let payload = Payload::Parts { parts };
-        (self.sign_request(request, String::new(), payload, expires_at), part)
+        let parts = payloads.into_iter().map(|(schema, payload)| (schema, Part::new(payload)));
+        let parts: BTreeMap<String, Part> = parts.collect();
+        let commitments = parts.iter().map(|(schema, part)| PartCommitment {
+            schema: schema.clone(),
+            commitment: part.commitment(&self.ledger(), schema, &client),
+        });
+        let payload = Payload::Parts { parts: commitments.collect() };
+        (self.sign_request(request, String::new(), payload, expires_at), parts)
     }
 }
 

@@ -32,6 +32,8 @@ pub struct SchemaMembers {
     pub number: u32,
     /// Height of the block that has created it.
     pub since: u64,
+    /// Height of the block in which a member has come or left last; that of its creation where nobody has.
+    pub changed: u64,
     /// Positions in the charter, ascending.
     pub organisations: Vec<u16>,
 }
@@ -289,7 +291,7 @@ mod tests {
         let schema = |owner: Option<&str>, members| Schema { owner: owner.map(str::to_string), members };
         assert_eq!(crate::encode(&schema(None, None)), crate::encode(&None::<String>));
         assert_eq!(crate::encode(&schema(Some("ada"), None)), crate::encode(&Some("ada".to_string())));
-        let members = SchemaMembers { number: 3, since: 70, organisations: vec![0, 2, 5] };
+        let members = SchemaMembers { number: 3, since: 70, changed: 75, organisations: vec![0, 2, 5] };
         assert_eq!((members.quorum(), members.has(2), members.has(1)), (2, true, false));
         for schema in [schema(None, None), schema(Some("ada"), None), schema(None, Some(Arc::new(members)))] {
             let bytes = crate::encode(&schema);
@@ -303,7 +305,7 @@ mod tests {
 
     #[test]
     fn tables_of_a_schema_have_numbers_that_nothing_else_has() {
-        let members = |number| SchemaMembers { number, since: 1, organisations: vec![0] };
+        let members = |number| SchemaMembers { number, since: 1, changed: 1, organisations: vec![0] };
         let (one, next) = (members(6), members(7));
         let last = next.first_table() - 1;
         for table in [one.first_table(), last] {

@@ -1,4 +1,6 @@
-use crate::{EndorsedSimulation, PartCommitment, SessionStep, Value, decode_exactly, encode, limits};
+use crate::{
+    EndorsedSimulation, PartCommitment, SchemaCertificate, SessionStep, Value, decode_exactly, encode, limits,
+};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, SecretKey, Sha256Batch, Signature, SignedMessage, sha256};
@@ -106,6 +108,12 @@ pub enum Payload {
         /// One per schema, by its name.
         parts: Vec<PartCommitment>,
     },
+    /// Brings outcomes of schemas with members into the ledger, where they decide transactions in several of them: from execution
+    /// version 4 on. Whoever signs it says nothing: the members have.
+    SchemaOutcomes {
+        /// The outcomes.
+        certificates: Vec<SchemaCertificate>,
+    },
 }
 
 impl Payload {
@@ -116,7 +124,8 @@ impl Payload {
             Payload::Script { .. }
             | Payload::Insert { .. }
             | Payload::Session { .. }
-            | Payload::Parts { .. } => "",
+            | Payload::Parts { .. }
+            | Payload::SchemaOutcomes { .. } => "",
         }
     }
 
@@ -129,6 +138,7 @@ impl Payload {
             Payload::Parts { parts } => {
                 (parts.iter().map(|part| part.schema.len()).max().unwrap_or(0), parts.len(), 0)
             }
+            Payload::SchemaOutcomes { certificates } => (0, certificates.len(), 0),
             Payload::Session { steps, .. } => {
                 let (mut name, mut values) = (0, 0);
                 for step in steps {
@@ -204,6 +214,8 @@ pub struct SignedTransaction {
 
 /// [`Payload::Parts`] as its encoding begins.
 const PARTS: u8 = 4;
+/// [`Payload::SchemaOutcomes`] as its encoding begins.
+const SCHEMA_OUTCOMES: u8 = 5;
 /// Bytes of a transaction before its role: ledger, client, request and expiry.
 const ROLE_AT: usize = 32 + 32 + 16 + 8;
 
@@ -211,6 +223,12 @@ const ROLE_AT: usize = 32 + 32 + 16 + 8;
 /// of them have one id.
 fn covered(bytes: &[u8]) -> &[u8] {
     split(bytes).map_or(bytes, |(transaction, _, _)| transaction)
+}
+
+/// How the encoding of the payload begins.
+fn kind_of(bytes: &[u8]) -> Option<u8> {
+    let (length, rest) = bytes.get(ROLE_AT..)?.split_first_chunk()?;
+    rest.get(u32::from_le_bytes(*length) as usize).copied()
 }
 
 /// Transaction, what comes with it, credential and signature.
@@ -278,11 +296,12 @@ impl SignedTransaction {
 
     /// Whether an encoded transaction is one in schemas with members, read where it stands as by [`SignedTransaction::contract_of`].
     pub fn has_parts(bytes: &[u8]) -> bool {
-        let kind = || {
-            let (length, rest) = bytes.get(ROLE_AT..)?.split_first_chunk()?;
-            rest.get(u32::from_le_bytes(*length) as usize).copied()
-        };
-        kind() == Some(PARTS)
+        kind_of(bytes) == Some(PARTS)
+    }
+
+    /// Whether an encoded transaction brings outcomes of such schemas.
+    pub fn has_schema_outcomes(bytes: &[u8]) -> bool {
+        kind_of(bytes) == Some(SCHEMA_OUTCOMES)
     }
 
     /// Reads the canonical encoding and checks every limit; says nothing about the signature.

@@ -114,9 +114,9 @@ async fn work(
             let call = smallbank.next_call(&mut random);
             let procedure = format!("{}.{}", options.schema, call.procedure);
             let payload = Payload::Call { procedure, arguments: call.arguments.clone() };
-            let (signed, part) = client.identity().sign_part(&options.schema, payload, expires_at);
-            let (transaction, schema) = (signed.to_bytes(), options.schema.clone());
-            submissions.push(PartSubmission { transaction, schema, part });
+            let payloads = [(options.schema.clone(), payload)];
+            let (signed, parts) = client.identity().sign_parts(payloads, expires_at);
+            submissions.push(PartSubmission { transaction: signed.to_bytes(), parts });
             calls.push(call);
         }
         let mut replies = match client.submit_parts(&submissions).await {

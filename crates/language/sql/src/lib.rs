@@ -46,5 +46,5 @@ pub use session::{Finished, Session};
 pub use simulate::Invocation;
 pub use syntax::parse::governance::is_governance_function;
 pub use syntax::parse::parse_only_statement;
-pub use syntax::parse::qualified_names;
+pub use syntax::parse::{qualified_names, statement_texts};
 pub use temporary::TemporaryTables;

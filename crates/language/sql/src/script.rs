@@ -223,6 +223,9 @@ pub fn is_schema_change(payload: &Payload) -> bool {
         Payload::Session { steps, .. } => steps
             .iter()
             .any(|step| matches!(step, SessionStep::Run { sql, .. } if parse::is_schema_change(sql))),
-        Payload::Call { .. } | Payload::Insert { .. } | Payload::Parts { .. } => false,
+        Payload::Call { .. }
+        | Payload::Insert { .. }
+        | Payload::Parts { .. }
+        | Payload::SchemaOutcomes { .. } => false,
     }
 }

@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::{self, ParsedStatement};
 use types::{
-    Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, Payload, Principal, SessionResults,
-    SessionStep, SqlError, StatementResult, TriggerEvent, Value, results_have_changed,
+    Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, PartCommitment, PartMembers, Payload,
+    Principal, SessionResults, SessionStep, SqlError, StatementResult, TriggerEvent, Value,
+    results_have_changed,
 };
 
 /// What is told to an execution in no block: it ends soon after `interrupt` is set, and shares `memory` with others.
@@ -270,7 +271,9 @@ impl Simulate for Invocation {
                 insert_rows(&mut execution, table, columns, rows.iter().cloned())
             }
             // What it does its schemas' members alone know. Here it takes its place in the order.
-            Payload::Parts { .. } => Ok(vec![parts_tag()]),
+            Payload::Parts { parts } => Ok(vec![who_votes(self.library.catalog(), parts)]),
+            // So they take effect in the schemas that they name.
+            Payload::SchemaOutcomes { .. } => Ok(vec![tagged("SCHEMA OUTCOMES")]),
             Payload::Session { steps, now_ms, results } => {
                 let given =
                     run_again(&self.library, &mut execution, steps, (*now_ms, self.principal.organisation));
@@ -307,7 +310,7 @@ impl Simulate for Invocation {
             Payload::Insert { table, columns, rows } => {
                 self.analyse_insert(&mut analysis, table, columns, rows.iter().cloned())?;
             }
-            Payload::Parts { .. } => {}
+            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } => {}
             Payload::Session { steps, now_ms, .. } => {
                 analysis.set_now(*now_ms);
                 for step in steps {
@@ -329,8 +332,21 @@ impl Simulate for Invocation {
 }
 
 /// What the ledger says of a transaction in schemas with members that it has admitted.
-fn parts_tag() -> StatementResult {
-    StatementResult { tag: "PARTS".to_string(), ..StatementResult::default() }
+/// The members of the schemas of these parts, who vote on them.
+fn who_votes(catalog: &Catalog, parts: &[PartCommitment]) -> StatementResult {
+    let members = parts.iter().filter_map(|part| {
+        let members = catalog.members_of(&part.schema)?;
+        Some(PartMembers {
+            schema: part.schema.clone(),
+            number: members.number,
+            organisations: members.organisations.clone(),
+        })
+    });
+    PartMembers::to_result(&members.collect::<Vec<_>>())
+}
+
+fn tagged(tag: &str) -> StatementResult {
+    StatementResult { tag: tag.to_string(), ..StatementResult::default() }
 }
 
 fn types_of(values: &[Value]) -> String {

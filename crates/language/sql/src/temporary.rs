@@ -290,7 +290,10 @@ impl TemporaryTables {
             Payload::Script { sql, .. } => sql.as_str(),
             Payload::Insert { table, .. } => table.as_str(),
             // A procedure of the ledger knows the ledger's tables only.
-            Payload::Call { .. } | Payload::Session { .. } | Payload::Parts { .. } => return None,
+            Payload::Call { .. }
+            | Payload::Session { .. }
+            | Payload::Parts { .. }
+            | Payload::SchemaOutcomes { .. } => return None,
         };
         if !self.are_mentioned_in(text) {
             return None;

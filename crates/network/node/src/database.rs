@@ -8,7 +8,7 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
-use crate::private::{self, AnswerWhen, Asking};
+use crate::private::{self, AnswerWhen, Asking, Routed};
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
@@ -194,8 +194,8 @@ impl Database for NodeDatabase {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter().expiry_blocks_max));
         let expires_at = self.published.newest().0 + ahead;
-        if let Some(schema) = private::schema_of(self.published.library().catalog(), &payload)? {
-            return self.execute_part(&schema, role, payload, (expires_at, answer_at)).await;
+        if let Some(routed) = private::route(self.published.library().catalog(), &payload)? {
+            return self.execute_parts(routed, role, (expires_at, answer_at)).await;
         }
         let signed = self.session.sign_as(role.to_string(), payload, expires_at);
         let bytes = Bytes::from(signed.to_bytes());
@@ -258,7 +258,8 @@ impl Database for NodeDatabase {
         };
         let Some(asking) = &self.asking else {
             for (position, submission) in (0..).zip(submissions) {
-                let error = private::no_member(&submission.schema);
+                let schema = submission.parts.keys().next().map_or("", String::as_str);
+                let error = private::no_member(schema);
                 reply(position, Err(SubmissionRefusal::Aborted(error)));
             }
             return receiver;
@@ -391,18 +392,18 @@ impl NodeDatabase {
         result.map_err(refused)
     }
 
-    /// Executes what a session wants in a schema with members: these hold it, the ledger has a commitment.
-    async fn execute_part(
+    /// Executes what a session wants in schemas with members: these hold it, the ledger has commitments.
+    async fn execute_parts(
         &self,
-        schema: &str,
+        routed: Routed,
         role: &str,
-        payload: Payload,
         (expires_at, answer_at): (u64, AnswerAt),
     ) -> Result<Executed, SqlError> {
+        let schema = routed.payloads.keys().next().map_or("", String::as_str);
         let asking = self.asking.as_ref().ok_or_else(|| private::no_member(schema))?;
-        let what = (payload, expires_at, self.published.newest().0);
+        let heights = (expires_at, self.published.newest().0);
         let order = async |bytes| self.ordered(bytes, answer_at).await;
-        let ran = asking.run(schema, (&self.session, role), what, answer_when(answer_at), order).await;
+        let ran = asking.run(routed, (&self.session, role), heights, answer_when(answer_at), order).await;
         ran.map(|(results, height)| Executed { results, height })
     }
 

@@ -109,6 +109,9 @@ pub enum NodeError {
     /// The engine.
     #[error(transparent)]
     Engine(#[from] engine::EngineError),
+    /// A schema with members cannot go on; others do.
+    #[error(transparent)]
+    Schema(#[from] engine::SchemaError),
     /// The store of the state.
     #[error(transparent)]
     Store(#[from] state::StoreError),

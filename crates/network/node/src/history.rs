@@ -130,6 +130,11 @@ fn call_text(payload: &Payload) -> String {
             let part = |part: &PartCommitment| format!("{} {}", part.schema, part.commitment.short());
             format!("PARTS {}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
         }
+        Payload::SchemaOutcomes { certificates } => {
+            let outcomes = certificates.iter().map(|one| (one.statement.schema, one.statement.height));
+            let outcome = |(schema, height)| format!("schema {schema} at height {height}");
+            format!("SCHEMA OUTCOMES {}", outcomes.map(outcome).collect::<Vec<_>>().join(", "))
+        }
         Payload::Session { steps, .. } => {
             let steps = steps.iter().map(step_text);
             let steps = std::iter::once("BEGIN".to_string()).chain(steps).chain(["COMMIT".to_string()]);

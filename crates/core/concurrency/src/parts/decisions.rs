@@ -57,6 +57,8 @@ pub enum DecisionsError {
 /// A transaction that is not decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Undecided<Schema> {
+    /// The last block in which it can be decided.
+    last: u64,
     schemas: BTreeSet<Schema>,
     yes: BTreeSet<Schema>,
 }
@@ -80,6 +82,18 @@ impl<Schema: Ord + Copy> Decisions<Schema> {
     /// Nothing is undecided. `window`: blocks until a transaction is decided at the latest, at least 1.
     pub fn new(window: u64) -> Decisions<Schema> {
         Decisions { window: window.max(1), last: 0, undecided: BTreeMap::new() }
+    }
+
+    /// Transactions of the next blocks have this window.
+    pub fn set_window(&mut self, window: u64) {
+        self.window = window.max(1);
+    }
+
+    /// Whether a transaction waits for what this schema's members say.
+    pub fn waits_for(&self, transaction: LedgerPosition, schema: Schema) -> bool {
+        self.undecided
+            .get(&transaction)
+            .is_some_and(|undecided| undecided.schemas.contains(&schema) && !undecided.yes.contains(&schema))
     }
 
     /// Takes the next block: the votes that it carries, and the transactions of several schemas that stand in it. Gives what is
@@ -113,8 +127,8 @@ impl<Schema: Ord + Copy> Decisions<Schema> {
                 decided.insert(vote.transaction, Decision::Commit);
             }
         }
-        for transaction in self.undecided.keys() {
-            if height >= transaction.height + self.window {
+        for (transaction, undecided) in &self.undecided {
+            if height >= undecided.last {
                 decided.entry(*transaction).or_insert(Decision::Window);
             }
         }
@@ -123,7 +137,8 @@ impl<Schema: Ord + Copy> Decisions<Schema> {
         }
         for (index, schemas) in transactions {
             if schemas.len() > 1 {
-                let undecided = Undecided { schemas, yes: BTreeSet::new() };
+                let last = height + self.window;
+                let undecided = Undecided { last, schemas, yes: BTreeSet::new() };
                 self.undecided.insert(LedgerPosition { height, index }, undecided);
             }
         }
@@ -185,6 +200,23 @@ mod tests {
         let mut decisions = with_one();
         assert_eq!(decisions.block(17, &[vote(2, true), vote(1, true)], []), Ok(decided(Decision::Commit)));
         assert_eq!(decisions.block(17, &[], []), Err(DecisionsError::Height { last: 17, found: 17 }));
+        let mut decisions = with_one();
+        decisions.set_window(20);
+        assert_eq!(
+            decisions.block(17, &[], []),
+            Ok(decided(Decision::Window)),
+            "the window of its own block"
+        );
+    }
+
+    #[test]
+    fn it_is_known_whose_votes_are_missing() {
+        let mut decisions = with_one();
+        assert!(decisions.waits_for(T, 1) && decisions.waits_for(T, 2) && !decisions.waits_for(T, 3));
+        assert_eq!(decisions.block(6, &[vote(1, true)], []), Ok(vec![]));
+        assert!(!decisions.waits_for(T, 1) && decisions.waits_for(T, 2));
+        assert_eq!(decisions.block(7, &[vote(2, false)], []), Ok(decided(Decision::No)));
+        assert!(!decisions.waits_for(T, 2));
     }
 
     #[test]

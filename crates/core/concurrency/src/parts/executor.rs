@@ -1,18 +1,18 @@
 //! The parts of one schema, at one of its members.
 
 use super::locks::{meet, meet_writes};
-use super::{Decided, LedgerPosition};
+use super::{Decided, Decision, LedgerPosition};
 use crate::execution::{Budget, apply_now};
 use state::{AfterImage, Effects, Overlay, Simulate, Snapshot, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Catalog, SqlError, StatementResult};
+use types::{Catalog, SqlError, StatementResult, limits};
 
 /// A part that stands in a block.
 #[derive(Clone)]
 pub struct NewPart {
-    /// Position of its transaction in the block.
-    pub index: u32,
+    /// Where its transaction stands.
+    pub position: LedgerPosition,
     /// What it does.
     pub part: Arc<dyn Simulate>,
     /// Its transaction has parts of other schemas, too.
@@ -25,7 +25,7 @@ pub struct PartsBlock {
     pub height: u64,
     /// What is decided in it of the transactions that have a part of this schema.
     pub decisions: Vec<Decided>,
-    /// The parts in it, by position.
+    /// The parts in it, by position; those that a change of the schema has kept waiting stand before them.
     pub parts: Vec<NewPart>,
     /// Logical steps that may be spent; what comes behind their end waits for the next block.
     pub steps: u64,
@@ -39,7 +39,12 @@ pub enum PartOutcome {
     /// Its own program, or a constraint, ended it.
     Aborted(SqlError),
     /// Its transaction was decided against.
-    Undone,
+    Undone {
+        /// How.
+        decision: Decision,
+        /// Why this schema's members have said no, where they have.
+        refusal: Option<SqlError>,
+    },
 }
 
 /// What a block came to in a schema.
@@ -106,6 +111,8 @@ pub enum PartsRule {
 pub struct PartsExecutor {
     prepared: BTreeMap<LedgerPosition, Prepared>,
     waiting: BTreeMap<LedgerPosition, Waiting>,
+    /// Why parts cannot commit that were voted on, until that is decided.
+    refused: BTreeMap<LedgerPosition, SqlError>,
     /// What a test has switched off.
     lacks: Option<PartsRule>,
 }
@@ -179,8 +186,7 @@ impl PartsExecutor {
         for position in waited {
             self.attempt(position, &mut run)?;
         }
-        for NewPart { index, part, crossing } in block.parts {
-            let position = LedgerPosition { height: block.height, index };
+        for NewPart { position, part, crossing } in block.parts {
             self.waiting.insert(position, Waiting { part, crossing, tried: None });
             self.attempt(position, &mut run)?;
         }
@@ -195,8 +201,10 @@ impl PartsExecutor {
         let position = decided.transaction;
         let prepared = self.prepared.remove(&position);
         self.waiting.remove(&position);
+        let refusal = self.refused.remove(&position);
         if !decided.decision.commits() {
-            run.executed.outcomes.push((position, PartOutcome::Undone));
+            let outcome = PartOutcome::Undone { decision: decided.decision, refusal };
+            run.executed.outcomes.push((position, outcome));
             return Ok(());
         }
         match prepared {
@@ -211,6 +219,9 @@ impl PartsExecutor {
             return Ok(());
         }
         let Some(waiting) = self.waiting.get(&position).cloned() else { return Ok(()) };
+        if waiting.crossing && run.executed.votes.len() >= limits::VOTES_MAX {
+            return Ok(());
+        }
         let effects = waiting.part.simulate(&run.state)?;
         run.budget.charge(effects.steps);
         if self.is_blocked(position, waiting.crossing, &effects, &run.catalog) {
@@ -226,7 +237,10 @@ impl PartsExecutor {
                 run.executed.votes.push((position, true));
                 self.prepared.insert(position, Prepared { part: waiting.part, effects });
             }
-            Err(_) => run.executed.votes.push((position, false)),
+            Err(error) => {
+                run.executed.votes.push((position, false));
+                self.refused.insert(position, error.clone());
+            }
         }
         Ok(())
     }

@@ -220,7 +220,7 @@ fn ended(outcome: &PartOutcome, height: u64) -> Ended {
             ("committed".into(), Some(format!("{:?}", results[0].rows[0])), Some(height))
         }
         PartOutcome::Aborted(error) => ("failed".into(), Some(error.message.clone()), Some(height)),
-        PartOutcome::Undone => ("aborted".into(), None, None),
+        PartOutcome::Undone { .. } => ("aborted".into(), None, None),
     }
 }
 
@@ -257,11 +257,11 @@ fn replay(
         let mut parts = Vec::new();
         for (index, transaction) in block.transactions.iter().enumerate() {
             let Some(program) = transaction.parts.get(&name) else { continue };
-            let index = index as u32;
-            numbers.insert(LedgerPosition { height: block.height, index }, transaction.number);
+            let position = LedgerPosition { height: block.height, index: index as u32 };
+            numbers.insert(position, transaction.number);
             let part =
                 Arc::new(ModelProgram(program.iter().map(|operation| Operation::parse(operation)).collect()));
-            parts.push(NewPart { index, part, crossing: transaction.parts.len() > 1 });
+            parts.push(NewPart { position, part, crossing: transaction.parts.len() > 1 });
         }
         let block = PartsBlock { height: block.height, decisions, parts, steps: u64::MAX };
         let height = block.height;

@@ -117,7 +117,10 @@ impl Tally {
         counts.money += match &transaction.transaction.payload {
             Payload::Call { procedure, arguments } => money_change(procedure, arguments, &receipt.outcome),
             Payload::Script { sql, parameters } => money_change_of_script(sql, parameters, &receipt.outcome),
-            Payload::Insert { .. } | Payload::Session { .. } | Payload::Parts { .. } => 0,
+            Payload::Insert { .. }
+            | Payload::Session { .. }
+            | Payload::Parts { .. }
+            | Payload::SchemaOutcomes { .. } => 0,
         };
         let microseconds = now.saturating_duration_since(submitted).as_micros() as u64;
         counts.latency.saturating_record(microseconds);

@@ -66,7 +66,7 @@ pub(super) fn set_members(
     }
     catalog.next_table += 1;
     let organisations = organisations.into_iter().collect();
-    let members = Arc::new(SchemaMembers { number, since: height, organisations });
+    let members = Arc::new(SchemaMembers { number, since: height, changed: height, organisations });
     if let Some(schema) = catalog.schemas.get_mut(schema) {
         schema.members = Some(members);
     }
@@ -111,7 +111,9 @@ pub(super) fn change_member(
     }
     let organisations = organisations.into_iter().collect();
     if let Some(schema) = catalog.schemas.get_mut(schema) {
-        schema.members = Some(Arc::new(SchemaMembers { organisations, ..SchemaMembers::clone(&members) }));
+        let (number, since) = (members.number, members.since);
+        let changed = SchemaMembers { number, since, changed: height, organisations };
+        schema.members = Some(Arc::new(changed));
     }
     Ok(())
 }

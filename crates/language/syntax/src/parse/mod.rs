@@ -15,6 +15,7 @@ mod schema_change;
 pub mod schema_members;
 pub mod sequence;
 pub mod set_schema;
+mod statement_texts;
 pub(crate) mod tokens;
 pub mod trigger;
 mod words;
@@ -38,6 +39,7 @@ use crate::parse::schema_members::{
 };
 use crate::parse::sequence::{SequenceStatement, is_about_sequences, parse_sequence};
 use crate::parse::set_schema::{SetSchema, parse_set_schema, sets_schema};
+pub use crate::parse::statement_texts::statement_texts;
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
 use crate::parse::tokens::{is_word, parser};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};

@@ -1,8 +1,10 @@
 //! What members of a schema found its blocks to come to: a block's outcome counts once a quorum of them says the same.
 
-use crypto::Digest;
-use std::collections::BTreeMap;
-use types::SchemaMembers;
+use crypto::{Digest, Signature};
+use std::collections::{BTreeMap, BTreeSet};
+use types::{
+    CertificateRules, SchemaAttestation, SchemaCertificate, SchemaMembers, SchemaOutcome, Statement,
+};
 
 /// Outcomes of blocks with parts that are remembered, of all schemas. Whoever asks for an older one hears nothing.
 const REMEMBERED: usize = 20_000;
@@ -13,14 +15,17 @@ pub(super) type SchemaBlock = (u32, u64);
 /// What is known of a block.
 #[derive(Default)]
 struct Said {
-    own: Option<Digest>,
-    others: BTreeMap<u16, Digest>,
+    own: Option<(SchemaAttestation, Digest)>,
+    /// Digests of what others say, and their signatures.
+    others: BTreeMap<u16, (Digest, Signature)>,
 }
 
 /// What members say.
 #[derive(Default)]
 pub(super) struct Agreeing {
     blocks: BTreeMap<SchemaBlock, Said>,
+    /// Those in which this member has voted, until nobody waits for that any more.
+    votes: BTreeSet<SchemaBlock>,
 }
 
 /// Whether members agree on a block.
@@ -36,13 +41,23 @@ pub(super) enum Verdict {
 
 impl Agreeing {
     /// This member has executed the block.
-    pub(super) fn executed(&mut self, block: SchemaBlock, digest: Digest) {
-        self.said(block).own = Some(digest);
+    pub(super) fn executed(&mut self, own: SchemaAttestation) {
+        let block = (own.statement.schema, own.statement.height);
+        if !own.statement.votes.is_empty() {
+            self.votes.insert(block);
+        }
+        let digest = own.statement.digest();
+        self.said(block).own = Some((own, digest));
     }
 
-    /// Another member says what it has come to there.
-    pub(super) fn heard(&mut self, block: SchemaBlock, member: u16, digest: Digest) {
-        self.said(block).others.insert(member, digest);
+    /// Another member says what it has come to in a block.
+    pub(super) fn heard(&mut self, member: u16, attestation: &SchemaAttestation) {
+        let SchemaAttestation { statement, organisation, signature } = attestation;
+        // Everybody speaks for himself alone.
+        if *organisation == member {
+            let word = (statement.digest(), *signature);
+            self.said((statement.schema, statement.height)).others.insert(member, word);
+        }
     }
 
     fn said(&mut self, block: SchemaBlock) -> &mut Said {
@@ -55,15 +70,57 @@ impl Agreeing {
     }
 
     /// What this member has come to.
-    pub(super) fn own(&self, block: SchemaBlock) -> Option<Digest> {
-        self.blocks.get(&block)?.own
+    pub(super) fn own(&self, block: SchemaBlock) -> Option<&SchemaAttestation> {
+        Some(&self.blocks.get(&block)?.own.as_ref()?.0)
+    }
+
+    /// Own outcomes with votes that somebody may wait for.
+    pub(super) fn with_votes(&self) -> Vec<SchemaOutcome> {
+        let outcomes = self.votes.iter().filter_map(|block| self.own(*block));
+        outcomes.map(|attestation| attestation.statement.clone()).collect()
+    }
+
+    /// Nobody waits for the votes of this block any more.
+    pub(super) fn settled(&mut self, block: SchemaBlock) {
+        self.votes.remove(&block);
+    }
+
+    /// The word of all members that say the same as this one, with good signatures; nothing where they are fewer than `quorum`.
+    pub(super) fn certificate(
+        &mut self,
+        block: SchemaBlock,
+        quorum: usize,
+        rules: &CertificateRules,
+    ) -> Option<SchemaCertificate> {
+        let Said { own, others } = self.blocks.get_mut(&block)?;
+        let (own, digest) = own.as_ref()?;
+        if others.values().filter(|(said, _)| said == digest).count() + 1 < quorum {
+            return None;
+        }
+        let of = |organisation, signature| SchemaAttestation {
+            statement: own.statement.clone(),
+            organisation,
+            signature,
+        };
+        // Who has signed something else than it says has said nothing.
+        others.retain(|member, (said, signature)| {
+            said != digest || rules.check(&of(*member, *signature)).is_ok()
+        });
+        let same = others.iter().filter(|(_, (said, _))| said == digest);
+        let mut signatures: BTreeMap<u16, Signature> =
+            same.map(|(member, (_, word))| (*member, *word)).collect();
+        signatures.insert(own.organisation, own.signature);
+        let statement = own.statement.clone();
+        Some(SchemaCertificate { statement, signatures: signatures.into_iter().collect() })
     }
 
     /// Whether enough of the schema's members, `own` one of them, say the same.
     pub(super) fn verdict(&self, members: &SchemaMembers, own: Option<u16>, block: SchemaBlock) -> Verdict {
-        let Some(Said { own: Some(digest), others }) = self.blocks.get(&block) else { return Verdict::Open };
+        let Some(Said { own: Some((_, digest)), others }) = self.blocks.get(&block) else {
+            return Verdict::Open;
+        };
         let counted = others.iter().filter(|(member, _)| members.has(**member) && Some(**member) != own);
-        let (same, different): (Vec<_>, Vec<_>) = counted.partition(|(_, said)| *said == digest);
+        let (same, different): (Vec<_>, Vec<_>) = counted.partition(|(_, (said, _))| said == digest);
         if same.len() + 1 >= members.quorum() {
             Verdict::Agreed
         } else if members.organisations.len() - different.len() < members.quorum() {
@@ -75,6 +132,7 @@ impl Agreeing {
 
     /// Blocks above a height are taken back.
     pub(super) fn take_back(&mut self, height: u64) {
+        self.votes.retain(|(_, block)| *block <= height);
         for ((_, block), said) in &mut self.blocks {
             if *block > height {
                 said.own = None;
@@ -86,32 +144,87 @@ impl Agreeing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crypto::SecretKey;
+    use types::{Charter, Organisation, PartVotes};
+
+    fn key(member: u16) -> SecretKey {
+        SecretKey::from_bytes([member as u8 + 1; 32])
+    }
+
+    fn says(member: u16, (schema, height): SchemaBlock, what: &str) -> SchemaAttestation {
+        let (ledger, outcome) = (charter().ledger(), crypto::sha256(&[what.as_bytes()]));
+        let votes = vec![PartVotes { height, yes: vec![1], no: vec![] }];
+        SchemaAttestation::sign(
+            SchemaOutcome { ledger, schema, height, outcome, votes },
+            member,
+            &key(member),
+        )
+    }
+
+    fn charter() -> Charter {
+        let mut charter = Charter::with_defaults("test", 1);
+        for member in 0..4 {
+            charter.organisations.push(Organisation {
+                name: format!("org{member}"),
+                root_key: key(member).public_key(),
+                node_key: key(member).public_key(),
+                address: format!("127.0.0.1:{}", 7000 + member),
+                gateway: String::new(),
+                removed: false,
+                node_key_expires: None,
+            });
+        }
+        charter
+    }
 
     #[test]
     fn a_quorum_of_members_agrees_and_strangers_do_not_count() {
-        let members = SchemaMembers { number: 7, since: 1, organisations: vec![0, 1, 2] };
-        let (right, wrong) = (crypto::sha256(&[b"right"]), crypto::sha256(&[b"wrong"]));
+        let members = SchemaMembers { number: 7, since: 1, changed: 1, organisations: vec![0, 1, 2] };
         let mut agreeing = Agreeing::default();
         let block = (7, 5);
-        agreeing.heard(block, 1, right);
+        agreeing.heard(1, &says(1, block, "right"));
         assert_eq!(agreeing.verdict(&members, Some(0), block), Verdict::Open, "nothing of this member's own");
-        agreeing.executed(block, right);
+        agreeing.executed(says(0, block, "right"));
         assert_eq!(agreeing.verdict(&members, Some(0), block), Verdict::Agreed);
         let other = (7, 6);
-        agreeing.executed(other, right);
-        agreeing.heard(other, 3, right);
-        agreeing.heard(other, 0, right);
-        assert_eq!(agreeing.verdict(&members, Some(0), other), Verdict::Open, "one says it, and a stranger");
-        agreeing.heard(other, 1, wrong);
+        agreeing.executed(says(0, other, "right"));
+        agreeing.heard(3, &says(3, other, "right"));
+        agreeing.heard(0, &says(0, other, "right"));
+        agreeing.heard(1, &says(2, other, "right"));
+        assert_eq!(
+            agreeing.verdict(&members, Some(0), other),
+            Verdict::Open,
+            "a stranger, and others' words"
+        );
+        agreeing.heard(1, &says(1, other, "wrong"));
         assert_eq!(agreeing.verdict(&members, Some(0), other), Verdict::Open);
-        agreeing.heard(other, 2, wrong);
+        agreeing.heard(2, &says(2, other, "wrong"));
         assert_eq!(agreeing.verdict(&members, Some(0), other), Verdict::Differs);
         agreeing.take_back(5);
-        assert_eq!((agreeing.own(other), agreeing.own(block)), (None, Some(right)));
+        assert!(agreeing.own(other).is_none() && agreeing.own(block).is_some());
         for height in 10..10 + REMEMBERED as u64 {
-            agreeing.executed((8, height), right);
+            agreeing.heard(1, &says(1, (8, height), "right"));
         }
-        assert_eq!(agreeing.own(block), None, "memory is bounded, and the oldest go first");
+        assert!(agreeing.own(block).is_none(), "memory is bounded, and the oldest go first");
         assert!(agreeing.blocks.len() <= REMEMBERED + 1);
+    }
+
+    #[test]
+    fn a_certificate_has_the_signatures_of_those_who_say_the_same_and_have_signed_it() {
+        let rules = CertificateRules::new(&charter());
+        let (mut agreeing, block) = (Agreeing::default(), (7, 5));
+        agreeing.executed(says(0, block, "right"));
+        assert_eq!(agreeing.with_votes().len(), 1);
+        agreeing.heard(1, &says(1, block, "right"));
+        agreeing.heard(2, &says(2, block, "wrong"));
+        let forged = SchemaAttestation { organisation: 3, ..says(1, block, "right") };
+        agreeing.heard(3, &forged);
+        let certificate = agreeing.certificate(block, 2, &rules).expect("its own word at least");
+        let signed: Vec<u16> = certificate.signatures.iter().map(|(member, _)| *member).collect();
+        assert_eq!(signed, [0, 1]);
+        assert_eq!(certificate.check_signed(&rules), Ok(()));
+        assert_eq!(agreeing.certificate((7, 6), 1, &rules), None);
+        agreeing.settled(block);
+        assert!(agreeing.with_votes().is_empty());
     }
 }

@@ -10,15 +10,15 @@
 
 use super::agreeing::Verdict;
 use super::held::{Verified, no_member};
-use super::message::{Message, packed};
+use super::message::{Message, PartsToHold, packed};
 use super::part_store::HeldPart;
-use super::routing::explained;
+use super::routing::{Routed, explained};
 use super::schemas::PrivateSchemas;
 use crate::submission::results_of;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -43,18 +43,34 @@ pub(super) struct Answered {
 /// Somebody who waits for members to hold parts.
 pub(super) type Waiting = mpsc::UnboundedSender<Answered>;
 
-/// A transaction in a schema with members, as its client has signed it, with its part.
+/// A transaction in schemas with members, as its client has signed it, with its parts.
 struct ToHold {
-    schema: String,
-    members: Arc<SchemaMembers>,
-    part: Part,
+    parts: Vec<PartToHold>,
     signed: SignedTransaction,
     id: TransactionId,
 }
 
+struct PartToHold {
+    members: Arc<SchemaMembers>,
+    held: HeldPart,
+}
+
 impl ToHold {
-    fn held(&self) -> HeldPart {
-        HeldPart { transaction: self.id, schema: self.schema.clone(), part: self.part.clone() }
+    /// All members of its schemas.
+    fn members(&self) -> BTreeSet<u16> {
+        self.parts.iter().flat_map(|part| part.members.organisations.iter().copied()).collect()
+    }
+
+    /// The parts that a member is to hold.
+    fn held_by(&self, member: u16) -> Vec<HeldPart> {
+        let parts = self.parts.iter().filter(|part| part.members.has(member));
+        parts.map(|part| part.held.clone()).collect()
+    }
+
+    /// The first schema of which too few members are among these.
+    fn too_few(&self, held: &BTreeMap<u16, Endorsement>) -> Option<&PartToHold> {
+        let count = |part: &PartToHold| held.keys().filter(|member| part.members.has(**member)).count();
+        self.parts.iter().find(|part| count(part) < part.members.quorum())
     }
 }
 
@@ -93,27 +109,39 @@ impl Asking {
         }
     }
 
-    /// Does what a session wants done in a schema: these members hold it, the ledger has a commitment. `order` has a transaction
-    /// ordered and gives its receipt. Gives the results, and the height of the block.
+    /// Does what a session wants done in schemas: their members hold it, the ledger has commitments. `order` has a transaction
+    /// ordered and gives its receipt. Gives the results, and the height of the block in which it has taken effect.
     ///
     /// # Errors
-    /// What the part ends with; `42501` where this organisation is no member; `0A000` for a role; `54000` where it is too long;
+    /// What a part ends with; `42501` where this organisation is no member; `0A000` for a role; `54000` where it is too long;
     /// `57014` where members do not answer in time.
     pub(crate) async fn run(
         &self,
-        schema: &str,
+        routed: Routed,
         (session, role): (&Identity, &str),
-        (payload, expires_at, height): (Payload, u64, u64),
+        (expires_at, height): (u64, u64),
         when: AnswerWhen,
         order: impl AsyncFnOnce(Bytes) -> Result<Receipt, SqlError>,
     ) -> Result<(Vec<StatementResult>, u64), SqlError> {
-        let part = self.part(schema, (session, role), payload, expires_at)?;
-        let held = self.hold(std::slice::from_ref(&part), height).await.pop();
-        let Receipt { height, outcome, .. } = order(held.expect("one for one transaction")?).await?;
+        let Routed { payloads, statements } = routed;
+        if let Some(schema) = payloads.keys().next().filter(|_| !role.is_empty()) {
+            return Err(SqlError::unsupported(format_args!(
+                "a transaction of a role in schema \"{schema}\", which has members,"
+            ))
+            .hint("Connect as the administrator of the organisation."));
+        }
+        let (signed, parts) = session.sign_parts(payloads, expires_at);
+        let all = [self.to_hold(signed, parts)?];
+        let held = self.hold(&all, height).await.pop();
+        let Receipt { outcome, .. } = order(held.expect("one for one transaction")?).await?;
         if let Outcome::Rejected(reason) = outcome {
             return Err(reason.to_error());
         }
-        Ok((self.ended_part(&part, when).await?, height))
+        let [transaction] = &all;
+        let Some(Some(ended)) = self.ended_transactions(&[transaction], when).await.pop() else {
+            return Err(self.unknown(transaction));
+        };
+        Ok((results_in_order(ended.outcomes, &statements)?, ended.height))
     }
 
     /// Takes what clients with keys of their own have submitted. `order` has transactions ordered: their receipts come by their
@@ -155,52 +183,41 @@ impl Asking {
                 other => reply(position, other),
             }
         }
-        let parts: Vec<&ToHold> = admitted.iter().map(|(_, one, _)| *one).collect();
-        let ended = self.ended_parts(&parts, when).await;
+        let transactions: Vec<&ToHold> = admitted.iter().map(|(_, one, _)| *one).collect();
+        let ended = self.ended_transactions(&transactions, when).await;
         for ((position, _, receipt), ended) in admitted.into_iter().zip(ended) {
             let ended = ended.ok_or(SubmissionRefusal::Unknown);
-            reply(position, ended.map(|(_, outcome)| Receipt { outcome, ..receipt }));
+            reply(position, ended.map(|ended| Receipt { outcome: together(ended.outcomes), ..receipt }));
         }
-    }
-
-    /// What a session wants done in a schema, with a commitment for everybody else.
-    ///
-    /// # Errors
-    /// `42501` where this organisation is no member, or for a role; `54000` where it is too long.
-    fn part(
-        &self,
-        schema: &str,
-        (session, role): (&Identity, &str),
-        payload: Payload,
-        expires_at: u64,
-    ) -> Result<ToHold, SqlError> {
-        if !role.is_empty() {
-            return Err(SqlError::unsupported(format_args!(
-                "a transaction of a role in schema \"{schema}\", which has members,"
-            ))
-            .hint("Connect as the administrator of the organisation."));
-        }
-        let (signed, part) = session.sign_part(schema, payload, expires_at);
-        self.to_hold(schema.to_string(), signed, part)
     }
 
     /// What a client has submitted.
     ///
     /// # Errors
-    /// As [`PrivateSchemas::part`], and what is wrong with it.
+    /// `42501` where this organisation is no member; what is wrong with it.
     fn submitted(&self, submission: PartSubmission) -> Result<ToHold, SqlError> {
-        let PartSubmission { transaction, schema, part } = submission;
+        let PartSubmission { transaction, parts } = submission;
         let signed = SignedTransaction::from_bytes(&transaction)
             .map_err(|error| SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string()))?;
-        self.to_hold(schema, signed, part)
+        if let Payload::Parts { parts: committed } = &signed.transaction.payload
+            && let Some(missing) = committed.iter().find(|part| !parts.contains_key(&part.schema))
+        {
+            let message = format!("the part for schema \"{}\" is missing", missing.schema);
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        }
+        self.to_hold(signed, parts)
     }
 
-    fn to_hold(&self, schema: String, signed: SignedTransaction, part: Part) -> Result<ToHold, SqlError> {
-        let members = self.schemas.members(&schema).ok_or_else(|| no_member(&schema))?;
+    fn to_hold(&self, signed: SignedTransaction, parts: BTreeMap<String, Part>) -> Result<ToHold, SqlError> {
         let id = signed.transaction.id();
-        let to_hold = ToHold { schema, members, part, signed, id };
-        self.schemas.check_content(&to_hold.signed, &to_hold.held())?;
-        Ok(to_hold)
+        let to_hold = |(schema, part): (String, Part)| {
+            let members = self.schemas.members(&schema).ok_or_else(|| no_member(&schema))?;
+            Ok(PartToHold { members, held: HeldPart { transaction: id, schema, part } })
+        };
+        let parts = parts.into_iter().map(to_hold).collect::<Result<Vec<PartToHold>, SqlError>>()?;
+        let held: Vec<HeldPart> = parts.iter().map(|part| part.held.clone()).collect();
+        self.schemas.check_content(&signed, &held)?;
+        Ok(ToHold { parts, signed, id })
     }
 
     /// Makes transactions ready to be ordered: each is once a quorum of its schema's members holds its part.
@@ -209,7 +226,8 @@ impl Asking {
     /// `57014` where too few do in time, with what they say; `58030` where they cannot be stored here.
     async fn hold(&self, all: &[ToHold], height: u64) -> Vec<Result<Bytes, SqlError>> {
         let stored = tokio::task::block_in_place(|| {
-            all.iter().try_for_each(|one| self.schemas.node.parts.put(one.held()))?;
+            let mut parts = all.iter().flat_map(|one| &one.parts);
+            parts.try_for_each(|part| self.schemas.node.parts.put(part.held.clone()))?;
             self.schemas.node.parts.flush()
         });
         if let Err(error) = stored {
@@ -258,18 +276,18 @@ impl Asking {
 
     /// Asks members who have not answered, several transactions in a message.
     fn ask_to_hold(&self, open: &[&ToHold], progress: &FxHashMap<TransactionId, Progress>) {
-        let mut asked: BTreeMap<u16, Vec<(Vec<u8>, HeldPart)>> = BTreeMap::new();
+        let mut asked: BTreeMap<u16, Vec<PartsToHold>> = BTreeMap::new();
         for one in open {
             let known = progress.get(&one.id);
             let bytes = one.signed.to_bytes();
-            for member in &one.members.organisations {
-                if known.is_none_or(|known| !known.endorsements.contains_key(member)) {
-                    asked.entry(*member).or_default().push((bytes.clone(), one.held()));
+            for member in one.members() {
+                if known.is_none_or(|known| !known.endorsements.contains_key(&member)) {
+                    asked.entry(member).or_default().push((bytes.clone(), one.held_by(member)));
                 }
             }
         }
         for (member, parts) in asked {
-            let size = |(transaction, held): &(Vec<u8>, HeldPart)| transaction.len() + encode(held).len() + 8;
+            let size = |(transaction, held): &PartsToHold| transaction.len() + encode(held).len() + 8;
             for parts in packed(parts, size) {
                 self.schemas.tell(member, &Message::Hold(parts));
             }
@@ -296,11 +314,21 @@ impl Asking {
     /// A transaction with the members' words, if they are enough.
     fn ready(&self, one: &ToHold, progress: Progress) -> Result<Bytes, SqlError> {
         let Progress { endorsements, refused } = progress;
-        if endorsements.len() < one.members.quorum() {
-            return Err(self.too_few(one, &endorsements, &refused));
+        if let Some(part) = one.too_few(&endorsements) {
+            return Err(self.too_few(part, &endorsements, &refused));
         }
         // More would say nothing more.
-        let endorsements = endorsements.into_values().take(one.members.quorum()).collect();
+        let mut enough = BTreeMap::new();
+        for (member, endorsement) in endorsements {
+            let counts = |part: &PartToHold| {
+                let held = enough.keys().filter(|known| part.members.has(**known)).count();
+                part.members.has(member) && held < part.members.quorum()
+            };
+            if one.parts.iter().any(counts) {
+                enough.insert(member, endorsement);
+            }
+        }
+        let endorsements = enough.into_values().collect();
         let endorsed = Some(Box::new(EndorsedSimulation { effects: EndorsedEffects::held(), endorsements }));
         let signed = SignedTransaction { endorsed, ..one.signed.clone() };
         Ok(Bytes::from(signed.to_bytes()))
@@ -308,7 +336,7 @@ impl Asking {
 
     fn too_few(
         &self,
-        ToHold { schema, members, .. }: &ToHold,
+        PartToHold { held: HeldPart { schema, .. }, members }: &PartToHold,
         held: &BTreeMap<u16, Endorsement>,
         refused: &BTreeMap<u16, String>,
     ) -> SqlError {
@@ -325,7 +353,7 @@ impl Asking {
                 None => format!("{} does not answer", name(member)),
             })
             .collect();
-        let (found, needed) = (held.len(), members.quorum());
+        let (found, needed) = (held.keys().filter(|member| members.has(**member)).count(), members.quorum());
         let message = format!(
             "{found} of {} members of schema \"{schema}\" hold the transaction's part, {needed} are needed: {}",
             members.organisations.len(),
@@ -335,9 +363,31 @@ impl Asking {
             .hint("Nothing was ordered. Submit it again once enough members' nodes are up.")
     }
 
-    /// How parts have ended that stand in blocks, each once enough members agree on it. `None`: nothing is known in time, or they do
-    /// not agree.
-    async fn ended_parts(&self, of: &[&ToHold], when: AnswerWhen) -> Vec<Option<(u64, Outcome)>> {
+    /// How transactions have ended that stand in blocks, each once enough members of each of its schemas agree on that. `None`: nothing
+    /// is known in time, or they do not agree.
+    async fn ended_transactions(&self, of: &[&ToHold], when: AnswerWhen) -> Vec<Option<Ended>> {
+        let parts: Vec<(TransactionId, &PartToHold)> =
+            of.iter().flat_map(|one| one.parts.iter().map(|part| (one.id, part))).collect();
+        let mut ended = self.ended_parts(&parts, when).await.into_iter();
+        let mut transaction = |one: &&ToHold| {
+            let parts: Vec<Option<(u64, Outcome)>> = ended.by_ref().take(one.parts.len()).collect();
+            let parts: Vec<(u64, Outcome)> = parts.into_iter().collect::<Option<_>>()?;
+            let height = parts.iter().map(|(height, _)| *height).max()?;
+            let schemas = one.parts.iter().map(|part| part.held.schema.clone());
+            Some(Ended {
+                height,
+                outcomes: schemas.zip(parts.into_iter().map(|(_, outcome)| outcome)).collect(),
+            })
+        };
+        of.iter().map(&mut transaction).collect()
+    }
+
+    /// The same for parts.
+    async fn ended_parts(
+        &self,
+        of: &[(TransactionId, &PartToHold)],
+        when: AnswerWhen,
+    ) -> Vec<Option<(u64, Outcome)>> {
         let AnswerWhen { attested, within } = when;
         let mut ended: Vec<Option<(u64, Outcome)>> = vec![None; of.len()];
         let mut open: Vec<usize> = (0..of.len()).collect();
@@ -345,12 +395,12 @@ impl Asking {
         loop {
             news.mark_unchanged();
             let names: Vec<(TransactionId, &str)> =
-                open.iter().map(|position| (of[*position].id, of[*position].schema.as_str())).collect();
+                open.iter().map(|position| (of[*position].0, of[*position].1.held.schema.as_str())).collect();
             let mut found = self.schemas.ended(&names).into_iter();
             let mut verdicts: BTreeMap<(u32, u64), Verdict> = BTreeMap::new();
             open.retain(|position| {
                 let Some((height, outcome)) = found.next().flatten() else { return true };
-                let members = &of[*position].members;
+                let members = &of[*position].1.members;
                 let said = || self.schemas.verdict(members, height);
                 let verdict = match attested {
                     true => *verdicts.entry((members.number, height)).or_insert_with(said),
@@ -375,35 +425,82 @@ impl Asking {
     }
 
     /// Asks members what blocks came to that this member has executed: what they said may be lost.
-    fn ask_for_outcomes<'a>(&self, open: impl Iterator<Item = &'a ToHold>) {
+    fn ask_for_outcomes<'a>(&self, open: impl Iterator<Item = (TransactionId, &'a PartToHold)>) {
         let mut blocks: BTreeMap<(u32, u64), &SchemaMembers> = BTreeMap::new();
-        for one in open {
-            let found = self.schemas.ended(&[(one.id, &one.schema)]).pop().flatten();
-            blocks.extend(found.map(|(height, _)| ((one.members.number, height), &*one.members)));
+        for (id, PartToHold { members, held }) in open {
+            let found = self.schemas.ended(&[(id, &held.schema)]).pop().flatten();
+            blocks.extend(found.map(|(height, _)| ((members.number, height), &**members)));
         }
         for ((schema, height), members) in blocks {
             self.schemas.tell_members(members, &Message::AskOutcome { schema, height });
         }
     }
 
-    /// How the part of a session has ended.
-    ///
-    /// # Errors
-    /// What it has ended with; `57014` where nothing is known in time.
-    async fn ended_part(&self, of: &ToHold, when: AnswerWhen) -> Result<Vec<StatementResult>, SqlError> {
-        let schema = &of.schema;
-        if let Some(Some((_, outcome))) = self.ended_parts(&[of], when).await.pop() {
-            return results_of(outcome).map_err(|error| explained(error, schema));
-        }
-        let problem = self.schemas.problem(schema).map_or(String::new(), |problem| format!(": {problem}"));
+    /// `57014`: a transaction is ordered, and nobody knows what it came to.
+    fn unknown(&self, transaction: &ToHold) -> SqlError {
+        let names: Vec<&str> = transaction.parts.iter().map(|part| part.held.schema.as_str()).collect();
+        let problem = names.iter().find_map(|schema| self.schemas.problem(schema));
+        let problem = problem.map_or(String::new(), |problem| format!(": {problem}"));
         let message = format!(
-            "the transaction is ordered, but what it came to in schema \"{schema}\" is not known yet{problem}"
+            "the transaction is ordered, but what it came to in schema \"{}\" is not known yet{problem}",
+            names.join("\", \"")
         );
-        Err(SqlError::new(SqlState::QUERY_CANCELED, message))
+        SqlError::new(SqlState::QUERY_CANCELED, message)
     }
 }
 
-/// Whether enough members hold a transaction's part.
+/// How a transaction has ended in its schemas, by name.
+struct Ended {
+    /// Of the block in which it has taken effect.
+    height: u64,
+    outcomes: BTreeMap<String, Outcome>,
+}
+
+/// What a transaction came to: its statements' results in their order; one schema's where `statements` is empty.
+///
+/// # Errors
+/// What its parts have ended with.
+fn results_in_order(
+    outcomes: BTreeMap<String, Outcome>,
+    statements: &[String],
+) -> Result<Vec<StatementResult>, SqlError> {
+    let mut results: BTreeMap<String, VecDeque<StatementResult>> = BTreeMap::new();
+    let mut undone = None;
+    for (schema, outcome) in outcomes {
+        match results_of(outcome).map_err(|error| explained(error, &schema)) {
+            Ok(found) => drop(results.insert(schema, found.into())),
+            // One schema's part has its own reason, the others hear that there is one.
+            Err(error) if error.state == SqlState::TRANSACTION_ROLLBACK => undone = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match undone {
+        Some(error) => Err(error),
+        None if statements.is_empty() => Ok(results.into_values().flatten().collect()),
+        None => {
+            let next = |schema: &String| results.get_mut(schema)?.pop_front();
+            Ok(statements.iter().filter_map(next).collect())
+        }
+    }
+}
+
+/// The outcome of a transaction in all of its schemas.
+fn together(outcomes: BTreeMap<String, Outcome>) -> Outcome {
+    let mut all = Vec::new();
+    let mut aborted = None;
+    for outcome in outcomes.into_values() {
+        match outcome {
+            Outcome::Committed(results) => all.extend(results),
+            Outcome::Aborted(error) if error.state == SqlState::TRANSACTION_ROLLBACK => {
+                aborted.get_or_insert(Outcome::Aborted(error));
+            }
+            other => return other,
+        }
+    }
+    aborted.unwrap_or(Outcome::Committed(all))
+}
+
+/// Whether enough members hold a transaction's parts.
 fn is_enough(one: &ToHold, progress: &FxHashMap<TransactionId, Progress>) -> bool {
-    progress.get(&one.id).is_some_and(|known| known.endorsements.len() >= one.members.quorum())
+    progress.get(&one.id).is_some_and(|known| one.too_few(&known.endorsements).is_none())
 }

@@ -1,26 +1,23 @@
 //! One schema at one of its members: an engine with rows and a catalog of its own, which executes the schema's parts block by
 //! block.
 
+use super::block::BlockOfParts;
 use super::part_store::PartStore;
+use super::undecided::{Undecided, by_height};
 use super::view::SchemaView;
 use crate::NodeError;
-use engine::{Engine, VerifiedBlock, VerifiedTransaction};
+use crate::charters::DecidedCharters;
+use engine::{Engine, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
 use memory::Memory;
 use state::{CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
 use std::sync::Arc;
 use types::{
-    BlockHeader, Catalog, Charter, KnownVersions, Organisation, Outcome, OutcomeHeader, Part, Payload,
-    SchemaMembers, TransactionId, limits,
+    Catalog, Charter, KnownVersions, Organisation, Outcome, Part, SchemaMembers, SchemaOutcome,
+    TransactionId, limits,
 };
 
 /// A schema has no checkpoints of its own: it is made again from the ledger and the parts.
 const NO_CHECKPOINTS: u32 = u32::MAX;
-
-/// What a schema's members must know of a block: the transactions with parts that the ledger has admitted.
-pub(crate) struct BlockOfParts {
-    pub(super) header: BlockHeader,
-    pub(super) transactions: Vec<Arc<VerifiedTransaction>>,
-}
 
 /// How a part has ended.
 pub(super) struct EndedPart {
@@ -30,7 +27,8 @@ pub(super) struct EndedPart {
 
 /// A block that was executed in a schema.
 pub(super) struct ExecutedParts {
-    pub(super) outcome: OutcomeHeader,
+    /// What this member attests.
+    pub(super) outcome: SchemaOutcome,
     pub(super) ended: Vec<EndedPart>,
 }
 
@@ -38,7 +36,9 @@ pub(super) struct ExecutedParts {
 pub(super) struct SchemaExecutor {
     name: String,
     members: Arc<SchemaMembers>,
-    engine: Engine,
+    engine: SchemaEngine,
+    /// Transactions that have parts in other schemas, too.
+    undecided: Undecided,
 }
 
 impl SchemaExecutor {
@@ -58,7 +58,8 @@ impl SchemaExecutor {
         let progress = CheckpointProgress::default();
         let state = (store, LiveRequests::new());
         let engine = Engine::continued(charter, (&header, progress), state, known_versions)?;
-        Ok(SchemaExecutor { name: name.to_string(), members: members.clone(), engine })
+        let (engine, undecided) = (SchemaEngine::new(engine), Undecided::new());
+        Ok(SchemaExecutor { name: name.to_string(), members: members.clone(), engine, undecided })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -80,54 +81,55 @@ impl SchemaExecutor {
     }
 
     pub(super) fn view(&self) -> SchemaView {
-        SchemaView { members: self.members.clone(), snapshot: self.engine.state().snapshot() }
+        SchemaView { members: self.members.clone(), snapshot: self.engine.snapshot() }
+    }
+
+    /// Transactions that have parts in other schemas, too, and wait for votes.
+    pub(super) fn undecided(&self) -> &Undecided {
+        &self.undecided
     }
 
     /// Executes the next block, with parts from this store. `Err` in `Ok`: this transaction's part is not here.
     ///
     /// # Errors
-    /// The engine cannot go on.
+    /// The schema cannot go on.
     pub(super) fn execute(
         &mut self,
         block: &BlockOfParts,
         parts: &PartStore,
+        charters: &DecidedCharters,
     ) -> Result<Result<ExecutedParts, Arc<VerifiedTransaction>>, NodeError> {
-        let mut transactions = Vec::new();
-        for transaction in &block.transactions {
-            if !concerns(transaction, &self.name) {
-                continue;
-            }
-            let Some(part) = parts.get(&transaction.id, &self.name)? else {
-                return Ok(Err(transaction.clone()));
+        let (header, mut own) = (&block.header, Vec::new());
+        for ordered in block.transactions.iter().filter(|ordered| ordered.concerns(&self.name)) {
+            let Some(part) = parts.get(&ordered.transaction.id, &self.name)? else {
+                return Ok(Err(ordered.transaction.clone()));
             };
-            transactions.push(self.part_of(transaction, part));
+            own.push(SchemaPart {
+                position: ordered.position,
+                transaction: part_of(&ordered.transaction, part),
+                timestamp_ms: header.timestamp_ms,
+                crossing: ordered.is_crossing(),
+            });
         }
-        let block = VerifiedBlock {
-            header: block.header.clone(),
-            digest: block.header.digest(),
-            transactions: transactions.into_iter().map(Ok).collect(),
+        let decisions = self.undecided.block(block, &self.name, charters);
+        let executed = self.engine.execute(SchemaBlock { header: header.clone(), decisions, parts: own })?;
+        let outcome = SchemaOutcome {
+            ledger: header.ledger,
+            schema: self.members.number,
+            height: header.height,
+            outcome: executed.outcome.digest(),
+            votes: by_height(&executed.votes),
         };
-        let executed = self.engine.execute(&block)?;
-        let ended = executed
-            .receipts
-            .into_iter()
-            .map(|receipt| EndedPart { transaction: receipt.transaction, outcome: receipt.outcome });
-        Ok(Ok(ExecutedParts { outcome: executed.outcome, ended: ended.collect() }))
-    }
-
-    /// A transaction as it is in the schema: its part, in the name of its client.
-    fn part_of(&self, transaction: &VerifiedTransaction, part: Part) -> Arc<VerifiedTransaction> {
-        let payload = Arc::new(part.payload);
-        Arc::new(VerifiedTransaction { payload, endorsed: None, ..transaction.clone() })
+        let ended = executed.ended.into_iter();
+        let ended = ended.map(|(transaction, outcome)| EndedPart { transaction, outcome }).collect();
+        Ok(Ok(ExecutedParts { outcome, ended }))
     }
 }
 
-/// Whether a transaction has a part in a schema.
-pub(super) fn concerns(transaction: &VerifiedTransaction, schema: &str) -> bool {
-    match transaction.payload.as_ref() {
-        Payload::Parts { parts } => parts.iter().any(|part| part.schema == schema),
-        _ => false,
-    }
+/// A transaction as it is in the schema: its part, in the name of its client.
+fn part_of(transaction: &VerifiedTransaction, part: Part) -> Arc<VerifiedTransaction> {
+    let payload = Arc::new(part.payload);
+    Arc::new(VerifiedTransaction { payload, endorsed: None, ..transaction.clone() })
 }
 
 /// The charter that a schema is executed with: the ledger's, where every member may change what the schema defines. Its name makes

@@ -5,12 +5,15 @@ use super::schemas::PrivateSchemas;
 use crypto::{Digest, Signature, SignedMessage};
 use rustc_hash::FxHashSet;
 use types::{
-    EndorsedEffects, Endorsement, PartFault, Payload, SignedTransaction, SqlError, SqlState, TransactionId,
-    endorse, endorsement_leaf, endorsement_message, limits,
+    EndorsedEffects, Endorsement, PartCommitment, PartFault, Payload, SignedTransaction, SqlError, SqlState,
+    TransactionId, endorse, endorsement_leaf, endorsement_message, limits,
 };
 
 /// Signatures of members that were verified: who, root, signature.
 pub(super) type Verified = FxHashSet<(u16, Digest, Signature)>;
+
+/// Transactions with parts in several schemas that may wait for votes in one of them.
+const UNDECIDED_MAX: usize = 4_096;
 
 /// What somebody hears who asks for a schema at the node of another organisation.
 pub(crate) fn no_member(schema: &str) -> SqlError {
@@ -56,35 +59,75 @@ impl PrivateSchemas {
         is_its
     }
 
-    /// Whether a part is what a transaction's client has committed to, and the client's organisation a member. Who has signed it is
-    /// for somebody else to say.
+    /// Whether parts are what a transaction's client has committed to, all of those of this organisation's schemas, and the client's
+    /// organisation a member. Who has signed it is for somebody else to say.
     ///
     /// # Errors
-    /// `42501` for strangers, `54000` for what is too large, `22023` for another part than the client's.
-    pub(super) fn check_content(&self, signed: &SignedTransaction, held: &HeldPart) -> Result<(), SqlError> {
+    /// `42501` for strangers, `54000` for what is too large, `22023` for other parts than the client's.
+    pub(super) fn check_content(
+        &self,
+        signed: &SignedTransaction,
+        held: &[HeldPart],
+    ) -> Result<(), SqlError> {
         let ledger = self.node.charters.newest().ledger();
         let wrong = |message: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
-        if signed.transaction.ledger != ledger || signed.transaction.id() != held.transaction {
+        let id = signed.transaction.id();
+        if signed.transaction.ledger != ledger || held.iter().any(|part| part.transaction != id) {
             return Err(wrong("the transaction is of another ledger, or another one".to_string()));
         }
+        let Payload::Parts { parts } = &signed.transaction.payload else {
+            return Err(wrong("the transaction has no parts".to_string()));
+        };
+        let limit = |what: &str, found: usize, limit: usize, name: &str| {
+            let message = format!("{what} {found}, the limit is {limit} ({name})");
+            Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
+        };
+        if parts.len() > limits::PARTS_MAX {
+            return limit(
+                "the number of the transaction's parts is",
+                parts.len(),
+                limits::PARTS_MAX,
+                "PARTS_MAX",
+            );
+        }
+        for part in held {
+            self.check_part(signed, part, parts)?;
+        }
+        for PartCommitment { schema, .. } in parts {
+            let is_given = held.iter().any(|part| part.schema == *schema);
+            // Whoever says that it holds a transaction's parts holds those of all its schemas.
+            if !is_given && self.members(schema).is_some() {
+                return Err(wrong(format!("the part for schema \"{schema}\" is missing")));
+            }
+            let undecided = self.undecided(schema);
+            if parts.len() > 1 && undecided >= UNDECIDED_MAX {
+                let what = format!("transactions that wait for votes in schema \"{schema}\":");
+                return limit(&what, undecided, UNDECIDED_MAX, "UNDECIDED_MAX");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is the part that a transaction's client has committed to.
+    fn check_part(
+        &self,
+        signed: &SignedTransaction,
+        held: &HeldPart,
+        parts: &[PartCommitment],
+    ) -> Result<(), SqlError> {
+        let ledger = self.node.charters.newest().ledger();
         let members = self.members(&held.schema).ok_or_else(|| no_member(&held.schema))?;
         if !members.has(signed.credential.organisation) {
             let message = format!("its client's organisation is no member of schema \"{}\"", held.schema);
             return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
         }
-        let Payload::Parts { parts } = &signed.transaction.payload else {
-            return Err(wrong("the transaction has no parts".to_string()));
-        };
-        if parts.len() > limits::PARTS_MAX {
-            let (found, limit) = (parts.len(), limits::PARTS_MAX);
-            let message = format!("the transaction has {found} parts, the limit is {limit} (PARTS_MAX)");
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-        }
         let checked = held.part.check(&ledger, &held.schema, &signed.client_id(), parts);
         checked.map_err(|fault| match fault {
             PartFault::TooLarge { .. } => SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, fault.to_string()),
             PartFault::Nested => SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, fault.to_string()),
-            PartFault::Commitment { .. } | PartFault::Stranger(_) => wrong(fault.to_string()),
+            PartFault::Commitment { .. } | PartFault::Stranger(_) => {
+                SqlError::new(SqlState::INVALID_PARAMETER_VALUE, fault.to_string())
+            }
         })
     }
 }

@@ -1,6 +1,7 @@
 //! A member's side: it holds parts that others hand it, signs that, hands out what others miss, and sees to it that its schemas go
 //! on.
 
+use super::announcing::Announcing;
 use super::asking::{Answered, Asking};
 use super::message::{Message, packed};
 use super::part_store::HeldPart;
@@ -19,7 +20,7 @@ use types::{Endorsement, Place, SignedTransaction, TransactionId, encode};
 /// How often others are asked for what is missing.
 const AGAIN: Duration = Duration::from_millis(300);
 /// How often it is looked whether a schema is behind.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(20);
 /// Messages that are answered after one flush.
 const TOGETHER: usize = 256;
 
@@ -38,15 +39,16 @@ impl Holding {
     ///
     /// # Errors
     /// It cannot be started.
-    pub(crate) fn start(self, published: &Arc<Published>) -> Result<JoinHandle<()>, NodeError> {
-        pipeline::stage("schemas", published, move || {
-            self.run();
+    pub(crate) fn start(self, announcing: Announcing) -> Result<JoinHandle<()>, NodeError> {
+        let published = announcing.published.clone();
+        pipeline::stage("schemas", &published, move || {
+            self.run(announcing);
             Ok(())
         })
     }
 
     /// Works until the node is told to stop.
-    fn run(self) {
+    fn run(self, mut announcing: Announcing) {
         let (ticks, mut asked) = (tick(TICK), Instant::now());
         let mut told = self.told.clone();
         loop {
@@ -55,7 +57,9 @@ impl Holding {
                     Ok(first) => {
                         let others = self.told.try_iter().take(TOGETHER - 1);
                         let together: Vec<(u16, Bytes)> = std::iter::once(first).chain(others).collect();
-                        self.hear(together);
+                        if self.hear(together) {
+                            announcing.announce(&self.schemas, false);
+                        }
                     }
                     Err(_) => told = never(),
                 },
@@ -64,6 +68,7 @@ impl Holding {
                         return;
                     }
                     self.go_on();
+                    announcing.announce(&self.schemas, asked.elapsed() >= AGAIN);
                     if asked.elapsed() >= AGAIN {
                         asked = Instant::now();
                         self.ask();
@@ -84,14 +89,15 @@ impl Holding {
         }
     }
 
-    /// Stores all parts of these messages with one flush, and answers.
-    fn hear(&self, messages: Vec<(u16, Bytes)>) {
-        let (mut to_hold, mut came) = (Vec::new(), false);
+    /// Stores all parts of these messages with one flush, and answers. Whether somebody has said what a block came to.
+    fn hear(&self, messages: Vec<(u16, Bytes)>) -> bool {
+        let (mut to_hold, mut came, mut said) = (Vec::new(), false, false);
         for (member, bytes) in messages {
             let Some(message) = Message::from_bytes(&bytes) else { continue };
             match message {
                 Message::Hold(parts) => {
-                    to_hold.extend(parts.into_iter().map(|(transaction, held)| (member, transaction, held)));
+                    to_hold
+                        .extend(parts.into_iter().map(|(transaction, parts)| (member, transaction, parts)));
                 }
                 Message::Held(held) => {
                     for (transaction, endorsement) in held {
@@ -104,13 +110,15 @@ impl Holding {
                 }
                 Message::AskPart { transaction, schema } => self.hand_out(member, transaction, &schema),
                 Message::Part(part) => came |= self.schemas.take_missing(part),
-                Message::Outcome { schema, height, digest } => {
-                    self.schemas.agreeing.lock().heard((schema, height), member, digest);
+                Message::Outcome(attestation) => {
+                    self.schemas.agreeing.lock().heard(member, &attestation);
+                    said = true;
                     self.schemas.news.send_modify(|news| *news += 1);
                 }
                 Message::AskOutcome { schema, height } => {
-                    if let Some(digest) = self.schemas.agreeing.lock().own((schema, height)) {
-                        self.schemas.tell(member, &Message::Outcome { schema, height, digest });
+                    let own = self.schemas.agreeing.lock().own((schema, height)).cloned();
+                    if let Some(own) = own {
+                        self.schemas.tell(member, &Message::Outcome(own));
                     }
                 }
             }
@@ -121,29 +129,33 @@ impl Holding {
         if !to_hold.is_empty() {
             self.hold(to_hold);
         }
+        said
     }
 
     /// Holds what can be held, and says so: after one flush, with one signature for each who asks.
-    fn hold(&self, all: Vec<(u16, Vec<u8>, HeldPart)>) {
+    fn hold(&self, all: Vec<(u16, Vec<u8>, Vec<HeldPart>)>) {
         let (mut transactions, mut parts) = (Vec::new(), Vec::new());
         for (member, bytes, held) in all {
             let read = SignedTransaction::from_bytes(&bytes).map_err(|error| error.to_string());
+            let Some(transaction) = held.first().map(|part| part.transaction) else { continue };
             let checked = |one| self.schemas.check_content(&one, &held).map_err(|error| error.message);
             match read.and_then(checked) {
                 Ok(()) => {
                     transactions.push(Bytes::from(bytes));
-                    parts.push((member, held));
+                    parts.push((member, transaction, held));
                 }
-                Err(reason) => self.refuse(member, held.transaction, reason),
+                Err(reason) => self.refuse(member, transaction, reason),
             }
         }
         let mut held: BTreeMap<u16, Vec<TransactionId>> = BTreeMap::new();
         let height = self.published.newest().0;
         let signed = self.are_signed(&transactions, height);
-        for ((member, part), is_signed) in parts.into_iter().zip(signed) {
-            let id = part.transaction;
+        for ((member, id, parts), is_signed) in parts.into_iter().zip(signed) {
+            let mut all = parts.into_iter();
             let stored = match is_signed {
-                true => self.schemas.node.parts.put(part).map_err(|error| error.to_string()),
+                true => all
+                    .try_for_each(|part| self.schemas.node.parts.put(part))
+                    .map_err(|error| error.to_string()),
                 false => Err("its signature or credential is not right".to_string()),
             };
             match stored {

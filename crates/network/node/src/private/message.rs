@@ -4,9 +4,8 @@
 use super::part_store::HeldPart;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
-use crypto::Digest;
 use ordering::MESSAGE_BYTES_MAX;
-use types::{Endorsement, TransactionId, decode_exactly, encode};
+use types::{Endorsement, SchemaAttestation, TransactionId, decode_exactly, encode};
 
 /// The first byte of these messages, which no message about checkpoints has.
 const TAG: u8 = 0x80;
@@ -14,12 +13,15 @@ const TAG: u8 = 0x80;
 /// Bytes that go into one message, with room for what stands around them.
 const PACKED_BYTES: usize = 56 * 1024;
 
+/// An encoded transaction without signatures of members ([`types::SignedTransaction`]), and its parts in all schemas that whoever gets
+/// them is a member of.
+pub(super) type PartsToHold = (Vec<u8>, Vec<HeldPart>);
+
 /// A message to one other member.
 #[derive(Clone, PartialEq, Debug, BorshSerialize, BorshDeserialize)]
 pub(super) enum Message {
-    /// Hold these parts, and sign that: encoded transactions without signatures of members ([`types::SignedTransaction`]), each
-    /// with its part in one schema.
-    Hold(Vec<(Vec<u8>, HeldPart)>),
+    /// Hold these parts, and sign that.
+    Hold(Vec<PartsToHold>),
     /// The sender holds the parts of these transactions, and signs that.
     Held(Vec<(TransactionId, Endorsement)>),
     /// The sender does not hold them, and why.
@@ -38,15 +40,8 @@ pub(super) enum Message {
     },
     /// A part that was asked for.
     Part(HeldPart),
-    /// What a block came to in a schema.
-    Outcome {
-        /// [`types::SchemaMembers::number`].
-        schema: u32,
-        /// Height of the block.
-        height: u64,
-        /// Digest of the outcome.
-        digest: Digest,
-    },
+    /// What a block came to in a schema, in the words of the sender.
+    Outcome(SchemaAttestation),
     /// What did a block come to?
     AskOutcome {
         /// [`types::SchemaMembers::number`].
@@ -98,14 +93,23 @@ pub(super) fn packed<T>(all: Vec<T>, size: impl Fn(&T) -> usize) -> Vec<Vec<T>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::{PartVotes, SchemaOutcome};
 
     #[test]
     fn messages_round_trip_and_are_told_from_others() {
         let transaction = TransactionId(crypto::sha256(&[b"t"]));
+        let outcome = SchemaOutcome {
+            ledger: crypto::sha256(&[b"l"]),
+            schema: 3,
+            height: 9,
+            outcome: crypto::sha256(&[b"d"]),
+            votes: vec![PartVotes { height: 8, yes: vec![1, 2], no: vec![3] }],
+        };
+        let attestation = SchemaAttestation::sign(outcome, 1, &crypto::SecretKey::from_bytes([1; 32]));
         let messages = [
             Message::AskPart { transaction, schema: "deal".into() },
             Message::Refused { transaction, reason: "no".into() },
-            Message::Outcome { schema: 3, height: 9, digest: crypto::sha256(&[b"d"]) },
+            Message::Outcome(attestation),
             Message::AskOutcome { schema: 3, height: 9 },
         ];
         for message in messages {

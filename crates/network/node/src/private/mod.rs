@@ -17,7 +17,9 @@
 //! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decision 0039.
 
 mod agreeing;
+mod announcing;
 mod asking;
+mod block;
 mod executor;
 mod held;
 mod holding;
@@ -25,12 +27,14 @@ mod message;
 mod part_store;
 mod routing;
 mod schemas;
+mod undecided;
 mod view;
 
+pub(crate) use announcing::Announcing;
 pub(crate) use asking::{AnswerWhen, Asking};
 pub(crate) use held::no_member;
 pub(crate) use holding::Holding;
 pub(crate) use message::is_private;
 pub(crate) use part_store::PartStore;
-pub(crate) use routing::schema_of;
+pub(crate) use routing::{Routed, route};
 pub(crate) use schemas::{PrivateSchemas, SchemasNode, Shown};

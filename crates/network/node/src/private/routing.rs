@@ -1,16 +1,25 @@
-//! Which schema with members a transaction of a session concerns, told from the names in it.
+//! Which schemas with members a transaction of a session concerns, and what it does in each, told from the names in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use types::{
-    Catalog, Payload, SessionStep, SqlError, SqlState, schema_of as schema_of_name, split_search_path,
+    Catalog, Payload, SessionStep, SqlError, SqlState, Value, schema_of as schema_of_name, split_search_path,
 };
 
-/// The schema that a transaction concerns; `None`: what everybody sees. `catalog`: the ledger's, with what stands in this
-/// organisation's schemas.
+/// What a transaction does in schemas with members.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Routed {
+    /// In each schema.
+    pub(crate) payloads: BTreeMap<String, Payload>,
+    /// The schema of each statement, where there are several schemas: a result comes for each.
+    pub(super) statements: Vec<String>,
+}
+
+/// What a transaction does in schemas with members; `None`: it concerns what everybody sees. `catalog`: the ledger's, with what stands
+/// in this organisation's schemas.
 ///
 /// # Errors
-/// `0A000` where it concerns several, or is a transaction block.
-pub(crate) fn schema_of(catalog: &Catalog, payload: &Payload) -> Result<Option<String>, SqlError> {
+/// `0A000` where one statement concerns several schemas, or some concern none, or it is a transaction block.
+pub(crate) fn route(catalog: &Catalog, payload: &Payload) -> Result<Option<Routed>, SqlError> {
     if catalog.schemas.values().all(|schema| schema.members.is_none()) {
         return Ok(None);
     }
@@ -18,7 +27,12 @@ pub(crate) fn schema_of(catalog: &Catalog, payload: &Payload) -> Result<Option<S
     match payload {
         Payload::Call { procedure, .. } => mention(catalog, procedure, &mut schemas),
         Payload::Insert { table, .. } => mention(catalog, table, &mut schemas),
-        Payload::Script { sql, .. } => mentioned(catalog, sql, &mut schemas)?,
+        Payload::Script { sql, parameters } => {
+            mentioned(catalog, sql, &mut schemas)?;
+            if schemas.len() > 1 {
+                return route_statements(catalog, sql, parameters).map(Some);
+            }
+        }
         Payload::Session { steps, .. } => {
             for step in steps {
                 match step {
@@ -34,15 +48,56 @@ pub(crate) fn schema_of(catalog: &Catalog, payload: &Payload) -> Result<Option<S
                 .hint("Send the statements without BEGIN and COMMIT: together, they are one transaction."));
             }
         }
-        Payload::Parts { .. } => {}
+        Payload::Parts { .. } | Payload::SchemaOutcomes { .. } => {}
     }
-    if let [one, other, ..] = schemas.iter().collect::<Vec<_>>().as_slice() {
-        return Err(SqlError::unsupported(format_args!(
-            "a transaction in the schemas \"{one}\" and \"{other}\", which have members,"
-        ))
-        .hint("Send one transaction for each."));
+    let payloads: BTreeMap<String, Payload> =
+        schemas.into_iter().map(|schema| (schema, payload.clone())).collect();
+    Ok((!payloads.is_empty()).then_some(Routed { payloads, statements: Vec::new() }))
+}
+
+/// Splits a script at the boundaries of schemas, from statement to statement.
+///
+/// # Errors
+/// `0A000` for a statement that concerns several schemas, or none.
+fn route_statements(catalog: &Catalog, sql: &str, parameters: &[Value]) -> Result<Routed, SqlError> {
+    let (_, source) = split_search_path(sql)?;
+    let path = &sql[..sql.len() - source.len()];
+    let (mut scripts, mut statements) = (BTreeMap::<String, String>::new(), Vec::new());
+    for text in sql::statement_texts(source)? {
+        let mut schemas = BTreeSet::new();
+        mentioned(catalog, &format!("{path}{text}"), &mut schemas)?;
+        let mut found = schemas.into_iter();
+        let schema = match (found.next(), found.next()) {
+            (Some(one), None) => one,
+            (Some(one), Some(other)) => {
+                return Err(SqlError::unsupported(format_args!(
+                    "a statement in the schemas \"{one}\" and \"{other}\", which have members,"
+                ))
+                .hint("Write one statement for each, and send them together: they are one transaction."));
+            }
+            (None, _) => {
+                return Err(SqlError::unsupported(format_args!(
+                    "a transaction in schemas with members and in what everybody sees ({})",
+                    shortened(text)
+                ))
+                .hint("Send one transaction for each."));
+            }
+        };
+        let script = scripts.entry(schema.clone()).or_insert_with(|| path.to_string());
+        script.push_str(text);
+        script.push_str(";\n");
+        statements.push(schema);
     }
-    Ok(schemas.pop_first())
+    let script = |(schema, sql)| (schema, Payload::Script { sql, parameters: parameters.to_vec() });
+    Ok(Routed { payloads: scripts.into_iter().map(script).collect(), statements })
+}
+
+/// The beginning of a statement, for an error.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
 }
 
 /// A name of the catalog.
@@ -101,7 +156,7 @@ mod tests {
 
     fn catalog() -> Catalog {
         let members = |number| {
-            let members = SchemaMembers { number, since: 1, organisations: vec![0, 1] };
+            let members = SchemaMembers { number, since: 1, changed: 1, organisations: vec![0, 1] };
             Schema { owner: None, members: Some(Arc::new(members)) }
         };
         Catalog {
@@ -113,6 +168,11 @@ mod tests {
             .into(),
             ..Catalog::default()
         }
+    }
+
+    fn schema_of(catalog: &Catalog, payload: &Payload) -> Result<Option<String>, SqlError> {
+        let routed = route(catalog, payload)?;
+        Ok(routed.map(|routed| routed.payloads.into_keys().collect::<Vec<_>>().join(" and ")))
     }
 
     fn of(sql: &str) -> Result<Option<String>, SqlError> {
@@ -147,8 +207,10 @@ mod tests {
         assert_eq!(of("CREATE SCHEMA third MEMBERS (org1)"), Ok(None));
         assert_eq!(of("DROP SCHEMA deal"), Ok(None));
         assert_eq!(of("CREATE TABLE open.t (id int PRIMARY KEY)"), Ok(None));
-        let both = of("UPDATE deal.trades SET n = 1; UPDATE other.t SET n = 2").expect_err("two schemas");
+        let both = of("UPDATE deal.trades SET n = (SELECT n FROM other.t)").expect_err("one statement");
         assert!(both.message.contains("\"deal\" and \"other\""), "{both:?}");
+        let mixed = of("UPDATE deal.trades SET n = 1; UPDATE orders SET n = 2; UPDATE other.t SET n = 1");
+        assert!(mixed.expect_err("everybody's, too").message.contains("(UPDATE orders SET n = 2)"));
         let steps = vec![SessionStep::Run { sql: "UPDATE deal.trades SET n = 1".into(), parameters: vec![] }];
         let session = Payload::Session { steps, now_ms: 0, results: crypto::Digest::ZERO };
         let error = schema_of(&catalog(), &session).expect_err("a block");
@@ -156,5 +218,22 @@ mod tests {
         let call = Payload::Call { procedure: "deal.pay".into(), arguments: vec![] };
         assert_eq!(schema_of(&catalog(), &call), deal);
         assert_eq!(schema_of(&Catalog::default(), &call), Ok(None));
+    }
+    #[test]
+    fn a_script_is_split_at_the_boundaries_of_schemas() {
+        let sql =
+            "SET search_path TO public; UPDATE deal.a SET n = ';'; CALL other.p(1); UPDATE deal.b SET n = 2;";
+        let script = Payload::Script { sql: sql.to_string(), parameters: vec![] };
+        let routed = route(&catalog(), &script).expect("it can be split").expect("private");
+        let of = |schema: &str| match &routed.payloads[schema] {
+            Payload::Script { sql, .. } => sql.clone(),
+            other => panic!("expected a script, found {other:?}"),
+        };
+        assert_eq!(
+            of("deal"),
+            "SET search_path TO public;UPDATE deal.a SET n = ';';\nUPDATE deal.b SET n = 2;\n"
+        );
+        assert_eq!(of("other"), "SET search_path TO public;CALL other.p(1);\n");
+        assert_eq!(routed.statements, ["deal", "other", "deal"]);
     }
 }

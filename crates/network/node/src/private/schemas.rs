@@ -1,15 +1,17 @@
 //! All schemas that this organisation is a member of, as far as they are executed.
 
 use super::agreeing::{Agreeing, Verdict};
-use super::executor::{BlockOfParts, EndedPart, SchemaExecutor, concerns};
+use super::block::{BlockOfParts, OrderedParts};
+use super::executor::{EndedPart, SchemaExecutor};
 use super::message::Message;
 use super::part_store::{HeldPart, PartStore};
+use super::undecided::Needed;
 use super::view::{CompiledTogether, SchemaView, Together};
 use crate::charters::DecidedCharters;
 use crate::pipeline::ExecutedState;
 use crypto::SecretKey;
 use engine::{VerifiedBlock, VerifiedTransaction, Verifier};
-use ledger::{BlockRecord, Ledger};
+use ledger::Ledger;
 use ordering::ExchangeMessages;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -18,11 +20,13 @@ use state::Snapshot;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::watch;
-use types::{Outcome, Payload, Receipt, SchemaMembers, SignedTransaction, TransactionId};
+use types::{Outcome, Payload, Receipt, SchemaAttestation, SchemaMembers, SchemaOutcome, TransactionId};
 
 /// Parts that others are asked for at once, and blocks that are looked at for them.
 const ASKED_AT_ONCE: usize = 128;
 const LOOKED_AT_BLOCKS: usize = 256;
+/// Blocks behind the ledger's last of which other members are told without being asked.
+const TOLD_BLOCKS: u64 = 64;
 /// How parts have ended, of the newest ones: clients of this node ask soon.
 const ENDED_REMEMBERED: usize = 20_000;
 
@@ -218,7 +222,8 @@ impl PrivateSchemas {
             return false;
         }
         let name = schema.executor.name().to_string();
-        let executed = self.node.pool.install(|| schema.executor.execute(block, &self.node.parts));
+        let executed =
+            self.node.pool.install(|| schema.executor.execute(block, &self.node.parts, &self.node.charters));
         let executed = match executed {
             Ok(Ok(executed)) => executed,
             Ok(Err(missing)) => {
@@ -234,7 +239,8 @@ impl PrivateSchemas {
             }
         };
         schema.lacks = None;
-        let (height, has_parts) = (executed.outcome.height, !executed.ended.is_empty());
+        let height = executed.outcome.height;
+        let says_something = !executed.ended.is_empty() || !executed.outcome.votes.is_empty();
         for EndedPart { transaction, outcome } in executed.ended {
             let key = (transaction, name.clone());
             if ended.insert(key.clone(), (height, outcome)).is_none() {
@@ -244,13 +250,14 @@ impl PrivateSchemas {
                 oldest.pop_front().map(|key| ended.remove(&key));
             }
         }
-        if has_parts {
-            let (number, digest) = (schema.executor.members().number, executed.outcome.digest());
-            self.agreeing.lock().executed((number, height), digest);
-            self.tell_members(
-                schema.executor.members(),
-                &Message::Outcome { schema: number, height, digest },
-            );
+        if says_something && let Some(organisation) = self.node.organisation() {
+            let own = SchemaAttestation::sign(executed.outcome, organisation, &self.node.node_key);
+            self.agreeing.lock().executed(own.clone());
+            // Of older blocks whoever needs it asks.
+            let tip = self.node.ledger.tip().map_or(0, |(tip, _)| tip);
+            if height + TOLD_BLOCKS >= tip {
+                self.tell_members(schema.executor.members(), &Message::Outcome(own));
+            }
         }
         true
     }
@@ -273,7 +280,9 @@ impl PrivateSchemas {
             let blocks = self.node.ledger.blocks_from(height + 1).take(LOOKED_AT_BLOCKS);
             let ahead =
                 blocks.map_while(Result::ok).flat_map(|record| BlockOfParts::recorded(&record).transactions);
-            let of_schema = ahead.filter(|transaction| concerns(transaction, &name)).filter(|transaction| {
+            let ahead = ahead.filter(|ordered| ordered.concerns(&name));
+            let ahead = ahead.map(|OrderedParts { transaction, .. }| transaction);
+            let of_schema = ahead.filter(|transaction| {
                 !self.node.parts.has(&transaction.id, &name) && transaction.id != lacks
             });
             missing.extend(of_schema.take(ASKED_AT_ONCE).map(|one| (members.clone(), one, name.clone())));
@@ -312,6 +321,28 @@ impl PrivateSchemas {
         let state = self.state.lock();
         let schema = state.schemas.values().find(|schema| schema.executor.name() == name)?;
         Some(schema.executor.members().clone())
+    }
+
+    /// How many transactions wait in a schema for votes.
+    pub(super) fn undecided(&self, name: &str) -> usize {
+        let state = self.state.lock();
+        let schema = state.schemas.values().find(|schema| schema.executor.name() == name);
+        schema.map_or(0, |schema| schema.executor.undecided().count())
+    }
+
+    /// What this member has voted on and somebody waits for.
+    pub(super) fn needed_votes(&self) -> Vec<(SchemaOutcome, Needed)> {
+        let outcomes = self.agreeing.lock().with_votes();
+        let mut needed = Vec::new();
+        let state = self.state.lock();
+        for outcome in outcomes {
+            let schema = state.schemas.get(&outcome.schema);
+            match schema.and_then(|schema| schema.executor.undecided().needs(&outcome)) {
+                Some(found) => needed.push((outcome, found)),
+                None => self.agreeing.lock().settled((outcome.schema, outcome.height)),
+            }
+        }
+        needed
     }
 
     /// Why a schema does not go on.
@@ -395,32 +426,4 @@ impl State {
             }
         }
     }
-}
-
-impl BlockOfParts {
-    /// Of a block that was executed.
-    fn of(block: &VerifiedBlock, receipts: &[Receipt]) -> BlockOfParts {
-        let judged = block.transactions.iter().zip(receipts);
-        let admitted = judged.filter_map(|(judged, receipt)| {
-            let transaction = judged.as_ref().ok()?;
-            let has_parts = matches!(transaction.payload.as_ref(), Payload::Parts { .. });
-            (has_parts && is_admitted(receipt)).then(|| transaction.clone())
-        });
-        BlockOfParts { header: block.header.clone(), transactions: admitted.collect() }
-    }
-
-    /// Of a block that is recorded. What it came to is certified, so its signatures were verified.
-    fn recorded(record: &BlockRecord) -> BlockOfParts {
-        let transactions = record.block.transactions.iter().zip(&record.outcome.receipts);
-        let admitted = transactions
-            .filter(|(bytes, receipt)| SignedTransaction::has_parts(bytes) && is_admitted(receipt));
-        let admitted = admitted.filter_map(|(bytes, _)| {
-            Some(Arc::new(VerifiedTransaction::from(SignedTransaction::from_bytes(bytes).ok()?)))
-        });
-        BlockOfParts { header: record.block.header.clone(), transactions: admitted.collect() }
-    }
-}
-
-fn is_admitted(receipt: &Receipt) -> bool {
-    matches!(receipt.outcome, Outcome::Committed(_))
 }

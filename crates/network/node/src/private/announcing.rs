@@ -1,0 +1,101 @@
+//! Votes on their way into the ledger: certificates of schemas' outcomes, which decide transactions with parts in several schemas.
+//!
+//! ```text
+//!  a block is executed ─▶ own word ─▶ other members' words ─▶ a quorum says the same ─▶ Payload::SchemaOutcomes ─▶ ordering
+//! ```
+//!
+//! The organisation whose client waits brings them; it is a member of all of the transaction's schemas. Where it does not, the
+//! schema's other members do, one after the other. Any certificate that is too much says nothing.
+
+use super::agreeing::SchemaBlock;
+use super::message::Message;
+use super::schemas::PrivateSchemas;
+use crate::published::Published;
+use crate::submission::{Submitted, Submitter};
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, encode};
+
+/// A member waits so many blocks for each member before it that may bring votes.
+const TURN_BLOCKS: u64 = 3;
+/// How many blocks ahead the expiry height of a transaction with votes lies.
+const EXPIRY_BLOCKS: u64 = 100;
+/// Bytes of the certificates of one transaction.
+const TOGETHER_BYTES: usize = 192 * 1024;
+
+/// What has votes ordered.
+pub(crate) struct Announcing {
+    pub(crate) session: Identity,
+    pub(crate) submitter: Arc<Submitter>,
+    pub(crate) published: Arc<Published>,
+    /// At which height this node has brought them last.
+    pub(crate) announced: FxHashMap<SchemaBlock, u64>,
+}
+
+impl Announcing {
+    /// Has votes ordered that somebody waits for, once enough members say the same and it is this node's turn. Asks for the words
+    /// of others that are missing, if `asks`.
+    pub(super) fn announce(&mut self, schemas: &PrivateSchemas, asks: bool) {
+        let needed = schemas.needed_votes();
+        let Some(own) = schemas.node.organisation() else { return };
+        let tip = self.published.newest().0;
+        let mut certificates = Vec::new();
+        for (outcome, needed) in needed {
+            let block = (outcome.schema, outcome.height);
+            let members = &needed.members.organisations;
+            let turn = match needed.organisations.contains(&own) {
+                true => 0,
+                false => {
+                    members.iter().position(|member| *member == own).map_or(u64::MAX / 8, |at| at as u64 + 1)
+                }
+            };
+            let last = self.announced.get(&block).copied();
+            if last.is_some_and(|last| tip < last + TURN_BLOCKS) || tip < outcome.height + turn * TURN_BLOCKS
+            {
+                continue;
+            }
+            let rules = CertificateRules::new(&schemas.node.charters.at(outcome.height));
+            let certificate = schemas.agreeing.lock().certificate(block, needed.members.quorum(), &rules);
+            match certificate.filter(|certificate| certificate.check_count(&needed.members).is_ok()) {
+                Some(certificate) => {
+                    self.announced.insert(block, tip);
+                    certificates.push(certificate);
+                }
+                None if asks => {
+                    let ask = Message::AskOutcome { schema: outcome.schema, height: outcome.height };
+                    members.iter().for_each(|member| schemas.tell(*member, &ask));
+                }
+                None => {}
+            }
+        }
+        self.announced.retain(|_, last| *last + 1_000 > tip);
+        self.order(certificates, tip);
+    }
+
+    fn order(&self, certificates: Vec<SchemaCertificate>, tip: u64) {
+        let (mut transactions, mut together, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for certificate in certificates {
+            let size = encode(&certificate).len();
+            if bytes + size > TOGETHER_BYTES && !together.is_empty() {
+                transactions.push(std::mem::take(&mut together));
+                bytes = 0;
+            }
+            bytes += size;
+            together.push(certificate);
+        }
+        transactions.extend((!together.is_empty()).then_some(together));
+        if transactions.is_empty() {
+            return;
+        }
+        // Nobody waits: where it gets lost the votes are brought again.
+        let (replies, _) = mpsc::channel(transactions.len());
+        let submitted = (0..).zip(transactions).map(|(position, certificates)| {
+            let signed = self.session.sign(Payload::SchemaOutcomes { certificates }, tip + EXPIRY_BLOCKS);
+            let bytes = Bytes::from(signed.to_bytes());
+            Submitted { position, bytes, answer_at: AnswerAt::Recorded, replies: replies.clone() }
+        });
+        self.submitter.submit(submitted.collect());
+    }
+}
