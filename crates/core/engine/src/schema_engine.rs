@@ -26,7 +26,8 @@ pub struct SchemaPart {
     pub position: LedgerPosition,
     /// The transaction, with what it does in this schema.
     pub transaction: Arc<VerifiedTransaction>,
-    /// Milliseconds since 1970-01-01 00:00 UTC of the block that it stands in: `now()`, whenever it is executed.
+    /// Milliseconds since 1970-01-01 00:00 UTC of the block that it stands in: `now()`, unless it waits behind a change of the schema:
+    /// then that is the time of the block in which it is executed.
     pub timestamp_ms: u64,
     /// The transaction has parts in other schemas.
     pub crossing: bool,
