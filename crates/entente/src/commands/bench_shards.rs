@@ -12,6 +12,7 @@ use client::Client;
 use futures::SinkExt;
 use node::{Network, NetworkOptions, StoreChoice};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,8 +21,8 @@ use types::{Charter, Pipeline, format_value};
 use workloads::smallbank::Smallbank;
 
 const NODES: usize = 4;
-/// The schema of all four organisations, with Smallbank in it.
-const ALL: &str = "bank";
+/// The schemas of all four organisations, each with Smallbank in it.
+const ALL: [&str; 2] = ["bank", "fund"];
 /// The schema of the first two, with something that nobody else may see.
 const PAIR: &str = "pair";
 const CANARY: &str = "CANARY-5f0d2c1b9a";
@@ -29,12 +30,12 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// Submissions under way at each gateway.
 const SUBMISSIONS: usize = 2;
 
-/// Measure what schemas with members cost: the same calls on everybody's tables and in a schema of all four organisations.
+/// Measure what schemas with members cost: the same calls on everybody's tables, in a schema of all four organisations, and in two.
 ///
-/// Four nodes and the clients share this machine. Loads take turns, so that whatever else the machine does meets both alike.
+/// Four nodes and the clients share this machine. Loads take turns, so that whatever else the machine does meets all alike.
 /// Afterwards all nodes' files are searched for a value that only two organisations may have.
 ///
-/// What needs nodes that hold some schemas only, or transactions over several schemas, is null in the record: there are none yet.
+/// What needs nodes that hold some schemas only, or a silent member, is null in the record: it is not measured yet.
 ///
 /// Example: entente bench shards --quick --json shards.json
 #[derive(Args, Clone)]
@@ -68,7 +69,8 @@ struct ShardsRecord {
     cross_cpu_ratio: Option<f64>,
     /// Throughput in a schema of all four organisations by that of the same calls on everybody's tables.
     private_throughput_ratio: f64,
-    decision_blocks_median: Option<f64>,
+    /// Blocks from a transaction with two parts to its decision.
+    decision_blocks_median: f64,
     silent_member_ratio: Option<f64>,
     /// Files of organisations that are no members in which the value was found.
     canaries_seen: usize,
@@ -76,6 +78,22 @@ struct ShardsRecord {
     shared_tps: Vec<f64>,
     /// Transactions per second in the schema, by round.
     private_tps: Vec<f64>,
+    /// The same with parts in two schemas.
+    two_parts_tps: Vec<f64>,
+    /// Of these, those that were not decided within the window.
+    undecided: u64,
+    /// Twice their throughput by that of one part: 1 where two parts cost as much as two transactions.
+    two_parts_ratio: f64,
+}
+
+/// Transactions per second, by round.
+#[derive(Default)]
+struct Throughput {
+    shared: Vec<f64>,
+    private: Vec<f64>,
+    two_parts: Vec<f64>,
+    decision_blocks: f64,
+    undecided: u64,
 }
 
 struct ShardsNetwork {
@@ -84,6 +102,7 @@ struct ShardsNetwork {
     gateways: Vec<SocketAddr>,
     customers: u64,
     loads: u64,
+    undecided: u64,
 }
 
 pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
@@ -101,13 +120,14 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
     let network = Network::create(folder.path(), &options)?;
     let nodes = RunningNodes::start(&network.folders, None)?;
     let (clients, gateways) = (nodes.clients(&network.clients)?, nodes.postgres_addresses());
-    let mut shards = ShardsNetwork { nodes, clients, gateways, customers: arguments.customers, loads: 0 };
+    let mut shards =
+        ShardsNetwork { nodes, clients, gateways, customers: arguments.customers, loads: 0, undecided: 0 };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let measured = runtime.block_on(shards.measure(arguments));
     if measured.is_err() {
         shards.nodes.print_logs();
     }
-    let (shared_tps, private_tps) = measured?;
+    let Throughput { shared, private, two_parts, decision_blocks, undecided } = measured?;
     shards.nodes.stop();
     let canaries_seen: usize = network.folders[2..].iter().map(|folder| files_with(folder, CANARY)).sum();
     if network.folders[..2].iter().any(|folder| files_with(folder, CANARY) == 0) {
@@ -117,19 +137,28 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
         sparse_cpu_ratio: None,
         block_bytes_ratio: None,
         cross_cpu_ratio: None,
-        private_throughput_ratio: median(private_tps.clone()) / median(shared_tps.clone()),
-        decision_blocks_median: None,
+        private_throughput_ratio: median(private.clone()) / median(shared.clone()),
+        decision_blocks_median: decision_blocks,
         silent_member_ratio: None,
         canaries_seen,
-        shared_tps,
-        private_tps,
+        undecided,
+        two_parts_ratio: 2.0 * median(two_parts.clone()) / median(private.clone()),
+        shared_tps: shared,
+        private_tps: private,
+        two_parts_tps: two_parts,
     };
     println!(
-        "a schema of all four: {:.0} tps, everybody's tables: {:.0} tps; ratio {:.2}; canaries seen: {canaries_seen}",
+        "a schema of all four: {:.0} tps, everybody's tables: {:.0} tps; ratio {:.2}",
         median(record.private_tps.clone()),
         median(record.shared_tps.clone()),
         record.private_throughput_ratio
     );
+    println!(
+        "two such schemas in one transaction: {:.0} tps, {:.2} of half of one; decided within {decision_blocks:.0} blocks (median), {undecided} not in time",
+        median(record.two_parts_tps.clone()),
+        record.two_parts_ratio
+    );
+    println!("canaries seen: {canaries_seen}");
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&record)? + "\n";
         std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
@@ -138,21 +167,46 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
 }
 
 impl ShardsNetwork {
-    /// Throughput on everybody's tables and in the schema, by round.
-    async fn measure(&mut self, arguments: &ShardsArguments) -> Result<(Vec<f64>, Vec<f64>), CommandError> {
+    async fn measure(&mut self, arguments: &ShardsArguments) -> Result<Throughput, CommandError> {
         let time = Duration::from_secs(arguments.seconds.unwrap_or(if arguments.quick { 5 } else { 10 }));
         let rounds = arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 5 });
         self.set_up().await?;
         self.shared(WARM_UP).await?;
-        self.private(WARM_UP).await?;
-        let (mut shared, mut private) = (Vec::new(), Vec::new());
+        self.private(&ALL[..1], WARM_UP).await?;
+        self.private(&ALL, WARM_UP).await?;
+        let mut measured = Throughput::default();
         for round in 1..=rounds {
-            shared.push(self.shared(time).await?);
-            private.push(self.private(time).await?);
-            let (one, other) = (shared.last().unwrap_or(&0.0), private.last().unwrap_or(&0.0));
-            eprintln!("round {round}: shared {one:.0} tps, in a schema of all {other:.0} tps");
+            let shared = self.shared(time).await?;
+            let (private, two) = (self.private(&ALL[..1], time).await?, self.private(&ALL, time).await?);
+            measured.shared.push(shared);
+            measured.private.push(private);
+            measured.two_parts.push(two);
+            eprintln!(
+                "round {round}: shared {shared:.0} tps, in a schema of all {private:.0} tps, in two of them {two:.0} tps"
+            );
         }
-        Ok((shared, private))
+        measured.decision_blocks = self.decision_blocks().await?;
+        measured.undecided = self.undecided;
+        Ok(measured)
+    }
+
+    /// Median of the blocks from transactions to their decisions, over all nodes: the upper end of a histogram's bucket.
+    async fn decision_blocks(&self) -> Result<f64, CommandError> {
+        let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+        for client in &self.clients {
+            for line in client.metrics().await?.lines() {
+                let bucket = line.strip_prefix("entente_schemas_decision_blocks_bucket{le=\"");
+                let Some((end, count)) = bucket.and_then(|bucket| bucket.split_once("\"} ")) else {
+                    continue;
+                };
+                if let Ok(end) = end.parse::<f64>() {
+                    *buckets.entry(end as u64).or_default() += count.parse::<u64>()?;
+                }
+            }
+        }
+        let all = buckets.values().max().copied().unwrap_or(0);
+        let median = buckets.iter().find(|(_, below)| all > 0 && **below * 2 >= all);
+        median.map(|(end, _)| *end as f64).ok_or_else(|| "no transaction in two schemas was decided".into())
     }
 
     async fn set_up(&mut self) -> Result<(), CommandError> {
@@ -165,11 +219,19 @@ impl ShardsNetwork {
         run(&format!("CREATE SCHEMA {PAIR} MEMBERS (org1, org2)")).await?;
         run(&format!("CREATE TABLE {PAIR}.secrets (id int PRIMARY KEY, text text)")).await?;
         run(&format!("INSERT INTO {PAIR}.secrets VALUES (1, '{CANARY}')")).await?;
-        run(&format!("CREATE SCHEMA {ALL} MEMBERS (org1, org2, org3, org4)")).await?;
-        run(&format!("SET search_path TO {ALL}")).await?;
-        for statement in Smallbank::statements() {
-            run(statement).await?;
+        for schema in ALL {
+            run(&format!("CREATE SCHEMA {schema} MEMBERS (org1, org2, org3, org4)")).await?;
+            run(&format!("SET search_path TO {schema}")).await?;
+            for statement in Smallbank::statements() {
+                run(statement).await?;
+            }
+            self.fill(&session).await?;
         }
+        Ok(())
+    }
+
+    /// Copies the customers into the schema that the session looks into.
+    async fn fill(&self, session: &tokio_postgres::Client) -> Result<(), CommandError> {
         for rows in Smallbank::new(self.customers, 0.0)?.rows(1, self.customers) {
             let mut text = String::new();
             for row in &rows.rows {
@@ -205,10 +267,10 @@ impl ShardsNetwork {
         }
     }
 
-    async fn private(&mut self, time: Duration) -> Result<f64, CommandError> {
+    async fn private(&mut self, schemas: &[&str], time: Duration) -> Result<f64, CommandError> {
         self.loads += 1;
         let options = PartsLoadOptions {
-            schema: ALL.to_string(),
+            schemas: schemas.iter().map(|schema| schema.to_string()).collect(),
             customers: self.customers,
             skew: 0.0,
             submissions: SUBMISSIONS,
@@ -217,6 +279,7 @@ impl ShardsNetwork {
         };
         let report = parts_load(&self.clients, &options, time).await?;
         self.nodes.check_alive()?;
+        self.undecided += report.undecided;
         match report.unanswered {
             0 => Ok(report.throughput_tps),
             unanswered => Err(format!("{unanswered} transactions in the schema got no receipt").into()),

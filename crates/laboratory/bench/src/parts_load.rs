@@ -1,13 +1,15 @@
-//! Transactions in a schema with members, through the gateways of its members: as many as get answers.
+//! Transactions in schemas with members, through the gateways of their members: as many as get answers.
 
 use crate::LoadError;
 use client::{Client, ClientError};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use types::{Outcome, PartSubmission, Payload};
+use types::{Outcome, PartSubmission, Payload, SqlState};
+use workloads::Call;
 use workloads::smallbank::{Smallbank, money_change};
 
 /// How far ahead the expiry heights lie.
@@ -18,8 +20,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct PartsLoadOptions {
-    /// The schema, which has Smallbank's tables and procedures.
-    pub schema: String,
+    /// The schemas, each with Smallbank's tables and procedures. A transaction calls a procedure in each.
+    pub schemas: BTreeSet<String>,
     /// Customers, already loaded.
     pub customers: u64,
     /// Zipf's exponent.
@@ -35,10 +37,12 @@ pub struct PartsLoadOptions {
 /// What a load came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PartsLoadReport {
-    /// Transactions that committed in the schema.
+    /// Transactions that committed in all of them.
     pub committed: u64,
     /// Transactions that the contract ended.
     pub business_aborts: u64,
+    /// Transactions with parts in several schemas that were not decided within the window.
+    pub undecided: u64,
     /// Transactions without a receipt.
     pub unanswered: u64,
     /// From the first submission to the last receipt.
@@ -55,6 +59,7 @@ struct Counted {
     height: AtomicU64,
     committed: AtomicU64,
     business_aborts: AtomicU64,
+    undecided: AtomicU64,
     unanswered: AtomicU64,
 }
 
@@ -91,6 +96,7 @@ pub async fn parts_load(
     Ok(PartsLoadReport {
         committed,
         business_aborts: counted.business_aborts.load(Ordering::Relaxed),
+        undecided: counted.undecided.load(Ordering::Relaxed),
         unanswered: counted.unanswered.load(Ordering::Relaxed),
         seconds,
         throughput_tps: committed as f64 / seconds,
@@ -111,13 +117,16 @@ async fn work(
         let expires_at = counted.height.load(Ordering::Relaxed) + EXPIRY_BLOCKS;
         let (mut calls, mut submissions) = (Vec::new(), Vec::new());
         for _ in 0..options.transactions {
-            let call = smallbank.next_call(&mut random);
-            let procedure = format!("{}.{}", options.schema, call.procedure);
-            let payload = Payload::Call { procedure, arguments: call.arguments.clone() };
-            let payloads = [(options.schema.clone(), payload)];
+            let of_schema = |schema: &String| (schema.clone(), smallbank.next_call(&mut random));
+            let of_schemas: Vec<(String, Call)> = options.schemas.iter().map(of_schema).collect();
+            let payload = |(schema, call): &(String, Call)| {
+                let procedure = format!("{schema}.{}", call.procedure);
+                (schema.clone(), Payload::Call { procedure, arguments: call.arguments.clone() })
+            };
+            let payloads: Vec<_> = of_schemas.iter().map(payload).collect();
             let (signed, parts) = client.identity().sign_parts(payloads, expires_at);
             submissions.push(PartSubmission { transaction: signed.to_bytes(), parts });
-            calls.push(call);
+            calls.push(of_schemas);
         }
         let mut replies = match client.submit_parts(&submissions).await {
             Ok(replies) => replies,
@@ -133,14 +142,23 @@ async fn work(
                 continue;
             };
             counted.height.fetch_max(receipt.height, Ordering::Relaxed);
-            let counter = match receipt.outcome {
+            let counter = match &receipt.outcome {
                 Outcome::Committed(_) => &counted.committed,
+                // A part that its own schema refuses has another error.
+                Outcome::Aborted(error) if error.state == SqlState::TRANSACTION_ROLLBACK => {
+                    &counted.undecided
+                }
                 Outcome::Aborted(_) => &counted.business_aborts,
                 Outcome::Conflict | Outcome::Rejected(_) => &counted.unanswered,
             };
             counter.fetch_add(1, Ordering::Relaxed);
-            if let Some(call) = calls.get(reply.position as usize) {
-                money += money_change(call.procedure, &call.arguments, &receipt.outcome);
+            if let (Some(calls), Outcome::Committed(results)) =
+                (calls.get(reply.position as usize), receipt.outcome)
+            {
+                // A result for each call, in the order of the schemas.
+                for ((_, call), result) in calls.iter().zip(results) {
+                    money += money_change(call.procedure, &call.arguments, &Outcome::Committed(vec![result]));
+                }
             }
         }
     }

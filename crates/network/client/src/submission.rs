@@ -168,6 +168,16 @@ impl Client {
         response.json().await.map_err(|error| self.unreachable(error))
     }
 
+    /// The gateway's metrics, in the text format of Prometheus.
+    ///
+    /// # Errors
+    /// The gateway does not answer.
+    pub async fn metrics(&self) -> Result<String, ClientError> {
+        let request = self.http.get(format!("{}/metrics", self.url)).timeout(Duration::from_secs(10));
+        let response = self.checked(request).await?;
+        response.text().await.map_err(|error| self.unreachable(error))
+    }
+
     /// Submits transactions that are signed; receipts come as they become final, in any order.
     ///
     /// # Errors

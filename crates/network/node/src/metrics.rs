@@ -1,6 +1,7 @@
 //! One registry; names are `entente_<stage>_<what>_<unit>`.
 
 use crate::joining::FetchProgress;
+use crate::private::SchemaCounts;
 use engine::ExecutedBlock;
 use gateway::OwnDatabaseStatus;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -59,6 +60,8 @@ pub(crate) struct NodeMetrics {
     fragments: Family<FragmentLabel, Counter>,
     store: StoreGauges,
     database: DatabaseGauges,
+    /// Of schemas with members.
+    pub(crate) schemas: SchemaCounts,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
 }
@@ -216,6 +219,7 @@ impl NodeMetrics {
             fragments: Family::default(),
             store: StoreGauges::default(),
             database: DatabaseGauges::default(),
+            schemas: SchemaCounts::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
             registry: Registry::default(),
@@ -226,6 +230,7 @@ impl NodeMetrics {
         metrics.register_files_and_stages(&mut registry);
         metrics.store.register(&mut registry);
         metrics.database.register(&mut registry);
+        metrics.schemas.register(&mut registry);
         NodeMetrics { registry, ..metrics }
     }
 

@@ -7,6 +7,7 @@ use super::undecided::{Undecided, by_height};
 use super::view::SchemaView;
 use crate::NodeError;
 use crate::charters::DecidedCharters;
+use concurrency::parts::Decided;
 use engine::{Engine, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
 use memory::Memory;
 use state::{CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
@@ -30,6 +31,8 @@ pub(super) struct ExecutedParts {
     /// What this member attests.
     pub(super) outcome: SchemaOutcome,
     pub(super) ended: Vec<EndedPart>,
+    /// What was decided in it.
+    pub(super) decided: Vec<Decided>,
 }
 
 /// A schema that this organisation is a member of.
@@ -112,6 +115,7 @@ impl SchemaExecutor {
             });
         }
         let decisions = self.undecided.block(block, &self.name, charters);
+        let decided = decisions.clone();
         let executed = self.engine.execute(SchemaBlock { header: header.clone(), decisions, parts: own })?;
         let outcome = SchemaOutcome {
             ledger: header.ledger,
@@ -122,7 +126,7 @@ impl SchemaExecutor {
         };
         let ended = executed.ended.into_iter();
         let ended = ended.map(|(transaction, outcome)| EndedPart { transaction, outcome }).collect();
-        Ok(Ok(ExecutedParts { outcome, ended }))
+        Ok(Ok(ExecutedParts { outcome, ended, decided }))
     }
 }
 

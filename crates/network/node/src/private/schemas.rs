@@ -8,6 +8,7 @@ use super::part_store::{HeldPart, PartStore};
 use super::undecided::Needed;
 use super::view::{CompiledTogether, SchemaView, Together};
 use crate::charters::DecidedCharters;
+use crate::metrics::NodeMetrics;
 use crate::pipeline::ExecutedState;
 use crypto::SecretKey;
 use engine::{VerifiedBlock, VerifiedTransaction, Verifier};
@@ -38,6 +39,7 @@ pub(crate) struct SchemasNode {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) messages: Arc<dyn ExchangeMessages>,
     pub(crate) parts: PartStore,
+    pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) pool: Arc<rayon::ThreadPool>,
 }
 
@@ -116,6 +118,8 @@ impl PrivateSchemas {
                 }
             }
         }
+        let undecided = state.schemas.values().map(|schema| schema.executor.undecided().count());
+        self.node.metrics.schemas.undecided(undecided.sum());
         publish(state.shown());
         self.news.send_modify(|news| *news += 1);
     }
@@ -240,6 +244,9 @@ impl PrivateSchemas {
         };
         schema.lacks = None;
         let height = executed.outcome.height;
+        for one in &executed.decided {
+            self.node.metrics.schemas.decided(one.decision, height - one.transaction.height);
+        }
         let says_something = !executed.ended.is_empty() || !executed.outcome.votes.is_empty();
         for EndedPart { transaction, outcome } in executed.ended {
             let key = (transaction, name.clone());
