@@ -226,6 +226,7 @@ impl ShardsNetwork {
                 run(statement).await?;
             }
             self.fill(&session).await?;
+            run("SET search_path TO public").await?;
         }
         Ok(())
     }

@@ -117,6 +117,9 @@ fn mention(catalog: &Catalog, name: &str, schemas: &mut BTreeSet<String>) {
 /// `0A000` where a schema with members is looked into only behind another one: which names are its own is not told from the text.
 fn mentioned(catalog: &Catalog, sql: &str, schemas: &mut BTreeSet<String>) -> Result<(), SqlError> {
     let Ok((path, source)) = split_search_path(sql) else { return Ok(()) };
+    if is_about_schemas(source) {
+        return Ok(());
+    }
     let mut of_path = path.schemas().iter();
     if let Some(first) = of_path.next()
         && catalog.members_of(first).is_some()
@@ -135,6 +138,17 @@ fn mentioned(catalog: &Catalog, sql: &str, schemas: &mut BTreeSet<String>) -> Re
         names.into_iter().map(|(schema, _)| schema).filter(|schema| catalog.members_of(schema).is_some()),
     );
     Ok(())
+}
+
+/// Whether a script is one statement that makes, changes or drops a schema: who has schemas is everybody's to know, whatever the path.
+fn is_about_schemas(source: &str) -> bool {
+    let mut words = source.split_whitespace();
+    let mut next_is = |known: &[&str]| {
+        words.next().is_some_and(|word| known.iter().any(|one| word.eq_ignore_ascii_case(one)))
+    };
+    next_is(&["create", "drop", "alter"])
+        && next_is(&["schema"])
+        && sql::statement_texts(source).is_ok_and(|texts| texts.len() == 1)
 }
 
 /// An error of a part, for a client who may have thought that it sees more.
@@ -206,6 +220,8 @@ mod tests {
         assert_eq!(of("INSERT INTO orders VALUES ('see deal.trades')"), Ok(None));
         assert_eq!(of("CREATE SCHEMA third MEMBERS (org1)"), Ok(None));
         assert_eq!(of("DROP SCHEMA deal"), Ok(None));
+        assert_eq!(of("SET search_path TO deal; CREATE SCHEMA third MEMBERS (org1)"), Ok(None));
+        assert_eq!(of("SET search_path TO deal; ALTER SCHEMA deal ADD MEMBER org3;"), Ok(None));
         assert_eq!(of("CREATE TABLE open.t (id int PRIMARY KEY)"), Ok(None));
         let both = of("UPDATE deal.trades SET n = (SELECT n FROM other.t)").expect_err("one statement");
         assert!(both.message.contains("\"deal\" and \"other\""), "{both:?}");
