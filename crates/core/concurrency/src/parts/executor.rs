@@ -1,10 +1,11 @@
 //! The parts of one schema, at one of its members.
 
-use super::locks::{meet, meet_writes};
+use super::locks::{may_meet, meet, meet_writes};
+use super::touching::{Touched, Touching};
 use super::{Decided, Decision, LedgerPosition};
 use crate::execution::{Budget, apply_now};
-use state::{AfterImage, Effects, Overlay, Simulate, Snapshot, StoreError};
-use std::collections::BTreeMap;
+use state::{AfterImage, Effects, Footprint, Overlay, Simulate, Snapshot, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{Catalog, SqlError, StatementResult, limits};
 
@@ -83,6 +84,20 @@ struct Waiting {
     crossing: bool,
     /// What it came to when it was tried last. Whoever comes behind it in the ledger and would meet that waits behind it.
     tried: Option<Effects>,
+    /// What it may come to, whatever it finds. `None`: nobody knows.
+    footprint: Option<Arc<Footprint>>,
+}
+
+impl Waiting {
+    fn new(part: Arc<dyn Simulate>, crossing: bool, catalog: &Catalog) -> Waiting {
+        let footprint = part.footprint(catalog).ok().map(Arc::new);
+        Waiting { part, crossing, tried: None, footprint }
+    }
+
+    /// The rows by which others find it.
+    fn touched(&self) -> Touched {
+        self.footprint.as_ref().map_or_else(Touched::anything, |footprint| Touched::within(footprint))
+    }
 }
 
 /// A part that was executed, voted for, and is not decided.
@@ -92,6 +107,16 @@ struct Prepared {
     effects: Effects,
 }
 
+/// What became of a part in a block.
+enum Attempt {
+    /// It does not wait any more.
+    Ended,
+    /// It waits, for what this meets.
+    Blocked(Effects),
+    /// The block's steps are spent.
+    NoSteps,
+}
+
 /// A rule that tests switch off, to see what goes wrong without it (`schemas.py` has the same variants).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartsRule {
@@ -99,7 +124,7 @@ pub enum PartsRule {
     Locks,
     /// It keeps them from what it read, too.
     ReadLocks,
-    /// Parts of transactions of several schemas are prepared in the order of the ledger.
+    /// Parts of transactions of several schemas that may meet are prepared in the order of the ledger.
     FirstInFirstOut,
     /// What meets a part before it that waits waits behind that.
     Fair,
@@ -111,6 +136,11 @@ pub enum PartsRule {
 pub struct PartsExecutor {
     prepared: BTreeMap<LedgerPosition, Prepared>,
     waiting: BTreeMap<LedgerPosition, Waiting>,
+    /// Prepared parts and waiting ones, by what they touch.
+    locked: Touching,
+    queued: Touching,
+    /// Of those that wait, the parts of transactions of several schemas.
+    crossing: BTreeSet<LedgerPosition>,
     /// Why parts cannot commit that were voted on, until that is decided.
     refused: BTreeMap<LedgerPosition, SqlError>,
     /// What a test has switched off.
@@ -139,10 +169,10 @@ impl PartsExecutor {
         let mut executor = PartsExecutor::default();
         for (position, part) in prepared {
             let effects = part.simulate(state)?;
-            executor.prepared.insert(position, Prepared { part, effects });
+            executor.lock(position, Prepared { part, effects });
         }
         for (position, part, crossing) in waiting {
-            executor.waiting.insert(position, Waiting { part, crossing, tried: None });
+            executor.queue(position, Waiting::new(part, crossing, state.catalog()));
         }
         Ok(executor)
     }
@@ -184,11 +214,22 @@ impl PartsExecutor {
         }
         let waited: Vec<LedgerPosition> = self.waiting.keys().copied().collect();
         for position in waited {
-            self.attempt(position, &mut run)?;
+            let Some(Waiting { part, crossing, .. }) = self.waiting.get(&position) else { continue };
+            match self.attempt((position, &part.clone(), *crossing), &mut run)? {
+                Attempt::Ended => drop(self.unqueue(position)),
+                Attempt::Blocked(effects) => {
+                    self.waiting.get_mut(&position).expect("it waits").tried = Some(effects);
+                }
+                Attempt::NoSteps => {}
+            }
         }
         for NewPart { position, part, crossing } in block.parts {
-            self.waiting.insert(position, Waiting { part, crossing, tried: None });
-            self.attempt(position, &mut run)?;
+            let tried = match self.attempt((position, &part, crossing), &mut run)? {
+                Attempt::Ended => continue,
+                Attempt::Blocked(effects) => Some(effects),
+                Attempt::NoSteps => None,
+            };
+            self.queue(position, Waiting { tried, ..Waiting::new(part, crossing, &run.catalog) });
         }
         let Run { state, budget, mut executed, .. } = run;
         executed.changes = state.into_changes();
@@ -199,8 +240,8 @@ impl PartsExecutor {
     /// What was prepared is written or dropped, and its locks go.
     fn decide(&mut self, decided: Decided, run: &mut Run<'_>) -> Result<(), PartsError> {
         let position = decided.transaction;
-        let prepared = self.prepared.remove(&position);
-        self.waiting.remove(&position);
+        let prepared = self.unlock(position);
+        self.unqueue(position);
         let refusal = self.refused.remove(&position);
         if !decided.decision.commits() {
             let outcome = PartOutcome::Undone { decision: decided.decision, refusal };
@@ -213,39 +254,63 @@ impl PartsExecutor {
         }
     }
 
-    /// Executes a part that waits, unless it has to wait on.
-    fn attempt(&mut self, position: LedgerPosition, run: &mut Run<'_>) -> Result<(), PartsError> {
-        if run.budget.is_spent() {
-            return Ok(());
+    /// Executes a part, unless it has to wait.
+    fn attempt(
+        &mut self,
+        (position, part, crossing): (LedgerPosition, &Arc<dyn Simulate>, bool),
+        run: &mut Run<'_>,
+    ) -> Result<Attempt, PartsError> {
+        if run.budget.is_spent() || (crossing && run.executed.votes.len() >= limits::VOTES_MAX) {
+            return Ok(Attempt::NoSteps);
         }
-        let Some(waiting) = self.waiting.get(&position).cloned() else { return Ok(()) };
-        if waiting.crossing && run.executed.votes.len() >= limits::VOTES_MAX {
-            return Ok(());
-        }
-        let effects = waiting.part.simulate(&run.state)?;
+        let effects = part.simulate(&run.state)?;
         run.budget.charge(effects.steps);
-        if self.is_blocked(position, waiting.crossing, &effects, &run.catalog) {
-            self.waiting.insert(position, Waiting { tried: Some(effects), ..waiting });
-            return Ok(());
+        if self.is_blocked(position, crossing, &effects, &run.catalog) {
+            return Ok(Attempt::Blocked(effects));
         }
-        self.waiting.remove(&position);
-        if !waiting.crossing {
-            return run.write(position, effects);
+        if !crossing {
+            run.write(position, effects)?;
+            return Ok(Attempt::Ended);
         }
         match &effects.result {
             Ok(_) => {
                 run.executed.votes.push((position, true));
-                self.prepared.insert(position, Prepared { part: waiting.part, effects });
+                self.lock(position, Prepared { part: part.clone(), effects });
             }
             Err(error) => {
                 run.executed.votes.push((position, false));
                 self.refused.insert(position, error.clone());
             }
         }
-        Ok(())
+        Ok(Attempt::Ended)
     }
 
-    /// Whether a part meets a lock, or a part before it that waits. Parts of several schemas wait behind all such parts before them.
+    fn lock(&mut self, position: LedgerPosition, prepared: Prepared) {
+        self.locked.insert(position, &Touched::by(&prepared.effects));
+        self.prepared.insert(position, prepared);
+    }
+
+    fn unlock(&mut self, position: LedgerPosition) -> Option<Prepared> {
+        let prepared = self.prepared.remove(&position)?;
+        self.locked.remove(position, &Touched::by(&prepared.effects));
+        Some(prepared)
+    }
+
+    fn queue(&mut self, position: LedgerPosition, waiting: Waiting) {
+        self.queued.insert(position, &waiting.touched());
+        self.crossing.extend(waiting.crossing.then_some(position));
+        self.waiting.insert(position, waiting);
+    }
+
+    fn unqueue(&mut self, position: LedgerPosition) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&position)?;
+        self.queued.remove(position, &waiting.touched());
+        self.crossing.remove(&position);
+        Some(waiting)
+    }
+
+    /// Whether a part meets a lock, or a part before it that waits. A part of several schemas overtakes others of several only where
+    /// no part that waits before it may meet it once its turn comes: so there is no deadlock (`tests/oracle/overtaking.py`).
     fn is_blocked(
         &self,
         position: LedgerPosition,
@@ -253,19 +318,30 @@ impl PartsExecutor {
         effects: &Effects,
         catalog: &Catalog,
     ) -> bool {
-        let mut before = self.waiting.range(..position).map(|(_, waiting)| waiting);
         let has = |rule| self.lacks != Some(rule);
         let locked = |prepared: &Prepared| match self.lacks {
             Some(PartsRule::Locks) => false,
             Some(PartsRule::ReadLocks) => meet_writes(effects, &prepared.effects, catalog),
             _ => meet(effects, &prepared.effects, catalog),
         };
-        self.prepared.values().any(locked)
-            || before.any(|waiting| {
-                (crossing && waiting.crossing && has(PartsRule::FirstInFirstOut))
-                    || (has(PartsRule::Fair)
-                        && waiting.tried.as_ref().is_some_and(|tried| meet(effects, tried, catalog)))
-            })
+        let overtakes = crossing && self.crossing.first().is_some_and(|first| *first < position);
+        let ahead = |waiting: &Waiting| {
+            (overtakes && has(PartsRule::FirstInFirstOut) && may_meet(effects, waiting.footprint.as_deref()))
+                || (has(PartsRule::Fair)
+                    && waiting.tried.as_ref().is_some_and(|tried| meet(effects, tried, catalog)))
+        };
+        let touched = Touched::by(effects);
+        let is_locked = match self.locked.may_meet(&touched) {
+            None => self.prepared.values().any(locked),
+            Some(few) => few.iter().filter_map(|position| self.prepared.get(position)).any(locked),
+        };
+        is_locked
+            || match self.queued.may_meet(&touched) {
+                None => self.waiting.range(..position).any(|(_, waiting)| ahead(waiting)),
+                Some(few) => {
+                    few.range(..position).filter_map(|position| self.waiting.get(position)).any(ahead)
+                }
+            }
     }
 }
 

@@ -10,15 +10,17 @@
 //! ```
 //!
 //! A part of one schema takes effect at once, unless it meets a lock or a part before it that waits: then it waits, too. A part of
-//! a transaction of several schemas waits behind every such part before it (so nobody is overtaken for ever, and there is no
-//! deadlock), and behind locks. Else it is simulated, locks what it read and wrote until the decision, and is voted on.
+//! a transaction of several schemas waits behind locks, and behind such parts before it, unless it cannot meet them whatever they come
+//! to (so nobody is overtaken for ever, and there is no deadlock). Else it is simulated, locks what it read and wrote until the decision, and is voted on.
 //!
-//! The rules are those of `oracle/shards/PROTOCOLS.md`, section 3, and the model is `schemas.py` beside it. Both are serializable for the
+//! The rules are those of `oracle/shards/PROTOCOLS.md`, section 3, and the model is `schemas.py` beside it. That lets no part of several
+//! schemas overtake another one; `tests/oracle/overtaking.py` is the model of those that may. All are serializable for the
 //! reason that two-phase locking is: all locks are held when the decision takes effect.
 
 mod decisions;
 mod executor;
 mod locks;
+mod touching;
 
 pub use decisions::{Decided, Decision, Decisions, DecisionsError, Vote};
 pub use executor::{ExecutedParts, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor, PartsRule};

@@ -1,11 +1,13 @@
 //! Parts of transactions over several schemas: the cases of the reference model `schemas.py`, and what goes wrong without each
 //! rule.
 //!
-//! `tests/data/schemas.jsonl` has the first 300 seeds, and two in which parts may not overtake one another. More:
+//! `tests/data/schemas.jsonl` has the first 300 seeds, and two in which parts may not overtake one another: nobody knows what the parts
+//! may touch. `tests/data/overtaking.jsonl` has 300 of `tests/oracle/overtaking.py`, where that is known. More:
 //!
 //! ```sh
 //! python3 schemas.py --emit 10000 > cases.jsonl
-//! SCHEMAS_CASES=cases.jsonl cargo test -p concurrency --test behaviour parts
+//! python3 overtaking.py --emit 10000 > overtaking.jsonl
+//! SCHEMAS_CASES=cases.jsonl OVERTAKING_CASES=overtaking.jsonl cargo test -p concurrency --test behaviour parts
 //! ```
 
 use crate::program::{TABLE, row_id};
@@ -15,19 +17,22 @@ use concurrency::parts::{
 use serde::Deserialize;
 use serde_json::Value as Json;
 use state::{
-    Command, CommandKind, Effects, KeyRange, Overlay, PlainState, Read, RowChange, RowFunction, Scan,
-    Simulate, Snapshot, StoreError,
+    Command, CommandKind, Effects, Footprint, KeyRange, Overlay, PlainState, Read, Region, RowChange,
+    RowFunction, Scan, Simulate, Snapshot, StoreError,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{ColumnSet, Row, SqlError, SqlState, StatementResult, Value};
+use types::{Catalog, ColumnSet, Row, SqlError, SqlState, StatementResult, Value};
 
 #[derive(Deserialize)]
 struct Case {
     seed: u64,
     blocks: Vec<CaseBlock>,
     schemas: Vec<CaseSchema>,
+    /// What programs may touch can be told before they run.
+    #[serde(default)]
+    is_foreseen: bool,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +60,11 @@ struct CaseSchema {
 type CaseResult = (String, Option<Vec<Option<i64>>>, Option<u64>);
 
 /// A program of the model, on rows of one number.
-struct ModelProgram(Vec<Operation>);
+struct ModelProgram {
+    operations: Vec<Operation>,
+    /// What it may touch can be told before it runs.
+    is_foreseen: bool,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {
@@ -196,7 +205,7 @@ impl Simulate for ModelProgram {
         let (reads, scans, commands, values) = Default::default();
         let mut run = Run { snapshot, state: Overlay::new(snapshot), reads, scans, commands, values };
         let mut ok = true;
-        for operation in &self.0 {
+        for operation in &self.operations {
             ok = run.step(*operation)?;
             if !ok {
                 break;
@@ -208,6 +217,31 @@ impl Simulate for ModelProgram {
             false => Err(failed(&values)),
         };
         Ok(Effects { reads, scans, commands, result, steps: 1, catalog: None })
+    }
+
+    fn footprint(&self, _: &Catalog) -> Result<Footprint, SqlError> {
+        if !self.is_foreseen {
+            return Err(SqlError::unsupported("what this program may touch"));
+        }
+        let row = |key| Region::row(TABLE, row_id(key).key, ColumnSet::ALL);
+        let mut footprint = Footprint::default();
+        for operation in &self.operations {
+            match *operation {
+                Operation::Add(key, _) | Operation::Delete(key) => {
+                    footprint.read(row(key));
+                    footprint.write(row(key));
+                }
+                Operation::Need(key, _) | Operation::Is(key, _) => footprint.read(row(key)),
+                Operation::If(key, other) => {
+                    footprint.read(row(key));
+                    footprint.write(row(other));
+                }
+                Operation::Sum => {
+                    footprint.read(Region { table: TABLE, range: KeyRange::ALL, columns: ColumnSet::ALL });
+                }
+            }
+        }
+        Ok(footprint)
     }
 }
 
@@ -259,8 +293,8 @@ fn replay(
             let Some(program) = transaction.parts.get(&name) else { continue };
             let position = LedgerPosition { height: block.height, index: index as u32 };
             numbers.insert(position, transaction.number);
-            let part =
-                Arc::new(ModelProgram(program.iter().map(|operation| Operation::parse(operation)).collect()));
+            let operations = program.iter().map(|operation| Operation::parse(operation)).collect();
+            let part = Arc::new(ModelProgram { operations, is_foreseen: case.is_foreseen });
             parts.push(NewPart { position, part, crossing: transaction.parts.len() > 1 });
         }
         let block = PartsBlock { height: block.height, decisions, parts, steps: u64::MAX };
@@ -275,6 +309,11 @@ fn replay(
     let rows = state.tables.get(&TABLE).into_iter().flatten();
     let rows = rows.map(|(key, row)| (key.as_bytes()[0], value_of(row))).collect();
     Ok(Replayed { ended: ended_parts, rows })
+}
+
+fn said(case: &Case, schema: &CaseSchema) -> String {
+    let model = if case.is_foreseen { "overtaking.py" } else { "schemas.py" };
+    format!("{model}, seed {}, schema {}", case.seed, schema.schema)
 }
 
 /// Where a replay differs from the model.
@@ -311,13 +350,19 @@ fn difference_of(
         .then(|| format!("expected rows {:?}, found {:?}", schema.rows_at_the_end, replayed.rows))
 }
 
+/// Cases of both models.
 fn cases() -> impl Iterator<Item = Case> {
-    let text = match std::env::var("SCHEMAS_CASES") {
-        Ok(path) => std::fs::read_to_string(path).expect("the file of SCHEMAS_CASES"),
-        Err(_) => include_str!("../data/schemas.jsonl").to_string(),
+    let read = |variable: &str, small: &str, is_foreseen: bool| -> Vec<Case> {
+        let text = std::env::var(variable).map_or_else(
+            |_| small.to_string(),
+            |path| std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{variable}: {error}")),
+        );
+        let case = |line| Case { is_foreseen, ..serde_json::from_str(line).expect("a case of the model") };
+        text.lines().map(case).collect()
     };
-    let lines: Vec<String> = text.lines().map(str::to_string).collect();
-    lines.into_iter().map(|line| serde_json::from_str(&line).expect("a case of the model"))
+    let in_order = read("SCHEMAS_CASES", include_str!("../data/schemas.jsonl"), false);
+    let overtaking = read("OVERTAKING_CASES", include_str!("../data/overtaking.jsonl"), true);
+    in_order.into_iter().chain(overtaking)
 }
 
 fn as_it_is(executor: PartsExecutor, _: &PlainState) -> PartsExecutor {
@@ -330,7 +375,7 @@ fn every_schema_comes_to_what_the_model_says() {
     for case in cases() {
         for schema in &case.schemas {
             let found = difference(&case, schema, as_it_is);
-            assert_eq!(found, None, "seed {}, schema {}", case.seed, schema.schema);
+            assert_eq!(found, None, "{}", said(&case, schema));
             schemas += 1;
         }
         let late = |block: &CaseBlock| block.decisions.iter().filter(|(_, commits)| *commits).count();
@@ -338,7 +383,7 @@ fn every_schema_comes_to_what_the_model_says() {
     }
     println!("{schemas} schemas, {waited} transactions of several schemas committed");
     assert!(
-        schemas > 400 && waited > 100,
+        schemas > 800 && waited > 200,
         "the cases are what they should be: {schemas} schemas, {waited} decided"
     );
 }
@@ -355,7 +400,7 @@ fn a_checkpoint_needs_what_is_undecided_and_nothing_else() {
     for case in cases() {
         for schema in &case.schemas {
             let found = difference(&case, schema, everything);
-            assert_eq!(found, None, "seed {}, schema {}", case.seed, schema.schema);
+            assert_eq!(found, None, "{}", said(&case, schema));
             lost += usize::from(difference(&case, schema, rows_alone).is_some());
         }
     }
