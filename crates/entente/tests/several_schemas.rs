@@ -92,6 +92,44 @@ async fn a_transaction_takes_effect_in_all_of_its_schemas_or_in_none() {
     network.assert_agreement(&[0, 1, 2, 3]).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_member_keeps_nobody_waiting_and_new_members_close_a_schema_for_a_window() {
+    let mut network = TestNetwork::create(|charter| {
+        charter.window_blocks = 6;
+        charter.block.idle_ms = 100;
+    });
+    network.start_all().await;
+    let session = create_banks(&network).await;
+    let three = "CREATE SCHEMA c MEMBERS (org1, org3, org4)";
+    session.batch_execute(three).await.expect("created");
+    session.batch_execute("CREATE TABLE c.t (id int PRIMARY KEY, n int)").await.expect("created");
+    network.kill(2);
+    let both = "CALL a.pay(1, -1); INSERT INTO c.t VALUES (1, 1)";
+    session.batch_execute(both).await.expect("two of three members are enough");
+    let alone = "CALL a.pay(1, -1); CALL b.pay(1, 1)";
+    let (state, text) = error(&session, alone).await;
+    assert!(state == "57014" && text.contains("org3 does not answer"), "{state} {text}");
+    session.batch_execute("CALL a.pay(2, 1)").await.expect("nothing is locked");
+    network.start(2);
+    network.wait_for_height(2, 1).await;
+    let third = network.session(2).await;
+    wait_for(&third, "SELECT n FROM c.t", "1").await;
+    session.batch_execute(alone).await.expect("it is back");
+
+    session.batch_execute("ALTER SCHEMA a ADD MEMBER org3").await.expect("by a member");
+    let (state, text) = error(&session, alone).await;
+    assert!(
+        text.contains("takes no transactions with parts in other schemas up to height"),
+        "{state} {text}"
+    );
+    session.batch_execute("CALL a.pay(2, 1)").await.expect("of one schema");
+    let height = network.client(0).status().await.expect("it answers").height + 8;
+    network.wait_for_height(0, height).await;
+    session.batch_execute(alone).await.expect("behind the window");
+    wait_for(&third, "SELECT balance FROM a.accounts WHERE id = 1", "97").await;
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
 /// Transfers between and within schemas from several sessions at once.
 async fn transfers(session: Client, sessions: i64, number: i64, in_a: Arc<AtomicI64>) {
     for round in 0..25 {

@@ -55,8 +55,16 @@ impl Agreeing {
         let SchemaAttestation { statement, organisation, signature } = attestation;
         // Everybody speaks for himself alone.
         if *organisation == member {
-            let word = (statement.digest(), *signature);
-            self.said((statement.schema, statement.height)).others.insert(member, word);
+            let (digest, (schema, height)) = (statement.digest(), (statement.schema, statement.height));
+            let before = self.said((schema, height)).others.insert(member, (digest, *signature));
+            if before.is_some_and(|(before, _)| before != digest) {
+                tracing::warn!(
+                    organisation,
+                    schema,
+                    height,
+                    "a member says two different things of a block: its last word counts"
+                );
+            }
         }
     }
 

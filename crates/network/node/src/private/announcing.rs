@@ -20,6 +20,8 @@ use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, en
 
 /// A member waits so many blocks for each member before it that may bring votes.
 const TURN_BLOCKS: u64 = 3;
+/// Members that have a turn of their own; all others have the last one, well within any window.
+const TURNS: usize = 2;
 /// How many blocks ahead the expiry height of a transaction with votes lies.
 const EXPIRY_BLOCKS: u64 = 100;
 /// Bytes of the certificates of one transaction.
@@ -47,9 +49,10 @@ impl Announcing {
             let members = &needed.members.organisations;
             let turn = match needed.organisations.contains(&own) {
                 true => 0,
-                false => {
-                    members.iter().position(|member| *member == own).map_or(u64::MAX / 8, |at| at as u64 + 1)
-                }
+                false => members
+                    .iter()
+                    .position(|member| *member == own)
+                    .map_or(u64::MAX / 8, |at| at.min(TURNS) as u64 + 1),
             };
             let last = self.announced.get(&block).copied();
             if last.is_some_and(|last| tip < last + TURN_BLOCKS) || tip < outcome.height + turn * TURN_BLOCKS

@@ -1,12 +1,11 @@
 //! A block of the ledger, as the schemas of this organisation see it.
 
-use crate::charters::DecidedCharters;
 use concurrency::parts::LedgerPosition;
 use engine::{VerifiedBlock, VerifiedTransaction};
 use ledger::BlockRecord;
 use std::sync::{Arc, OnceLock};
 use types::{
-    BlockHeader, CertificateRules, Outcome, PartMembers, Payload, Receipt, SchemaCertificate,
+    BlockHeader, CertificateRules, Charter, Outcome, PartMembers, Payload, Receipt, SchemaCertificate,
     SignedTransaction,
 };
 
@@ -50,12 +49,18 @@ impl OrderedParts {
     }
 }
 
+impl From<SchemaCertificate> for OrderedCertificate {
+    fn from(certificate: SchemaCertificate) -> OrderedCertificate {
+        OrderedCertificate { certificate, is_signed: OnceLock::new() }
+    }
+}
+
 impl OrderedCertificate {
     /// Whether everybody in it has signed it, with the keys of its height.
-    pub(super) fn is_signed(&self, charters: &DecidedCharters, height: u64) -> bool {
+    pub(super) fn is_signed(&self, charter_at: &dyn Fn(u64) -> Arc<Charter>, height: u64) -> bool {
         *self.is_signed.get_or_init(|| {
             let of = self.certificate.statement.height;
-            let rules = || CertificateRules::new(&charters.at(of));
+            let rules = || CertificateRules::new(&charter_at(of));
             of <= height && self.certificate.check_signed(&rules()).is_ok()
         })
     }
@@ -100,11 +105,7 @@ impl BlockOfParts {
                 self.transactions.push(OrderedParts { position, transaction, members });
             }
             Payload::SchemaOutcomes { certificates } => {
-                let ordered = |certificate: &SchemaCertificate| OrderedCertificate {
-                    certificate: certificate.clone(),
-                    is_signed: OnceLock::new(),
-                };
-                self.certificates.extend(certificates.iter().map(ordered));
+                self.certificates.extend(certificates.iter().cloned().map(OrderedCertificate::from));
             }
             _ => {}
         }

@@ -114,7 +114,7 @@ impl SchemaExecutor {
                 crossing: ordered.is_crossing(),
             });
         }
-        let decisions = self.undecided.block(block, &self.name, charters);
+        let decisions = self.undecided.block(block, &self.name, &|height| charters.at(height));
         let decided = decisions.clone();
         let executed = self.engine.execute(SchemaBlock { header: header.clone(), decisions, parts: own })?;
         let outcome = SchemaOutcome {

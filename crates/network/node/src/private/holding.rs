@@ -63,6 +63,7 @@ impl Holding {
                     }
                     Err(_) => told = never(),
                 },
+                recv(self.schemas.votes) -> _ => announcing.announce(&self.schemas, false),
                 recv(ticks) -> _ => {
                     if self.published.is_stopping() {
                         return;

@@ -10,6 +10,7 @@ use super::view::{CompiledTogether, SchemaView, Together};
 use crate::charters::DecidedCharters;
 use crate::metrics::NodeMetrics;
 use crate::pipeline::ExecutedState;
+use crossbeam_channel::{Receiver, Sender, bounded};
 use crypto::SecretKey;
 use engine::{VerifiedBlock, VerifiedTransaction, Verifier};
 use ledger::Ledger;
@@ -58,6 +59,9 @@ pub(crate) struct PrivateSchemas {
     pub(super) agreeing: Mutex<Agreeing>,
     /// Parts that other members were asked for, with their transactions.
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
+    /// Says that this member has voted: others may wait for that.
+    voted: Sender<()>,
+    pub(super) votes: Receiver<()>,
     /// Changes whenever something was executed, or heard, that somebody may wait for.
     pub(super) news: watch::Sender<u64>,
 }
@@ -91,7 +95,8 @@ impl PrivateSchemas {
     pub(crate) fn new(node: SchemasNode) -> PrivateSchemas {
         let (state, agreeing) = (Mutex::default(), Mutex::default());
         let (asked, news) = (Mutex::default(), watch::Sender::new(0));
-        PrivateSchemas { node, state, agreeing, asked, news }
+        let (voted, votes) = bounded(1);
+        PrivateSchemas { node, state, agreeing, asked, voted, votes, news }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
@@ -259,11 +264,16 @@ impl PrivateSchemas {
         }
         if says_something && let Some(organisation) = self.node.organisation() {
             let own = SchemaAttestation::sign(executed.outcome, organisation, &self.node.node_key);
+            let has_voted = !own.statement.votes.is_empty();
             self.agreeing.lock().executed(own.clone());
             // Of older blocks whoever needs it asks.
             let tip = self.node.ledger.tip().map_or(0, |(tip, _)| tip);
             if height + TOLD_BLOCKS >= tip {
                 self.tell_members(schema.executor.members(), &Message::Outcome(own));
+            }
+            if has_voted {
+                // Full: whoever hears it looks at all votes.
+                let _ = self.voted.try_send(());
             }
         }
         true

@@ -1,11 +1,10 @@
 //! The transactions of a schema that have parts in others, until the ledger decides them.
 
 use super::block::{BlockOfParts, OrderedParts};
-use crate::charters::DecidedCharters;
 use concurrency::parts::{Decided, Decisions, LedgerPosition, Vote};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{PartMembers, PartVotes, SchemaCertificate, SchemaOutcome};
+use types::{Charter, PartMembers, PartVotes, SchemaCertificate, SchemaOutcome};
 
 /// What one schema waits for.
 pub(super) struct Undecided {
@@ -48,13 +47,13 @@ impl Undecided {
         &mut self,
         block: &BlockOfParts,
         schema: &str,
-        charters: &DecidedCharters,
+        charter_at: &dyn Fn(u64) -> Arc<Charter>,
     ) -> Vec<Decided> {
         let height = block.header.height;
         let mut votes = Vec::new();
         for ordered in &block.certificates {
             let counted = self.votes_of(&ordered.certificate);
-            if !counted.is_empty() && ordered.is_signed(charters, height) {
+            if !counted.is_empty() && ordered.is_signed(charter_at, height) {
                 votes.extend(counted);
             }
         }
@@ -63,7 +62,7 @@ impl Undecided {
             .iter()
             .filter(|ordered| ordered.is_crossing() && ordered.concerns(schema))
             .collect();
-        self.decisions.set_window(charters.at(height).window_blocks.into());
+        self.decisions.set_window(charter_at(height).window_blocks.into());
         let new = crossing.iter().map(|ordered| {
             let schemas = ordered.members.iter().map(|members| members.number).collect();
             (ordered.position.index, schemas)
@@ -125,4 +124,152 @@ pub(super) fn by_height(votes: &[(LedgerPosition, bool)]) -> Vec<PartVotes> {
         }
     }
     heights.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use concurrency::parts::Decision;
+    use crypto::{Digest, SecretKey};
+    use engine::VerifiedTransaction;
+    use types::{
+        BlockHeader, Organisation, PartCommitment, Payload, RequestId, SchemaAttestation, SignedTransaction,
+        Transaction,
+    };
+
+    fn key(member: u16) -> SecretKey {
+        SecretKey::from_bytes([member as u8 + 1; 32])
+    }
+
+    fn charter() -> Arc<Charter> {
+        let mut charter = Charter::with_defaults("test", 1);
+        charter.window_blocks = 5;
+        for member in 0..4 {
+            charter.organisations.push(Organisation {
+                name: format!("org{member}"),
+                root_key: key(member).public_key(),
+                node_key: key(member).public_key(),
+                address: format!("127.0.0.1:{}", 7000 + member),
+                gateway: String::new(),
+                removed: false,
+                node_key_expires: None,
+            });
+        }
+        Arc::new(charter)
+    }
+
+    fn members(schema: &str, number: u32, organisations: &[u16]) -> PartMembers {
+        PartMembers { schema: schema.into(), number, organisations: organisations.to_vec() }
+    }
+
+    fn header(height: u64) -> BlockHeader {
+        BlockHeader {
+            ledger: charter().ledger(),
+            height,
+            timestamp_ms: 0,
+            previous: Digest::ZERO,
+            transactions_root: Digest::ZERO,
+            transactions: 0,
+            proposer: 0,
+            certified_height: 0,
+            attested: Digest::ZERO,
+            charters: charter().ledger(),
+        }
+    }
+
+    fn block(height: u64, certificates: Vec<SchemaCertificate>) -> BlockOfParts {
+        let certificates = certificates.into_iter().map(Into::into).collect();
+        BlockOfParts { header: header(height), transactions: Vec::new(), certificates }
+    }
+
+    /// A transaction of organisation 0 in `a` (number 1, organisations 0 to 2) and `b` (number 2, organisations 0 and 3).
+    fn ordered(position: LedgerPosition) -> OrderedParts {
+        let commitment = |schema: &str| PartCommitment { schema: schema.into(), commitment: Digest::ZERO };
+        let transaction = Transaction {
+            ledger: charter().ledger(),
+            client: key(9).public_key(),
+            request: RequestId([1; 16]),
+            expires_at: 99,
+            role: String::new(),
+            payload: Payload::Parts { parts: vec![commitment("a"), commitment("b")] },
+        };
+        let credential = types::Credential::issue(&key(0), 0, &charter().ledger(), &key(9).public_key());
+        let signed: SignedTransaction = transaction.sign(&key(9), credential);
+        let members = [members("a", 1, &[0, 1, 2]), members("b", 2, &[0, 3])].into();
+        OrderedParts { position, transaction: Arc::new(VerifiedTransaction::from(signed)), members }
+    }
+
+    const T: LedgerPosition = LedgerPosition { height: 3, index: 7 };
+
+    fn waiting() -> Undecided {
+        let mut undecided = Undecided::new();
+        let block = BlockOfParts { transactions: vec![ordered(T)], ..block(3, vec![]) };
+        assert!(undecided.block(&block, "a", &|_| charter()).is_empty());
+        assert_eq!(undecided.count(), 1);
+        undecided
+    }
+
+    fn certificate(schema: u32, yes: bool, who: &[u16]) -> SchemaCertificate {
+        let (ledger, outcome) = (charter().ledger(), crypto::sha256(&[b"outcome"]));
+        let votes = by_height(&[(T, yes), (LedgerPosition { height: 3, index: 9 }, true)]);
+        let statement = SchemaOutcome { ledger, schema, height: 3, outcome, votes };
+        let sign = |member: &u16| {
+            (*member, SchemaAttestation::sign(statement.clone(), *member, &key(*member)).signature)
+        };
+        SchemaCertificate { signatures: who.iter().map(sign).collect(), statement: statement.clone() }
+    }
+
+    fn decided(decision: Decision) -> Vec<Decided> {
+        vec![Decided { transaction: T, decision }]
+    }
+
+    #[test]
+    fn votes_of_quorums_decide() {
+        let mut undecided = waiting();
+        let needed = undecided.needs(&certificate(1, true, &[]).statement).expect("somebody waits");
+        assert_eq!((needed.organisations, needed.members.number), (vec![0], 1));
+        let yes = block(4, vec![certificate(1, true, &[1, 2])]);
+        assert!(undecided.block(&yes, "a", &|_| charter()).is_empty());
+        assert!(undecided.needs(&certificate(1, true, &[]).statement).is_none(), "once is enough");
+        let yes = block(5, vec![certificate(2, true, &[0, 3])]);
+        assert_eq!(undecided.block(&yes, "a", &|_| charter()), decided(Decision::Commit));
+        assert_eq!(undecided.count(), 0);
+        let no = block(4, vec![certificate(1, true, &[0, 1]), certificate(2, false, &[0, 3])]);
+        assert_eq!(waiting().block(&no, "a", &|_| charter()), decided(Decision::No));
+    }
+
+    #[test]
+    fn made_up_votes_say_nothing() {
+        let mut altered = certificate(1, true, &[0, 1]);
+        altered.statement.votes = by_height(&[(T, false)]);
+        let mut from_the_future = certificate(1, false, &[0, 1]);
+        from_the_future.statement.height = 90;
+        let mut of_another_ledger = certificate(1, false, &[0, 1]);
+        of_another_ledger.statement.ledger = crypto::sha256(&[b"other"]);
+        let wrong = [
+            ("one member alone", certificate(1, false, &[1])),
+            ("a stranger beside it", certificate(1, false, &[1, 3])),
+            ("one of two", certificate(2, false, &[0])),
+            ("one twice", certificate(1, false, &[1, 1])),
+            ("other votes than were signed", altered),
+            ("of a block that is still to come", from_the_future),
+            ("of another ledger", of_another_ledger),
+            ("a schema that is none of its", certificate(7, false, &[0, 1, 2])),
+        ];
+        for (what, certificate) in wrong {
+            let mut undecided = waiting();
+            assert!(undecided.block(&block(4, vec![certificate]), "a", &|_| charter()).is_empty(), "{what}");
+            assert_eq!(undecided.count(), 1, "{what}");
+        }
+    }
+
+    #[test]
+    fn nobody_waits_beyond_the_window() {
+        let mut undecided = waiting();
+        for height in 4..8 {
+            assert!(undecided.block(&block(height, vec![]), "a", &|_| charter()).is_empty());
+        }
+        assert_eq!(undecided.block(&block(8, vec![]), "a", &|_| charter()), decided(Decision::Window));
+        assert_eq!(undecided.count(), 0);
+    }
 }
