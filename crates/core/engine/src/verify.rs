@@ -568,6 +568,23 @@ mod tests {
     use crypto::SecretKey;
     use types::{Organisation, RequestId, Transaction};
 
+    #[test]
+    fn what_a_version_does_not_know_is_refused_in_the_words_of_programs_that_do_not_know_it() {
+        // As borsh says it of a kind that nobody knows yet.
+        let unknown =
+            types::decode_exactly::<Payload>(&[200]).expect_err("there are not so many").to_string();
+        let third = Charter { execution_version: 3, ..charter().0 };
+        for (tag, payload) in
+            [(4, Payload::Parts { parts: vec![] }), (5, Payload::SchemaOutcomes { certificates: vec![] })]
+        {
+            assert_eq!(types::encode(&payload)[0], tag);
+            let said = unknown_before(&third, &payload).expect("before version 4");
+            let expected = TransactionError::Malformed(unknown.replace("200", &tag.to_string()));
+            assert_eq!(said, expected.to_string());
+            assert_eq!(unknown_before(&charter().0, &payload), None);
+        }
+    }
+
     fn charter() -> (Charter, SecretKey) {
         let root = SecretKey::from_bytes([1; 32]);
         let mut charter = Charter::with_defaults("test", 1);

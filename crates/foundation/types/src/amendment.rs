@@ -302,6 +302,28 @@ mod tests {
     }
 
     #[test]
+    fn the_window_of_decisions_is_a_parameter_of_version_4() {
+        let mut third = charter();
+        third.execution_version = 3;
+        let refused = third.amended(&set("window_blocks", "30")).expect_err("not yet").to_string();
+        assert!(refused.ends_with("execution_version, checkpoint_rows, found `window_blocks`"), "{refused}");
+        third.window_blocks = 30;
+        let refused = third.amended(&set("block.fill_ms", "30")).expect_err("not yet").to_string();
+        assert!(
+            refused.contains("window_blocks must be left out before execution version 4, found 30"),
+            "{refused}"
+        );
+        third.window_blocks = Charter::WINDOW_BLOCKS_DEFAULT;
+        let fourth = third.amended(&set("execution_version", "4")).expect("the next one");
+        assert_eq!(fourth.window_blocks, 24);
+        let other = fourth.amended(&set("window_blocks", "30")).expect("in range");
+        assert_eq!(other.window_blocks, 30);
+        assert_eq!(decode_exactly::<Charter>(&encode(&other)).expect("whole"), other);
+        let short = fourth.amended(&set("window_blocks", "3")).expect_err("too short").to_string();
+        assert!(short.contains("window_blocks must be 4 to 10000, found 3"), "{short}");
+    }
+
+    #[test]
     fn parameters_change_within_their_ranges() {
         let founding = charter();
         let changed = founding.amended(&set("block.fill_ms", "50")).expect("in range");

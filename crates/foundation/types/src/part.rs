@@ -206,6 +206,25 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_commits_to_its_part_in_each_schema_in_their_order() {
+        let (root, key, ledger) =
+            (SecretKey::from_bytes([1; 32]), SecretKey::from_bytes([2; 32]), sha256(&[b"l"]));
+        let credential = crate::Credential::issue(&root, 0, &ledger, &key.public_key());
+        let identity = Identity::new(ledger, key, credential);
+        let payloads = ["other", "deal"].map(|schema| (schema.to_string(), payload()));
+        let (signed, parts) = identity.sign_parts(payloads, 9);
+        let Payload::Parts { parts: committed } = &signed.transaction.payload else { panic!("{signed:?}") };
+        let schemas: Vec<&str> = committed.iter().map(|part| part.schema.as_str()).collect();
+        assert_eq!(schemas, ["deal", "other"]);
+        for (schema, part) in &parts {
+            assert_eq!(part.check(&ledger, schema, &signed.client_id(), committed), Ok(()));
+        }
+        assert_ne!(parts["deal"].salt, parts["other"].salt);
+        let swapped = parts["deal"].check(&ledger, "other", &signed.client_id(), committed);
+        assert!(matches!(swapped, Err(PartFault::Commitment { .. })), "{swapped:?}");
+    }
+
+    #[test]
     fn who_holds_parts_says_nothing_else() {
         assert!(EndorsedEffects::held().is_held());
         assert!(!EndorsedEffects::default().is_held() && !EndorsedEffects::agreement(1).is_held());

@@ -31,7 +31,8 @@ pub struct SchemaOutcome {
     pub schema: u32,
     /// Height of the block.
     pub height: u64,
-    /// Digest of the schema's [`crate::OutcomeHeader`] there, which stands for all blocks before.
+    /// Stands for the schema's [`crate::OutcomeHeader`] there, and with it for all blocks before: its digest, hashed with what only those
+    /// know who have all parts up to there. Else small rows could be found by trying.
     pub outcome: Digest,
     /// Ascending by height.
     pub votes: Vec<PartVotes>,

@@ -392,6 +392,9 @@ mod tests {
             assert!(SignedTransaction::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
             let _ = SignedTransaction::has_parts(&bytes[..length]);
         }
+        let bytes = with(Payload::SchemaOutcomes { certificates: vec![] }).to_bytes();
+        assert!(SignedTransaction::has_schema_outcomes(&bytes) && !SignedTransaction::has_parts(&bytes));
+        assert_eq!(SignedTransaction::from_bytes(&bytes).expect("outcomes").to_bytes(), bytes);
     }
 
     fn session(steps: Vec<SessionStep>) -> SignedTransaction {

@@ -8,6 +8,7 @@ use super::view::SchemaView;
 use crate::NodeError;
 use crate::charters::DecidedCharters;
 use concurrency::parts::Decided;
+use crypto::{Digest, sha256};
 use engine::{Engine, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
 use memory::Memory;
 use state::{CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
@@ -16,6 +17,9 @@ use types::{
     Catalog, Charter, KnownVersions, Organisation, Outcome, Part, SchemaMembers, SchemaOutcome,
     TransactionId, limits,
 };
+
+const SECRET_DOMAIN: &[u8] = b"entente schema secret 1\0";
+const OUTCOME_DOMAIN: &[u8] = b"entente salted schema outcome 1\0";
 
 /// A schema has no checkpoints of its own: it is made again from the ledger and the parts.
 const NO_CHECKPOINTS: u32 = u32::MAX;
@@ -42,6 +46,9 @@ pub(super) struct SchemaExecutor {
     engine: SchemaEngine,
     /// Transactions that have parts in other schemas, too.
     undecided: Undecided,
+    /// Known to whoever has all parts so far, and to nobody else: outcomes that stand in blocks are told from it, so that nobody
+    /// finds rows by trying.
+    secret: Digest,
 }
 
 impl SchemaExecutor {
@@ -62,7 +69,8 @@ impl SchemaExecutor {
         let state = (store, LiveRequests::new());
         let engine = Engine::continued(charter, (&header, progress), state, known_versions)?;
         let (engine, undecided) = (SchemaEngine::new(engine), Undecided::new());
-        Ok(SchemaExecutor { name: name.to_string(), members: members.clone(), engine, undecided })
+        let (name, members) = (name.to_string(), members.clone());
+        Ok(SchemaExecutor { name, members, engine, undecided, secret: Digest::ZERO })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -102,11 +110,12 @@ impl SchemaExecutor {
         parts: &PartStore,
         charters: &DecidedCharters,
     ) -> Result<Result<ExecutedParts, Arc<VerifiedTransaction>>, NodeError> {
-        let (header, mut own) = (&block.header, Vec::new());
+        let (header, mut own, mut secret) = (&block.header, Vec::new(), self.secret);
         for ordered in block.transactions.iter().filter(|ordered| ordered.concerns(&self.name)) {
             let Some(part) = parts.get(&ordered.transaction.id, &self.name)? else {
                 return Ok(Err(ordered.transaction.clone()));
             };
+            secret = sha256(&[SECRET_DOMAIN, &secret.0, &part.salt]);
             own.push(SchemaPart {
                 position: ordered.position,
                 transaction: part_of(&ordered.transaction, part),
@@ -117,11 +126,12 @@ impl SchemaExecutor {
         let decisions = self.undecided.block(block, &self.name, &|height| charters.at(height));
         let decided = decisions.clone();
         let executed = self.engine.execute(SchemaBlock { header: header.clone(), decisions, parts: own })?;
+        self.secret = secret;
         let outcome = SchemaOutcome {
             ledger: header.ledger,
             schema: self.members.number,
             height: header.height,
-            outcome: executed.outcome.digest(),
+            outcome: sha256(&[OUTCOME_DOMAIN, &secret.0, &executed.outcome.digest().0]),
             votes: by_height(&executed.votes),
         };
         let ended = executed.ended.into_iter();
