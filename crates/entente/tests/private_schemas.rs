@@ -294,7 +294,7 @@ async fn clients_with_keys_of_their_own_call_procedures_and_no_cent_is_lost() {
     fill(&session, "checking").await;
     let members: Vec<client::Client> = (0..3).map(|node| network.client(node)).collect();
     let options = bench::PartsLoadOptions {
-        schema: "bank".into(),
+        schemas: ["bank".to_string()].into(),
         customers: 6_000,
         skew: 0.9,
         submissions: 2,
@@ -446,18 +446,6 @@ async fn mistakes_are_named() {
     session.batch_execute("UPDATE deal.canary_table_4711 SET n = 0").await.expect("on this node's snapshot");
     let (state, text) = error(&session, "COMMIT").await;
     assert!(state == "0A000" && text.contains("transaction block"), "{state} {text}");
-    session.batch_execute("CREATE SCHEMA other MEMBERS (org1)").await.expect("of one");
-    session.batch_execute("CREATE TABLE other.t (id int PRIMARY KEY)").await.expect("created");
-    session.batch_execute("INSERT INTO other.t VALUES (1)").await.expect("one member is enough");
-    let both = "UPDATE deal.canary_table_4711 SET n = (SELECT count(*) FROM other.t)";
-    let (state, text) = error(&session, both).await;
-    assert!(state == "0A000" && text.contains("\"deal\" and \"other\""), "{state} {text}");
-    let mixed = "UPDATE deal.canary_table_4711 SET n = 0; CREATE TABLE more (id int PRIMARY KEY); DELETE FROM other.t";
-    let (state, text) = error(&session, mixed).await;
-    assert!(state == "0A000" && text.contains("(CREATE TABLE more (id int PRIMARY KEY))"), "{state} {text}");
-    let change = "UPDATE deal.canary_table_4711 SET n = 0; CREATE TABLE other.u (id int PRIMARY KEY)";
-    let (state, text) = error(&session, change).await;
-    assert!(state == "0A000" && text.contains("a change of a schema"), "{state} {text}");
     let long = format!("INSERT INTO deal.canary_table_4711 VALUES (2, '{}', 0)", "x".repeat(50_000));
     let (state, text) = error(&session, &long).await;
     assert!(state == "54000" && text.contains("PART_BYTES_MAX"), "{state} {text}");
@@ -474,4 +462,24 @@ async fn mistakes_are_named() {
     session.batch_execute("CREATE SCHEMA deal MEMBERS (org1, org4)").await.expect("another one of its name");
     session.batch_execute("CREATE TABLE deal.t (id int PRIMARY KEY)").await.expect("empty as it is");
     network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_split_at_the_boundaries_of_schemas_is_named() {
+    let mut network = TestNetwork::create(|_| {});
+    network.start_all().await;
+    let session = create_deal(&network).await;
+    session.batch_execute("CREATE SCHEMA other MEMBERS (org1)").await.expect("of one");
+    session.batch_execute("CREATE TABLE other.t (id int PRIMARY KEY)").await.expect("created");
+    session.batch_execute("INSERT INTO other.t VALUES (1)").await.expect("one member is enough");
+    let both = "UPDATE deal.canary_table_4711 SET n = (SELECT count(*) FROM other.t)";
+    let (state, text) = error(&session, both).await;
+    assert!(state == "0A000" && text.contains("\"deal\" and \"other\""), "{state} {text}");
+    let mixed = "UPDATE deal.canary_table_4711 SET n = 0; CREATE TABLE more (id int PRIMARY KEY); DELETE FROM other.t";
+    let (state, text) = error(&session, mixed).await;
+    assert!(state == "0A000" && text.contains("(CREATE TABLE more (id int PRIMARY KEY))"), "{state} {text}");
+    let change = "UPDATE deal.canary_table_4711 SET n = 0; CREATE TABLE other.u (id int PRIMARY KEY)";
+    let (state, text) = error(&session, change).await;
+    assert!(state == "0A000" && text.contains("a change of a schema"), "{state} {text}");
+    assert_eq!(rows(&session, ROWS).await, [["1", "CANARY-price-918273", "10"]]);
 }

@@ -48,6 +48,7 @@ mod rate_limit;
 mod receipts;
 mod recovery;
 mod row_history;
+mod schema_counts;
 mod scrub;
 #[cfg(feature = "simulation")]
 pub mod simulation;

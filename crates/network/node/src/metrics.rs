@@ -1,7 +1,7 @@
 //! One registry; names are `entente_<stage>_<what>_<unit>`.
 
 use crate::joining::FetchProgress;
-use crate::private::SchemaCounts;
+use crate::schema_counts::SchemaCounts;
 use engine::ExecutedBlock;
 use gateway::OwnDatabaseStatus;
 use prometheus_client::encoding::EncodeLabelSet;

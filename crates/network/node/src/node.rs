@@ -7,7 +7,6 @@ use crate::own_database::{Following, KeepOwnDatabase};
 use crate::own_execution::OwnExecution;
 use crate::own_judgement::JudgeScripts;
 use crate::pipeline;
-use crate::private::Announcing;
 use crate::published::Published;
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError, NodeFolder, access};
@@ -16,7 +15,6 @@ use gateway::{Access, Database};
 use ordering::bft::{self, BftConfig};
 use ordering::solo::{self, SoloConfig};
 use ordering::{Admission, MempoolLimits, Ordering, Services};
-use rustc_hash::FxHashMap;
 use sql::RunFragments;
 use state::Stores;
 use std::path::Path;
@@ -129,13 +127,7 @@ impl Node {
         let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
         let asking = holding.as_ref().map(|holding| holding.asking.clone());
-        let announcing = Announcing {
-            session: session.clone(),
-            submitter: submitter.clone(),
-            published: published.clone(),
-            announced: FxHashMap::default(),
-        };
-        stages.extend(holding.map(|holding| holding.start(announcing)).transpose()?);
+        stages.extend(holding.map(|holding| holding.start(&session, &submitter, &published)).transpose()?);
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
             Some(own) => Some(own.start(whose, published.clone(), attests)?),

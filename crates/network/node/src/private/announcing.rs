@@ -5,11 +5,12 @@
 //! ```
 //!
 //! The organisation whose client waits brings them; it is a member of all of the transaction's schemas. Where it does not, the
-//! schema's other members do, one after the other. Any certificate that is too much says nothing.
+//! schema's other members do, some blocks later. Any certificate that is too much says nothing.
 
 use super::agreeing::SchemaBlock;
 use super::message::Message;
 use super::schemas::PrivateSchemas;
+use super::undecided::Needed;
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
@@ -18,25 +19,37 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, encode};
 
-/// A member waits so many blocks for each member before it that may bring votes.
-const TURN_BLOCKS: u64 = 3;
-/// Members that have a turn of their own; all others have the last one, well within any window.
-const TURNS: usize = 2;
+/// So many blocks votes may take into the ledger: then whose turn is next brings them, too.
+const TURN_BLOCKS: u64 = 5;
 /// How many blocks ahead the expiry height of a transaction with votes lies.
 const EXPIRY_BLOCKS: u64 = 100;
 /// Bytes of the certificates of one transaction.
 const TOGETHER_BYTES: usize = 192 * 1024;
 
 /// What has votes ordered.
-pub(crate) struct Announcing {
-    pub(crate) session: Identity,
-    pub(crate) submitter: Arc<Submitter>,
-    pub(crate) published: Arc<Published>,
+pub(super) struct Announcing {
+    session: Identity,
+    submitter: Arc<Submitter>,
+    published: Arc<Published>,
     /// At which height this node has brought them last.
-    pub(crate) announced: FxHashMap<SchemaBlock, u64>,
+    announced: FxHashMap<SchemaBlock, u64>,
+}
+
+/// When it is an organisation's turn to bring votes: first that of the client who waits longest, then those of others who wait, then
+/// the schema's members.
+fn turn_of(own: u16, needed: &Needed) -> u64 {
+    match needed.organisations.iter().position(|organisation| *organisation == own) {
+        Some(0) => 0,
+        Some(_) => 1,
+        None => 2,
+    }
 }
 
 impl Announcing {
+    pub(super) fn new(session: Identity, submitter: Arc<Submitter>, published: Arc<Published>) -> Announcing {
+        Announcing { session, submitter, published, announced: FxHashMap::default() }
+    }
+
     /// Has votes ordered that somebody waits for, once enough members say the same and it is this node's turn. Asks for the words
     /// of others that are missing, if `asks`.
     pub(super) fn announce(&mut self, schemas: &PrivateSchemas, asks: bool) {
@@ -47,13 +60,7 @@ impl Announcing {
         for (outcome, needed) in needed {
             let block = (outcome.schema, outcome.height);
             let members = &needed.members.organisations;
-            let turn = match needed.organisations.contains(&own) {
-                true => 0,
-                false => members
-                    .iter()
-                    .position(|member| *member == own)
-                    .map_or(u64::MAX / 8, |at| at.min(TURNS) as u64 + 1),
-            };
+            let turn = turn_of(own, &needed);
             let last = self.announced.get(&block).copied();
             if last.is_some_and(|last| tip < last + TURN_BLOCKS) || tip < outcome.height + turn * TURN_BLOCKS
             {

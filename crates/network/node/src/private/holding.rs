@@ -9,13 +9,14 @@ use super::schemas::PrivateSchemas;
 use crate::NodeError;
 use crate::pipeline;
 use crate::published::Published;
+use crate::submission::Submitter;
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, never, select, tick};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use types::{Endorsement, Place, SignedTransaction, TransactionId, encode};
+use types::{Endorsement, Identity, Place, SignedTransaction, TransactionId, encode};
 
 /// How often others are asked for what is missing.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -39,9 +40,14 @@ impl Holding {
     ///
     /// # Errors
     /// It cannot be started.
-    pub(crate) fn start(self, announcing: Announcing) -> Result<JoinHandle<()>, NodeError> {
-        let published = announcing.published.clone();
-        pipeline::stage("schemas", &published, move || {
+    pub(crate) fn start(
+        self,
+        session: &Identity,
+        submitter: &Arc<Submitter>,
+        published: &Arc<Published>,
+    ) -> Result<JoinHandle<()>, NodeError> {
+        let announcing = Announcing::new(session.clone(), submitter.clone(), published.clone());
+        pipeline::stage("schemas", published, move || {
             self.run(announcing);
             Ok(())
         })

@@ -1,9 +1,9 @@
 //! Schemas with members: what this organisation holds of them, executes, and agrees on with the other members.
 //!
 //! ```text
-//!  session ─▶ routing: which schema? ─▶ asking: Part, commitment ─▶ holding: members store it and sign that (held)
-//!                                                                       │ a quorum of them
-//!             ordering ◀── Payload::Parts with signatures ◀─────────────┘
+//!  session ─▶ routing: which schemas? ─▶ asking: Parts, commitments ─▶ holding: members store it and sign that (held)
+//!                                                                          │ a quorum of them
+//!             ordering ◀── Payload::Parts with signatures ◀────────────────┘
 //!                │
 //!                ▼ block: everybody executes it, and sees commitments
 //!             PrivateSchemas::follow ─▶ SchemaExecutor, one for each schema of ours: an engine with rows of its own
@@ -12,9 +12,12 @@
 //!                └─▶ agreeing: members compare what a block came to; a quorum of equal digests ─▶ the client's answer
 //! ```
 //!
+//! A transaction may have parts in several schemas. Its members' votes are part of what they say a block came to; `announcing` brings the
+//! word of a quorum into the ledger as a transaction, and `undecided` counts those that stand there. So all members decide alike.
+//!
 //! The ledger says which parts there are, in which order, and that enough members hold each. So a schema's state follows from the
 //! ledger and the parts that are stored here; after a start it is made again from both. Nobody else executes, stores or sees a part.
-//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decision 0039.
+//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039 and 0040.
 
 mod agreeing;
 mod announcing;
@@ -24,19 +27,16 @@ mod executor;
 mod held;
 mod holding;
 mod message;
-mod metrics;
 mod part_store;
 mod routing;
 mod schemas;
 mod undecided;
 mod view;
 
-pub(crate) use announcing::Announcing;
 pub(crate) use asking::{AnswerWhen, Asking};
 pub(crate) use held::no_member;
 pub(crate) use holding::Holding;
 pub(crate) use message::is_private;
-pub(crate) use metrics::SchemaCounts;
 pub(crate) use part_store::PartStore;
 pub(crate) use routing::{Routed, route};
 pub(crate) use schemas::{PrivateSchemas, SchemasNode, Shown};

@@ -26,7 +26,7 @@ impl Waiting {
 
 /// Votes that somebody waits for.
 pub(super) struct Needed {
-    /// The organisations of the clients whose transactions wait.
+    /// The organisations of the clients whose transactions wait: that of the first one first.
     pub(super) organisations: Vec<u16>,
     /// Whose votes these are.
     pub(super) members: PartMembers,
@@ -96,9 +96,12 @@ impl Undecided {
         let waiting: Vec<&Waiting> =
             waits.filter_map(|(position, _)| self.transactions.get(&position)).collect();
         let members = waiting.first()?.members_of(outcome.schema)?.clone();
-        let mut organisations: Vec<u16> = waiting.iter().map(|waiting| waiting.organisation).collect();
-        organisations.sort_unstable();
-        organisations.dedup();
+        let mut organisations: Vec<u16> = Vec::new();
+        for Waiting { organisation, .. } in waiting {
+            if !organisations.contains(organisation) {
+                organisations.push(*organisation);
+            }
+        }
         Some(Needed { organisations, members })
     }
 }

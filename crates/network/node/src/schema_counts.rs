@@ -50,7 +50,7 @@ impl SchemaCounts {
     }
 
     /// A transaction was decided so many blocks behind its own.
-    pub(super) fn decided(&self, decision: Decision, blocks: u64) {
+    pub(crate) fn decided(&self, decision: Decision, blocks: u64) {
         let decision = match decision {
             Decision::Commit => "commit",
             Decision::No => "no",
@@ -61,7 +61,7 @@ impl SchemaCounts {
     }
 
     /// So many wait.
-    pub(super) fn undecided(&self, count: usize) {
+    pub(crate) fn undecided(&self, count: usize) {
         self.undecided.set(count as i64);
     }
 }
