@@ -7,7 +7,7 @@ use futures::SinkExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::{ENTENTE, TestNetwork, error, rows};
+use support::{ENTENTE, TestNetwork, error, rows, wait_for_rows};
 use tokio_postgres::Client;
 use workloads::smallbank::Smallbank;
 
@@ -52,22 +52,6 @@ fn files_with_canaries(folder: &Path, found: &mut Vec<String>) {
 
 const ROWS: &str = "SELECT id, canary_column_4712, n FROM deal.canary_table_4711 ORDER BY id";
 
-/// Waits until a query of this node gives these rows.
-async fn wait_for_rows(session: &Client, expected: &[&[&str]]) {
-    let start = Instant::now();
-    loop {
-        let found = match session.simple_query(ROWS).await {
-            Ok(_) => rows(session, ROWS).await,
-            Err(_) => Vec::new(),
-        };
-        if found == expected {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(30), "expected {expected:?}, found {found:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_trade_and_the_others_see_that_something_happened_and_not_what() {
     let mut network = TestNetwork::create(|_| {});
@@ -75,7 +59,7 @@ async fn two_trade_and_the_others_see_that_something_happened_and_not_what() {
     let first = create_deal(&network).await;
     assert_eq!(rows(&first, ROWS).await, [["1", "CANARY-price-918273", "10"]]);
     let second = network.session(1).await;
-    wait_for_rows(&second, &[&["1", "CANARY-price-918273", "10"]]).await;
+    wait_for_rows(&second, ROWS, &[&["1", "CANARY-price-918273", "10"]]).await;
     second.batch_execute("CALL deal.raise_price(1, 5)").await.expect("called");
     let changed = second
         .execute("UPDATE deal.canary_table_4711 SET n = n + $1 WHERE id = 1", &[&7_i64])
@@ -83,7 +67,7 @@ async fn two_trade_and_the_others_see_that_something_happened_and_not_what() {
         .expect("with a parameter");
     assert_eq!(changed, 1, "the member's client hears what it came to");
     assert_eq!(rows(&second, ROWS).await, [["1", "CANARY-price-918273", "22"]], "its own write");
-    wait_for_rows(&first, &[&["1", "CANARY-price-918273", "22"]]).await;
+    wait_for_rows(&first, ROWS, &[&["1", "CANARY-price-918273", "22"]]).await;
     // Together with what everybody sees, where it is only read.
     first.batch_execute("CREATE TABLE parts (id int PRIMARY KEY, name text)").await.expect("created");
     first.batch_execute("INSERT INTO parts VALUES (1, 'wheel')").await.expect("inserted");
@@ -147,7 +131,8 @@ async fn members_that_are_killed_come_back_with_the_same_rows() {
         let expected = (12 + 2 * round).to_string();
         network.wait_until_level_with(2, &[member]).await;
         for node in [0, 1] {
-            wait_for_rows(&network.session(node).await, &[&["1", "CANARY-price-918273", &expected]]).await;
+            wait_for_rows(&network.session(node).await, ROWS, &[&["1", "CANARY-price-918273", &expected]])
+                .await;
         }
     }
     network.assert_agreement(&[0, 1, 2, 3]).await;
@@ -197,9 +182,9 @@ async fn who_becomes_a_member_sees_everything_and_who_leaves_nothing_more() {
     let (state, text) = error(&regulator, "ALTER SCHEMA deal ADD MEMBER org4").await;
     assert!(state == "42501" && text.contains("only a member"), "{state} {text}");
     first.batch_execute("ALTER SCHEMA deal ADD MEMBER org4").await.expect("by a member");
-    wait_for_rows(&regulator, &[&["1", "CANARY-price-918273", "30"]]).await;
+    wait_for_rows(&regulator, ROWS, &[&["1", "CANARY-price-918273", "30"]]).await;
     regulator.batch_execute("CALL deal.raise_price(1, 100)").await.expect("it is a member like others");
-    wait_for_rows(&first, &[&["1", "CANARY-price-918273", "130"]]).await;
+    wait_for_rows(&first, ROWS, &[&["1", "CANARY-price-918273", "130"]]).await;
 
     first.batch_execute("ALTER SCHEMA deal DROP MEMBER org2").await.expect("by another one");
     first.batch_execute("CALL deal.raise_price(1, 1000)").await.expect("the two others go on");
@@ -211,7 +196,7 @@ async fn who_becomes_a_member_sees_everything_and_who_leaves_nothing_more() {
     network.kill(3);
     network.start(3);
     network.wait_until_level_with(0, &[3]).await;
-    wait_for_rows(&network.session(3).await, &[&["1", "CANARY-price-918273", "1130"]]).await;
+    wait_for_rows(&network.session(3).await, ROWS, &[&["1", "CANARY-price-918273", "1130"]]).await;
     network.assert_agreement(&[0, 1, 2, 3]).await;
     let mut found = Vec::new();
     files_with_canaries(&network.node_folder(2), &mut found);
@@ -236,9 +221,9 @@ async fn an_organisation_that_joins_the_ledger_later_becomes_a_member_and_writes
     }
     first.batch_execute("ALTER SCHEMA deal ADD MEMBER emma").await.expect("by a member");
     let later = network.session(fifth).await;
-    wait_for_rows(&later, &[&["1", "CANARY-price-918273", "10"]]).await;
+    wait_for_rows(&later, ROWS, &[&["1", "CANARY-price-918273", "10"]]).await;
     later.batch_execute("CALL deal.raise_price(1, 5)").await.expect("it is a member like others");
-    wait_for_rows(&first, &[&["1", "CANARY-price-918273", "15"]]).await;
+    wait_for_rows(&first, ROWS, &[&["1", "CANARY-price-918273", "15"]]).await;
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
 }
 

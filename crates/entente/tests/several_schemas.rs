@@ -4,8 +4,7 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant};
-use support::{TestNetwork, error, rows};
+use support::{TestNetwork, error, rows, wait_for_rows};
 use tokio_postgres::Client;
 use tokio_postgres::SimpleQueryMessage;
 
@@ -30,21 +29,6 @@ async fn create_banks(network: &TestNetwork) -> Client {
     session
 }
 
-async fn wait_for(session: &Client, sql: &str, expected: &str) {
-    let start = Instant::now();
-    loop {
-        let found = match session.simple_query(sql).await {
-            Ok(_) => rows(session, sql).await,
-            Err(_) => Vec::new(),
-        };
-        if found == [[expected]] {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(30), "{sql}: expected {expected}, found {found:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_takes_effect_in_all_of_its_schemas_or_in_none() {
     let mut network = TestNetwork::create(|_| {});
@@ -67,8 +51,8 @@ async fn a_transaction_takes_effect_in_all_of_its_schemas_or_in_none() {
         rows(&session, "SELECT balance FROM a.accounts WHERE id < 3 ORDER BY id").await,
         [["70"], ["105"]]
     );
-    wait_for(&second, "SELECT balance FROM a.accounts WHERE id = 1", "70").await;
-    wait_for(&third, "SELECT balance FROM b.accounts WHERE id = 1", "130").await;
+    wait_for_rows(&second, "SELECT balance FROM a.accounts WHERE id = 1", &[&["70"]]).await;
+    wait_for_rows(&third, "SELECT balance FROM b.accounts WHERE id = 1", &[&["130"]]).await;
     assert_eq!(error(&third, "SELECT * FROM a.accounts").await.0, "42P01");
     assert_eq!(error(&fourth, "SELECT * FROM b.accounts").await.0, "42P01");
 
@@ -85,8 +69,27 @@ async fn a_transaction_takes_effect_in_all_of_its_schemas_or_in_none() {
     session.batch_execute("CREATE TABLE a.more (id int PRIMARY KEY)").await.expect("nothing is undecided");
     session.batch_execute("CALL a.pay(3, 1); CALL b.pay(3, 1)").await.expect("under the new schema");
 
+    // Whoever has a key of its own is told in which block the decision fell.
+    let pay = |schema: &str| {
+        let arguments = vec![types::Value::Integer(5), types::Value::BigInt(1)];
+        (schema.to_string(), types::Payload::Call { procedure: format!("{schema}.pay"), arguments })
+    };
+    let client = network.client(0);
+    let expires_at = client.status().await.expect("it answers").height + 1_000;
+    let (signed, parts) = client.identity().sign_parts([pay("a"), pay("b")], expires_at);
+    let submission = types::PartSubmission { transaction: signed.to_bytes(), parts };
+    let mut replies = client.submit_parts(&[submission]).await.expect("taken");
+    let receipt = replies.next().await.expect("read").expect("one").result.expect("it is decided");
+    assert!(
+        matches!(&receipt.outcome, types::Outcome::Committed(results) if results.len() == 2),
+        "{receipt:?}"
+    );
+    let last = "SELECT max(height) FROM entente.transactions WHERE call LIKE 'PARTS a %, b %'";
+    let ordered: u64 = rows(&session, last).await[0][0].parse().expect("a height");
+    assert!(receipt.height > ordered, "{receipt:?} of block {ordered}");
+
     let seen = "SELECT outcome FROM entente.transactions WHERE call LIKE 'PARTS a %, b %'";
-    assert_eq!(rows(&fourth, seen).await.len(), 4, "others see commitments, and not how they ended");
+    assert_eq!(rows(&fourth, seen).await.len(), 5, "others see commitments, and not how they ended");
     let votes = "SELECT count(*) > 3 FROM entente.transactions WHERE call LIKE 'SCHEMA OUTCOMES schema %'";
     assert_eq!(rows(&fourth, votes).await, [["t"]]);
     network.assert_agreement(&[0, 1, 2, 3]).await;
@@ -113,7 +116,7 @@ async fn a_silent_member_keeps_nobody_waiting_and_new_members_close_a_schema_for
     network.start(2);
     network.wait_for_height(2, 1).await;
     let third = network.session(2).await;
-    wait_for(&third, "SELECT n FROM c.t", "1").await;
+    wait_for_rows(&third, "SELECT n FROM c.t", &[&["1"]]).await;
     session.batch_execute(alone).await.expect("it is back");
 
     session.batch_execute("ALTER SCHEMA a ADD MEMBER org3").await.expect("by a member");
@@ -126,7 +129,7 @@ async fn a_silent_member_keeps_nobody_waiting_and_new_members_close_a_schema_for
     let height = network.client(0).status().await.expect("it answers").height + 8;
     network.wait_for_height(0, height).await;
     session.batch_execute(alone).await.expect("behind the window");
-    wait_for(&third, "SELECT balance FROM a.accounts WHERE id = 1", "97").await;
+    wait_for_rows(&third, "SELECT balance FROM a.accounts WHERE id = 1", &[&["97"]]).await;
     network.assert_agreement(&[0, 1, 2, 3]).await;
 }
 
@@ -182,7 +185,7 @@ async fn no_cent_is_lost_between_schemas_and_who_was_killed_comes_to_the_same() 
         let again = network.session(node).await;
         for (schema, expected, members) in [("a", &in_a, [0, 1]), ("b", &in_b, [0, 2])] {
             if members.contains(&node) {
-                wait_for(&again, &format!("{all} {schema}.accounts"), expected).await;
+                wait_for_rows(&again, &format!("{all} {schema}.accounts"), &[&[expected]]).await;
             }
         }
     }

@@ -278,6 +278,22 @@ pub async fn rows(session: &tokio_postgres::Client, sql: &str) -> Vec<Vec<String
     messages.iter().filter_map(row).collect()
 }
 
+/// Waits until a query's rows are these.
+pub async fn wait_for_rows(session: &tokio_postgres::Client, sql: &str, expected: &[&[&str]]) {
+    let start = Instant::now();
+    loop {
+        let found = match session.simple_query(sql).await {
+            Ok(_) => rows(session, sql).await,
+            Err(_) => Vec::new(),
+        };
+        if found == expected {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{sql}: expected {expected:?}, found {found:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 /// The SQLSTATE and the text of what a statement ends with.
 pub async fn error(session: &tokio_postgres::Client, sql: &str) -> (String, String) {
     let error = session.batch_execute(sql).await.expect_err(sql);

@@ -151,13 +151,9 @@ impl Agreeing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::four_members::{charter, key};
     use super::*;
-    use crypto::SecretKey;
-    use types::{Charter, Organisation, PartVotes};
-
-    fn key(member: u16) -> SecretKey {
-        SecretKey::from_bytes([member as u8 + 1; 32])
-    }
+    use types::PartVotes;
 
     fn says(member: u16, (schema, height): SchemaBlock, what: &str) -> SchemaAttestation {
         let (ledger, outcome) = (charter().ledger(), crypto::sha256(&[what.as_bytes()]));
@@ -167,22 +163,6 @@ mod tests {
             member,
             &key(member),
         )
-    }
-
-    fn charter() -> Charter {
-        let mut charter = Charter::with_defaults("test", 1);
-        for member in 0..4 {
-            charter.organisations.push(Organisation {
-                name: format!("org{member}"),
-                root_key: key(member).public_key(),
-                node_key: key(member).public_key(),
-                address: format!("127.0.0.1:{}", 7000 + member),
-                gateway: String::new(),
-                removed: false,
-                node_key_expires: None,
-            });
-        }
-        charter
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //!  a block is executed ─▶ own word ─▶ other members' words ─▶ a quorum says the same ─▶ Payload::SchemaOutcomes ─▶ ordering
 //! ```
 //!
-//! The organisation whose client waits brings them; it is a member of all of the transaction's schemas. Where it does not, the
-//! schema's other members do, some blocks later. Any certificate that is too much says nothing.
+//! A node proposes what was given to it, and nodes take turns. So the member brings votes whose turn comes soon, but not before the
+//! others' words can be there: three blocks behind the one that was executed, or as soon as possible then. Where it does not, all
+//! members do. Any certificate that is too much says nothing.
 
 use super::agreeing::SchemaBlock;
 use super::message::Message;
-use super::schemas::PrivateSchemas;
-use super::undecided::Needed;
+use super::schemas::{NeededVotes, PrivateSchemas};
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
@@ -19,8 +19,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, encode};
 
-/// So many blocks votes may take into the ledger: then whose turn is next brings them, too.
-const TURN_BLOCKS: u64 = 5;
+/// Blocks behind the one in which votes were expected, after which all members bring them.
+const LATE_BLOCKS: u64 = 3;
+/// Blocks after which votes are brought again that are still not there.
+const AGAIN_BLOCKS: u64 = 8;
 /// How many blocks ahead the expiry height of a transaction with votes lies.
 const EXPIRY_BLOCKS: u64 = 100;
 /// Bytes of the certificates of one transaction.
@@ -35,16 +37,6 @@ pub(super) struct Announcing {
     announced: FxHashMap<SchemaBlock, u64>,
 }
 
-/// When it is an organisation's turn to bring votes: first that of the client who waits longest, then those of others who wait, then
-/// the schema's members.
-fn turn_of(own: u16, needed: &Needed) -> u64 {
-    match needed.organisations.iter().position(|organisation| *organisation == own) {
-        Some(0) => 0,
-        Some(_) => 1,
-        None => 2,
-    }
-}
-
 impl Announcing {
     pub(super) fn new(session: Identity, submitter: Arc<Submitter>, published: Arc<Published>) -> Announcing {
         Announcing { session, submitter, published, announced: FxHashMap::default() }
@@ -57,25 +49,23 @@ impl Announcing {
         let Some(own) = schemas.node.organisation() else { return };
         let tip = self.published.newest().0;
         let mut certificates = Vec::new();
-        for (outcome, needed) in needed {
+        for NeededVotes { outcome, members, bearer, expected } in needed {
             let block = (outcome.schema, outcome.height);
-            let members = &needed.members.organisations;
-            let turn = turn_of(own, &needed);
+            let from = if bearer == own { outcome.height } else { expected + LATE_BLOCKS };
             let last = self.announced.get(&block).copied();
-            if last.is_some_and(|last| tip < last + TURN_BLOCKS) || tip < outcome.height + turn * TURN_BLOCKS
-            {
+            if last.is_some_and(|last| tip < last + AGAIN_BLOCKS) || tip < from {
                 continue;
             }
             let rules = CertificateRules::new(&schemas.node.charters.at(outcome.height));
-            let certificate = schemas.agreeing.lock().certificate(block, needed.members.quorum(), &rules);
-            match certificate.filter(|certificate| certificate.check_count(&needed.members).is_ok()) {
+            let certificate = schemas.agreeing.lock().certificate(block, members.quorum(), &rules);
+            match certificate.filter(|certificate| certificate.check_count(&members).is_ok()) {
                 Some(certificate) => {
                     self.announced.insert(block, tip);
                     certificates.push(certificate);
                 }
                 None if asks => {
                     let ask = Message::AskOutcome { schema: outcome.schema, height: outcome.height };
-                    members.iter().for_each(|member| schemas.tell(*member, &ask));
+                    members.organisations.iter().for_each(|member| schemas.tell(*member, &ask));
                 }
                 None => {}
             }

@@ -187,7 +187,9 @@ impl Asking {
         let ended = self.ended_transactions(&transactions, when).await;
         for ((position, _, receipt), ended) in admitted.into_iter().zip(ended) {
             let ended = ended.ok_or(SubmissionRefusal::Unknown);
-            reply(position, ended.map(|ended| Receipt { outcome: together(ended.outcomes), ..receipt }));
+            let outcome =
+                |Ended { height, outcomes }| Receipt { height, outcome: together(outcomes), ..receipt };
+            reply(position, ended.map(outcome));
         }
     }
 

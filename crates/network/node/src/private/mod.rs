@@ -24,6 +24,8 @@ mod announcing;
 mod asking;
 mod block;
 mod executor;
+#[cfg(test)]
+mod four_members;
 mod held;
 mod holding;
 mod message;

@@ -5,7 +5,6 @@ use super::block::{BlockOfParts, OrderedParts};
 use super::executor::{EndedPart, SchemaExecutor};
 use super::message::Message;
 use super::part_store::{HeldPart, PartStore};
-use super::undecided::Needed;
 use super::view::{CompiledTogether, SchemaView, Together};
 use crate::charters::DecidedCharters;
 use crate::metrics::NodeMetrics;
@@ -22,7 +21,10 @@ use state::Snapshot;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::watch;
-use types::{Outcome, Payload, Receipt, SchemaAttestation, SchemaMembers, SchemaOutcome, TransactionId};
+use types::{
+    Outcome, PartMembers, Payload, Receipt, SchemaAttestation, SchemaMembers, SchemaOutcome, TransactionId,
+    limits,
+};
 
 /// Parts that others are asked for at once, and blocks that are looked at for them.
 const ASKED_AT_ONCE: usize = 128;
@@ -75,6 +77,8 @@ struct State {
     compiled: Option<CompiledTogether>,
     /// How often something was compiled together: no two have one version.
     compilations: u64,
+    /// Who has proposed the newest blocks.
+    proposers: BTreeMap<u64, u16>,
     ended: FxHashMap<(TransactionId, String), (u64, Outcome)>,
     oldest: VecDeque<(TransactionId, String)>,
 }
@@ -85,6 +89,29 @@ struct Schema {
     /// The transaction whose part is missing.
     lacks: Option<Arc<VerifiedTransaction>>,
     stopped: Option<String>,
+}
+
+/// Votes of this member's schema that somebody waits for.
+pub(super) struct NeededVotes {
+    pub(super) outcome: SchemaOutcome,
+    /// Whose votes they are.
+    pub(super) members: PartMembers,
+    /// The organisation that is to bring them into the ledger, and the block in which they are expected then.
+    pub(super) bearer: u16,
+    pub(super) expected: u64,
+}
+
+/// The member whose node proposes a block soon behind a height, and which. `proposers`: of blocks so far; with so many nodes taking
+/// turns, the block of a height has the proposer of the block `turns` before it.
+fn bearer(proposers: &BTreeMap<u64, u16>, turns: u64, members: &[u16], height: u64) -> (u16, u64) {
+    let turn = |ahead: u64| {
+        let before = (height + ahead).checked_sub(turns)?;
+        let proposer = proposers.get(&before).filter(|proposer| members.contains(proposer))?;
+        Some((*proposer, height + ahead))
+    };
+    // When a block is executed the next one is proposed, and often the one behind it.
+    let soon = (3..=turns).chain([2]).find_map(turn);
+    soon.unwrap_or_else(|| (members.first().copied().unwrap_or_default(), height + turns))
 }
 
 /// What clients see.
@@ -110,6 +137,10 @@ impl PrivateSchemas {
         let mut state = self.state.lock();
         let height = block.header.height;
         state.ledger = Some(ledger);
+        state.proposers.insert(height, block.header.proposer);
+        while state.proposers.len() > limits::ORGANISATIONS_MAX {
+            state.proposers.pop_first();
+        }
         self.settle_members(&mut state, height);
         if !state.schemas.is_empty() {
             let parts = BlockOfParts::of(block, receipts);
@@ -348,14 +379,19 @@ impl PrivateSchemas {
     }
 
     /// What this member has voted on and somebody waits for.
-    pub(super) fn needed_votes(&self) -> Vec<(SchemaOutcome, Needed)> {
+    pub(super) fn needed_votes(&self) -> Vec<NeededVotes> {
         let outcomes = self.agreeing.lock().with_votes();
         let mut needed = Vec::new();
         let state = self.state.lock();
         for outcome in outcomes {
             let schema = state.schemas.get(&outcome.schema);
             match schema.and_then(|schema| schema.executor.undecided().needs(&outcome)) {
-                Some(found) => needed.push((outcome, found)),
+                Some(members) => {
+                    let turns = self.node.charters.at(outcome.height).members().count() as u64;
+                    let (bearer, expected) =
+                        bearer(&state.proposers, turns, &members.organisations, outcome.height);
+                    needed.push(NeededVotes { outcome, members, bearer, expected });
+                }
                 None => self.agreeing.lock().settled((outcome.schema, outcome.height)),
             }
         }
@@ -442,5 +478,24 @@ impl State {
                 (snapshot, library)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_member_whose_turn_comes_soon_brings_votes() {
+        // Four nodes take turns: 2, 3, 1, 0, 2, 3, …
+        let proposers: BTreeMap<u64, u16> = (10..=20).zip([2, 3, 1, 0].into_iter().cycle()).collect();
+        assert_eq!(proposers[&20], 1);
+        let of = |members: &[u16]| bearer(&proposers, 4, members, 20);
+        assert_eq!(of(&[0, 1, 2, 3]), (3, 23), "block 23 has the proposer of block 19");
+        assert_eq!(of(&[0, 1]), (1, 24), "or the next one of a member");
+        assert_eq!(of(&[0, 2]), (2, 22), "the block behind the next one, if there is no later one");
+        assert_eq!(of(&[0]), (0, 24), "a member whose turn is too soon has it again");
+        assert_eq!(bearer(&BTreeMap::new(), 4, &[1, 2], 20), (1, 24), "nobody knows");
+        assert_eq!(bearer(&BTreeMap::from([(20, 0)]), 1, &[0], 20), (0, 21), "a network of one");
     }
 }

@@ -9,27 +9,8 @@ use types::{Charter, PartMembers, PartVotes, SchemaCertificate, SchemaOutcome};
 /// What one schema waits for.
 pub(super) struct Undecided {
     decisions: Decisions<u32>,
-    transactions: BTreeMap<LedgerPosition, Waiting>,
-}
-
-struct Waiting {
-    /// Whose client has signed it: this organisation is a member of all of its schemas.
-    organisation: u16,
-    members: Arc<[PartMembers]>,
-}
-
-impl Waiting {
-    fn members_of(&self, schema: u32) -> Option<&PartMembers> {
-        self.members.iter().find(|members| members.number == schema)
-    }
-}
-
-/// Votes that somebody waits for.
-pub(super) struct Needed {
-    /// The organisations of the clients whose transactions wait: that of the first one first.
-    pub(super) organisations: Vec<u16>,
-    /// Whose votes these are.
-    pub(super) members: PartMembers,
+    /// Whose votes count on each.
+    transactions: BTreeMap<LedgerPosition, Arc<[PartMembers]>>,
 }
 
 impl Undecided {
@@ -69,9 +50,7 @@ impl Undecided {
         });
         let decided = self.decisions.block(height, &votes, new).expect("blocks come one after the other");
         for ordered in crossing {
-            let organisation = ordered.transaction.principal.organisation;
-            let waiting = Waiting { organisation, members: ordered.members.clone() };
-            self.transactions.insert(ordered.position, waiting);
+            self.transactions.insert(ordered.position, ordered.members.clone());
         }
         for one in &decided {
             self.transactions.remove(&one.transaction);
@@ -83,26 +62,22 @@ impl Undecided {
     fn votes_of(&self, certificate: &SchemaCertificate) -> Vec<Vote<u32>> {
         let schema = certificate.statement.schema;
         let vote = |(transaction, yes)| {
-            let members = self.transactions.get(&transaction)?.members_of(schema)?;
+            let members = self.members_of(transaction, schema)?;
             certificate.check_count(members).is_ok().then_some(Vote { transaction, schema, yes })
         };
         votes(&certificate.statement).filter_map(vote).collect()
     }
 
-    /// Whether somebody waits for what these votes say.
-    pub(super) fn needs(&self, outcome: &SchemaOutcome) -> Option<Needed> {
+    fn members_of(&self, transaction: LedgerPosition, schema: u32) -> Option<&PartMembers> {
+        self.transactions.get(&transaction)?.iter().find(|members| members.number == schema)
+    }
+
+    /// Whose votes these are, if somebody waits for what they say.
+    pub(super) fn needs(&self, outcome: &SchemaOutcome) -> Option<PartMembers> {
         let waits =
-            votes(outcome).filter(|(position, _)| self.decisions.waits_for(*position, outcome.schema));
-        let waiting: Vec<&Waiting> =
-            waits.filter_map(|(position, _)| self.transactions.get(&position)).collect();
-        let members = waiting.first()?.members_of(outcome.schema)?.clone();
-        let mut organisations: Vec<u16> = Vec::new();
-        for Waiting { organisation, .. } in waiting {
-            if !organisations.contains(organisation) {
-                organisations.push(*organisation);
-            }
-        }
-        Some(Needed { organisations, members })
+            |(position, _): &(LedgerPosition, bool)| self.decisions.waits_for(*position, outcome.schema);
+        let (first, _) = votes(outcome).find(waits)?;
+        self.members_of(first, outcome.schema).cloned()
     }
 }
 
@@ -131,35 +106,14 @@ pub(super) fn by_height(votes: &[(LedgerPosition, bool)]) -> Vec<PartVotes> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::four_members::{charter, key};
     use super::*;
     use concurrency::parts::Decision;
-    use crypto::{Digest, SecretKey};
+    use crypto::Digest;
     use engine::VerifiedTransaction;
     use types::{
-        BlockHeader, Organisation, PartCommitment, Payload, RequestId, SchemaAttestation, SignedTransaction,
-        Transaction,
+        BlockHeader, PartCommitment, Payload, RequestId, SchemaAttestation, SignedTransaction, Transaction,
     };
-
-    fn key(member: u16) -> SecretKey {
-        SecretKey::from_bytes([member as u8 + 1; 32])
-    }
-
-    fn charter() -> Arc<Charter> {
-        let mut charter = Charter::with_defaults("test", 1);
-        charter.window_blocks = 5;
-        for member in 0..4 {
-            charter.organisations.push(Organisation {
-                name: format!("org{member}"),
-                root_key: key(member).public_key(),
-                node_key: key(member).public_key(),
-                address: format!("127.0.0.1:{}", 7000 + member),
-                gateway: String::new(),
-                removed: false,
-                node_key_expires: None,
-            });
-        }
-        Arc::new(charter)
-    }
 
     fn members(schema: &str, number: u32, organisations: &[u16]) -> PartMembers {
         PartMembers { schema: schema.into(), number, organisations: organisations.to_vec() }
@@ -207,7 +161,7 @@ mod tests {
     fn waiting() -> Undecided {
         let mut undecided = Undecided::new();
         let block = BlockOfParts { transactions: vec![ordered(T)], ..block(3, vec![]) };
-        assert!(undecided.block(&block, "a", &|_| charter()).is_empty());
+        assert!(undecided.block(&block, "a", &|_| Arc::new(charter())).is_empty());
         assert_eq!(undecided.count(), 1);
         undecided
     }
@@ -230,15 +184,15 @@ mod tests {
     fn votes_of_quorums_decide() {
         let mut undecided = waiting();
         let needed = undecided.needs(&certificate(1, true, &[]).statement).expect("somebody waits");
-        assert_eq!((needed.organisations, needed.members.number), (vec![0], 1));
+        assert_eq!(needed, members("a", 1, &[0, 1, 2]));
         let yes = block(4, vec![certificate(1, true, &[1, 2])]);
-        assert!(undecided.block(&yes, "a", &|_| charter()).is_empty());
+        assert!(undecided.block(&yes, "a", &|_| Arc::new(charter())).is_empty());
         assert!(undecided.needs(&certificate(1, true, &[]).statement).is_none(), "once is enough");
         let yes = block(5, vec![certificate(2, true, &[0, 3])]);
-        assert_eq!(undecided.block(&yes, "a", &|_| charter()), decided(Decision::Commit));
+        assert_eq!(undecided.block(&yes, "a", &|_| Arc::new(charter())), decided(Decision::Commit));
         assert_eq!(undecided.count(), 0);
         let no = block(4, vec![certificate(1, true, &[0, 1]), certificate(2, false, &[0, 3])]);
-        assert_eq!(waiting().block(&no, "a", &|_| charter()), decided(Decision::No));
+        assert_eq!(waiting().block(&no, "a", &|_| Arc::new(charter())), decided(Decision::No));
     }
 
     #[test]
@@ -261,7 +215,10 @@ mod tests {
         ];
         for (what, certificate) in wrong {
             let mut undecided = waiting();
-            assert!(undecided.block(&block(4, vec![certificate]), "a", &|_| charter()).is_empty(), "{what}");
+            assert!(
+                undecided.block(&block(4, vec![certificate]), "a", &|_| Arc::new(charter())).is_empty(),
+                "{what}"
+            );
             assert_eq!(undecided.count(), 1, "{what}");
         }
     }
@@ -270,9 +227,12 @@ mod tests {
     fn nobody_waits_beyond_the_window() {
         let mut undecided = waiting();
         for height in 4..8 {
-            assert!(undecided.block(&block(height, vec![]), "a", &|_| charter()).is_empty());
+            assert!(undecided.block(&block(height, vec![]), "a", &|_| Arc::new(charter())).is_empty());
         }
-        assert_eq!(undecided.block(&block(8, vec![]), "a", &|_| charter()), decided(Decision::Window));
+        assert_eq!(
+            undecided.block(&block(8, vec![]), "a", &|_| Arc::new(charter())),
+            decided(Decision::Window)
+        );
         assert_eq!(undecided.count(), 0);
     }
 }
