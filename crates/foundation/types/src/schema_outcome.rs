@@ -60,19 +60,6 @@ impl Statement for SchemaOutcome {
 }
 
 impl Certificate<SchemaOutcome> {
-    /// Checks all signatures, and that enough of these members are among them. `rules`: of the charter at the statement's height.
-    ///
-    /// # Errors
-    /// [`AttestationError`] says what is wrong.
-    pub fn check_members(
-        &self,
-        rules: &CertificateRules,
-        members: &PartMembers,
-    ) -> Result<(), AttestationError> {
-        self.check_count(members)?;
-        self.check_signed(rules)
-    }
-
     /// Checks all signatures, whoever has made them. `rules`: of the charter at the statement's height.
     ///
     /// # Errors
@@ -199,11 +186,21 @@ mod tests {
         PartMembers { schema: "deal".into(), number: 3, organisations: organisations.to_vec() }
     }
 
+    /// As those do who count votes.
+    fn check(
+        certificate: &SchemaCertificate,
+        rules: &CertificateRules,
+        of: &[u16],
+    ) -> Result<(), AttestationError> {
+        certificate.check_count(&members(of))?;
+        certificate.check_signed(rules)
+    }
+
     #[test]
     fn a_quorum_of_the_schemas_members_is_a_certificate_and_strangers_do_not_count() {
         let charter = charter();
         let rules = CertificateRules::new(&charter);
-        let check = |who: &[u16], of: &[u16]| certificate(&charter, who).check_members(&rules, &members(of));
+        let check = |who: &[u16], of: &[u16]| check(&certificate(&charter, who), &rules, of);
         assert_eq!(check(&[0, 1], &[0, 1, 2]), Ok(()));
         assert_eq!(check(&[0, 1, 3], &[0, 1, 2]), Ok(()), "who has left may have signed, too");
         let too_few = AttestationError::NoQuorum { quorum: 2, members: 3, found: 1 };
@@ -213,7 +210,7 @@ mod tests {
         assert!(matches!(check(&[0, 0], &[0, 1, 2]), Err(AttestationError::Members { .. })), "twice");
         let mut lies = certificate(&charter, &[0, 1]);
         lies.statement.votes[1].yes.push(1);
-        let wrong = lies.check_members(&rules, &members(&[0, 1, 2]));
+        let wrong = lies.check_signed(&rules);
         assert!(matches!(wrong, Err(AttestationError::Signature { .. })), "{wrong:?}");
     }
 
@@ -227,8 +224,7 @@ mod tests {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1;
             let read = decode_exactly::<SchemaCertificate>(&flipped);
-            let shows = read.is_err() || read.unwrap().check_members(&rules, &members(&[0, 1, 2])).is_err();
-            assert!(shows, "byte {at}");
+            assert!(read.is_err() || check(&read.unwrap(), &rules, &[0, 1, 2]).is_err(), "byte {at}");
         }
     }
 

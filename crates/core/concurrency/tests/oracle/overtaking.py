@@ -8,16 +8,9 @@ one did not overtake the first, or it could not meet the second, so it is earlie
 
     PYTHONPATH=…/oracle/shards python3 overtaking.py --cases 100000   # as `schemas.py`, which says what is checked
     PYTHONPATH=…/oracle/shards python3 overtaking.py --emit 300
-
-`RULE=single python3 overtaking.py …` lets parts overtake parts of one schema whatever these may meet. The argument above does not hold
-then, but 60,000 cases of three rows are too few to show a deadlock: it takes three transactions in a row that change what they touch.
 """
 
-import os
-
 import schemas
-
-SINGLES_COUNT = os.environ.get("RULE") != "single"
 
 
 class Footprint:
@@ -54,7 +47,7 @@ class Holder(schemas.Holder):
             ahead = [num for num in self.waiting if num < tx.num]
             may_meet = {num: Footprint(self.program(self.case.txs[num])).may_be_met_by(touched) for num in ahead}
             several = [num for num in ahead if len(self.case.txs[num].parts) > 1]
-            blocked = blocked or any(may_meet[num] for num in (ahead if several and SINGLES_COUNT else several))
+            blocked = blocked or any(may_meet[num] for num in (ahead if several else []))
         if blocked:
             self.waiting[tx.num] = touched
             return
