@@ -25,6 +25,7 @@ const PACKED: &str = "nodes.zst";
 const ORDERED: Recording = Recording { name: "ordered", port_base: 9_400, charter: quick };
 const ENDORSED: Recording = Recording { name: "endorsed", port_base: 9_410, charter: endorsing };
 const MISTAKES: Recording = Recording { name: "mistakes", port_base: 9_420, charter: quick };
+const FOURTH: Recording = Recording { name: "fourth", port_base: 9_440, charter: fourth };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -40,6 +41,12 @@ fn second(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 2;
     charter.checkpoint_blocks = 30;
+}
+
+/// Of execution version 4.
+fn fourth(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 4;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -154,6 +161,12 @@ async fn record_second() {
     SECOND.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_fourth() {
+    FOURTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -206,6 +219,11 @@ async fn a_recorded_network_keeps_its_wrong_answers_until_it_goes_over_to_the_ne
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_of_version_2_goes_over_to_version_3() {
     assert_goes_on(&SECOND).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_with_members_of_schemas_goes_over_to_version_5() {
+    assert_goes_on(&FOURTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

@@ -18,6 +18,8 @@ pub enum ExecutionVersion {
     V3 = 3,
     /// Schemas may have members, who alone know what is in them.
     V4 = 4,
+    /// What members of schemas say stands in the ledger for many transactions at once, and shows what it says to outsiders.
+    V5 = 5,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -44,14 +46,19 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 4] =
-        [ExecutionVersion::V1, ExecutionVersion::V2, ExecutionVersion::V3, ExecutionVersion::V4];
+    pub const ALL: [ExecutionVersion; 5] = [
+        ExecutionVersion::V1,
+        ExecutionVersion::V2,
+        ExecutionVersion::V3,
+        ExecutionVersion::V4,
+        ExecutionVersion::V5,
+    ];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V4;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V5;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V4;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V5;
 
     /// As charters write it.
     pub fn number(self) -> u32 {
@@ -116,7 +123,8 @@ mod tests {
         assert_eq!(this.of(&charter(2), 50), Ok(ExecutionVersion::V2));
         assert_eq!(this.of(&charter(3), 50), Ok(ExecutionVersion::V3));
         assert_eq!(this.of(&charter(4), 50), Ok(ExecutionVersion::V4));
-        assert!(this.of(&charter(5), 0).is_err());
+        assert_eq!(this.of(&charter(5), 50), Ok(ExecutionVersion::V5));
+        assert!(this.of(&charter(6), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }
