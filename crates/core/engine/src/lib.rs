@@ -26,6 +26,7 @@ mod elsewhere;
 mod endorsement;
 mod engine;
 mod foresight;
+mod held;
 mod outcomes;
 mod parts;
 mod row_history;

@@ -1,3 +1,4 @@
+use crate::held::judge_held;
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, Signature, SignedMessage};
 use parking_lot::Mutex;
@@ -7,8 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use types::{
     Block, BlockHeader, Charter, Charters, ClientId, Credential, EndorsedEffects, EndorsedSimulation,
-    EndorsementFault, ExecutionModel, ExecutionVersion, Outcome, Payload, Place, Principal, Receipt,
-    RejectReason, SignedTransaction, TransactionError, TransactionId, endorsement_message, endorsement_roots,
+    EndorsementFault, ExecutionModel, ExecutionVersion, HeldParts, Outcome, Payload, Place, Principal,
+    Receipt, RejectReason, SignedTransaction, TransactionError, TransactionId, endorsement_message,
+    endorsement_roots,
 };
 
 /// Transactions whose positive verdict is remembered. Each takes about the memory of its decoded form.
@@ -159,12 +161,13 @@ type Decoded =
 /// Why a payload is none before the execution version that has brought it: the words of the programs that did not know it, because
 /// receipts have them.
 fn unknown_before(charter: &Charter, payload: &Payload) -> Option<String> {
-    let tag = match payload {
-        Payload::Parts { .. } => 4,
-        Payload::SchemaOutcomes { .. } => 5,
+    let (tag, since) = match payload {
+        Payload::Parts { .. } => (4, ExecutionVersion::V4),
+        Payload::SchemaOutcomes { .. } => (5, ExecutionVersion::V4),
+        Payload::HeldParts { .. } => (6, ExecutionVersion::V5),
         _ => return None,
     };
-    let is_known = charter.execution_version >= ExecutionVersion::V4.number();
+    let is_known = charter.execution_version >= since.number();
     let error = || TransactionError::Malformed(format!("Unexpected variant tag: {tag}"));
     (!is_known).then(|| error().to_string())
 }
@@ -179,7 +182,7 @@ impl Verifier {
         }
     }
 
-    /// Decodes and judges what is to stand in a block; what was found good before costs a hash.
+    /// Decodes and judges what is to stand in one block, together; what was found good before costs a hash.
     pub fn check(&self, place: Place<'_>, transactions: &[Bytes]) -> Vec<Judged> {
         let version = place.version();
         let ids: Vec<TransactionId> =
@@ -207,7 +210,9 @@ impl Verifier {
                 }));
             }
         }
-        judged.into_iter().flatten().collect()
+        let mut judged: Vec<Judged> = judged.into_iter().flatten().collect();
+        judge_held(&mut judged);
+        judged
     }
 
     /// Decodes and judges transactions that are to be endorsed, which carry no endorsements yet. When they come back with
@@ -254,7 +259,11 @@ impl Verifier {
         let mut resting = |(signed, (_, id)): (Result<SignedTransaction, _>, &(&Bytes, TransactionId))| {
             let signed: SignedTransaction = signed?;
             let endorsers = match &signed.endorsed {
-                None => Vec::new(),
+                None => match &signed.transaction.payload {
+                    Payload::HeldParts { held } => holder_signatures(place, held)
+                        .map_err(|fault| (*id, RejectReason::Endorsement(fault)))?,
+                    _ => Vec::new(),
+                },
                 Some(simulation) => {
                     let roots = roots.next().expect("roots for every simulation");
                     endorser_signatures(place, simulation, &roots)
@@ -289,7 +298,7 @@ impl Verifier {
             return Err((id, RejectReason::NoMember { organisation, height }));
         }
         let asked = match purpose {
-            Purpose::Order => self.endorsed_as_asked(&signed),
+            Purpose::Order => self.endorsed_as_asked(place.charter(), &signed),
             Purpose::Endorse => self.not_endorsed(&signed),
         };
         asked.map_err(|fault| (id, RejectReason::Endorsement(fault)))?;
@@ -315,7 +324,12 @@ impl Verifier {
     }
 
     /// Whether a transaction comes with endorsements where it must, and not where it must not.
-    fn endorsed_as_asked(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
+    fn endorsed_as_asked(
+        &self,
+        charter: &Charter,
+        signed: &SignedTransaction,
+    ) -> Result<(), EndorsementFault> {
+        let words_stand_in_blocks = charter.execution_version >= ExecutionVersion::V5.number();
         let schema_change = || sql::is_schema_change(&signed.transaction.payload);
         let has_parts = matches!(signed.transaction.payload, Payload::Parts { .. });
         let wrong = match (&signed.endorsed, self.execution) {
@@ -323,6 +337,7 @@ impl Verifier {
                 true => return Ok(()),
                 false => "who endorses parts says that it holds them, and nothing else",
             },
+            (None, ExecutionModel::OrderExecute) if has_parts && words_stand_in_blocks => return Ok(()),
             (None, ExecutionModel::OrderExecute) if has_parts => {
                 "nobody says that it holds the parts; send them to the members of their schemas first"
             }
@@ -485,6 +500,8 @@ impl Verifier {
                 }
             })
             .collect();
+        let mut transactions: Vec<Judged> = transactions;
+        judge_held(&mut transactions);
         VerifiedBlock { header: block.header.clone(), digest: block.header.digest(), transactions }
     }
 
@@ -519,6 +536,31 @@ fn endorser_signatures(
         }
         let root = root.ok_or(EndorsementFault::Forged { organisation, snapshot })?;
         found.push(((organisation, endorser.node_key, root, endorsement.signature), snapshot));
+    }
+    Ok(found)
+}
+
+/// What members must have signed who hold parts, each with the height that it names.
+fn holder_signatures(
+    place: Place<'_>,
+    held: &[HeldParts],
+) -> Result<Vec<(EndorserSignature, u64)>, EndorsementFault> {
+    let mut found: Vec<(EndorserSignature, u64)> = Vec::new();
+    for HeldParts { transactions, holders } in held {
+        let before = found.len();
+        for holder in holders {
+            let (organisation, height) = (holder.organisation, holder.height);
+            let charter = place.charter_before(height);
+            let Some(member) = charter.organisations.get(usize::from(organisation)) else {
+                let last = charter.organisations.len() as u16 - 1;
+                return Err(EndorsementFault::Stranger { found: organisation, last });
+            };
+            if found[before..].iter().any(|((known, ..), _)| *known == organisation) {
+                return Err(EndorsementFault::Repeated { organisation });
+            }
+            let root = HeldParts::root(transactions, height);
+            found.push(((organisation, member.node_key, root, holder.signature), height));
+        }
     }
     Ok(found)
 }
@@ -574,15 +616,91 @@ mod tests {
         let unknown =
             types::decode_exactly::<Payload>(&[200]).expect_err("there are not so many").to_string();
         let third = Charter { execution_version: 3, ..charter().0 };
-        for (tag, payload) in
-            [(4, Payload::Parts { parts: vec![] }), (5, Payload::SchemaOutcomes { certificates: vec![] })]
-        {
+        let fourth = Charter { execution_version: 4, ..charter().0 };
+        for (tag, payload, before) in [
+            (4, Payload::Parts { parts: vec![] }, &third),
+            (5, Payload::SchemaOutcomes { certificates: vec![] }, &third),
+            (6, Payload::HeldParts { held: vec![] }, &fourth),
+        ] {
             assert_eq!(types::encode(&payload)[0], tag);
-            let said = unknown_before(&third, &payload).expect("before version 4");
+            let said = unknown_before(before, &payload).expect("it does not know it");
             let expected = TransactionError::Malformed(unknown.replace("200", &tag.to_string()));
             assert_eq!(said, expected.to_string());
             assert_eq!(unknown_before(&charter().0, &payload), None);
         }
+    }
+
+    /// A transaction with one part, and who says that he holds it.
+    fn parts(charter: &Charter, root: &SecretKey, number: u8) -> SignedTransaction {
+        let mut transaction = transaction(charter, root, number).transaction;
+        let commitment = types::PartCommitment { schema: "deal".into(), commitment: crypto::sha256(&[]) };
+        transaction.payload = Payload::Parts { parts: vec![commitment] };
+        sign(charter, root, transaction)
+    }
+
+    fn words(charter: &Charter, root: &SecretKey, held: Vec<HeldParts>) -> Bytes {
+        let mut transaction = transaction(charter, root, 99).transaction;
+        transaction.payload = Payload::HeldParts { held };
+        Bytes::from(sign(charter, root, transaction).to_bytes())
+    }
+
+    fn sign(charter: &Charter, root: &SecretKey, transaction: Transaction) -> SignedTransaction {
+        let key = SecretKey::from_bytes([9; 32]);
+        let credential = Credential::issue(root, 0, &charter.ledger(), &key.public_key());
+        transaction.sign(&key, credential)
+    }
+
+    fn endorsers(judged: &Judged) -> Option<&[u16]> {
+        judged.as_ref().ok()?.endorsed.as_ref().map(|endorsed| endorsed.endorsers.as_slice())
+    }
+
+    #[test]
+    fn members_words_count_for_the_transactions_of_their_block() {
+        let (charter, root) = charter();
+        let (ledger, node) = (charter.ledger(), SecretKey::from_bytes([2; 32]));
+        let signed: Vec<SignedTransaction> = (1..=3).map(|number| parts(&charter, &root, number)).collect();
+        let ids: Vec<TransactionId> = signed.iter().map(|one| one.transaction.id()).collect();
+        let [a, b, c] = [0, 1, 2].map(|at: usize| Bytes::from(signed[at].to_bytes()));
+        let word = HeldParts::sign(ids[..2].to_vec(), (0, 0), (&ledger, &node));
+        let said = words(&charter, &root, vec![word.clone()]);
+        let verifier = Verifier::new(&charter);
+        let unheld = |judged: &Judged| match judged {
+            Err((_, RejectReason::Endorsement(fault))) => {
+                fault.to_string().contains("nobody says in its block")
+            }
+            _ => false,
+        };
+        // The second time from memory, and in any order.
+        for block in [[&said, &a, &b, &c], [&c, &b, &a, &said]] {
+            let judged = check(&verifier, &charter, &block.map(Bytes::clone));
+            for (bytes, judged) in block.iter().zip(&judged) {
+                let expected = if **bytes == a || **bytes == b { Some(&[0][..]) } else { None };
+                assert_eq!(endorsers(judged), expected, "{judged:?}");
+                assert_eq!(unheld(judged), **bytes == c, "{judged:?}");
+            }
+        }
+        let alone = check(&verifier, &charter, std::slice::from_ref(&a));
+        assert!(unheld(&alone[0]), "words in another block count no more: {alone:?}");
+        let mut forged = word.clone();
+        forged.holders[0].signature.0[3] ^= 1;
+        let other = HeldParts { transactions: ids.clone(), ..word.clone() };
+        let later = HeldParts::sign(ids[..2].to_vec(), (0, 5), (&ledger, &node));
+        let mut repeated = word.clone();
+        repeated.holders.extend(later.holders.clone());
+        let mut stranger = word.clone();
+        stranger.holders[0].organisation = 7;
+        for wrong in [forged, other, repeated, stranger] {
+            let judged = check(&verifier, &charter, &[words(&charter, &root, vec![wrong]), a.clone()]);
+            assert!(matches!(judged[0], Err((_, RejectReason::Endorsement(_)))), "{judged:?}");
+            assert!(unheld(&judged[1]), "{judged:?}");
+        }
+        // Two lists about one transaction: the older word counts for when it was said.
+        let judged = check(&verifier, &charter, &[words(&charter, &root, vec![word, later]), a.clone()]);
+        let endorsed = judged[1].as_ref().expect("held").endorsed.clone().expect("words");
+        assert_eq!((endorsed.endorsers, endorsed.snapshot), (vec![0], 0));
+        let fourth = Charter { execution_version: 4, ..charter };
+        let judged = check(&Verifier::new(&fourth), &fourth, &[said, a]);
+        assert!(judged.iter().all(Result::is_err), "{judged:?}");
     }
 
     fn charter() -> (Charter, SecretKey) {

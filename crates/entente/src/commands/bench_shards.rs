@@ -6,7 +6,7 @@ use crate::demo::load::TRANSACTIONS;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::prepare::{self, connect, explain};
 use crate::demo::screen::Screen;
-use bench::{Load, LoadOptions, Pace, PartsLoadOptions, Submit, parts_load};
+use bench::{Load, LoadOptions, Pace, PartsLoadOptions, PartsLoadReport, Submit, parts_load};
 use clap::Args;
 use client::Client;
 use futures::SinkExt;
@@ -23,6 +23,10 @@ use workloads::smallbank::Smallbank;
 const NODES: usize = 4;
 /// The schemas of all four organisations, each with Smallbank in it.
 const ALL: [&str; 2] = ["bank", "fund"];
+/// The schema of the first three, which has nothing to do with the fourth one.
+const THREE: &str = "three";
+/// The member that falls silent: its node orders blocks as ever, and holds no schema.
+const SILENT: usize = 3;
 /// The schema of the first two, with something that nobody else may see.
 const PAIR: &str = "pair";
 const CANARY: &str = "CANARY-5f0d2c1b9a";
@@ -35,7 +39,8 @@ const SUBMISSIONS: usize = 2;
 /// Four nodes and the clients share this machine. Loads take turns, so that whatever else the machine does meets all alike.
 /// Afterwards all nodes' files are searched for a value that only two organisations may have.
 ///
-/// What needs nodes that hold some schemas only, or a silent member, is null in the record: it is not measured yet.
+/// At the end organisation 4 falls silent in its schemas: what others do in a schema of theirs goes on, and so do transactions in two
+/// schemas of which it is a member. What needs several nodes of one organisation is null in the record: it is not measured yet.
 ///
 /// Example: entente bench shards --quick --json shards.json
 #[derive(Args, Clone)]
@@ -71,7 +76,9 @@ struct ShardsRecord {
     private_throughput_ratio: f64,
     /// Blocks from a transaction with two parts to its decision.
     decision_blocks_median: f64,
-    silent_member_ratio: Option<f64>,
+    /// Throughput in a schema of three organisations while transactions in two schemas of all four go on: with organisation 4 silent
+    /// by without.
+    silent_member_ratio: f64,
     /// Files of organisations that are no members in which the value was found.
     canaries_seen: usize,
     /// Transactions per second on everybody's tables, by round.
@@ -80,7 +87,7 @@ struct ShardsRecord {
     private_tps: Vec<f64>,
     /// The same with parts in two schemas.
     two_parts_tps: Vec<f64>,
-    /// Of these, those that were not decided within the window.
+    /// Of these, and of those with a silent member, how many were not decided within the window.
     undecided: u64,
     /// Twice their throughput by that of one part: 1 where two parts cost as much as two transactions.
     two_parts_ratio: f64,
@@ -94,10 +101,15 @@ struct Throughput {
     two_parts: Vec<f64>,
     decision_blocks: f64,
     undecided: u64,
+    /// In a schema of three, beside transactions in two schemas of four.
+    beside: Vec<f64>,
+    /// The same with a silent member.
+    beside_silent: Vec<f64>,
 }
 
 struct ShardsNetwork {
     nodes: RunningNodes,
+    folders: Vec<PathBuf>,
     clients: Vec<Client>,
     gateways: Vec<SocketAddr>,
     customers: u64,
@@ -120,14 +132,15 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
     let network = Network::create(folder.path(), &options)?;
     let nodes = RunningNodes::start(&network.folders, None)?;
     let (clients, gateways) = (nodes.clients(&network.clients)?, nodes.postgres_addresses());
-    let mut shards =
-        ShardsNetwork { nodes, clients, gateways, customers: arguments.customers, loads: 0, undecided: 0 };
+    let (folders, customers) = (network.folders.clone(), arguments.customers);
+    let mut shards = ShardsNetwork { nodes, folders, clients, gateways, customers, loads: 0, undecided: 0 };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let measured = runtime.block_on(shards.measure(arguments));
     if measured.is_err() {
         shards.nodes.print_logs();
     }
-    let Throughput { shared, private, two_parts, decision_blocks, undecided } = measured?;
+    let Throughput { shared, private, two_parts, decision_blocks, undecided, beside, beside_silent } =
+        measured?;
     shards.nodes.stop();
     let canaries_seen: usize = network.folders[2..].iter().map(|folder| files_with(folder, CANARY)).sum();
     if network.folders[..2].iter().any(|folder| files_with(folder, CANARY) == 0) {
@@ -139,7 +152,7 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
         cross_cpu_ratio: None,
         private_throughput_ratio: median(private.clone()) / median(shared.clone()),
         decision_blocks_median: decision_blocks,
-        silent_member_ratio: None,
+        silent_member_ratio: median(beside_silent) / median(beside),
         canaries_seen,
         undecided,
         two_parts_ratio: 2.0 * median(two_parts.clone()) / median(private.clone()),
@@ -158,6 +171,7 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
         median(record.two_parts_tps.clone()),
         record.two_parts_ratio
     );
+    println!("a schema of three while a member of others is silent: {:.2}", record.silent_member_ratio);
     println!("canaries seen: {canaries_seen}");
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&record)? + "\n";
@@ -186,6 +200,9 @@ impl ShardsNetwork {
             );
         }
         measured.decision_blocks = self.decision_blocks().await?;
+        measured.beside = self.beside(rounds, time).await?;
+        self.silence().await?;
+        measured.beside_silent = self.beside(rounds, time).await?;
         measured.undecided = self.undecided;
         Ok(measured)
     }
@@ -219,8 +236,12 @@ impl ShardsNetwork {
         run(&format!("CREATE SCHEMA {PAIR} MEMBERS (org1, org2)")).await?;
         run(&format!("CREATE TABLE {PAIR}.secrets (id int PRIMARY KEY, text text)")).await?;
         run(&format!("INSERT INTO {PAIR}.secrets VALUES (1, '{CANARY}')")).await?;
-        for schema in ALL {
-            run(&format!("CREATE SCHEMA {schema} MEMBERS (org1, org2, org3, org4)")).await?;
+        for (schema, members) in ALL
+            .map(|schema| (schema, "org1, org2, org3, org4"))
+            .into_iter()
+            .chain([(THREE, "org1, org2, org3")])
+        {
+            run(&format!("CREATE SCHEMA {schema} MEMBERS ({members})")).await?;
             run(&format!("SET search_path TO {schema}")).await?;
             for statement in Smallbank::statements() {
                 run(statement).await?;
@@ -269,21 +290,58 @@ impl ShardsNetwork {
     }
 
     async fn private(&mut self, schemas: &[&str], time: Duration) -> Result<f64, CommandError> {
+        let options = self.parts_options(schemas);
+        let report = parts_load(&self.clients, &options, time).await?;
+        self.note(&report)?;
+        Ok(report.throughput_tps)
+    }
+
+    /// Transactions per second in the schema of three, by round, while others go on in two schemas of all four; through gateways of the
+    /// three.
+    async fn beside(&mut self, rounds: u64, time: Duration) -> Result<Vec<f64>, CommandError> {
+        let clients = self.clients[..SILENT].to_vec();
+        let mut found = Vec::new();
+        for _ in 0..rounds {
+            let (own, others) = (self.parts_options(&[THREE]), self.parts_options(&ALL));
+            let (own, others) =
+                tokio::join!(parts_load(&clients, &own, time), parts_load(&clients, &others, time));
+            let (own, others) = (own?, others?);
+            self.note(&own)?;
+            self.note(&others)?;
+            found.push(own.throughput_tps);
+        }
+        Ok(found)
+    }
+
+    /// From now on the last organisation's node holds no schema: it says nothing about parts, votes and outcomes.
+    async fn silence(&mut self) -> Result<(), CommandError> {
+        self.nodes.kill(SILENT)?;
+        let path = self.folders[SILENT].join("node.toml");
+        let text = std::fs::read_to_string(&path)?;
+        std::fs::write(&path, format!("schemas = []\n{text}"))?;
+        self.nodes.restart(SILENT)?;
+        self.nodes.wait_until_healthy(&self.clients, &Screen::default()).await?;
+        Ok(())
+    }
+
+    fn parts_options(&mut self, schemas: &[&str]) -> PartsLoadOptions {
         self.loads += 1;
-        let options = PartsLoadOptions {
+        PartsLoadOptions {
             schemas: schemas.iter().map(|schema| schema.to_string()).collect(),
             customers: self.customers,
             skew: 0.0,
             submissions: SUBMISSIONS,
             transactions: TRANSACTIONS,
             seed: self.loads,
-        };
-        let report = parts_load(&self.clients, &options, time).await?;
+        }
+    }
+
+    fn note(&mut self, report: &PartsLoadReport) -> Result<(), CommandError> {
         self.nodes.check_alive()?;
         self.undecided += report.undecided;
         match report.unanswered {
-            0 => Ok(report.throughput_tps),
-            unanswered => Err(format!("{unanswered} transactions in the schema got no receipt").into()),
+            0 => Ok(()),
+            unanswered => Err(format!("{unanswered} transactions in schemas got no receipt").into()),
         }
     }
 }

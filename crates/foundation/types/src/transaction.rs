@@ -1,5 +1,6 @@
 use crate::{
-    EndorsedSimulation, PartCommitment, SchemaCertificate, SessionStep, Value, decode_exactly, encode, limits,
+    EndorsedSimulation, HeldParts, PartCommitment, SchemaCertificate, SessionStep, Value, decode_exactly,
+    encode, limits,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
@@ -114,6 +115,12 @@ pub enum Payload {
         /// The outcomes.
         certificates: Vec<SchemaCertificate>,
     },
+    /// Says that members of schemas hold their parts of transactions in the same block: from execution version 5 on. Whoever signs it
+    /// says nothing: the members have.
+    HeldParts {
+        /// The members' words.
+        held: Vec<HeldParts>,
+    },
 }
 
 impl Payload {
@@ -125,7 +132,8 @@ impl Payload {
             | Payload::Insert { .. }
             | Payload::Session { .. }
             | Payload::Parts { .. }
-            | Payload::SchemaOutcomes { .. } => "",
+            | Payload::SchemaOutcomes { .. }
+            | Payload::HeldParts { .. } => "",
         }
     }
 
@@ -139,6 +147,9 @@ impl Payload {
                 (parts.iter().map(|part| part.schema.len()).max().unwrap_or(0), parts.len(), 0)
             }
             Payload::SchemaOutcomes { certificates } => (0, certificates.len(), 0),
+            Payload::HeldParts { held } => {
+                (0, held.iter().map(|one| one.holders.len()).max().unwrap_or(0).max(held.len()), 0)
+            }
             Payload::Session { steps, .. } => {
                 let (mut name, mut values) = (0, 0);
                 for step in steps {
@@ -392,6 +403,9 @@ mod tests {
             assert!(SignedTransaction::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
             let _ = SignedTransaction::has_parts(&bytes[..length]);
         }
+        let bytes = with(Payload::HeldParts { held: vec![] }).to_bytes();
+        assert!(!SignedTransaction::has_schema_outcomes(&bytes) && !SignedTransaction::has_parts(&bytes));
+        assert_eq!(SignedTransaction::from_bytes(&bytes).expect("words").to_bytes(), bytes);
         let bytes = with(Payload::SchemaOutcomes { certificates: vec![] }).to_bytes();
         assert!(SignedTransaction::has_schema_outcomes(&bytes) && !SignedTransaction::has_parts(&bytes));
         assert_eq!(SignedTransaction::from_bytes(&bytes).expect("outcomes").to_bytes(), bytes);

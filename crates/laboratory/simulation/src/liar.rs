@@ -223,6 +223,10 @@ impl Ordering for LyingServices {
         self.inner.ordering.submit(transactions)
     }
 
+    fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        self.inner.ordering.submit_together(transactions)
+    }
+
     fn deliveries(&self) -> &Receiver<Delivery> {
         self.inner.ordering.deliveries()
     }

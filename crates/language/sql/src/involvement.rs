@@ -26,7 +26,7 @@ impl Library {
                 let procedures = self.find_involved(&self.called_by_insert(table))?;
                 return Ok(Involvement { procedures, statements: true });
             }
-            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } => {
+            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {
                 return Ok(Involvement { procedures: self.find_involved(&[])?, statements: false });
             }
             Payload::Session { steps, .. } => {

@@ -226,6 +226,7 @@ pub fn is_schema_change(payload: &Payload) -> bool {
         Payload::Call { .. }
         | Payload::Insert { .. }
         | Payload::Parts { .. }
-        | Payload::SchemaOutcomes { .. } => false,
+        | Payload::SchemaOutcomes { .. }
+        | Payload::HeldParts { .. } => false,
     }
 }

@@ -274,6 +274,8 @@ impl Simulate for Invocation {
             Payload::Parts { parts } => Ok(vec![who_votes(self.library.catalog(), parts)]),
             // So they take effect in the schemas that they name.
             Payload::SchemaOutcomes { .. } => Ok(vec![tagged("SCHEMA OUTCOMES")]),
+            // Whoever looks whether parts are held has read it before.
+            Payload::HeldParts { .. } => Ok(vec![tagged("HELD PARTS")]),
             Payload::Session { steps, now_ms, results } => {
                 let given =
                     run_again(&self.library, &mut execution, steps, (*now_ms, self.principal.organisation));
@@ -310,7 +312,7 @@ impl Simulate for Invocation {
             Payload::Insert { table, columns, rows } => {
                 self.analyse_insert(&mut analysis, table, columns, rows.iter().cloned())?;
             }
-            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } => {}
+            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {}
             Payload::Session { steps, now_ms, .. } => {
                 analysis.set_now(*now_ms);
                 for step in steps {

@@ -293,7 +293,8 @@ impl TemporaryTables {
             Payload::Call { .. }
             | Payload::Session { .. }
             | Payload::Parts { .. }
-            | Payload::SchemaOutcomes { .. } => return None,
+            | Payload::SchemaOutcomes { .. }
+            | Payload::HeldParts { .. } => return None,
         };
         if !self.are_mentioned_in(text) {
             return None;

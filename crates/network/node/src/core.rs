@@ -319,6 +319,7 @@ impl NodeParts {
             ledger: self.ledger.clone(),
             messages: services.messages.clone(),
             parts: PartStore::open(&member.folder.join("schemas"))?,
+            only: member.config.schemas.clone(),
             metrics: self.metrics.clone(),
             pool: recovery.pool.clone(),
         }))))

@@ -8,7 +8,7 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
-use crate::private::{self, AnswerWhen, Asking, Routed};
+use crate::private::{self, AnswerWhen, Asking, Bundle, Routed};
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows;
@@ -116,6 +116,36 @@ impl NodeDatabase {
         }
     }
 
+    /// Has transactions ordered with what members of schemas say of them.
+    fn submit_bundles(
+        &self,
+        bundles: Vec<Bundle>,
+        answer_at: AnswerAt,
+        replies: &mpsc::Sender<SubmissionReply>,
+    ) {
+        // Nobody waits for the words themselves.
+        let (nobody, _) = mpsc::channel(1);
+        let mut position = 0;
+        for Bundle { word, transactions } in bundles {
+            let words = word.map(|bytes| Submitted {
+                position: 0,
+                bytes,
+                answer_at: AnswerAt::Recorded,
+                replies: nobody.clone(),
+            });
+            let has_words = words.is_some();
+            let submitted = transactions.into_iter().map(|bytes| {
+                position += 1;
+                Submitted { position: position - 1, bytes, answer_at, replies: replies.clone() }
+            });
+            let submitted: Vec<Submitted> = words.into_iter().chain(submitted).collect();
+            match has_words {
+                true => self.submitter.submit_together(submitted),
+                false => self.submitter.submit(submitted),
+            }
+        }
+    }
+
     fn logged<T: Default>(&self, result: Result<T, ledger::LedgerError>) -> T {
         result.unwrap_or_else(|error| {
             tracing::error!(%error, "the ledger cannot be read");
@@ -203,7 +233,8 @@ impl Database for NodeDatabase {
             let error = types::TransactionError::TooLarge { found: bytes.len() };
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()));
         }
-        let Receipt { height, outcome, .. } = self.ordered(bytes, answer_at).await?;
+        let Receipt { height, outcome, .. } =
+            self.ordered(|replies| self.submit_now(vec![bytes], answer_at, replies)).await?;
         results_of(outcome).map(|results| Executed { results, height })
     }
 
@@ -264,13 +295,14 @@ impl Database for NodeDatabase {
             }
             return receiver;
         };
-        let order = |ready: Vec<Bytes>| {
-            let (replies, receipts) = mpsc::channel(ready.len().max(1));
-            tokio::task::block_in_place(|| self.submit_now(ready, answer_at, &replies));
+        let order = |ready: Vec<Bundle>| {
+            let transactions: usize = ready.iter().map(|bundle| bundle.transactions.len()).sum();
+            let (replies, receipts) = mpsc::channel(transactions.max(1));
+            tokio::task::block_in_place(|| self.submit_bundles(ready, answer_at, &replies));
             receipts
         };
         let height = self.published.newest().0;
-        asking.submit(submissions, (height, answer_when(answer_at)), order, reply).await;
+        asking.submit(submissions, (&self.session, height, answer_when(answer_at)), order, reply).await;
         receiver
     }
 
@@ -380,10 +412,13 @@ impl Database for NodeDatabase {
 }
 
 impl NodeDatabase {
-    /// Has a transaction of a session ordered, and waits for its receipt.
-    async fn ordered(&self, bytes: Bytes, answer_at: AnswerAt) -> Result<Receipt, SqlError> {
+    /// Has a transaction of a session ordered, and waits for its receipt. `submit` hands it on.
+    async fn ordered(
+        &self,
+        submit: impl FnOnce(&mpsc::Sender<SubmissionReply>),
+    ) -> Result<Receipt, SqlError> {
         let (replies, mut reply) = mpsc::channel(1);
-        self.submit_now(vec![bytes], answer_at, &replies);
+        submit(&replies);
         drop(replies);
         let result = match tokio::time::timeout(SESSION_WAIT, reply.recv()).await {
             Ok(Some(reply)) => reply.result,
@@ -402,7 +437,9 @@ impl NodeDatabase {
         let schema = routed.payloads.keys().next().map_or("", String::as_str);
         let asking = self.asking.as_ref().ok_or_else(|| private::no_member(schema))?;
         let heights = (expires_at, self.published.newest().0);
-        let order = async |bytes| self.ordered(bytes, answer_at).await;
+        let order = async |bundle| {
+            self.ordered(|replies| self.submit_bundles(vec![bundle], answer_at, replies)).await
+        };
         let ran = asking.run(routed, (&self.session, role), heights, answer_when(answer_at), order).await;
         ran.map(|(results, height)| Executed { results, height })
     }
@@ -423,7 +460,9 @@ impl NodeDatabase {
             is_full.then(|| "the disk of the state is full: blocks wait until there is room".to_string());
         let limit = process_memory::limit_bytes();
         let memory = limit.and_then(|limit| process_memory::warning(process_memory::resident_bytes(), limit));
-        unknown.into_iter().chain(is_full).chain(memory).chain(self.keys.warnings(height)).collect()
+        let schemas = self.asking.as_ref().map(|asking| asking.warnings()).unwrap_or_default();
+        let own = unknown.into_iter().chain(is_full).chain(memory).chain(schemas);
+        own.chain(self.keys.warnings(height)).collect()
     }
 }
 

@@ -135,6 +135,10 @@ fn call_text(payload: &Payload) -> String {
             let outcome = |(schema, height)| format!("schema {schema} at height {height}");
             format!("SCHEMA OUTCOMES {}", outcomes.map(outcome).collect::<Vec<_>>().join(", "))
         }
+        Payload::HeldParts { held } => {
+            let transactions: usize = held.iter().map(|one| one.transactions.len()).sum();
+            format!("HELD PARTS of {transactions} transactions")
+        }
         Payload::Session { steps, .. } => {
             let steps = steps.iter().map(step_text);
             let steps = std::iter::once("BEGIN".to_string()).chain(steps).chain(["COMMIT".to_string()]);

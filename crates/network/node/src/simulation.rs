@@ -159,6 +159,7 @@ impl SimulatedNode {
             join: if member.join_behind_blocks.is_some() { Join::Checkpoint } else { Join::Replay },
             join_behind_blocks: member.join_behind_blocks,
             oracles: Default::default(),
+            schemas: None,
             database: None,
         };
         let options = NodeOptions {

@@ -34,6 +34,9 @@ impl Submitted {
     }
 }
 
+/// A transaction's id, and what ordering knows it by.
+type Known = (TransactionId, TransactionId);
+
 /// Hands transactions to ordering, and their clients what becomes of them.
 pub(crate) struct Submitter {
     pub(crate) charters: Arc<DecidedCharters>,
@@ -51,6 +54,20 @@ pub(crate) struct Submitter {
 impl Submitter {
     /// Replies now, or when they are recorded. Verifies signatures, so it is called on a thread that may work.
     pub(crate) fn submit(&self, transactions: Vec<Submitted>) {
+        let (waiting, ordered) = self.admit(transactions);
+        let verdicts = self.ordering.submit(ordered);
+        self.tell_refused(waiting, verdicts);
+    }
+
+    /// The same for transactions that need what the others say: they stand in one block.
+    pub(crate) fn submit_together(&self, transactions: Vec<Submitted>) {
+        let (waiting, ordered) = self.admit(transactions);
+        let verdicts = self.ordering.submit_together(ordered);
+        self.tell_refused(waiting, verdicts);
+    }
+
+    /// What goes to ordering, and what it is known by there; the others are answered.
+    fn admit(&self, transactions: Vec<Submitted>) -> (Vec<Known>, Vec<Bytes>) {
         let bytes: Vec<Bytes> = transactions.iter().map(|one| one.bytes.clone()).collect();
         let height = self.published.newest().0;
         let charters = self.charters.all();
@@ -96,7 +113,11 @@ impl Submitter {
                 one.reply(Err(SubmissionRefusal::Aborted(error)));
                 continue;
             }
+            // What nodes bring for others is no client's.
+            let is_brought =
+                matches!(*transaction.payload, Payload::HeldParts { .. } | Payload::SchemaOutcomes { .. });
             if let Some(limit) = &self.rate_limit
+                && !is_brought
                 && !limit.admit(transaction.client.key, &transaction.principal, self.started.elapsed())
             {
                 one.reply(Err(SubmissionRefusal::TooFast { per_second: limit.per_second() }));
@@ -120,13 +141,11 @@ impl Submitter {
                 Err(_) => self.receipts.answer(&transaction.id, &name, &Err(SubmissionRefusal::Unknown)),
             }
         }
-        self.order(waiting, ordered);
+        (waiting, ordered)
     }
 
-    /// Hands transactions to ordering, and tells who waits for one that it does not take why not. `waiting`: their ids, and what
-    /// ordering knows them by.
-    fn order(&self, waiting: Vec<(TransactionId, TransactionId)>, transactions: Vec<Bytes>) {
-        let verdicts = self.ordering.submit(transactions);
+    /// Tells who waits for a transaction that ordering does not take why not.
+    fn tell_refused(&self, waiting: Vec<Known>, verdicts: Vec<Result<TransactionId, SubmitError>>) {
         for ((id, name), verdict) in waiting.into_iter().zip(verdicts) {
             let refusal = match verdict {
                 Ok(_) => continue,

@@ -104,6 +104,21 @@ pub enum SubmitError {
         /// How many may.
         limit: usize,
     },
+    /// What must stand in one block does not fit into one.
+    #[error(
+        "{transactions} transactions of {bytes} bytes belong together, and a block takes {transactions_max} of {bytes_max} bytes \
+         (block.transactions_max, block.bytes_max); submit fewer together"
+    )]
+    TooManyTogether {
+        /// How many there are.
+        transactions: usize,
+        /// Their bytes in a block.
+        bytes: usize,
+        /// How many a block takes.
+        transactions_max: u32,
+        /// How many bytes a block takes.
+        bytes_max: u32,
+    },
     /// It is wrong for ever.
     #[error("the transaction is refused: {0:?}")]
     Rejected(RejectReason),

@@ -67,10 +67,21 @@ pub(crate) struct Survey {
     pub arrivals: u64,
 }
 
+/// Where transactions that come together may stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placing {
+    /// In different blocks, too.
+    Anywhere,
+    /// In one block, in their order, or nowhere: each needs what the others say.
+    InOneBlock,
+}
+
 struct Entry {
     id: TransactionId,
     bytes: Bytes,
     arrived: Duration,
+    /// Position of the first of those that stand in one block with it, itself among them.
+    group: Option<u64>,
 }
 
 #[derive(Default)]
@@ -93,6 +104,20 @@ impl Queue {
             self.bytes -= entry.bytes.len();
         }
     }
+
+    /// How many there are of the group of the entry at a position, from it on, and their bytes in a block.
+    fn group_from(&self, position: u64, ordered: &FxHashSet<TransactionId>) -> (usize, usize) {
+        let group = self.entries.get(&position).and_then(|entry| entry.group);
+        let entries = self.entries.range(position..).map(|(_, entry)| entry);
+        let same = entries.take_while(|entry| entry.group == group);
+        let open = same.filter(|entry| !ordered.contains(&entry.id));
+        open.fold((0, 0), |(count, bytes), entry| (count + 1, bytes + entry.bytes.len() + LENGTH_BYTES))
+    }
+}
+
+/// Whether so many transactions with so many bytes fit into a block.
+fn fits(block: &BlockLimits, transactions: usize, bytes: usize) -> bool {
+    transactions <= block.transactions_max as usize && bytes <= block.bytes_max as usize
 }
 
 /// Transactions that wait for a block.
@@ -122,11 +147,16 @@ impl Mempool {
         &self,
         admission: &dyn Admission,
         place: Place<'_>,
-        mut transactions: Vec<Bytes>,
+        (mut transactions, placing): (Vec<Bytes>, Placing),
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let level = self.level();
         if self.queue.lock().closed {
             return transactions.iter().map(|_| Err(SubmitError::Stopped)).collect();
+        }
+        if placing == Placing::InOneBlock
+            && let Err(error) = self.fit_together(&transactions, (level, &place.charter().block))
+        {
+            return transactions.iter().map(|_| Err(error.clone())).collect();
         }
         let room = self.limits.transactions_max.saturating_sub(level.transactions);
         let refused = transactions.len().saturating_sub(room);
@@ -139,6 +169,7 @@ impl Mempool {
         let verdicts = admission.check(place, &transactions);
         assert_eq!(verdicts.len(), transactions.len(), "admission gives a verdict per transaction");
         let mut queue = self.queue.lock();
+        let group = (placing == Placing::InOneBlock).then_some(queue.next);
         let mut answers: Vec<_> = transactions
             .iter()
             .zip(verdicts)
@@ -146,7 +177,7 @@ impl Mempool {
             .map(|((bytes, verdict), too_long)| match verdict {
                 _ if too_long => Err(SubmitError::Rejected(oversized())),
                 Err(reason) => Err(SubmitError::Rejected(reason)),
-                Ok(id) => self.insert(&mut queue, id, bytes),
+                Ok(id) => self.insert(&mut queue, id, (bytes, group)),
             })
             .collect();
         drop(queue);
@@ -159,13 +190,38 @@ impl Mempool {
         answers
     }
 
+    /// Whether transactions fit into one block, and there is room for all.
+    fn fit_together(
+        &self,
+        transactions: &[Bytes],
+        (level, block): (Level, &BlockLimits),
+    ) -> Result<(), SubmitError> {
+        let bytes = transactions.iter().map(|bytes| bytes.len() + LENGTH_BYTES).sum();
+        let (transactions_max, bytes_max) = (block.transactions_max, block.bytes_max);
+        let (pending, limit) = (level.transactions, self.limits.transactions_max);
+        if !fits(block, transactions.len(), bytes) {
+            let transactions = transactions.len();
+            return Err(SubmitError::TooManyTogether { transactions, bytes, transactions_max, bytes_max });
+        }
+        if pending + transactions.len() > limit {
+            return Err(SubmitError::Full { pending, limit });
+        }
+        let (pending, limit) = (level.bytes, self.limits.bytes_max);
+        match pending + bytes > limit {
+            true => Err(SubmitError::FullBytes { pending, limit }),
+            false => Ok(()),
+        }
+    }
+
     fn insert(
         &self,
         queue: &mut Queue,
         id: TransactionId,
-        bytes: &Bytes,
+        (bytes, group): (&Bytes, Option<u64>),
     ) -> Result<TransactionId, SubmitError> {
-        if queue.positions.contains_key(&id) || queue.recent.contains(&id) {
+        // One of a group may have stood in a block and been refused for what the others said then.
+        let was_delivered = group.is_none() && queue.recent.contains(&id);
+        if queue.positions.contains_key(&id) || was_delivered {
             return Ok(id);
         }
         let (pending, limit) = (queue.entries.len(), self.limits.transactions_max);
@@ -182,7 +238,7 @@ impl Mempool {
         let position = queue.next;
         queue.next += 1;
         queue.positions.insert(id, position);
-        queue.entries.insert(position, Entry { id, bytes, arrived: (self.clock)() });
+        queue.entries.insert(position, Entry { id, bytes, arrived: (self.clock)(), group });
         Ok(id)
     }
 
@@ -228,7 +284,7 @@ impl Mempool {
     }
 
     /// Visits what fits into a block, oldest first; says whether the block is then full. What does not fit ends the
-    /// block even if something smaller behind it would: the order of arrival is kept.
+    /// block even if something smaller behind it would: the order of arrival is kept. Those that belong together come together.
     fn walk(
         &self,
         block: &BlockLimits,
@@ -236,15 +292,27 @@ impl Mempool {
         mut visit: impl FnMut(&Entry),
     ) -> bool {
         let queue = self.queue.lock();
-        let (mut count, mut bytes) = (0, 0);
-        for entry in queue.entries.values().filter(|entry| !ordered.contains(&entry.id)) {
+        let (mut count, mut bytes, mut group, mut too_large) = (0, 0, None, None);
+        for (position, entry) in queue.entries.iter().filter(|(_, entry)| !ordered.contains(&entry.id)) {
+            if entry.group.is_some() && entry.group != group {
+                let (more, more_bytes) = queue.group_from(*position, ordered);
+                if entry.group == too_large || !fits(block, more, more_bytes) {
+                    // The charter was changed since it came: it stands in no block any more.
+                    too_large = entry.group;
+                    continue;
+                }
+                if !fits(block, count + more, bytes + more_bytes) {
+                    return true;
+                }
+                group = entry.group;
+            }
             bytes += entry.bytes.len() + LENGTH_BYTES;
             if bytes > block.bytes_max as usize {
                 return true;
             }
             visit(entry);
             count += 1;
-            if count >= block.transactions_max {
+            if count >= block.transactions_max as usize {
                 return true;
             }
         }
@@ -357,7 +425,16 @@ mod tests {
         transactions: Vec<Bytes>,
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let charters = Charters::new(Arc::new(Charter::with_defaults("test", 1)));
-        mempool.submit(admission, Place { charters: &charters, height: 1 }, transactions)
+        mempool.submit(admission, Place { charters: &charters, height: 1 }, (transactions, Placing::Anywhere))
+    }
+
+    fn submit_together(mempool: &Mempool, texts: &[&str]) -> Vec<Result<TransactionId, SubmitError>> {
+        let mut charter = Charter::with_defaults("test", 1);
+        charter.block = BLOCK;
+        let charters = Charters::new(Arc::new(charter));
+        let transactions = texts.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
+        let place = Place { charters: &charters, height: 1 };
+        mempool.submit(&Counting::default(), place, (transactions, Placing::InOneBlock))
     }
 
     fn none() -> FxHashSet<TransactionId> {
@@ -446,6 +523,60 @@ mod tests {
             vec![id(x.as_bytes()), id(y.as_bytes())]
         );
         assert!(mempool.survey(&BLOCK, &none()).full);
+    }
+
+    #[test]
+    fn what_belongs_together_stands_in_one_block() {
+        let (mempool, admission) = (mempool(20, 1_000), Counting::default());
+        let take = |ordered: &[&str]| {
+            let ordered = ordered.iter().map(|text| id(text.as_bytes())).collect();
+            let survey = mempool.survey(&BLOCK, &ordered);
+            let (_, taken) = mempool.take(&admission, &BLOCK, &ordered);
+            assert_eq!(survey.transactions, taken.len());
+            (
+                taken.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect::<Vec<_>>(),
+                survey.full,
+            )
+        };
+        submit(&mempool, &["a", "b"]);
+        submit_together(&mempool, &["word", "c", "d"]);
+        submit_together(&mempool, &["another word", "e"]);
+        submit(&mempool, &["f"]);
+        let of = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+        assert_eq!(take(&[]), (of(&["a", "b"]), true), "three have no room behind two");
+        assert_eq!(take(&["a", "b"]), (of(&["word", "c", "d"]), true));
+        assert_eq!(take(&["a", "b", "c"]), (of(&["word", "d"]), true), "one of them was ordered elsewhere");
+        let ordered = ["a", "b", "word", "c", "d"];
+        assert_eq!(take(&ordered), (of(&["another word", "e", "f"]), true));
+        mempool.delivered(&ordered.map(|text| id(text.as_bytes())));
+        assert_eq!(take(&[]), (of(&["another word", "e", "f"]), true));
+        // What was refused for what the others said then comes again.
+        submit_together(&mempool, &["a third word", "c"]);
+        assert_eq!(take(&["another word", "e", "f"]), (of(&["a third word", "c"]), false));
+        let narrow = BlockLimits { transactions_max: 1, ..BLOCK };
+        assert_eq!(mempool.take(&admission, &narrow, &none()).1, ["f"], "a charter that has become narrower");
+    }
+
+    #[test]
+    fn what_cannot_stand_in_one_block_or_finds_no_room_is_refused_together() {
+        let mempool = mempool(5, 60);
+        let error = submit_together(&mempool, &["a", "b", "c", "d"]).pop().expect("four verdicts");
+        assert_eq!(
+            error,
+            Err(SubmitError::TooManyTogether {
+                transactions: 4,
+                bytes: 20,
+                transactions_max: 3,
+                bytes_max: 100
+            })
+        );
+        submit(&mempool, &["1", "2", "3"]);
+        let full = Err(SubmitError::Full { pending: 3, limit: 5 });
+        assert_eq!(submit_together(&mempool, &["a", "b", "c"]), [full.clone(), full.clone(), full]);
+        let long = "x".repeat(50);
+        let full = Err(SubmitError::FullBytes { pending: 3, limit: 60 });
+        assert_eq!(submit_together(&mempool, &["a", &long]), [full.clone(), full]);
+        assert_eq!(mempool.level().transactions, 3);
     }
 
     /// Orders what comes backwards, drops every `x…` and leaves every `w…` waiting.

@@ -25,6 +25,10 @@ pub trait Ordering: Send + Sync {
     /// never waits for room.
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>>;
 
+    /// The same for transactions that say something of one another, so that each needs the others: they stand in one block, in this
+    /// order. None is taken where they do not fit into one, or there is no room for all.
+    fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>>;
+
     /// Final blocks in height order, at least once. The channel is bounded; it disconnects when the service ends,
     /// whether stopped or failed.
     fn deliveries(&self) -> &Receiver<Delivery>;

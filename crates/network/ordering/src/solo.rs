@@ -4,7 +4,7 @@
 use crate::certificate::{Certificate, solo_message};
 use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Parent, assemble, when_to_cut};
-use crate::mempool::{Clock, Mempool, Survey};
+use crate::mempool::{Clock, Mempool, Placing, Survey};
 use crate::{
     Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
     OrderingError, OrderingStatus, SubmitError,
@@ -186,11 +186,22 @@ impl Cutter {
     }
 }
 
-impl Ordering for Solo {
-    fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+impl Solo {
+    fn put(&self, transactions: Vec<Bytes>, placing: Placing) -> Vec<Result<TransactionId, SubmitError>> {
         let charters = self.charters();
         let height = self.height.load(Atomic::Relaxed) + 1;
-        self.mempool.submit(&*self.admission, Place { charters: &charters, height }, transactions)
+        let place = Place { charters: &charters, height };
+        self.mempool.submit(&*self.admission, place, (transactions, placing))
+    }
+}
+
+impl Ordering for Solo {
+    fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        self.put(transactions, Placing::InOneBlock)
+    }
+
+    fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        self.put(transactions, Placing::Anywhere)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {

@@ -5,7 +5,7 @@ CALL club.pay(30, 2)
 --@ at 2 wait 2
 CALL club.pay(31, 2); UPDATE deal.trades SET price = price + 100 WHERE id = 4
 
---@ at 4 fails 42501
+--@ at 4 fails 42P01
 INSERT INTO deal.trades VALUES (10, 10)
 
 --@ at 3

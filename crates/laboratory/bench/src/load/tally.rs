@@ -120,7 +120,8 @@ impl Tally {
             Payload::Insert { .. }
             | Payload::Session { .. }
             | Payload::Parts { .. }
-            | Payload::SchemaOutcomes { .. } => 0,
+            | Payload::SchemaOutcomes { .. }
+            | Payload::HeldParts { .. } => 0,
         };
         let microseconds = now.saturating_duration_since(submitted).as_micros() as u64;
         counts.latency.saturating_record(microseconds);

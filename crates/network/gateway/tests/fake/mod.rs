@@ -607,7 +607,9 @@ impl Database for Fake {
     async fn execute(&self, _: &str, payload: Payload, _: AnswerAt) -> Result<Executed, SqlError> {
         self.payloads.lock().unwrap().push(payload.clone());
         let results = match payload {
-            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } => unreachable!("sessions make no parts"),
+            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {
+                unreachable!("sessions make no parts")
+            }
             Payload::Session { .. } if self.conflicting.load(Ordering::SeqCst) => {
                 Err(types::results_have_changed())
             }

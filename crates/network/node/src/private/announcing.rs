@@ -23,7 +23,7 @@ use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, en
 const LATE_BLOCKS: u64 = 3;
 /// Blocks after which votes are brought again that are still not there.
 const AGAIN_BLOCKS: u64 = 8;
-/// How many blocks ahead the expiry height of a transaction with votes lies.
+/// How many blocks ahead the expiry height of a transaction with votes lies, if the charter allows so many.
 const EXPIRY_BLOCKS: u64 = 100;
 /// Bytes of the certificates of one transaction.
 const TOGETHER_BYTES: usize = 192 * 1024;
@@ -71,10 +71,11 @@ impl Announcing {
             }
         }
         self.announced.retain(|_, last| *last + 1_000 > tip);
-        self.order(certificates, tip);
+        let expiry = u64::from(schemas.node.charters.at(tip + 1).expiry_blocks_max).min(EXPIRY_BLOCKS);
+        self.order(certificates, tip + expiry);
     }
 
-    fn order(&self, certificates: Vec<SchemaCertificate>, tip: u64) {
+    fn order(&self, certificates: Vec<SchemaCertificate>, expires_at: u64) {
         let (mut transactions, mut together, mut bytes) = (Vec::new(), Vec::new(), 0);
         for certificate in certificates {
             let size = encode(&certificate).len();
@@ -92,7 +93,7 @@ impl Announcing {
         // Nobody waits: where it gets lost the votes are brought again.
         let (replies, _) = mpsc::channel(transactions.len());
         let submitted = (0..).zip(transactions).map(|(position, certificates)| {
-            let signed = self.session.sign(Payload::SchemaOutcomes { certificates }, tip + EXPIRY_BLOCKS);
+            let signed = self.session.sign(Payload::SchemaOutcomes { certificates }, expires_at);
             let bytes = Bytes::from(signed.to_bytes());
             Submitted { position, bytes, answer_at: AnswerAt::Recorded, replies: replies.clone() }
         });

@@ -9,23 +9,22 @@
 //! Messages may be lost. Whoever needs an answer asks again.
 
 use super::agreeing::Verdict;
-use super::held::{Verified, no_member};
+use super::collecting::{Bundle, Collecting, Missing, PartToHold, ReadyBundle, ToHold};
 use super::message::{Message, PartsToHold, packed};
 use super::part_store::HeldPart;
 use super::routing::{Routed, explained};
 use super::schemas::PrivateSchemas;
 use crate::submission::results_of;
-use bytes::Bytes;
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
-    EndorsedEffects, EndorsedSimulation, Endorsement, Identity, Outcome, Part, PartSubmission, Payload,
-    Receipt, SchemaMembers, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal,
-    SubmissionReply, TransactionId, encode,
+    Endorsement, HeldParts, Identity, Outcome, Part, PartSubmission, Payload, Receipt, SchemaMembers,
+    SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
+    TransactionId, encode,
 };
 
 /// How often somebody who has not answered is asked again.
@@ -33,53 +32,29 @@ const AGAIN: Duration = Duration::from_millis(300);
 /// How long members may take to hold a part.
 const HELD_WITHIN: Duration = Duration::from_secs(10);
 
-/// Whether a member holds a transaction's part: its word, or why not.
-pub(super) struct Answered {
-    pub(super) transaction: TransactionId,
-    pub(super) member: u16,
-    pub(super) said: Result<Endorsement, String>,
+/// What a member says of transactions' parts.
+pub(super) enum Answered {
+    /// It holds those of one.
+    Held { transaction: TransactionId, member: u16, endorsement: Endorsement },
+    /// It holds those of all in a list.
+    HeldTogether { member: u16, word: HeldParts },
+    /// It does not.
+    Refused { transaction: TransactionId, member: u16, reason: String },
+}
+
+impl Answered {
+    fn transactions(&self) -> &[TransactionId] {
+        match self {
+            Answered::Held { transaction, .. } | Answered::Refused { transaction, .. } => {
+                std::slice::from_ref(transaction)
+            }
+            Answered::HeldTogether { word, .. } => &word.transactions,
+        }
+    }
 }
 
 /// Somebody who waits for members to hold parts.
 pub(super) type Waiting = mpsc::UnboundedSender<Answered>;
-
-/// A transaction in schemas with members, as its client has signed it, with its parts.
-struct ToHold {
-    parts: Vec<PartToHold>,
-    signed: SignedTransaction,
-    id: TransactionId,
-}
-
-struct PartToHold {
-    members: Arc<SchemaMembers>,
-    held: HeldPart,
-}
-
-impl ToHold {
-    /// All members of its schemas.
-    fn members(&self) -> BTreeSet<u16> {
-        self.parts.iter().flat_map(|part| part.members.organisations.iter().copied()).collect()
-    }
-
-    /// The parts that a member is to hold.
-    fn held_by(&self, member: u16) -> Vec<HeldPart> {
-        let parts = self.parts.iter().filter(|part| part.members.has(member));
-        parts.map(|part| part.held.clone()).collect()
-    }
-
-    /// The first schema of which too few members are among these.
-    fn too_few(&self, held: &BTreeMap<u16, Endorsement>) -> Option<&PartToHold> {
-        let count = |part: &PartToHold| held.keys().filter(|member| part.members.has(**member)).count();
-        self.parts.iter().find(|part| count(part) < part.members.quorum())
-    }
-}
-
-/// How far members are with one of several transactions.
-#[derive(Default)]
-struct Progress {
-    endorsements: BTreeMap<u16, Endorsement>,
-    refused: BTreeMap<u16, String>,
-}
 
 /// What asks other members for this node's clients.
 pub(crate) struct Asking {
@@ -101,9 +76,16 @@ impl Asking {
         Asking { schemas, waiting: Mutex::default() }
     }
 
+    /// What is wrong with the choice of schemas in `node.toml`.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.schemas.warnings()
+    }
+
     /// A member has answered whether it holds a part.
     pub(super) fn answered(&self, answered: Answered) {
-        if let Some(waiting) = self.waiting.lock().get(&answered.transaction) {
+        // One list is asked for by one who waits.
+        let waiting = self.waiting.lock();
+        if let Some(waiting) = answered.transactions().iter().find_map(|id| waiting.get(id)) {
             // An error says that nobody waits any more.
             let _ = waiting.send(answered);
         }
@@ -121,7 +103,7 @@ impl Asking {
         (session, role): (&Identity, &str),
         (expires_at, height): (u64, u64),
         when: AnswerWhen,
-        order: impl AsyncFnOnce(Bytes) -> Result<Receipt, SqlError>,
+        order: impl AsyncFnOnce(Bundle) -> Result<Receipt, SqlError>,
     ) -> Result<(Vec<StatementResult>, u64), SqlError> {
         let Routed { payloads, statements } = routed;
         if let Some(schema) = payloads.keys().next().filter(|_| !role.is_empty()) {
@@ -132,8 +114,12 @@ impl Asking {
         }
         let (signed, parts) = session.sign_parts(payloads, expires_at);
         let all = [self.to_hold(signed, parts)?];
-        let held = self.hold(&all, height).await.pop();
-        let Receipt { outcome, .. } = order(held.expect("one for one transaction")?).await?;
+        let (mut ready, mut missing) = self.hold(&all, (session, height)).await;
+        if let Some((_, error)) = missing.pop() {
+            return Err(error);
+        }
+        let (bundle, _) = ready.pop().expect("one for one transaction that lacks nothing");
+        let Receipt { outcome, .. } = order(bundle).await?;
         if let Outcome::Rejected(reason) = outcome {
             return Err(reason.to_error());
         }
@@ -145,12 +131,12 @@ impl Asking {
     }
 
     /// Takes what clients with keys of their own have submitted. `order` has transactions ordered: their receipts come by their
-    /// positions. A reply has a receipt with what came of the part.
+    /// positions among all in these bundles. A reply has a receipt with what came of the part.
     pub(crate) async fn submit(
         &self,
         submissions: Vec<PartSubmission>,
-        (height, when): (u64, AnswerWhen),
-        order: impl FnOnce(Vec<Bytes>) -> mpsc::Receiver<SubmissionReply>,
+        (session, height, when): (&Identity, u64, AnswerWhen),
+        order: impl FnOnce(Vec<Bundle>) -> mpsc::Receiver<SubmissionReply>,
         reply: impl Fn(u32, Result<Receipt, SubmissionRefusal>),
     ) {
         let (mut positions, mut all) = (Vec::new(), Vec::new());
@@ -163,17 +149,16 @@ impl Asking {
                 Err(error) => reply(position, Err(SubmissionRefusal::Aborted(error))),
             }
         }
-        let (mut ready, mut ordered) = (Vec::new(), Vec::new());
-        for ((position, one), held) in positions.into_iter().zip(&all).zip(self.hold(&all, height).await) {
-            match held {
-                Ok(bytes) => {
-                    ready.push(bytes);
-                    ordered.push((position, one));
-                }
-                Err(error) => reply(position, Err(SubmissionRefusal::NotEndorsed(error))),
-            }
+        let (ready, missing) = self.hold(&all, (session, height)).await;
+        for (at, error) in missing {
+            reply(positions[at], Err(SubmissionRefusal::NotEndorsed(error)));
         }
-        let (mut receipts, mut admitted) = (order(ready), Vec::new());
+        let (mut bundles, mut ordered) = (Vec::new(), Vec::new());
+        for (bundle, which) in ready {
+            bundles.push(bundle);
+            ordered.extend(which.into_iter().map(|at| (positions[at], &all[at])));
+        }
+        let (mut receipts, mut admitted) = (order(bundles), Vec::new());
         while let Some(SubmissionReply { position, result }) = receipts.recv().await {
             let (position, one) = ordered[position as usize];
             match result {
@@ -213,7 +198,7 @@ impl Asking {
     fn to_hold(&self, signed: SignedTransaction, parts: BTreeMap<String, Part>) -> Result<ToHold, SqlError> {
         let id = signed.transaction.id();
         let to_hold = |(schema, part): (String, Part)| {
-            let members = self.schemas.members(&schema).ok_or_else(|| no_member(&schema))?;
+            let members = self.schemas.members(&schema).ok_or_else(|| self.schemas.not_here(&schema))?;
             Ok(PartToHold { members, held: HeldPart { transaction: id, schema, part } })
         };
         let parts = parts.into_iter().map(to_hold).collect::<Result<Vec<PartToHold>, SqlError>>()?;
@@ -222,11 +207,13 @@ impl Asking {
         Ok(ToHold { parts, signed, id })
     }
 
-    /// Makes transactions ready to be ordered: each is once a quorum of its schema's members holds its part.
-    ///
-    /// # Errors
-    /// `57014` where too few do in time, with what they say; `58030` where they cannot be stored here.
-    async fn hold(&self, all: &[ToHold], height: u64) -> Vec<Result<Bytes, SqlError>> {
+    /// Makes transactions ready to be ordered: each is once a quorum of its schema's members holds its part. Gives those, and why
+    /// others are not: `57014` where too few members hold them in time, with what they say; `58030` where they cannot be stored here.
+    async fn hold(
+        &self,
+        all: &[ToHold],
+        (session, height): (&Identity, u64),
+    ) -> (Vec<ReadyBundle>, Vec<(usize, SqlError)>) {
         let stored = tokio::task::block_in_place(|| {
             let mut parts = all.iter().flat_map(|one| &one.parts);
             parts.try_for_each(|part| self.schemas.node.parts.put(part.held.clone()))?;
@@ -234,114 +221,54 @@ impl Asking {
         });
         if let Err(error) = stored {
             let failed = SqlError::new(SqlState::IO_ERROR, error.to_string());
-            return all.iter().map(|_| Err(failed.clone())).collect();
+            return (Vec::new(), (0..all.len()).map(|position| (position, failed.clone())).collect());
         }
-        let ids: Vec<TransactionId> = all.iter().map(|one| one.id).collect();
-        let own = self.schemas.sign(&ids, height);
-        let mut progress: FxHashMap<TransactionId, Progress> = FxHashMap::default();
-        for (id, endorsement) in ids.iter().zip(own) {
-            let endorsements = BTreeMap::from([(endorsement.organisation, endorsement)]);
-            progress.insert(*id, Progress { endorsements, ..Progress::default() });
-        }
+        let mut collecting = Collecting::begin(&self.schemas, all, height);
         let (answer, mut answers) = mpsc::unbounded_channel();
-        self.waiting.lock().extend(ids.iter().map(|id| (*id, answer.clone())));
-        let (start, mut verified) = (Instant::now(), Verified::default());
-        while start.elapsed() < HELD_WITHIN {
-            let open: Vec<&ToHold> = all.iter().filter(|one| !is_enough(one, &progress)).collect();
-            if open.is_empty() {
-                break;
-            }
-            self.ask_to_hold(&open, &progress);
+        self.waiting.lock().extend(all.iter().map(|one| (one.id, answer.clone())));
+        let start = Instant::now();
+        while start.elapsed() < HELD_WITHIN && !collecting.is_complete() {
+            self.ask_to_hold(&collecting);
             let again = tokio::time::sleep(AGAIN);
             tokio::pin!(again);
-            let mut missing: FxHashSet<TransactionId> = open.iter().map(|one| one.id).collect();
-            let members: FxHashMap<TransactionId, &ToHold> = open.iter().map(|one| (one.id, *one)).collect();
-            while !missing.is_empty() {
+            while !collecting.is_complete() {
                 tokio::select! {
                     () = &mut again => break,
                     answered = answers.recv() => {
                         let Some(answered) = answered else { break };
-                        let id = answered.transaction;
-                        self.note(answered, &mut progress, &mut verified);
-                        if members.get(&id).is_some_and(|one| is_enough(one, &progress)) {
-                            missing.remove(&id);
+                        collecting.note(answered);
+                        while let Ok(answered) = answers.try_recv() {
+                            collecting.note(answered);
                         }
                     }
                 }
             }
         }
         let mut waiting = self.waiting.lock();
-        ids.iter().for_each(|id| drop(waiting.remove(id)));
+        all.iter().for_each(|one| drop(waiting.remove(&one.id)));
         drop(waiting);
-        all.iter().map(|one| self.ready(one, progress.remove(&one.id).unwrap_or_default())).collect()
+        let missing = all.iter().enumerate();
+        let missing = missing.filter_map(|(at, one)| Some((at, self.too_few(&collecting.missing(one)?))));
+        (collecting.bundles(session), missing.collect())
     }
 
     /// Asks members who have not answered, several transactions in a message.
-    fn ask_to_hold(&self, open: &[&ToHold], progress: &FxHashMap<TransactionId, Progress>) {
-        let mut asked: BTreeMap<u16, Vec<PartsToHold>> = BTreeMap::new();
-        for one in open {
-            let known = progress.get(&one.id);
-            let bytes = one.signed.to_bytes();
-            for member in one.members() {
-                if known.is_none_or(|known| !known.endorsements.contains_key(&member)) {
-                    asked.entry(member).or_default().push((bytes.clone(), one.held_by(member)));
-                }
-            }
-        }
-        for (member, parts) in asked {
+    fn ask_to_hold(&self, collecting: &Collecting<'_>) {
+        for (member, open) in collecting.to_ask() {
+            let parts = open.iter().map(|one| (one.signed.to_bytes(), one.held_by(member))).collect();
             let size = |(transaction, held): &PartsToHold| transaction.len() + encode(held).len() + 8;
             for parts in packed(parts, size) {
-                self.schemas.tell(member, &Message::Hold(parts));
+                let message = match collecting.in_lists() {
+                    true => Message::HoldTogether(parts),
+                    false => Message::Hold(parts),
+                };
+                self.schemas.tell(member, &message);
             }
         }
     }
 
-    fn note(
-        &self,
-        answered: Answered,
-        progress: &mut FxHashMap<TransactionId, Progress>,
-        verified: &mut Verified,
-    ) {
-        let Answered { transaction, member, said } = answered;
-        let Some(progress) = progress.get_mut(&transaction) else { return };
-        match said {
-            Ok(endorsement) if self.schemas.is_held(&transaction, member, &endorsement, verified) => {
-                progress.endorsements.insert(member, endorsement);
-            }
-            Ok(_) => drop(progress.refused.insert(member, "its signature is not its own".to_string())),
-            Err(reason) => drop(progress.refused.insert(member, reason)),
-        }
-    }
-
-    /// A transaction with the members' words, if they are enough.
-    fn ready(&self, one: &ToHold, progress: Progress) -> Result<Bytes, SqlError> {
-        let Progress { endorsements, refused } = progress;
-        if let Some(part) = one.too_few(&endorsements) {
-            return Err(self.too_few(part, &endorsements, &refused));
-        }
-        // More would say nothing more.
-        let mut enough = BTreeMap::new();
-        for (member, endorsement) in endorsements {
-            let counts = |part: &PartToHold| {
-                let held = enough.keys().filter(|known| part.members.has(**known)).count();
-                part.members.has(member) && held < part.members.quorum()
-            };
-            if one.parts.iter().any(counts) {
-                enough.insert(member, endorsement);
-            }
-        }
-        let endorsements = enough.into_values().collect();
-        let endorsed = Some(Box::new(EndorsedSimulation { effects: EndorsedEffects::held(), endorsements }));
-        let signed = SignedTransaction { endorsed, ..one.signed.clone() };
-        Ok(Bytes::from(signed.to_bytes()))
-    }
-
-    fn too_few(
-        &self,
-        PartToHold { held: HeldPart { schema, .. }, members }: &PartToHold,
-        held: &BTreeMap<u16, Endorsement>,
-        refused: &BTreeMap<u16, String>,
-    ) -> SqlError {
+    fn too_few(&self, Missing { part, held, refused }: &Missing<'_>) -> SqlError {
+        let PartToHold { held: HeldPart { schema, .. }, members } = part;
         let charter = self.schemas.node.charters.newest();
         let name = |position: &u16| {
             charter.organisations.get(usize::from(*position)).map_or("?", |known| known.name.as_str())
@@ -349,13 +276,13 @@ impl Asking {
         let silent: Vec<String> = members
             .organisations
             .iter()
-            .filter(|member| !held.contains_key(*member))
+            .filter(|member| !held.contains(member))
             .map(|member| match refused.get(member) {
                 Some(reason) => format!("{} says: {reason}", name(member)),
                 None => format!("{} does not answer", name(member)),
             })
             .collect();
-        let (found, needed) = (held.keys().filter(|member| members.has(**member)).count(), members.quorum());
+        let (found, needed) = (held.iter().filter(|member| members.has(**member)).count(), members.quorum());
         let message = format!(
             "{found} of {} members of schema \"{schema}\" hold the transaction's part, {needed} are needed: {}",
             members.organisations.len(),
@@ -500,9 +427,4 @@ fn together(outcomes: BTreeMap<String, Outcome>) -> Outcome {
         }
     }
     aborted.unwrap_or(Outcome::Committed(all))
-}
-
-/// Whether enough members hold a transaction's parts.
-fn is_enough(one: &ToHold, progress: &FxHashMap<TransactionId, Progress>) -> bool {
-    progress.get(&one.id).is_some_and(|known| one.too_few(&known.endorsements).is_none())
 }

@@ -5,8 +5,8 @@ use super::schemas::PrivateSchemas;
 use crypto::{Digest, Signature, SignedMessage};
 use rustc_hash::FxHashSet;
 use types::{
-    EndorsedEffects, Endorsement, PartCommitment, PartFault, Payload, SignedTransaction, SqlError, SqlState,
-    TransactionId, endorse, endorsement_leaf, endorsement_message, limits,
+    EndorsedEffects, Endorsement, HeldParts, PartCommitment, PartFault, Payload, SignedTransaction, SqlError,
+    SqlState, TransactionId, endorse, endorsement_leaf, endorsement_message, limits,
 };
 
 /// Signatures of members that were verified: who, root, signature.
@@ -22,6 +22,18 @@ pub(crate) fn no_member(schema: &str) -> SqlError {
 }
 
 impl PrivateSchemas {
+    /// What somebody hears who asks this node for a schema that it does not hold.
+    pub(super) fn not_here(&self, schema: &str) -> SqlError {
+        if !self.is_held_elsewhere(schema) {
+            return no_member(schema);
+        }
+        let message = format!("this node does not hold schema \"{schema}\"");
+        SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(
+            "`schemas` in its node.toml says which schemas it holds. Connect to another node of the organisation, or add the schema there \
+             and start the node again.",
+        )
+    }
+
     /// This member's word that it holds transactions' parts: one signature for all of them. None of whoever the charter has removed.
     pub(super) fn sign(&self, ids: &[TransactionId], height: u64) -> Vec<Endorsement> {
         let ledger = self.node.charters.newest().ledger();
@@ -29,6 +41,24 @@ impl PrivateSchemas {
         let Some(organisation) = self.node.organisation() else { return Vec::new() };
         let held: Vec<(TransactionId, Digest)> = ids.iter().map(|id| (*id, effects)).collect();
         endorse(&self.node.node_key, organisation, &ledger, height, &held)
+    }
+
+    /// The same with one signature under the list, as version 5 has it. `None` for whoever the charter has removed.
+    pub(super) fn sign_together(&self, ids: Vec<TransactionId>, height: u64) -> Option<HeldParts> {
+        let ledger = self.node.charters.newest().ledger();
+        let organisation = self.node.organisation()?;
+        Some(HeldParts::sign(ids, (organisation, height), (&ledger, &self.node.node_key)))
+    }
+
+    /// Whether a member has signed that it holds the parts of all these, and nobody else has.
+    pub(super) fn is_word_of(&self, member: u16, word: &HeldParts) -> bool {
+        let HeldParts { transactions, holders } = word;
+        let [holder] = &holders[..] else { return false };
+        let charter = self.node.charters.newest();
+        let Some(organisation) = charter.organisations.get(usize::from(member)) else { return false };
+        let message = endorsement_message(&charter.ledger(), &HeldParts::root(transactions, holder.height));
+        let (key, signature) = (organisation.node_key, holder.signature);
+        holder.organisation == member && crypto::verify(&SignedMessage { key, signature, message: &message })
     }
 
     /// Whether it is this member's word. A signature that covers many transactions is verified once.
@@ -99,6 +129,9 @@ impl PrivateSchemas {
             if !is_given && self.members(schema).is_some() {
                 return Err(wrong(format!("the part for schema \"{schema}\" is missing")));
             }
+            if self.is_held_elsewhere(schema) {
+                return Err(self.not_here(schema));
+            }
             let undecided = self.undecided(schema);
             if parts.len() > 1 && undecided >= UNDECIDED_MAX {
                 let what = format!("transactions that wait for votes in schema \"{schema}\":");
@@ -116,7 +149,7 @@ impl PrivateSchemas {
         parts: &[PartCommitment],
     ) -> Result<(), SqlError> {
         let ledger = self.node.charters.newest().ledger();
-        let members = self.members(&held.schema).ok_or_else(|| no_member(&held.schema))?;
+        let members = self.members(&held.schema).ok_or_else(|| self.not_here(&held.schema))?;
         if !members.has(signed.credential.organisation) {
             let message = format!("its client's organisation is no member of schema \"{}\"", held.schema);
             return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));

@@ -25,6 +25,14 @@ const TICK: Duration = Duration::from_millis(20);
 /// Messages that are answered after one flush.
 const TOGETHER: usize = 256;
 
+/// Whose parts are to be held. What stands in one list is answered with one word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Asker {
+    member: u16,
+    /// Of those that came together; `None`: each transaction is answered by itself.
+    list: Option<u32>,
+}
+
 /// Answers other members, and sees to it that schemas go on.
 pub(crate) struct Holding {
     pub(crate) schemas: Arc<PrivateSchemas>,
@@ -98,22 +106,30 @@ impl Holding {
 
     /// Stores all parts of these messages with one flush, and answers. Whether somebody has said what a block came to.
     fn hear(&self, messages: Vec<(u16, Bytes)>) -> bool {
-        let (mut to_hold, mut came, mut said) = (Vec::new(), false, false);
+        let (mut to_hold, mut came, mut said, mut lists) = (Vec::new(), false, false, 0);
         for (member, bytes) in messages {
             let Some(message) = Message::from_bytes(&bytes) else { continue };
             match message {
                 Message::Hold(parts) => {
-                    to_hold
-                        .extend(parts.into_iter().map(|(transaction, parts)| (member, transaction, parts)));
+                    let asker = Asker { member, list: None };
+                    to_hold.extend(parts.into_iter().map(|(transaction, parts)| (asker, transaction, parts)));
+                }
+                Message::HoldTogether(parts) => {
+                    lists += 1;
+                    let asker = Asker { member, list: Some(lists) };
+                    to_hold.extend(parts.into_iter().map(|(transaction, parts)| (asker, transaction, parts)));
                 }
                 Message::Held(held) => {
                     for (transaction, endorsement) in held {
-                        self.asking.answered(Answered { transaction, member, said: Ok(endorsement) });
+                        self.asking.answered(Answered::Held { transaction, member, endorsement });
                     }
+                }
+                Message::HeldTogether(word) => {
+                    self.asking.answered(Answered::HeldTogether { member, word });
                 }
                 Message::Refused { transaction, reason } => {
                     let reason: String = reason.chars().take(200).collect();
-                    self.asking.answered(Answered { transaction, member, said: Err(reason) });
+                    self.asking.answered(Answered::Refused { transaction, member, reason });
                 }
                 Message::AskPart { transaction, schema } => self.hand_out(member, transaction, &schema),
                 Message::Part(part) => came |= self.schemas.take_missing(part),
@@ -139,25 +155,25 @@ impl Holding {
         said
     }
 
-    /// Holds what can be held, and says so: after one flush, with one signature for each who asks.
-    fn hold(&self, all: Vec<(u16, Vec<u8>, Vec<HeldPart>)>) {
+    /// Holds what can be held, and says so: after one flush, with one signature for each who asks and each list.
+    fn hold(&self, all: Vec<(Asker, Vec<u8>, Vec<HeldPart>)>) {
         let (mut transactions, mut parts) = (Vec::new(), Vec::new());
-        for (member, bytes, held) in all {
+        for (asker, bytes, held) in all {
             let read = SignedTransaction::from_bytes(&bytes).map_err(|error| error.to_string());
             let Some(transaction) = held.first().map(|part| part.transaction) else { continue };
             let checked = |one| self.schemas.check_content(&one, &held).map_err(|error| error.message);
             match read.and_then(checked) {
                 Ok(()) => {
                     transactions.push(Bytes::from(bytes));
-                    parts.push((member, transaction, held));
+                    parts.push((asker, transaction, held));
                 }
-                Err(reason) => self.refuse(member, transaction, reason),
+                Err(reason) => self.refuse(asker.member, transaction, reason),
             }
         }
-        let mut held: BTreeMap<u16, Vec<TransactionId>> = BTreeMap::new();
+        let mut held: BTreeMap<Asker, Vec<TransactionId>> = BTreeMap::new();
         let height = self.published.newest().0;
         let signed = self.are_signed(&transactions, height);
-        for ((member, id, parts), is_signed) in parts.into_iter().zip(signed) {
+        for ((asker, id, parts), is_signed) in parts.into_iter().zip(signed) {
             let mut all = parts.into_iter();
             let stored = match is_signed {
                 true => all
@@ -166,15 +182,21 @@ impl Holding {
                 false => Err("its signature or credential is not right".to_string()),
             };
             match stored {
-                Ok(()) => held.entry(member).or_default().push(id),
-                Err(reason) => self.refuse(member, id, reason),
+                Ok(()) => held.entry(asker).or_default().push(id),
+                Err(reason) => self.refuse(asker.member, id, reason),
             }
         }
         if let Err(error) = self.schemas.node.parts.flush() {
             tracing::error!(%error, "parts of schemas cannot be stored, so this member does not hold them");
             return;
         }
-        for (member, ids) in held {
+        for (Asker { member, list }, ids) in held {
+            if list.is_some() {
+                if let Some(word) = self.schemas.sign_together(ids, height) {
+                    self.schemas.tell(member, &Message::HeldTogether(word));
+                }
+                continue;
+            }
             let words = ids.iter().copied().zip(self.schemas.sign(&ids, height)).collect();
             for words in packed(words, |word: &(TransactionId, Endorsement)| encode(word).len()) {
                 self.schemas.tell(member, &Message::Held(words));

@@ -5,7 +5,7 @@ use super::part_store::HeldPart;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use ordering::MESSAGE_BYTES_MAX;
-use types::{Endorsement, SchemaAttestation, TransactionId, decode_exactly, encode};
+use types::{Endorsement, HeldParts, SchemaAttestation, TransactionId, decode_exactly, encode};
 
 /// The first byte of these messages, which no message about checkpoints has.
 const TAG: u8 = 0x80;
@@ -49,6 +49,10 @@ pub(super) enum Message {
         /// Height of the block.
         height: u64,
     },
+    /// Hold these parts, and sign that with one signature for all: from execution version 5 on.
+    HoldTogether(Vec<PartsToHold>),
+    /// The sender holds the parts of these transactions, and signs that: its word and nobody else's.
+    HeldTogether(HeldParts),
 }
 
 /// Whether a message between members is one about schemas.
@@ -105,12 +109,15 @@ mod tests {
             outcome: crypto::sha256(&[b"d"]),
             votes: vec![PartVotes { height: 8, yes: vec![1, 2], no: vec![3] }],
         };
-        let attestation = SchemaAttestation::sign(outcome, 1, &crypto::SecretKey::from_bytes([1; 32]));
+        let (ledger, key) = (outcome.ledger, crypto::SecretKey::from_bytes([1; 32]));
+        let attestation = SchemaAttestation::sign(outcome, 1, &key);
+        let held = HeldParts::sign(vec![transaction], (1, 9), (&ledger, &key));
         let messages = [
             Message::AskPart { transaction, schema: "deal".into() },
             Message::Refused { transaction, reason: "no".into() },
             Message::Outcome(attestation),
             Message::AskOutcome { schema: 3, height: 9 },
+            Message::HeldTogether(held),
         ];
         for message in messages {
             let bytes = message.to_bytes().expect("short");

@@ -23,6 +23,7 @@ mod agreeing;
 mod announcing;
 mod asking;
 mod block;
+mod collecting;
 mod executor;
 #[cfg(test)]
 mod four_members;
@@ -36,6 +37,7 @@ mod undecided;
 mod view;
 
 pub(crate) use asking::{AnswerWhen, Asking};
+pub(crate) use collecting::Bundle;
 pub(crate) use held::no_member;
 pub(crate) use holding::Holding;
 pub(crate) use message::is_private;

@@ -42,6 +42,8 @@ pub(crate) struct SchemasNode {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) messages: Arc<dyn ExchangeMessages>,
     pub(crate) parts: PartStore,
+    /// The schemas that this node holds of those of its organisation; all where nothing is said.
+    pub(crate) only: Option<Vec<String>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) pool: Arc<rayon::ThreadPool>,
 }
@@ -51,6 +53,11 @@ impl SchemasNode {
     /// admitted.
     pub(super) fn organisation(&self) -> Option<u16> {
         self.charters.newest().member(&self.node_key.public_key()).map(|position| position as u16)
+    }
+
+    /// Whether this node holds a schema, if its organisation is a member.
+    fn holds(&self, schema: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|one| one == schema))
     }
 }
 
@@ -204,7 +211,9 @@ impl PrivateSchemas {
             .schemas
             .iter()
             .filter_map(|(name, schema)| Some((name, schema.members.as_ref()?)))
-            .filter(|(_, members)| members.has(organisation) && members.since <= height)
+            .filter(|(name, members)| {
+                members.has(organisation) && members.since <= height && self.node.holds(name)
+            })
             .map(|(name, members)| (members.number, (name, members)))
             .collect();
         state.schemas.retain(|number, _| ours.contains_key(number));
@@ -369,6 +378,27 @@ impl PrivateSchemas {
         let state = self.state.lock();
         let schema = state.schemas.values().find(|schema| schema.executor.name() == name)?;
         Some(schema.executor.members().clone())
+    }
+
+    /// Whether the organisation is a member of a schema, and this node does not hold it.
+    pub(super) fn is_held_elsewhere(&self, name: &str) -> bool {
+        let state = self.state.lock();
+        let Some((_, library)) = &state.ledger else { return false };
+        let (members, own) = (library.catalog().members_of(name), self.node.organisation());
+        !self.node.holds(name) && own.is_some_and(|own| members.is_some_and(|members| members.has(own)))
+    }
+
+    /// What is wrong with the choice of schemas in `node.toml`.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut unknown = self.node.only.clone().unwrap_or_default();
+        unknown.retain(|name| self.members(name).is_none());
+        let warning = |name: &String| {
+            format!(
+                "schemas in node.toml names \"{name}\", and the ledger has no schema of that name of which this node's organisation is \
+                 a member"
+            )
+        };
+        unknown.iter().map(warning).collect()
     }
 
     /// How many transactions wait in a schema for votes.

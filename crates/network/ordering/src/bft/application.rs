@@ -12,7 +12,7 @@ use super::messages::Messages;
 use super::work::Work;
 use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
-use crate::mempool::{Clock, Mempool, Survey};
+use crate::mempool::{Clock, Mempool, Placing, Survey};
 use crate::{Admission, CertificateError, CertificateVerifier, OrderingStatus, SubmitError};
 use bytes::Bytes;
 use commonware_consensus::marshal::ancestry::Ancestry;
@@ -171,13 +171,18 @@ impl Shared {
     }
 
     /// Transactions for this node's mempool, where it is a member's.
-    pub(crate) fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+    pub(crate) fn submit(
+        &self,
+        transactions: Vec<Bytes>,
+        placing: Placing,
+    ) -> Vec<Result<TransactionId, SubmitError>> {
         let height = *self.reached.borrow() + 1;
         if self.epochs.own_at(height).is_none() {
             return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
         }
         let charters = self.epochs.charters();
-        self.mempool.submit(&*self.admission, Place { charters: &charters, height }, transactions)
+        let place = Place { charters: &charters, height };
+        self.mempool.submit(&*self.admission, place, (transactions, placing))
     }
 
     /// How this member is doing.
@@ -620,7 +625,7 @@ mod tests {
         with_application(|context, application| async move {
             let shared = application.0.clone();
             let texts = ["a", "b", "c"].map(|text| Bytes::from_static(text.as_bytes()));
-            assert!(shared.submit(texts.to_vec()).iter().all(Result::is_ok));
+            assert!(shared.submit(texts.to_vec(), Placing::Anywhere).iter().all(Result::is_ok));
             let zero = genesis(&application);
             let first = child(&application, &zero, 1, BEGIN, &["b"]);
             let second = proposal(&context, &application, &[&zero, &first]).await;
@@ -648,7 +653,7 @@ mod tests {
             let late = shared.clone();
             context.child("client").spawn(|context| async move {
                 context.sleep(Duration::from_millis(100)).await;
-                late.submit(vec![Bytes::from_static(b"late")])
+                late.submit(vec![Bytes::from_static(b"late")], Placing::Anywhere)
             });
             let block = proposal(&context, &application, &[&zero]).await;
             assert_eq!(block.inner().0.transactions.len(), 1);
@@ -661,7 +666,7 @@ mod tests {
     fn a_node_that_does_not_keep_up_proposes_empty_blocks() {
         with_application(|context, application| async move {
             let shared = application.0.clone();
-            shared.submit(vec![Bytes::from_static(b"waits")]);
+            shared.submit(vec![Bytes::from_static(b"waits")], Placing::Anywhere);
             let mut chain = vec![genesis(&application)];
             for height in 0..=LAG_MAX as usize {
                 chain.push(child(&application, &chain[height], 1, BEGIN, &[]));

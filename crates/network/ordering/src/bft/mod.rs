@@ -43,7 +43,7 @@ pub(crate) use {
 
 pub(crate) use committee::{FinalizationSigner, FinalizationVerifier};
 
-use crate::mempool::Clock;
+use crate::mempool::{Clock, Placing};
 use crate::{
     Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
     OrderingError, OrderingStatus, SubmitError,
@@ -208,7 +208,11 @@ impl Node {
 
 impl Ordering for Bft {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.submit(transactions)
+        self.shared.submit(transactions, Placing::Anywhere)
+    }
+
+    fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        self.shared.submit(transactions, Placing::InOneBlock)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {

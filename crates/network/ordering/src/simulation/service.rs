@@ -1,6 +1,7 @@
 //! What the network gives to a simulated node.
 
 use crate::bft::{Acknowledgements, Floor, Shared};
+use crate::mempool::Placing;
 use crate::{
     CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, Ordering, OrderingStatus, SubmitError,
 };
@@ -21,7 +22,11 @@ pub(super) struct SimulatedOrdering {
 
 impl Ordering for SimulatedOrdering {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.submit(transactions)
+        self.shared.submit(transactions, Placing::Anywhere)
+    }
+
+    fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        self.shared.submit(transactions, Placing::InOneBlock)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {

@@ -1,0 +1,317 @@
+//! Members' words that they hold transactions' parts, as they come in, and what is handed to ordering with them.
+//!
+//! ```text
+//! execution version 4:  each transaction ─▶ members' endorsements ─▶ the transaction with them
+//! from version 5 on:    a list of transactions ─▶ one signature of each member ─▶ HeldParts, transaction, transaction, …  in one block
+//! ```
+
+use super::asking::Answered;
+use super::held::Verified;
+use super::message::packed;
+use super::part_store::HeldPart;
+use super::schemas::PrivateSchemas;
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use types::{
+    EndorsedEffects, EndorsedSimulation, Endorsement, ExecutionVersion, HeldParts, Holder, Identity, Payload,
+    SchemaMembers, SignedTransaction, TransactionId, encode,
+};
+
+/// A transaction in schemas with members, as its client has signed it, with its parts.
+pub(super) struct ToHold {
+    pub(super) parts: Vec<PartToHold>,
+    pub(super) signed: SignedTransaction,
+    pub(super) id: TransactionId,
+}
+
+pub(super) struct PartToHold {
+    pub(super) members: Arc<SchemaMembers>,
+    pub(super) held: HeldPart,
+}
+
+/// Transactions that stand in one block, with what their members say of all of them; each by itself where nothing is said of all.
+pub(crate) struct Bundle {
+    /// An encoded transaction, which comes first.
+    pub(crate) word: Option<Bytes>,
+    /// Encoded.
+    pub(crate) transactions: Vec<Bytes>,
+}
+
+/// A bundle, and the positions of its transactions among those that somebody asked for.
+pub(super) type ReadyBundle = (Bundle, Vec<usize>);
+
+/// A member's word on one transaction.
+enum Word {
+    /// On this transaction alone.
+    Alone(Endorsement),
+    /// In a list of several: its number.
+    InList(usize),
+}
+
+/// How far members are with a transaction.
+#[derive(Default)]
+struct Progress {
+    words: BTreeMap<u16, Word>,
+    refused: BTreeMap<u16, String>,
+}
+
+/// How far members are with all transactions that somebody asks for together.
+pub(super) struct Collecting<'a> {
+    schemas: &'a PrivateSchemas,
+    /// What members say in one block of all transactions of a list; else each transaction comes with its endorsements.
+    in_lists: bool,
+    pub(super) transactions: &'a [ToHold],
+    /// Positions of the transactions that are asked for together.
+    groups: Vec<Vec<usize>>,
+    progress: FxHashMap<TransactionId, Progress>,
+    lists: Vec<HeldParts>,
+    verified: Verified,
+}
+
+impl ToHold {
+    /// All members of its schemas.
+    pub(super) fn members(&self) -> BTreeSet<u16> {
+        self.parts.iter().flat_map(|part| part.members.organisations.iter().copied()).collect()
+    }
+
+    /// The parts that a member is to hold.
+    pub(super) fn held_by(&self, member: u16) -> Vec<HeldPart> {
+        let parts = self.parts.iter().filter(|part| part.members.has(member));
+        parts.map(|part| part.held.clone()).collect()
+    }
+
+    /// The first schema of which too few members are among these.
+    fn too_few(&self, words: &BTreeMap<u16, Word>) -> Option<&PartToHold> {
+        let count = |part: &PartToHold| words.keys().filter(|member| part.members.has(**member)).count();
+        self.parts.iter().find(|part| count(part) < part.members.quorum())
+    }
+
+    /// As many of these members as are needed, and no more: more would say nothing more.
+    fn enough(&self, words: &BTreeMap<u16, Word>) -> Vec<u16> {
+        let mut enough = Vec::new();
+        for member in words.keys() {
+            let counts = |part: &PartToHold| {
+                let held = enough.iter().filter(|known| part.members.has(**known)).count();
+                part.members.has(*member) && held < part.members.quorum()
+            };
+            if self.parts.iter().any(counts) {
+                enough.push(*member);
+            }
+        }
+        enough
+    }
+
+    fn schemas(&self) -> Vec<&str> {
+        self.parts.iter().map(|part| part.held.schema.as_str()).collect()
+    }
+
+    fn size(&self) -> usize {
+        self.parts.iter().map(|part| encode(&part.held).len()).sum::<usize>()
+            + self.signed.to_bytes().len()
+            + 8
+    }
+}
+
+impl<'a> Collecting<'a> {
+    /// Nobody has said anything yet but this member, at this height.
+    pub(super) fn begin(
+        schemas: &'a PrivateSchemas,
+        transactions: &'a [ToHold],
+        height: u64,
+    ) -> Collecting<'a> {
+        let charter = schemas.node.charters.at(height + 1);
+        // A block of one transaction has no room for what is said of it.
+        let in_lists =
+            charter.execution_version >= ExecutionVersion::V5.number() && charter.block.transactions_max > 1;
+        // Members of the same schemas hold the same: they are asked for the same list.
+        let mut by_schemas: BTreeMap<Vec<&str>, Vec<usize>> = BTreeMap::new();
+        for (position, one) in transactions.iter().enumerate() {
+            by_schemas.entry(one.schemas()).or_default().push(position);
+        }
+        let most = charter.block.transactions_max as usize - usize::from(in_lists);
+        let groups =
+            by_schemas.into_values().flat_map(|positions| packed(positions, |at| transactions[*at].size()));
+        let groups: Vec<Vec<usize>> =
+            groups.flat_map(|group| group.chunks(most).map(<[usize]>::to_vec).collect::<Vec<_>>()).collect();
+        let progress = transactions.iter().map(|one| (one.id, Progress::default())).collect();
+        let (lists, verified) = (Vec::new(), Verified::default());
+        let mut collecting =
+            Collecting { schemas, in_lists, transactions, groups, progress, lists, verified };
+        collecting.own_words(height);
+        collecting
+    }
+
+    /// What this member says.
+    fn own_words(&mut self, height: u64) {
+        for group in self.groups.clone() {
+            let ids: Vec<TransactionId> = group.iter().map(|at| self.transactions[*at].id).collect();
+            if self.in_lists {
+                if let Some(word) = self.schemas.sign_together(ids, height) {
+                    self.take_list(word);
+                }
+                continue;
+            }
+            for (id, endorsement) in ids.iter().zip(self.schemas.sign(&ids, height)) {
+                if let Some(progress) = self.progress.get_mut(id) {
+                    progress.words.insert(endorsement.organisation, Word::Alone(endorsement));
+                }
+            }
+        }
+    }
+
+    pub(super) fn in_lists(&self) -> bool {
+        self.in_lists
+    }
+
+    /// Whether enough members hold a transaction's parts.
+    pub(super) fn is_enough(&self, one: &ToHold) -> bool {
+        self.progress.get(&one.id).is_some_and(|known| one.too_few(&known.words).is_none())
+    }
+
+    /// Whether they hold the parts of all.
+    pub(super) fn is_complete(&self) -> bool {
+        self.transactions.iter().all(|one| self.is_enough(one))
+    }
+
+    /// What each member is to be asked who has not said anything yet of transactions that are open, list by list.
+    pub(super) fn to_ask(&self) -> Vec<(u16, Vec<&ToHold>)> {
+        let mut asked = Vec::new();
+        for group in &self.groups {
+            let mut of_group: BTreeMap<u16, Vec<&ToHold>> = BTreeMap::new();
+            for one in group.iter().map(|at| &self.transactions[*at]).filter(|one| !self.is_enough(one)) {
+                let known = self.progress.get(&one.id);
+                for member in one.members() {
+                    if known.is_none_or(|known| !known.words.contains_key(&member)) {
+                        of_group.entry(member).or_default().push(one);
+                    }
+                }
+            }
+            asked.extend(of_group);
+        }
+        asked
+    }
+
+    /// Takes what a member has answered.
+    pub(super) fn note(&mut self, answered: Answered) {
+        match answered {
+            Answered::Held { transaction, member, endorsement } => {
+                let Some(progress) = self.progress.get_mut(&transaction) else { return };
+                if self.schemas.is_held(&transaction, member, &endorsement, &mut self.verified) {
+                    progress.words.insert(member, Word::Alone(endorsement));
+                } else {
+                    progress.refused.insert(member, "its signature is not its own".to_string());
+                }
+            }
+            Answered::HeldTogether { member, word } => {
+                if self.schemas.is_word_of(member, &word) {
+                    self.take_list(word);
+                    return;
+                }
+                for id in &word.transactions {
+                    if let Some(progress) = self.progress.get_mut(id) {
+                        progress.refused.insert(member, "its signature is not its own".to_string());
+                    }
+                }
+            }
+            Answered::Refused { transaction, member, reason } => {
+                if let Some(progress) = self.progress.get_mut(&transaction) {
+                    progress.refused.insert(member, reason);
+                }
+            }
+        }
+    }
+
+    /// Takes a member's word, which it has signed.
+    fn take_list(&mut self, HeldParts { transactions, holders }: HeldParts) {
+        let same = self.lists.iter().position(|list| list.transactions == transactions);
+        let number = same.unwrap_or(self.lists.len());
+        for id in &transactions {
+            if let Some(progress) = self.progress.get_mut(id) {
+                let words = holders.iter().map(|holder| (holder.organisation, Word::InList(number)));
+                progress.words.extend(words);
+            }
+        }
+        match same {
+            Some(number) => {
+                let list = &mut self.lists[number].holders;
+                list.retain(|known| holders.iter().all(|holder| holder.organisation != known.organisation));
+                list.extend(holders);
+            }
+            None => self.lists.push(HeldParts { transactions, holders }),
+        }
+    }
+
+    /// What is handed to ordering: transactions that enough members hold. `session` signs what carries members' words.
+    pub(super) fn bundles(&self, session: &Identity) -> Vec<ReadyBundle> {
+        let mut bundles = Vec::new();
+        for group in &self.groups {
+            let ready: Vec<usize> =
+                group.iter().copied().filter(|at| self.is_enough(&self.transactions[*at])).collect();
+            if ready.is_empty() {
+                continue;
+            }
+            let word = self.in_lists.then(|| self.word_on(&ready, session));
+            let transactions = ready.iter().map(|at| self.endorsed(&self.transactions[*at])).collect();
+            bundles.push((Bundle { word, transactions }, ready));
+        }
+        bundles
+    }
+
+    /// Why a transaction is not among them: its first schema of which too few members hold their part.
+    pub(super) fn missing<'b>(&'b self, one: &'b ToHold) -> Option<Missing<'b>> {
+        let Progress { words, refused } = self.progress.get(&one.id)?;
+        one.too_few(words).map(|part| Missing { part, held: words.keys().copied().collect(), refused })
+    }
+
+    /// A transaction with its endorsements, where there are some.
+    fn endorsed(&self, one: &ToHold) -> Bytes {
+        let words = self.progress.get(&one.id).map(|known| &known.words);
+        let enough = words.map(|words| one.enough(words)).unwrap_or_default();
+        let alone = |member: &u16| match words?.get(member)? {
+            Word::Alone(endorsement) => Some(endorsement.clone()),
+            Word::InList(_) => None,
+        };
+        let endorsements: Vec<Endorsement> = enough.iter().filter_map(alone).collect();
+        if endorsements.is_empty() {
+            return Bytes::from(one.signed.to_bytes());
+        }
+        let endorsed = Some(Box::new(EndorsedSimulation { effects: EndorsedEffects::held(), endorsements }));
+        Bytes::from(SignedTransaction { endorsed, ..one.signed.clone() }.to_bytes())
+    }
+
+    /// What members say of these transactions: the lists, each with those whose word somebody needs.
+    fn word_on(&self, positions: &[usize], session: &Identity) -> Bytes {
+        let mut needed: BTreeMap<usize, BTreeSet<u16>> = BTreeMap::new();
+        let mut expires_at = 0;
+        for one in positions.iter().map(|at| &self.transactions[*at]) {
+            expires_at = expires_at.max(one.signed.transaction.expires_at);
+            let Some(Progress { words, .. }) = self.progress.get(&one.id) else { continue };
+            for member in one.enough(words) {
+                if let Some(Word::InList(number)) = words.get(&member) {
+                    needed.entry(*number).or_default().insert(member);
+                }
+            }
+        }
+        let list = |(number, members): (usize, BTreeSet<u16>)| {
+            let HeldParts { transactions, holders } = &self.lists[number];
+            let of = |holder: &&Holder| members.contains(&holder.organisation);
+            HeldParts {
+                transactions: transactions.clone(),
+                holders: holders.iter().filter(of).cloned().collect(),
+            }
+        };
+        let held = needed.into_iter().map(list).collect();
+        Bytes::from(session.sign(Payload::HeldParts { held }, expires_at).to_bytes())
+    }
+}
+
+/// What a transaction lacks.
+pub(super) struct Missing<'a> {
+    pub(super) part: &'a PartToHold,
+    /// Who holds it.
+    pub(super) held: Vec<u16>,
+    /// Who does not, and why.
+    pub(super) refused: &'a BTreeMap<u16, String>,
+}
