@@ -10,7 +10,7 @@
 
 use super::agreeing::Verdict;
 use super::collecting::{Bundle, Collecting, Missing, PartToHold, ReadyBundle, ToHold};
-use super::message::{Message, PartsToHold, packed};
+use super::message::Message;
 use super::part_store::HeldPart;
 use super::routing::{Routed, explained};
 use super::schemas::PrivateSchemas;
@@ -228,7 +228,9 @@ impl Asking {
         self.waiting.lock().extend(all.iter().map(|one| (one.id, answer.clone())));
         let start = Instant::now();
         while start.elapsed() < HELD_WITHIN && !collecting.is_complete() {
-            self.ask_to_hold(&collecting);
+            for (members, message) in collecting.to_ask() {
+                self.schemas.tell_all(members, &message);
+            }
             let again = tokio::time::sleep(AGAIN);
             tokio::pin!(again);
             while !collecting.is_complete() {
@@ -250,21 +252,6 @@ impl Asking {
         let missing = all.iter().enumerate();
         let missing = missing.filter_map(|(at, one)| Some((at, self.too_few(&collecting.missing(one)?))));
         (collecting.bundles(session), missing.collect())
-    }
-
-    /// Asks members who have not answered, several transactions in a message.
-    fn ask_to_hold(&self, collecting: &Collecting<'_>) {
-        for (member, open) in collecting.to_ask() {
-            let parts = open.iter().map(|one| (one.signed.to_bytes(), one.held_by(member))).collect();
-            let size = |(transaction, held): &PartsToHold| transaction.len() + encode(held).len() + 8;
-            for parts in packed(parts, size) {
-                let message = match collecting.in_lists() {
-                    true => Message::HoldTogether(parts),
-                    false => Message::Hold(parts),
-                };
-                self.schemas.tell(member, &message);
-            }
-        }
     }
 
     fn too_few(&self, Missing { part, held, refused }: &Missing<'_>) -> SqlError {

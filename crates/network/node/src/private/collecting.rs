@@ -7,7 +7,7 @@
 
 use super::asking::Answered;
 use super::held::Verified;
-use super::message::packed;
+use super::message::{Message, packed};
 use super::part_store::HeldPart;
 use super::schemas::PrivateSchemas;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ pub(super) struct Collecting<'a> {
     schemas: &'a PrivateSchemas,
     /// What members say in one block of all transactions of a list; else each transaction comes with its endorsements.
     in_lists: bool,
-    pub(super) transactions: &'a [ToHold],
+    transactions: &'a [ToHold],
     /// Positions of the transactions that are asked for together.
     groups: Vec<Vec<usize>>,
     progress: FxHashMap<TransactionId, Progress>,
@@ -72,14 +72,8 @@ pub(super) struct Collecting<'a> {
 
 impl ToHold {
     /// All members of its schemas.
-    pub(super) fn members(&self) -> BTreeSet<u16> {
+    fn members(&self) -> BTreeSet<u16> {
         self.parts.iter().flat_map(|part| part.members.organisations.iter().copied()).collect()
-    }
-
-    /// The parts that a member is to hold.
-    pub(super) fn held_by(&self, member: u16) -> Vec<HeldPart> {
-        let parts = self.parts.iter().filter(|part| part.members.has(member));
-        parts.map(|part| part.held.clone()).collect()
     }
 
     /// The first schema of which too few members are among these.
@@ -161,10 +155,6 @@ impl<'a> Collecting<'a> {
         }
     }
 
-    pub(super) fn in_lists(&self) -> bool {
-        self.in_lists
-    }
-
     /// Whether enough members hold a transaction's parts.
     pub(super) fn is_enough(&self, one: &ToHold) -> bool {
         self.progress.get(&one.id).is_some_and(|known| one.too_few(&known.words).is_none())
@@ -175,22 +165,48 @@ impl<'a> Collecting<'a> {
         self.transactions.iter().all(|one| self.is_enough(one))
     }
 
-    /// What each member is to be asked who has not said anything yet of transactions that are open, list by list.
-    pub(super) fn to_ask(&self) -> Vec<(u16, Vec<&ToHold>)> {
+    /// What members are to be asked who have not said anything yet of transactions that are open, list by list: those who hold the same
+    /// parts get the same message.
+    pub(super) fn to_ask(&self) -> Vec<(Vec<u16>, Message)> {
         let mut asked = Vec::new();
         for group in &self.groups {
-            let mut of_group: BTreeMap<u16, Vec<&ToHold>> = BTreeMap::new();
-            for one in group.iter().map(|at| &self.transactions[*at]).filter(|one| !self.is_enough(one)) {
-                let known = self.progress.get(&one.id);
-                for member in one.members() {
-                    if known.is_none_or(|known| !known.words.contains_key(&member)) {
-                        of_group.entry(member).or_default().push(one);
-                    }
+            let mut open: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+            for at in group {
+                let one = &self.transactions[*at];
+                let known = self.progress.get(&one.id).filter(|_| !self.is_enough(one));
+                let Some(Progress { words, .. }) = known else { continue };
+                for member in one.members().into_iter().filter(|member| !words.contains_key(member)) {
+                    open.entry(member).or_default().push(*at);
                 }
             }
-            asked.extend(of_group);
+            let mut alike: BTreeMap<(Vec<&str>, Vec<usize>), Vec<u16>> = BTreeMap::new();
+            for (member, open) in open {
+                // All of a group have parts in the same schemas.
+                let parts = open.first().into_iter().flat_map(|at| &self.transactions[*at].parts);
+                let held = parts.filter(|part| part.members.has(member));
+                let schemas = held.map(|part| part.held.schema.as_str()).collect();
+                alike.entry((schemas, open)).or_default().push(member);
+            }
+            asked.extend(
+                alike.into_iter().map(|((schemas, open), members)| (members, self.message(&schemas, &open))),
+            );
         }
         asked
+    }
+
+    /// Asks for the parts in these schemas to be held.
+    fn message(&self, schemas: &[&str], open: &[usize]) -> Message {
+        let parts = |at: &usize| {
+            let ToHold { parts, signed, .. } = &self.transactions[*at];
+            let held =
+                parts.iter().map(|part| &part.held).filter(|held| schemas.contains(&held.schema.as_str()));
+            (signed.to_bytes(), held.cloned().collect())
+        };
+        let parts = open.iter().map(parts).collect();
+        match self.in_lists {
+            true => Message::HoldTogether(parts),
+            false => Message::Hold(parts),
+        }
     }
 
     /// Takes what a member has answered.

@@ -461,10 +461,15 @@ impl PrivateSchemas {
 
     /// Tells all other members the same.
     pub(super) fn tell_members(&self, members: &SchemaMembers, message: &Message) {
+        self.tell_all(members.organisations.iter().copied(), message);
+    }
+
+    /// Tells several others the same.
+    pub(super) fn tell_all(&self, members: impl IntoIterator<Item = u16>, message: &Message) {
         let Some(bytes) = message.to_bytes() else { return };
         let own = self.node.organisation();
-        for member in members.organisations.iter().filter(|member| Some(**member) != own) {
-            self.node.messages.tell(*member, bytes.clone());
+        for member in members.into_iter().filter(|member| Some(*member) != own) {
+            self.node.messages.tell(member, bytes.clone());
         }
     }
 }
