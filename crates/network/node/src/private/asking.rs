@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use types::{
     Endorsement, HeldParts, Identity, Outcome, Part, PartSubmission, Payload, Receipt, SchemaMembers,
     SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
-    TransactionId, encode,
+    TransactionId,
 };
 
 /// How often somebody who has not answered is asked again.
