@@ -28,7 +28,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.start_all().await;
     let load = Load::start(&network).await;
     load.wait_for(200, "version 2").await;
-    assert_eq!(versions(&network, 0).await, (2, 4));
+    assert_eq!(versions(&network, 0).await, (2, 5));
     let governor = network.session(1).await;
     let switch = "SELECT entente.set_charter('execution_version', '3')";
     let switched = governor.simple_query(switch).await;
@@ -57,7 +57,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(3, height).await;
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     for node in [0, 1, 2, 3, fifth] {
-        assert_eq!(versions(&network, node).await, (3, 4), "node {node}");
+        assert_eq!(versions(&network, node).await, (3, 5), "node {node}");
     }
     // And to the one behind it, in which schemas may have members.
     let create = "CREATE SCHEMA deal MEMBERS (org1, org2)";
@@ -71,6 +71,16 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(1, height + 25).await;
     governor.batch_execute(create).await.expect("version 4");
     governor.batch_execute("CREATE TABLE deal.t (id int PRIMARY KEY)").await.expect("at both members");
+    // And to the newest one, in which members say otherwise that they hold parts.
+    governor
+        .batch_execute("SELECT entente.set_charter('execution_version', '5')")
+        .await
+        .expect("the next one");
+    governor.batch_execute("INSERT INTO deal.t VALUES (1)").await.expect("before it holds");
+    let height = network.client(1).status().await.expect("it answers").height;
+    network.wait_for_height(1, height + 25).await;
+    governor.batch_execute("INSERT INTO deal.t VALUES (2)").await.expect("version 5");
+    assert_eq!(versions(&network, 1).await, (5, 5));
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     load.finish(&mut network).await;
     for node in 0..4 {

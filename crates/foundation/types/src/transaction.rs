@@ -364,6 +364,11 @@ impl SignedTransaction {
         &bytes[covered(bytes).len()..]
     }
 
+    /// Whether an encoded transaction comes with endorsements of its own, read where it stands.
+    pub fn has_endorsements(bytes: &[u8]) -> bool {
+        split(bytes).is_some_and(|(_, endorsed, _)| !endorsed.is_empty())
+    }
+
     /// Whether the client signed it. Who the client is, the credential says.
     pub fn verify_signature(&self) -> bool {
         let id = self.transaction.id();
@@ -403,6 +408,11 @@ mod tests {
             assert!(SignedTransaction::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
             let _ = SignedTransaction::has_parts(&bytes[..length]);
         }
+        let mut endorsed = with(Payload::HeldParts { held: vec![] });
+        assert!(!SignedTransaction::has_endorsements(&endorsed.to_bytes()));
+        let (effects, endorsements) = (crate::EndorsedEffects::held(), Vec::new());
+        endorsed.endorsed = Some(Box::new(EndorsedSimulation { effects, endorsements }));
+        assert!(SignedTransaction::has_endorsements(&endorsed.to_bytes()));
         let bytes = with(Payload::HeldParts { held: vec![] }).to_bytes();
         assert!(!SignedTransaction::has_schema_outcomes(&bytes) && !SignedTransaction::has_parts(&bytes));
         assert_eq!(SignedTransaction::from_bytes(&bytes).expect("words").to_bytes(), bytes);

@@ -33,9 +33,10 @@ impl Admission for VerifierAdmission {
 }
 
 /// What ordering knows a transaction by. It covers endorsements, which the id does not: a request that came with too few of
-/// them, and was ordered and rejected or dropped, must not keep out the same request with enough. Without any it is the id.
+/// them, and was ordered and rejected or dropped, must not keep out the same request with enough. Without any of its own it is the id,
+/// whatever the block says of it.
 pub(crate) fn ordering_name(id: TransactionId, bytes: &[u8]) -> TransactionId {
-    match SignedTransaction::from_bytes(bytes).is_ok_and(|signed| signed.endorsed.is_some()) {
+    match SignedTransaction::has_endorsements(bytes) && SignedTransaction::from_bytes(bytes).is_ok() {
         true => TransactionId(crypto::sha256(&[&id.0.0, SignedTransaction::uncovered(bytes)])),
         false => id,
     }
@@ -46,20 +47,20 @@ pub(crate) fn ordering_names(judged: &[Judged], transactions: &[Bytes]) -> Vec<T
     let mut names = Sha256Batch::new();
     for (judged, bytes) in judged.iter().zip(transactions) {
         if let Ok(transaction) = judged
-            && transaction.endorsed.is_some()
+            && SignedTransaction::has_endorsements(bytes)
         {
             names.push(&[&transaction.id.0.0, SignedTransaction::uncovered(bytes)]);
         }
     }
     let mut names = names.finish().into_iter();
-    let mut name = |judged: &Judged| match judged {
-        Ok(transaction) if transaction.endorsed.is_some() => {
+    let mut name = |(judged, bytes): (&Judged, &Bytes)| match judged {
+        Ok(_) if SignedTransaction::has_endorsements(bytes) => {
             TransactionId(names.next().expect("one for every endorsed transaction"))
         }
         Ok(transaction) => transaction.id,
         Err((id, _)) => *id,
     };
-    judged.iter().map(&mut name).collect()
+    judged.iter().zip(transactions).map(&mut name).collect()
 }
 
 #[cfg(test)]
