@@ -77,6 +77,7 @@ mod protocol;
 mod rw_edges;
 mod scanned_rows;
 mod serial;
+pub mod sparse;
 mod ssi;
 mod written_rows;
 

@@ -16,3 +16,4 @@ mod rival_histories;
 mod rival_rules;
 mod rules;
 mod serial_order;
+mod sparse;
