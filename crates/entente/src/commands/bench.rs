@@ -5,6 +5,7 @@ use super::bench_chainify::{self, ChainifyBenchArguments};
 use super::bench_faults::{self, FaultsArguments};
 use super::bench_htap::{self, HtapArguments};
 use super::bench_join::{self, JoinArguments};
+use super::bench_pcp;
 use super::bench_shards::{self, ShardsArguments};
 use super::bench_state::{self, GrowthArguments, StateArguments};
 use super::bench_tpch::{self, TpchArguments};
@@ -16,6 +17,7 @@ use bench::{
     TpccArguments, endorse, engine_alone, laboratory, tpcc, tpcc_table,
 };
 use clap::{Args, Subcommand};
+use pcp::PcpArguments;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,6 +49,7 @@ pub(crate) enum BenchCommand {
     Join(JoinArguments),
     Faults(FaultsArguments),
     Shards(ShardsArguments),
+    Pcp(PcpArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no ledger on the disk.
@@ -109,6 +112,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),
         BenchCommand::Shards(arguments) => bench_shards::run(arguments),
+        BenchCommand::Pcp(arguments) => bench_pcp::run(arguments),
         BenchCommand::State(arguments) => bench_state::run(arguments),
         BenchCommand::Chainify(arguments) => bench_chainify::run(arguments),
         BenchCommand::Growth(arguments) => bench_state::run_growth(arguments),

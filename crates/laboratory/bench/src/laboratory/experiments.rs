@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "protocols",
     "ablation",
     "endorse",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 11] = [
     "state",
     "growth",
     "anker",
+    "pcp",
     "chainify",
 ];
 /// What the horizontal axis of a plot may be.
