@@ -28,6 +28,11 @@ impl Heard {
         }
     }
 
+    /// What was said of other contracts than these is of no use.
+    pub(super) fn keep_only(&mut self, contracts: &BTreeSet<ContractId>) {
+        self.contracts.retain(|contract| contracts.contains(contract));
+    }
+
     /// Contracts of which nothing is known.
     pub(super) fn missing(&self, contracts: &BTreeSet<ContractId>) -> BTreeSet<ContractId> {
         if self.valid { BTreeSet::new() } else { contracts - &self.contracts }

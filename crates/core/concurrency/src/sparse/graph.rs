@@ -44,8 +44,9 @@ pub(super) struct WaitingGraph {
 
 impl WaitingGraph {
     /// Adds a transaction behind all others.
-    pub(super) fn add(&mut self, transaction: Arc<SparseTransaction>, heard: Heard, is_deferred: bool) {
+    pub(super) fn add(&mut self, transaction: Arc<SparseTransaction>, mut heard: Heard, is_deferred: bool) {
         let position = transaction.position;
+        heard.keep_only(&transaction.contracts);
         for read in transaction.reads() {
             let waiters = self.rows.entry(read.row.clone()).or_default();
             waiters.readers.insert(position, read.version);

@@ -220,6 +220,7 @@ impl<Store: SparseStore> SparsePeer<Store> {
         match self.graph.get_mut(*transaction) {
             Some(waiting) => {
                 waiting.heard.note(said);
+                waiting.heard.keep_only(&waiting.transaction.contracts);
                 self.decide_if_known(*transaction)
             }
             None if transaction.height > self.received => {

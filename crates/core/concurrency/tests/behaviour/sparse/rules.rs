@@ -306,6 +306,27 @@ fn blocks_and_parts_that_cannot_be_are_refused_and_nothing_of_them_counts() {
     assert_eq!(peer.waiting(), 0, "an interval without any key has nothing in it");
 }
 
+/// With an edge for each pair this would take minutes.
+#[test]
+fn a_hot_row_costs_as_much_as_it_is_touched() {
+    let mut peer = peer(&[0], &[(0, 1)]);
+    let touching = |index: u32| match index % 4 {
+        0 | 1 => transaction(at(1, index), &[0]).writes(0, 1).done(),
+        2 => transaction(at(1, index), &[0]).reads(0, 1, Some(INITIAL)).done(),
+        _ => transaction(at(1, index), &[0]).scans(0, 1, 9, &[(1, INITIAL)]).done(),
+    };
+    const COUNT: u32 = 40_000;
+    let block: Vec<SparseTransaction> = (0..COUNT).map(touching).collect();
+    peer.receive(1, block).expect("the first block");
+    for index in (0..COUNT).filter(|index| index % 4 < 2) {
+        assert_eq!(ready(&peer), [at(1, index)]);
+        validate(&mut peer, &[at(1, index)]);
+    }
+    let committed = peer.commit().expect("memory").expect("it is decided");
+    assert!(committed.decided.iter().all(|(position, is_valid)| *is_valid == (position.index % 4 < 2)));
+    assert_eq!(peer.store().rows[&row(0, 1)], at(1, COUNT - 3));
+}
+
 #[test]
 fn what_is_heard_without_end_takes_no_memory_and_is_asked_for_again() {
     let mut peer = peer(&[0], &[]);
