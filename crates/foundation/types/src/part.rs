@@ -216,6 +216,40 @@ mod tests {
         assert!(matches!(large.check(&ledger, "deal", &client(1), &parts), Err(PartFault::TooLarge { .. })));
     }
 
+    /// The variant `commitment` of `schemas.py`: a gateway gives one member another part than the client's.
+    #[test]
+    fn commitment_unchecked_a_part_that_another_client_or_gateway_made_up_is_none() {
+        let ledger = sha256(&[b"ledger"]);
+        let part = Part::new(payload());
+        let parts = [PartCommitment {
+            schema: "deal".into(),
+            commitment: part.commitment(&ledger, "deal", &client(1)),
+        }];
+        let Payload::Call { procedure, .. } = payload() else { panic!("a call") };
+        let other = Payload::Call { procedure, arguments: vec![Value::BigInt(8)] };
+        for made_up in [Part { payload: other, ..part.clone() }, Part { salt: [0; 32], ..part.clone() }] {
+            let checked = made_up.check(&ledger, "deal", &client(1), &parts);
+            assert!(matches!(checked, Err(PartFault::Commitment { .. })), "{checked:?}");
+        }
+    }
+
+    /// The variant `bind` of `schemas.py`: somebody submits a commitment that stands in the ledger, and has its part executed.
+    #[test]
+    fn bind_no_who_copies_a_commitment_has_committed_to_nothing() {
+        let ledger = sha256(&[b"ledger"]);
+        let part = Part::new(payload());
+        let parts = [PartCommitment {
+            schema: "deal".into(),
+            commitment: part.commitment(&ledger, "deal", &client(1)),
+        }];
+        assert_eq!(part.check(&ledger, "deal", &client(1), &parts), Ok(()));
+        let again = ClientId { request: RequestId([2; 16]), ..client(1) };
+        for copier in [client(2), ClientId { key: client(2).key, ..client(1) }, again] {
+            let checked = part.check(&ledger, "deal", &copier, &parts);
+            assert!(matches!(checked, Err(PartFault::Commitment { .. })), "{copier:?}: {checked:?}");
+        }
+    }
+
     #[test]
     fn a_transaction_commits_to_its_part_in_each_schema_in_their_order() {
         let (root, key, ledger) =

@@ -8,6 +8,7 @@ mod endorsed;
 mod footprints;
 mod inter_block;
 mod parts;
+mod parts_rules;
 mod pipelines;
 mod program;
 mod random_histories;

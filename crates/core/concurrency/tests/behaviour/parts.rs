@@ -26,10 +26,10 @@ use std::sync::Arc;
 use types::{Catalog, ColumnSet, Row, SqlError, SqlState, StatementResult, Value};
 
 #[derive(Deserialize)]
-struct Case {
+pub struct Case {
     seed: u64,
     blocks: Vec<CaseBlock>,
-    schemas: Vec<CaseSchema>,
+    pub schemas: Vec<CaseSchema>,
     /// What programs may touch can be told before they run.
     #[serde(default)]
     is_foreseen: bool,
@@ -49,7 +49,7 @@ struct CaseTransaction {
 }
 
 #[derive(Deserialize)]
-struct CaseSchema {
+pub struct CaseSchema {
     schema: u64,
     rows: Vec<(u8, i64)>,
     results: BTreeMap<String, CaseResult>,
@@ -60,14 +60,14 @@ struct CaseSchema {
 type CaseResult = (String, Option<Vec<Option<i64>>>, Option<u64>);
 
 /// A program of the model, on rows of one number.
-struct ModelProgram {
-    operations: Vec<Operation>,
+pub struct ModelProgram {
+    pub operations: Vec<Operation>,
     /// What it may touch can be told before it runs.
-    is_foreseen: bool,
+    pub is_foreseen: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+pub enum Operation {
     Add(u8, i64),
     Need(u8, i64),
     Is(u8, i64),
@@ -259,7 +259,7 @@ fn ended(outcome: &PartOutcome, height: u64) -> Ended {
 }
 
 /// Goes on from a checkpoint, where one is made after every block.
-type Resume = fn(PartsExecutor, &PlainState) -> PartsExecutor;
+pub type Resume = fn(PartsExecutor, &PlainState) -> PartsExecutor;
 
 /// What a schema comes to.
 struct Replayed {
@@ -321,7 +321,7 @@ fn difference(case: &Case, schema: &CaseSchema, resume: Resume) -> Option<String
     difference_of(case, schema, resume, PartsExecutor::default())
 }
 
-fn difference_of(
+pub fn difference_of(
     case: &Case,
     schema: &CaseSchema,
     resume: Resume,
@@ -365,8 +365,20 @@ fn cases() -> impl Iterator<Item = Case> {
     in_order.into_iter().chain(overtaking)
 }
 
-fn as_it_is(executor: PartsExecutor, _: &PlainState) -> PartsExecutor {
+pub fn as_it_is(executor: PartsExecutor, _: &PlainState) -> PartsExecutor {
     executor
+}
+
+/// From a checkpoint that has everything.
+pub fn with_what_is_undecided(executor: PartsExecutor, state: &PlainState) -> PartsExecutor {
+    let prepared = executor.prepared().map(|(position, part)| (position, part.clone()));
+    let waiting = executor.waiting().map(|(position, part, crossing)| (position, part.clone(), crossing));
+    PartsExecutor::resume(prepared, waiting, state).expect("memory")
+}
+
+/// From one that has the rows alone.
+pub fn of_rows_alone(_: PartsExecutor, _: &PlainState) -> PartsExecutor {
+    PartsExecutor::default()
 }
 
 #[test]
@@ -390,18 +402,12 @@ fn every_schema_comes_to_what_the_model_says() {
 
 #[test]
 fn a_checkpoint_needs_what_is_undecided_and_nothing_else() {
-    let everything: Resume = |executor, state| {
-        let prepared = executor.prepared().map(|(position, part)| (position, part.clone()));
-        let waiting = executor.waiting().map(|(position, part, crossing)| (position, part.clone(), crossing));
-        PartsExecutor::resume(prepared, waiting, state).expect("memory")
-    };
-    let rows_alone: Resume = |_, _| PartsExecutor::default();
     let mut lost = 0;
     for case in cases() {
         for schema in &case.schemas {
-            let found = difference(&case, schema, everything);
+            let found = difference(&case, schema, with_what_is_undecided);
             assert_eq!(found, None, "{}", said(&case, schema));
-            lost += usize::from(difference(&case, schema, rows_alone).is_some());
+            lost += usize::from(difference(&case, schema, of_rows_alone).is_some());
         }
     }
     assert!(lost > 10, "checkpoints of the rows alone lose what is undecided: {lost}");
