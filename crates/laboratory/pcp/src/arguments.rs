@@ -1,9 +1,11 @@
 //! The options of `entente bench pcp`.
 
 use crate::PcpError;
-use crate::experiments::NAMES;
 use clap::Args;
 use std::path::PathBuf;
+
+/// The experiments, in the order of their records.
+pub(crate) const NAMES: [&str; 6] = ["figure-5-11", "figure-5-12", "rounds", "variants", "liar", "secrets"];
 
 /// Repeat the figures of TNG's private transactions (Gorenflo, section 5.5), and count what its atomic commit comes to under each rule.
 ///

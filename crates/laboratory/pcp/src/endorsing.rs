@@ -2,6 +2,7 @@
 
 use crate::case::{CasePart, CaseTransaction};
 use crate::message::{Message, Number, ShardId};
+use crate::part::OwnPart;
 use crate::rules::Rules;
 use crate::shard::Shard;
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, leaf_hash, merkle_root, verify};
@@ -167,7 +168,7 @@ impl World {
         };
         let commits = case.parts.iter().all(says);
         for (shard, id) in self.shards.iter_mut().zip((0..).map(ShardId)) {
-            let part = case.own_part(number, id).map(|part| crate::OwnPart {
+            let part = case.own_part(number, id).map(|part| OwnPart {
                 dependencies: BTreeMap::new(),
                 is_endorsed: commits,
                 ..part

@@ -5,7 +5,7 @@ mod latency;
 mod throughput;
 
 use crate::PcpError;
-use crate::arguments::Plan;
+use crate::arguments::{NAMES, Plan};
 use crate::record::PcpRecord;
 
 /// What measures or counts.
@@ -14,9 +14,7 @@ type Run = fn(&Plan) -> Result<Vec<PcpRecord>, PcpError>;
 /// Who is told what is being done.
 pub(crate) type Progress<'p> = dyn FnMut(&str) + 'p;
 
-/// All of them, in the order of their records.
-pub(crate) const NAMES: [&str; 6] = ["figure-5-11", "figure-5-12", "rounds", "variants", "liar", "secrets"];
-
+/// What runs each of [`NAMES`].
 const RUNS: [Run; 6] = [
     throughput::figure_5_11,
     latency::figure_5_12,
