@@ -75,3 +75,102 @@ fn are_held(part: &PartCommitment, holders: &[u16], catalog: &Catalog) -> Result
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    //! The wrong variants of the model `schemas.py` that concern admission, each under the variant's name.
+
+    use super::*;
+    use crate::verify::VerifiedEndorsement;
+    use crypto::{Digest, SecretKey};
+    use std::sync::Arc;
+    use types::{Credential, EndorsedEffects, Payload, RequestId, Schema, SchemaMembers, Transaction};
+
+    const WINDOW: u32 = 6;
+
+    /// Schema `a` has three members and `b` four; a fourth came to `b` at height 20.
+    fn catalog() -> Catalog {
+        let schema = |number, changed, organisations: &[u16]| Schema {
+            owner: None,
+            members: Some(Arc::new(SchemaMembers {
+                number,
+                since: 3,
+                changed,
+                organisations: organisations.to_vec(),
+            })),
+        };
+        let schemas = [("a", schema(1, 3, &[0, 1, 2])), ("b", schema(2, 20, &[0, 3, 4, 5]))];
+        Catalog {
+            schemas: schemas.map(|(name, schema)| (name.to_string(), schema)).into(),
+            ..Catalog::default()
+        }
+    }
+
+    /// A transaction with parts in these schemas, whose holders have said so at a height.
+    fn held(schemas: &[&str], holders: Option<(u64, &[u16])>) -> VerifiedTransaction {
+        let key = SecretKey::from_bytes([9; 32]);
+        let commitment =
+            |schema: &&str| PartCommitment { schema: schema.to_string(), commitment: Digest::ZERO };
+        let transaction = Transaction {
+            ledger: Digest::ZERO,
+            client: key.public_key(),
+            request: RequestId([1; 16]),
+            expires_at: 99,
+            role: String::new(),
+            payload: Payload::Parts { parts: schemas.iter().map(commitment).collect() },
+        };
+        let credential = Credential::issue(&key, 0, &Digest::ZERO, &key.public_key());
+        let endorsed = holders.map(|(snapshot, endorsers)| VerifiedEndorsement {
+            effects: Arc::new(EndorsedEffects::held()),
+            snapshot,
+            endorsers: endorsers.to_vec(),
+        });
+        VerifiedTransaction { endorsed, ..transaction.sign(&key, credential).into() }
+    }
+
+    fn judged(schemas: &[&str], holders: Option<(u64, &[u16])>, height: u64) -> Result<(), EndorsementFault> {
+        judge_parts(&held(schemas, holders), &catalog(), (height, WINDOW))
+    }
+
+    #[test]
+    fn availability_none_what_nobody_says_to_hold_is_kept_out() {
+        assert_eq!(judged(&["a"], Some((40, &[1, 2])), 41), Ok(()));
+        for holders in [None, Some((40, &[][..]))] {
+            assert!(judged(&["a"], holders, 41).is_err(), "{holders:?}");
+        }
+        let mut agreed = held(&["a"], Some((40, &[0, 1, 2])));
+        if let Some(endorsed) = &mut agreed.endorsed {
+            endorsed.effects = Arc::new(EndorsedEffects::default());
+        }
+        let judged = judge_parts(&agreed, &catalog(), (41, WINDOW));
+        assert!(judged.is_err(), "they have signed, but not that they hold it");
+    }
+
+    #[test]
+    fn availability_one_a_quorum_of_each_schema_s_members_holds_its_part() {
+        assert_eq!(
+            judged(&["a", "b"], Some((40, &[0, 1, 3, 4])), 41),
+            Ok(()),
+            "who is in both counts for both"
+        );
+        let too_few: [&[u16]; 4] = [&[0], &[0, 3, 4, 5], &[0, 1, 3], &[1, 2, 6, 7]];
+        for holders in too_few {
+            let fault = judged(&["a", "b"], Some((40, holders)), 41).expect_err("a quorum lacks");
+            assert!(fault.to_string().contains("are needed"), "{holders:?}: {fault}");
+        }
+    }
+
+    #[test]
+    fn change_at_once_a_schema_is_closed_for_a_window_after_its_members_have_changed() {
+        let holders: (u64, &[u16]) = (25, &[0, 1, 3, 4]);
+        for height in [20, 21, 26] {
+            let fault = judged(&["a", "b"], Some(holders), height).expect_err("it is closed");
+            assert!(fault.to_string().contains("up to height 26"), "{height}: {fault}");
+        }
+        assert_eq!(judged(&["a", "b"], Some(holders), 27), Ok(()));
+        let fault = judged(&["a", "b"], Some((19, holders.1)), 27).expect_err("before the change");
+        assert!(fault.to_string().contains("have them say it again"), "{fault}");
+        assert_eq!(judged(&["b"], Some(holders), 21), Ok(()), "of one schema alone nothing is undecided");
+        assert_eq!(judged(&["a"], Some((5, &[0, 1])), 6), Ok(()), "nobody came or left since it was created");
+    }
+}
