@@ -14,7 +14,7 @@ use concurrency::parts::{
 };
 use crypto::{Digest, Sha256Batch, merkle_root};
 use sql::{Context, Invocation};
-use state::{Effects, Simulate, Snapshot, StoreError, Version, block_digest};
+use state::{AfterImage, Effects, Simulate, Snapshot, StoreError, Version, block_digest};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use types::{BlockHeader, Outcome, OutcomeHeader, Receipt, SqlError, SqlState, TransactionId, encode};
@@ -53,6 +53,10 @@ pub struct ExecutedSchemaBlock {
     pub ended: Vec<(TransactionId, Outcome)>,
     /// What this member says of parts whose transactions have others.
     pub votes: Vec<(LedgerPosition, bool)>,
+    /// The rows that it wrote, as it has left them, by table and key.
+    pub changes: Vec<AfterImage>,
+    /// All transactions with a part here in blocks up to this height have ended.
+    pub settled: u64,
 }
 
 /// Why a schema cannot go on.
@@ -163,7 +167,18 @@ impl SchemaEngine {
         };
         let executed = self.engine.execute(&block)?;
         let ended = executed.receipts.into_iter().map(|receipt| (receipt.transaction, receipt.outcome));
-        Ok(ExecutedSchemaBlock { outcome: executed.outcome, ended: ended.collect(), votes: Vec::new() })
+        Ok(ExecutedSchemaBlock {
+            outcome: executed.outcome,
+            ended: ended.collect(),
+            votes: Vec::new(),
+            changes: executed.changes,
+            settled: self.settled(header.height),
+        })
+    }
+
+    /// Behind the block of a height.
+    fn settled(&self, height: u64) -> u64 {
+        self.known.keys().next().map_or(height, |oldest| oldest.height - 1)
     }
 
     /// Parts among which some have others elsewhere, or where something is locked.
@@ -183,8 +198,9 @@ impl SchemaEngine {
                 ended.push((id, ended_as(outcome)));
             }
         }
-        let outcome = self.engine.take_parts(header, executed.changes, &ended)?;
-        Ok(ExecutedSchemaBlock { outcome, ended, votes: executed.votes })
+        let outcome = self.engine.take_parts(header, &executed.changes, &ended)?;
+        let (votes, changes) = (executed.votes, executed.changes);
+        Ok(ExecutedSchemaBlock { outcome, ended, votes, changes, settled: self.settled(header.height) })
     }
 
     fn new_part(&self, part: SchemaPart) -> NewPart {
@@ -252,13 +268,13 @@ impl Engine {
     fn take_parts(
         &mut self,
         header: &BlockHeader,
-        changes: Vec<state::AfterImage>,
+        changes: &[AfterImage],
         ended: &[(TransactionId, Outcome)],
     ) -> Result<OutcomeHeader, EngineError> {
         self.begin_next(header.height)?;
         self.live.begin_block(header.height);
-        self.state.apply(Version::after_batch(header.height, 0), &changes, None)?;
-        let digest = block_digest(&changes, self.state.catalog_digest(), self.live.block_digest());
+        self.state.apply(Version::after_batch(header.height, 0), changes, None)?;
+        let digest = block_digest(changes, self.state.catalog_digest(), self.live.block_digest());
         let outcome = self.chain(header, header.digest(), &digest, receipts_root(header.height, ended));
         // What the protocol remembers of the batch before is older than this.
         (self.forget, self.oldest_snapshot) = (true, header.height);

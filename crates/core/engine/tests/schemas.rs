@@ -45,12 +45,14 @@ struct Member {
     engine: SchemaEngine,
     ended: Vec<(TransactionId, u64, Outcome)>,
     digests: Vec<Digest>,
+    /// What it said last.
+    settled: u64,
 }
 
 impl Member {
     fn new(charter: &Charter) -> Member {
         let engine = Engine::new(Arc::new(charter.clone()), &memory::Memory).expect("a known protocol");
-        Member { engine: SchemaEngine::new(engine), ended: Vec::new(), digests: Vec::new() }
+        Member { engine: SchemaEngine::new(engine), ended: Vec::new(), digests: Vec::new(), settled: 0 }
     }
 
     fn execute(&mut self, block: SchemaBlock) -> Vec<(LedgerPosition, bool)> {
@@ -58,7 +60,17 @@ impl Member {
         let executed = self.engine.execute(block).expect("it goes on");
         self.ended.extend(executed.ended.into_iter().map(|(id, outcome)| (id, height, outcome)));
         self.digests.push(executed.outcome.digest());
+        self.settled = executed.settled;
         executed.votes
+    }
+
+    /// The oldest of these transactions that has not ended here stands right behind the height up to which it says that all have.
+    fn check_settled(&self, schema: u32, ledger: &[Ordered]) {
+        let ended: BTreeSet<TransactionId> = self.ended.iter().map(|(id, ..)| *id).collect();
+        let concerns =
+            |ordered: &&Ordered| ordered.parts.contains_key(&schema) && !ended.contains(&ordered.id());
+        let oldest = ledger.iter().find(concerns).map(|ordered| ordered.position.height - 1);
+        assert_eq!(self.settled, oldest.unwrap_or(self.engine.height()), "schema {schema}");
     }
 
     fn rows(&self) -> Vec<Vec<Vec<String>>> {
@@ -192,6 +204,7 @@ impl Case {
             let votes = one.execute(block.clone());
             assert_eq!(other.execute(block), votes, "schema {schema} at height {height}");
             assert_eq!(one.digests, other.digests, "schema {schema} at height {height}");
+            one.check_settled(*schema, &self.ledger);
             for (transaction, yes) in votes {
                 // Some votes never come: silent members, or proposers that leave them out.
                 let delay = self.random.random_range(1..3);

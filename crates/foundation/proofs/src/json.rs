@@ -14,7 +14,7 @@ pub(crate) const JSON_FACTOR: usize = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JsonReceiptProof {
+pub(crate) struct JsonReceiptProof {
     kind: String,
     /// These four say what the receipt says; they must.
     transaction: String,
@@ -67,22 +67,7 @@ pub(crate) struct JsonSignature {
 impl ReceiptProof {
     /// For people and other languages.
     pub fn to_json(&self) -> String {
-        let json = JsonReceiptProof {
-            kind: RECEIPT_KIND.to_string(),
-            transaction: self.receipt.transaction.to_string(),
-            height: self.receipt.height,
-            index: self.receipt.index,
-            outcome: outcome(&self.receipt).to_string(),
-            receipt: to_hex(&encode(&self.receipt)),
-            path: JsonSibling::all(&self.path),
-            headers: self.headers.iter().map(JsonHeader::new).collect(),
-            certificate: JsonCertificate {
-                statement: JsonHeader::new(&self.certificate.statement),
-                signatures: self.certificate.signatures.iter().map(JsonSignature::new).collect(),
-            },
-            handovers: handovers::to_json(&self.handovers),
-        };
-        serde_json::to_string(&json).expect("text and numbers are JSON")
+        serde_json::to_string(&JsonReceiptProof::new(self)).expect("text and numbers are JSON")
     }
 
     /// Reads what [`ReceiptProof::to_json`] wrote. Proves nothing yet: [`ReceiptProof::verify`].
@@ -93,6 +78,31 @@ impl ReceiptProof {
         check_bytes(text.len() / JSON_FACTOR)?;
         let json: JsonReceiptProof =
             serde_json::from_str(text).map_err(|error| ProofError::Malformed(error.to_string()))?;
+        json.proof()
+    }
+}
+
+impl JsonReceiptProof {
+    pub(crate) fn new(proof: &ReceiptProof) -> JsonReceiptProof {
+        JsonReceiptProof {
+            kind: RECEIPT_KIND.to_string(),
+            transaction: proof.receipt.transaction.to_string(),
+            height: proof.receipt.height,
+            index: proof.receipt.index,
+            outcome: outcome(&proof.receipt).to_string(),
+            receipt: to_hex(&encode(&proof.receipt)),
+            path: JsonSibling::all(&proof.path),
+            headers: proof.headers.iter().map(JsonHeader::new).collect(),
+            certificate: JsonCertificate {
+                statement: JsonHeader::new(&proof.certificate.statement),
+                signatures: proof.certificate.signatures.iter().map(JsonSignature::new).collect(),
+            },
+            handovers: handovers::to_json(&proof.handovers),
+        }
+    }
+
+    pub(crate) fn proof(self) -> Result<ReceiptProof, ProofError> {
+        let json = self;
         if json.kind != RECEIPT_KIND {
             return Err(malformed(format!("its kind is `{}`, not `{RECEIPT_KIND}`", json.kind)));
         }
@@ -168,7 +178,7 @@ pub(crate) fn signatures(signatures: &[JsonSignature]) -> Result<Vec<(u16, Signa
     signatures.iter().map(signature).collect()
 }
 
-fn outcome(receipt: &Receipt) -> &'static str {
+pub(crate) fn outcome(receipt: &Receipt) -> &'static str {
     match receipt.outcome {
         Outcome::Committed(_) => "committed",
         Outcome::Aborted(_) => "aborted",

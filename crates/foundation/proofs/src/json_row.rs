@@ -34,7 +34,7 @@ struct JsonRowProof {
 
 #[derive(PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JsonValue {
+pub(crate) struct JsonValue {
     column: String,
     value: Option<String>,
 }
@@ -189,8 +189,15 @@ impl RowProof {
     }
 
     fn values(&self) -> Option<Vec<JsonValue>> {
-        let named = self.named_values()?.into_iter();
-        Some(named.map(|(column, value)| JsonValue { column: column.to_string(), value }).collect())
+        Some(JsonValue::all(self.named_values()?))
+    }
+}
+
+impl JsonValue {
+    /// Values by column.
+    pub(crate) fn all(named: Vec<(&str, Option<String>)>) -> Vec<JsonValue> {
+        let value = |(column, value): (&str, _)| JsonValue { column: column.to_string(), value };
+        named.into_iter().map(value).collect()
     }
 }
 
@@ -261,6 +268,6 @@ impl JsonEntry {
     }
 }
 
-fn decode<T: BorshDeserialize>(text: &str, what: &str) -> Result<T, ProofError> {
+pub(crate) fn decode<T: BorshDeserialize>(text: &str, what: &str) -> Result<T, ProofError> {
     decode_exactly(&from_hex(text)?).map_err(|error| malformed(format!("the encoding of {what}: {error}")))
 }

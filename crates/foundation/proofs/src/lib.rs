@@ -1,5 +1,7 @@
 //! What a client checks with nothing but the charter: that a transaction ended so ([`ReceiptProof`]), that a row was so, or
-//! was not there, at a checkpoint ([`RowProof`]), that whole tables had these rows there ([`TablesProof`]).
+//! was not there, at a checkpoint ([`RowProof`]), that whole tables had these rows there ([`TablesProof`]); and of schemas with members,
+//! whose other content stays hidden, that a transaction ended so ([`SchemaReceiptProof`]), or that a block left a row so
+//! ([`SchemaRowProof`]).
 //!
 //! ```text
 //!  receipt ─path─▶ receipts root, in the outcome header of its height
@@ -19,16 +21,21 @@ mod error;
 mod handovers;
 mod json;
 mod json_row;
+mod json_schema;
 mod path;
 mod receipt;
 mod row;
+pub mod salted;
+mod schema;
 pub mod state;
 mod tables;
 
 pub use error::ProofError;
+pub use json_schema::is_of_schema;
 pub use path::{Path, Sibling};
 pub use receipt::ReceiptProof;
 pub use row::{Entry, Found, GroupedRow, RowEntry, RowProof, TableEntry};
+pub use schema::{ProvedInSchema, SchemaEvidence, SchemaReceiptProof, SchemaRowProof};
 pub use tables::{Behind, ProvedTable, TableGroups, TablesProof};
 
 /// Bytes of an encoded proof.

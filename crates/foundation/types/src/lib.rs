@@ -48,6 +48,7 @@ mod real;
 mod receipt;
 mod role;
 mod schema;
+mod schema_block_outcome;
 mod schema_outcome;
 mod search_path_text;
 mod sequence;
@@ -123,7 +124,10 @@ pub use schema::{
     PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
     quoted_catalog_name, schema_of, split_catalog_name,
 };
-pub use schema_outcome::{PartMembers, PartVotes, SchemaAttestation, SchemaCertificate, SchemaOutcome};
+pub use schema_block_outcome::{AttestingMembers, SchemaBlockOutcome};
+pub use schema_outcome::{
+    PartMembers, PartVotes, SchemaAttestation, SchemaCertificate, SchemaOutcome, schema_quorum,
+};
 pub use search_path_text::{parse_search_path, split_search_path};
 pub use sequence::{Counter, Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};

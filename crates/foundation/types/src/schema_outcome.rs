@@ -22,7 +22,7 @@ pub struct PartVotes {
     pub no: Vec<u32>,
 }
 
-/// What a block came to in a schema.
+/// What a block came to in a schema, and all blocks before.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
 pub struct SchemaOutcome {
     /// Digest of the charter of the ledger.
@@ -31,8 +31,9 @@ pub struct SchemaOutcome {
     pub schema: u32,
     /// Height of the block.
     pub height: u64,
-    /// Stands for the schema's [`crate::OutcomeHeader`] there, and with it for all blocks before: its digest, hashed with what only those
-    /// know who have all parts up to there. Else small rows could be found by trying.
+    /// From execution version 5 on the digest of a [`crate::SchemaBlockOutcome`]: that of the last block up to this height in which
+    /// something happened in the schema. In version 4 the digest of the schema's [`crate::OutcomeHeader`], hashed with what only those
+    /// know who have all parts up to there. Neither lets small rows be found by trying.
     pub outcome: Digest,
     /// Ascending by height.
     pub votes: Vec<PartVotes>,
@@ -68,18 +69,23 @@ impl Certificate<SchemaOutcome> {
         rules.check_signatures(&self.statement, &self.signatures)
     }
 
-    /// Checks that enough of these members seem to have signed.
+    /// Checks that enough of these members of the schema seem to have signed.
     ///
     /// # Errors
     /// [`AttestationError::NoQuorum`].
-    pub fn check_count(&self, members: &PartMembers) -> Result<(), AttestationError> {
-        let is_member = |(organisation, _): &&(u16, _)| members.organisations.contains(organisation);
-        let (found, quorum) = (self.signatures.iter().filter(is_member).count(), members.quorum());
+    pub fn check_count(&self, members: &[u16]) -> Result<(), AttestationError> {
+        let is_member = |(organisation, _): &&(u16, _)| members.contains(organisation);
+        let (found, quorum) = (self.signatures.iter().filter(is_member).count(), schema_quorum(members));
         match found < quorum {
-            true => Err(AttestationError::NoQuorum { quorum, members: members.organisations.len(), found }),
+            true => Err(AttestationError::NoQuorum { quorum, members: members.len(), found }),
             false => Ok(()),
         }
     }
+}
+
+/// So many members of a schema decide what is said of it.
+pub fn schema_quorum(members: &[u16]) -> usize {
+    members.len() / 2 + 1
 }
 
 /// Who may vote on a transaction's part: the members of its schema when the transaction took its place.
@@ -96,7 +102,7 @@ pub struct PartMembers {
 impl PartMembers {
     /// So many of them decide.
     pub fn quorum(&self) -> usize {
-        self.organisations.len() / 2 + 1
+        schema_quorum(&self.organisations)
     }
 
     /// What the ledger says in the receipt of a transaction in several schemas, so that whoever has the ledger can tell whose votes
@@ -192,7 +198,7 @@ mod tests {
         rules: &CertificateRules,
         of: &[u16],
     ) -> Result<(), AttestationError> {
-        certificate.check_count(&members(of))?;
+        certificate.check_count(of)?;
         certificate.check_signed(rules)
     }
 

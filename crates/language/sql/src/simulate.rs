@@ -12,13 +12,14 @@ use plan::expression::Expression;
 use plan::polymorphic::Actual;
 use plan::statement::default_row;
 use state::{Effects, Footprint, Simulate, Snapshot, StoreError, Watched};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::{self, ParsedStatement};
 use types::{
-    Catalog, DataType, MemoryPool, MemoryShare, OutputColumn, PartCommitment, PartMembers, Payload,
-    Principal, SessionResults, SessionStep, SqlError, StatementResult, TriggerEvent, Value,
-    results_have_changed,
+    AttestingMembers, Catalog, DataType, ExecutionVersion, MemoryPool, MemoryShare, OutputColumn,
+    PartCommitment, PartMembers, Payload, Principal, SchemaCertificate, SessionResults, SessionStep,
+    SqlError, StatementResult, TriggerEvent, Value, results_have_changed,
 };
 
 /// What is told to an execution in no block: it ends soon after `interrupt` is set, and shares `memory` with others.
@@ -273,7 +274,7 @@ impl Simulate for Invocation {
             // What it does its schemas' members alone know. Here it takes its place in the order.
             Payload::Parts { parts } => Ok(vec![who_votes(self.library.catalog(), parts)]),
             // So they take effect in the schemas that they name.
-            Payload::SchemaOutcomes { .. } => Ok(vec![tagged("SCHEMA OUTCOMES")]),
+            Payload::SchemaOutcomes { certificates } => Ok(vec![who_attests(&self.library, certificates)]),
             // Whoever looks whether parts are held has read it before.
             Payload::HeldParts { .. } => Ok(vec![tagged("HELD PARTS")]),
             Payload::Session { steps, now_ms, results } => {
@@ -333,8 +334,7 @@ impl Simulate for Invocation {
     }
 }
 
-/// What the ledger says of a transaction in schemas with members that it has admitted.
-/// The members of the schemas of these parts, who vote on them.
+/// What the ledger says of a transaction in schemas with members that it has admitted: who the members are, who vote on its parts.
 fn who_votes(catalog: &Catalog, parts: &[PartCommitment]) -> StatementResult {
     let members = parts.iter().filter_map(|part| {
         let members = catalog.members_of(&part.schema)?;
@@ -345,6 +345,26 @@ fn who_votes(catalog: &Catalog, parts: &[PartCommitment]) -> StatementResult {
         })
     });
     PartMembers::to_result(&members.collect::<Vec<_>>())
+}
+
+/// What the ledger says of outcomes of schemas that it has taken in: who the members are that may have attested them, from execution
+/// version 5 on. Schemas that are gone have none.
+fn who_attests(library: &Library, certificates: &[SchemaCertificate]) -> StatementResult {
+    if library.version() < ExecutionVersion::V5 {
+        return tagged("SCHEMA OUTCOMES");
+    }
+    let attested: BTreeSet<u32> = certificates.iter().map(|one| one.statement.schema).collect();
+    let schemas = library.catalog().schemas.iter();
+    let members = schemas.filter_map(|(name, schema)| {
+        let members = schema.members.as_ref().filter(|members| attested.contains(&members.number))?;
+        Some(AttestingMembers {
+            schema: name.clone(),
+            number: members.number,
+            changed: members.changed,
+            organisations: members.organisations.clone(),
+        })
+    });
+    AttestingMembers::to_result(&members.collect::<Vec<_>>())
 }
 
 fn tagged(tag: &str) -> StatementResult {

@@ -458,11 +458,12 @@ pub trait Database: Send + Sync + 'static {
 
     /// Proves to anybody who has the charter what stood under a primary key at the newest certified checkpoint: JSON, as
     /// `docs/proofs.md` says. `table`: its name as SQL has it; `path`: schemas in which it is looked for; `key`: the values of
-    /// the primary key as text.
+    /// the primary key as text. In a schema with members it is what the block has left that wrote the row last. Where `table` is a
+    /// transaction's id and `key` the name of such a schema, it proves how the transaction has ended there.
     ///
     /// # Errors
-    /// `42P01` no such table, `42501` the role may not read it, `42809` it has no primary key, `22023` and `22P02` the key is
-    /// none, `55000` no certified checkpoint has it yet.
+    /// `42P01` no such table, `42501` the role may not read it, or the organisation is no member of the schema, `42809` it has no
+    /// primary key, `22023` and `22P02` the key is none, `P0002` nothing of it was ever in the schema, `55000` it is not certified yet.
     fn row_proof(&self, role: &str, table: &str, path: &[String], key: &[String])
     -> Result<String, SqlError>;
 

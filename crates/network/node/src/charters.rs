@@ -56,6 +56,11 @@ impl DecidedCharters {
         self.charters.read().at(height).charter.clone()
     }
 
+    /// The one that the ledger began with.
+    pub(crate) fn founding(&self) -> Arc<Charter> {
+        self.charters.read().founding().clone()
+    }
+
     /// The last one, whether it holds already or not: it has all organisations that the ledger ever had.
     pub(crate) fn newest(&self) -> Arc<Charter> {
         self.charters.read().newest().charter.clone()

@@ -8,10 +8,10 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
-use crate::private::{self, AnswerWhen, Asking, Bundle, Routed};
+use crate::private::{self, AnswerWhen, Asking, Bundle, PrivateSchemas, Routed};
 use crate::process_memory;
 use crate::proving;
-use crate::proving_rows;
+use crate::proving_rows::ProvenFrom;
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter, results_of};
 use async_trait::async_trait;
@@ -58,8 +58,8 @@ pub(crate) struct NodeDatabase {
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
     pub(crate) own_execution: Option<Arc<dyn OwnExecution>>,
-    /// Asks other members of schemas; `None` where the organisation is a member of none.
-    pub(crate) asking: Option<Arc<Asking>>,
+    /// What asks other members of schemas, and proves what has happened in them; `None` where the organisation is a member of none.
+    pub(crate) schemas: Option<(Arc<Asking>, Arc<PrivateSchemas>)>,
     pub(crate) metrics: Arc<NodeMetrics>,
     /// When clients are answered who do not say when.
     pub(crate) answer_at: AnswerAt,
@@ -287,7 +287,7 @@ impl Database for NodeDatabase {
             // The channel has room for every transaction; an error says that the client has gone.
             let _ = replies.try_send(SubmissionReply { position, result });
         };
-        let Some(asking) = &self.asking else {
+        let Some((asking, _)) = &self.schemas else {
             for (position, submission) in (0..).zip(submissions) {
                 let schema = submission.parts.keys().next().map_or("", String::as_str);
                 let error = private::no_member(schema);
@@ -337,7 +337,13 @@ impl Database for NodeDatabase {
     ) -> Result<String, SqlError> {
         self.serving()?;
         let reader = self.local.reader(role, &Arc::default());
-        proving_rows::row_proof((&self.published, &self.ledger), &reader, (table, path), key)
+        let schemas = self.schemas.as_ref().map(|(_, schemas)| &**schemas);
+        let from = ProvenFrom { published: &self.published, ledger: &self.ledger, schemas };
+        // No table has so long a name.
+        if let Ok(id) = table.parse() {
+            return from.receipt_in_schema(&TransactionId(id), &reader, key);
+        }
+        from.row(&reader, (table, path), key)
     }
 
     fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<BlockRow> {
@@ -435,7 +441,7 @@ impl NodeDatabase {
         (expires_at, answer_at): (u64, AnswerAt),
     ) -> Result<Executed, SqlError> {
         let schema = routed.payloads.keys().next().map_or("", String::as_str);
-        let asking = self.asking.as_ref().ok_or_else(|| private::no_member(schema))?;
+        let (asking, _) = self.schemas.as_ref().ok_or_else(|| private::no_member(schema))?;
         let heights = (expires_at, self.published.newest().0);
         let order = async |bundle| {
             self.ordered(|replies| self.submit_bundles(vec![bundle], answer_at, replies)).await

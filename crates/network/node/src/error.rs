@@ -172,6 +172,17 @@ pub enum NodeError {
         /// What the state has.
         found: Digest,
     },
+    /// What a block came to in a schema with members is not what a quorum of these has attested.
+    #[error(
+        "its outcome at block {height} is not the one that a quorum of its members has attested, whose certificate stands in block \
+         {block}"
+    )]
+    SchemaDiffers {
+        /// Height of the block.
+        height: u64,
+        /// Height of the block with the certificate.
+        block: u64,
+    },
     /// Blocks are missing between ledger and ordering.
     #[error(
         "the ledger ends at height {ledger}, ordering delivers height {delivered} and no longer has the blocks between; \

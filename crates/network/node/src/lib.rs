@@ -66,5 +66,6 @@ pub use node::{Node, NodeOptions, StartReport};
 pub use own_database::{Agreed, KeepOwnDatabase, OwnDatabaseConfig};
 pub use own_execution::OwnExecution;
 pub use own_judgement::JudgeScripts;
+pub use private::{FolderParts, ReplayedSchema, SchemaReplay};
 pub use proving::receipt_proof;
 pub use store_choice::{MEMORY_MEGABYTES, MEMORY_MEGABYTES_MIN, StoreChoice, StoreKind};

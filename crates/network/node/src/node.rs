@@ -126,7 +126,7 @@ impl Node {
             (recovered.checkpoint, recovered.replayed, recovered.executor.height());
         let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
-        let asking = holding.as_ref().map(|holding| holding.asking.clone());
+        let schemas = holding.as_ref().map(|holding| (holding.asking.clone(), holding.schemas.clone()));
         stages.extend(holding.map(|holding| holding.start(&session, &submitter, &published)).transpose()?);
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
@@ -164,7 +164,7 @@ impl Node {
             submitter,
             endorsing,
             own_database: parts.own_database,
-            asking,
+            schemas,
             own_execution: own_execution.clone(),
             metrics: parts.metrics,
             answer_at: config.answer_at,

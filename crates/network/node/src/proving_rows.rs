@@ -1,12 +1,14 @@
-//! Proofs of rows, made from the newest checkpoint of this node that a quorum has attested.
+//! Proofs of rows, made from the newest checkpoint of this node that a quorum has attested, or from what a schema's members have
+//! attested of it.
 
+use crate::private::{self, PrivateSchemas};
 use crate::published::Published;
 use ledger::{Ledger, LedgerError};
 use sql::Reader;
 use std::sync::Arc;
 use types::{
-    Catalog, CheckpointCertificate, Handover, SqlError, SqlState, catalog_name, object_name,
-    quoted_catalog_name, schema_of,
+    Catalog, CheckpointCertificate, Handover, OutcomeCertificate, SqlError, SqlState, TransactionId,
+    catalog_name, object_name, quoted_catalog_name, schema_of,
 };
 
 /// The object is not in the state that it must be in.
@@ -14,52 +16,110 @@ const NOT_CERTIFIED: SqlState = SqlState(*b"55000");
 const ASK: &str =
     "CHECKPOINT makes one; ask again when a quorum of organisations has attested it, in a moment.";
 
-/// Proves what stands under a primary key: JSON. `reader`: who asks; `table`: its name as SQL has it, looked for in the schemas
-/// of `path`; `key`: the values of the primary key as text.
-///
-/// # Errors
-/// As `gateway::Database::row_proof`.
-pub(crate) fn row_proof(
-    (published, ledger): (&Published, &Ledger),
-    reader: &Reader,
-    (table, path): (&str, &[String]),
-    key: &[String],
-) -> Result<String, SqlError> {
-    let library = published.library();
-    let name = find(library.catalog(), table, path)?;
-    check_may_read(published, reader, &name)?;
-    if library.catalog().members_of(schema_of(&name)).is_some() {
-        return Err(SqlError::unsupported("a proof of a row in a schema with members"));
-    }
-    let Some(checkpoint) = published.certified().checkpoint() else {
-        let message = "no checkpoint of this node is certified yet";
-        return Err(SqlError::new(NOT_CERTIFIED, message).hint(ASK));
-    };
-    let (kept, certificate) = (&checkpoint.kept, checkpoint.certificate.clone());
-    let height = certificate.statement.height;
-    let Some(table) = kept.catalog().tables.get(&name) else {
-        let message = format!(
-            "table \"{}\" is newer than the newest certified checkpoint, of height {height}",
-            object_name(&name)
-        );
-        return Err(SqlError::new(NOT_CERTIFIED, message).hint(ASK));
-    };
-    let key = table.key_of_texts(key)?;
-    let handovers = handovers(ledger, &certificate).map_err(|error| {
-        tracing::error!(height, %error, "the handovers of amended charters cannot be read");
-        SqlError::new(SqlState::INTERNAL_ERROR, "the ledger cannot be read; the node's log says more")
-    })?;
-    match kept.prove(table.id, &key, certificate) {
-        Ok(Some(proof)) => Ok(proof.with_handovers(handovers).to_json()),
-        Ok(None) => {
-            Err(SqlError::new(SqlState::INTERNAL_ERROR, "the checkpoint's tree lacks a table of its catalog"))
+/// What proofs are made from.
+pub(crate) struct ProvenFrom<'a> {
+    pub(crate) published: &'a Published,
+    pub(crate) ledger: &'a Ledger,
+    /// Where this organisation may be a member of schemas.
+    pub(crate) schemas: Option<&'a PrivateSchemas>,
+}
+
+impl ProvenFrom<'_> {
+    /// Proves what stands under a primary key: JSON. `reader`: who asks; `table`: its name as SQL has it, looked for in the schemas
+    /// of `path`; `key`: the values of the primary key as text. In a schema with members it proves what the last block has left there
+    /// that wrote it.
+    ///
+    /// # Errors
+    /// As `gateway::Database::row_proof`.
+    pub(crate) fn row(
+        &self,
+        reader: &Reader,
+        (table, path): (&str, &[String]),
+        key: &[String],
+    ) -> Result<String, SqlError> {
+        let library = self.published.library();
+        let name = find(library.catalog(), table, path)
+            .map_err(|missing| self.hidden(library.catalog(), table).unwrap_or(missing))?;
+        check_may_read(self.published, reader, &name)?;
+        let schema = schema_of(&name);
+        if library.catalog().members_of(schema).is_none() {
+            return self.row_of_all(&name, key);
         }
-        Err(error) => {
-            tracing::error!(height, %error, "a row of the checkpoint cannot be read");
-            let message =
-                format!("the checkpoint of height {height} cannot be read; the node's log says more");
-            Err(SqlError::new(SqlState::INTERNAL_ERROR, message)
-                .hint("The next one takes its place. Ask another node."))
+        let schemas = self.schemas.ok_or_else(|| private::no_member(schema))?;
+        let table = library.catalog().tables.get(&name).ok_or_else(|| private::no_member(schema))?;
+        let proof = schemas.row_proof((schema, table), &table.key_of_texts(key)?, self.covering())?;
+        Ok(proof.to_json())
+    }
+
+    /// Why nothing is known here of a table: its schema has members, and this organisation is none.
+    fn hidden(&self, catalog: &Catalog, table: &str) -> Option<SqlError> {
+        let (schema, _) = parts(table)?;
+        let schema = schema.filter(|schema| catalog.members_of(schema).is_some())?;
+        let is_member = self.schemas.is_some_and(|schemas| schemas.is_member(&schema));
+        (!is_member).then(|| private::no_member(&schema))
+    }
+
+    /// Proves how a transaction has ended in a schema with members: JSON. `schema`: its name alone.
+    ///
+    /// # Errors
+    /// `42501` for whoever is no administrator, and where this organisation is no member of the schema; as [`PrivateSchemas::receipt_proof`].
+    pub(crate) fn receipt_in_schema(
+        &self,
+        id: &TransactionId,
+        reader: &Reader,
+        schema: &[String],
+    ) -> Result<String, SqlError> {
+        let [schema] = schema else {
+            let message = "expected a transaction's id and the name of one schema";
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        };
+        if !reader.principal.is_administrator() {
+            let message = format!("permission denied for schema {schema}");
+            return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+                .hint("Its members' administrators see how transactions have ended in it."));
+        }
+        let schemas = self.schemas.ok_or_else(|| private::no_member(schema))?;
+        Ok(schemas.receipt_proof((id, schema), self.covering())?.to_json())
+    }
+
+    /// A certificate of outcomes that stands in no block yet, of a height or a later one.
+    fn covering(&self) -> impl Fn(u64) -> Option<OutcomeCertificate> {
+        |height| self.published.certified().covering(height)
+    }
+
+    /// A row of a table that everybody has, at the newest checkpoint that a quorum has attested.
+    fn row_of_all(&self, name: &str, key: &[String]) -> Result<String, SqlError> {
+        let Some(checkpoint) = self.published.certified().checkpoint() else {
+            let message = "no checkpoint of this node is certified yet";
+            return Err(SqlError::new(NOT_CERTIFIED, message).hint(ASK));
+        };
+        let (kept, certificate) = (&checkpoint.kept, checkpoint.certificate.clone());
+        let height = certificate.statement.height;
+        let Some(table) = kept.catalog().tables.get(name) else {
+            let message = format!(
+                "table \"{}\" is newer than the newest certified checkpoint, of height {height}",
+                object_name(name)
+            );
+            return Err(SqlError::new(NOT_CERTIFIED, message).hint(ASK));
+        };
+        let key = table.key_of_texts(key)?;
+        let handovers = handovers(self.ledger, &certificate).map_err(|error| {
+            tracing::error!(height, %error, "the handovers of amended charters cannot be read");
+            SqlError::new(SqlState::INTERNAL_ERROR, "the ledger cannot be read; the node's log says more")
+        })?;
+        match kept.prove(table.id, &key, certificate) {
+            Ok(Some(proof)) => Ok(proof.with_handovers(handovers).to_json()),
+            Ok(None) => Err(SqlError::new(
+                SqlState::INTERNAL_ERROR,
+                "the checkpoint's tree lacks a table of its catalog",
+            )),
+            Err(error) => {
+                tracing::error!(height, %error, "a row of the checkpoint cannot be read");
+                let message =
+                    format!("the checkpoint of height {height} cannot be read; the node's log says more");
+                Err(SqlError::new(SqlState::INTERNAL_ERROR, message)
+                    .hint("The next one takes its place. Ask another node."))
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What members of a schema found its blocks to come to: a block's outcome counts once a quorum of them says the same.
 
 use crypto::{Digest, Signature};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use types::{
     CertificateRules, SchemaAttestation, SchemaCertificate, SchemaMembers, SchemaOutcome, Statement,
 };
@@ -24,8 +24,8 @@ struct Said {
 #[derive(Default)]
 pub(super) struct Agreeing {
     blocks: BTreeMap<SchemaBlock, Said>,
-    /// Those in which this member has voted, until nobody waits for that any more.
-    votes: BTreeSet<SchemaBlock>,
+    /// Those whose outcome is to stand in the ledger, until it need not any more; and whether somebody here has asked for that.
+    needed: BTreeMap<SchemaBlock, bool>,
 }
 
 /// Whether members agree on a block.
@@ -40,11 +40,11 @@ pub(super) enum Verdict {
 }
 
 impl Agreeing {
-    /// This member has executed the block.
-    pub(super) fn executed(&mut self, own: SchemaAttestation) {
+    /// This member has executed the block. `is_needed`: its outcome is to stand in the ledger.
+    pub(super) fn executed(&mut self, own: SchemaAttestation, is_needed: bool) {
         let block = (own.statement.schema, own.statement.height);
-        if !own.statement.votes.is_empty() {
-            self.votes.insert(block);
+        if is_needed {
+            self.needed.entry(block).or_default();
         }
         let digest = own.statement.digest();
         self.said(block).own = Some((own, digest));
@@ -82,15 +82,24 @@ impl Agreeing {
         Some(&self.blocks.get(&block)?.own.as_ref()?.0)
     }
 
-    /// Own outcomes with votes that somebody may wait for.
-    pub(super) fn with_votes(&self) -> Vec<SchemaOutcome> {
-        let outcomes = self.votes.iter().filter_map(|block| self.own(*block));
-        outcomes.map(|attestation| attestation.statement.clone()).collect()
+    /// Somebody waits for a certificate of this block in the ledger.
+    pub(super) fn ask_for(&mut self, block: SchemaBlock) {
+        if self.own(block).is_some() {
+            self.needed.insert(block, true);
+        }
     }
 
-    /// Nobody waits for the votes of this block any more.
+    /// Own outcomes that are to stand in the ledger, and whether somebody here has asked for them.
+    pub(super) fn needed(&self) -> Vec<(SchemaOutcome, bool)> {
+        let needed = self.needed.iter();
+        let outcome =
+            |(block, asked): (&SchemaBlock, &bool)| Some((self.own(*block)?.statement.clone(), *asked));
+        needed.filter_map(outcome).collect()
+    }
+
+    /// The outcome of this block need not stand in the ledger any more.
     pub(super) fn settled(&mut self, block: SchemaBlock) {
-        self.votes.remove(&block);
+        self.needed.remove(&block);
     }
 
     /// The word of all members that say the same as this one, with good signatures; nothing where they are fewer than `quorum`.
@@ -140,7 +149,7 @@ impl Agreeing {
 
     /// Blocks above a height are taken back.
     pub(super) fn take_back(&mut self, height: u64) {
-        self.votes.retain(|(_, block)| *block <= height);
+        self.needed.retain(|(_, block), _| *block <= height);
         for ((_, block), said) in &mut self.blocks {
             if *block > height {
                 said.own = None;
@@ -172,10 +181,10 @@ mod tests {
         let block = (7, 5);
         agreeing.heard(1, &says(1, block, "right"));
         assert_eq!(agreeing.verdict(&members, Some(0), block), Verdict::Open, "nothing of this member's own");
-        agreeing.executed(says(0, block, "right"));
+        agreeing.executed(says(0, block, "right"), true);
         assert_eq!(agreeing.verdict(&members, Some(0), block), Verdict::Agreed);
         let other = (7, 6);
-        agreeing.executed(says(0, other, "right"));
+        agreeing.executed(says(0, other, "right"), true);
         agreeing.heard(3, &says(3, other, "right"));
         agreeing.heard(0, &says(0, other, "right"));
         agreeing.heard(1, &says(2, other, "right"));
@@ -201,8 +210,8 @@ mod tests {
     fn a_certificate_has_the_signatures_of_those_who_say_the_same_and_have_signed_it() {
         let rules = CertificateRules::new(&charter());
         let (mut agreeing, block) = (Agreeing::default(), (7, 5));
-        agreeing.executed(says(0, block, "right"));
-        assert_eq!(agreeing.with_votes().len(), 1);
+        agreeing.executed(says(0, block, "right"), true);
+        assert_eq!(agreeing.needed().len(), 1);
         agreeing.heard(1, &says(1, block, "right"));
         agreeing.heard(2, &says(2, block, "wrong"));
         let forged = SchemaAttestation { organisation: 3, ..says(1, block, "right") };
@@ -213,6 +222,10 @@ mod tests {
         assert_eq!(certificate.check_signed(&rules), Ok(()));
         assert_eq!(agreeing.certificate((7, 6), 1, &rules), None);
         agreeing.settled(block);
-        assert!(agreeing.with_votes().is_empty());
+        assert!(agreeing.needed().is_empty());
+        agreeing.ask_for((7, 6));
+        assert!(agreeing.needed().is_empty(), "nothing is known of that block");
+        agreeing.ask_for(block);
+        assert_eq!(agreeing.needed(), [(says(0, block, "right").statement, true)]);
     }
 }

@@ -1,16 +1,17 @@
-//! Votes on their way into the ledger: certificates of schemas' outcomes, which decide transactions with parts in several schemas.
+//! Certificates of schemas' outcomes on their way into the ledger: they decide transactions with parts in several schemas, and prove
+//! to outsiders what has happened.
 //!
 //! ```text
 //!  a block is executed ─▶ own word ─▶ other members' words ─▶ a quorum says the same ─▶ Payload::SchemaOutcomes ─▶ ordering
 //! ```
 //!
-//! A node proposes what was given to it, and nodes take turns. So the member brings votes whose turn comes soon, but not before the
+//! A node proposes what was given to it, and nodes take turns. So the member brings them whose turn comes soon, but not before the
 //! others' words can be there: three blocks behind the one that was executed, or as soon as possible then. Where it does not, all
 //! members do. Any certificate that is too much says nothing.
 
 use super::agreeing::SchemaBlock;
 use super::message::Message;
-use super::schemas::{NeededVotes, PrivateSchemas};
+use super::schemas::{NeededOutcome, PrivateSchemas};
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
@@ -19,16 +20,16 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, encode};
 
-/// Blocks behind the one in which votes were expected, after which all members bring them.
+/// Blocks behind the one in which outcomes were expected, after which all members bring them.
 const LATE_BLOCKS: u64 = 3;
-/// Blocks after which votes are brought again that are still not there.
+/// Blocks after which outcomes are brought again that are still not there.
 const AGAIN_BLOCKS: u64 = 8;
-/// How many blocks ahead the expiry height of a transaction with votes lies, if the charter allows so many.
+/// How many blocks ahead the expiry height of such a transaction lies, if the charter allows so many.
 const EXPIRY_BLOCKS: u64 = 100;
 /// Bytes of the certificates of one transaction.
 const TOGETHER_BYTES: usize = 192 * 1024;
 
-/// What has votes ordered.
+/// What has outcomes ordered.
 pub(super) struct Announcing {
     session: Identity,
     submitter: Arc<Submitter>,
@@ -42,14 +43,14 @@ impl Announcing {
         Announcing { session, submitter, published, announced: FxHashMap::default() }
     }
 
-    /// Has votes ordered that somebody waits for, once enough members say the same and it is this node's turn. Asks for the words
-    /// of others that are missing, if `asks`.
+    /// Has outcomes ordered that are to stand in the ledger, once enough members say the same and it is this node's turn. Asks for the
+    /// words of others that are missing, if `asks`.
     pub(super) fn announce(&mut self, schemas: &PrivateSchemas, asks: bool) {
-        let needed = schemas.needed_votes();
+        let needed = schemas.needed_outcomes();
         let Some(own) = schemas.node.organisation() else { return };
         let tip = self.published.newest().0;
         let mut certificates = Vec::new();
-        for NeededVotes { outcome, members, bearer, expected } in needed {
+        for NeededOutcome { outcome, members, bearer, expected } in needed {
             let block = (outcome.schema, outcome.height);
             let from = if bearer == own { outcome.height } else { expected + LATE_BLOCKS };
             let last = self.announced.get(&block).copied();
@@ -58,7 +59,7 @@ impl Announcing {
             }
             let rules = CertificateRules::new(&schemas.node.charters.at(outcome.height));
             let certificate = schemas.agreeing.lock().certificate(block, members.quorum(), &rules);
-            match certificate.filter(|certificate| certificate.check_count(&members).is_ok()) {
+            match certificate.filter(|certificate| certificate.check_count(&members.organisations).is_ok()) {
                 Some(certificate) => {
                     self.announced.insert(block, tip);
                     certificates.push(certificate);
@@ -90,7 +91,7 @@ impl Announcing {
         if transactions.is_empty() {
             return;
         }
-        // Nobody waits: where it gets lost the votes are brought again.
+        // Nobody waits: where it gets lost they are brought again.
         let (replies, _) = mpsc::channel(transactions.len());
         let submitted = (0..).zip(transactions).map(|(position, certificates)| {
             let signed = self.session.sign(Payload::SchemaOutcomes { certificates }, expires_at);

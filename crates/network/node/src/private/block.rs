@@ -5,8 +5,8 @@ use engine::{VerifiedBlock, VerifiedTransaction};
 use ledger::BlockRecord;
 use std::sync::{Arc, OnceLock};
 use types::{
-    BlockHeader, CertificateRules, Charter, Outcome, PartMembers, Payload, Receipt, SchemaCertificate,
-    SignedTransaction,
+    AttestingMembers, BlockHeader, CertificateRules, Charter, Outcome, PartMembers, Payload, Receipt,
+    SchemaCertificate, SignedTransaction,
 };
 
 /// What a schema's members must know of a block.
@@ -30,6 +30,10 @@ pub(super) struct OrderedParts {
 /// A schema's outcome in the ledger. Whoever has signed the transaction that brought it may have made it up.
 pub(super) struct OrderedCertificate {
     pub(super) certificate: SchemaCertificate,
+    /// Position of its transaction in the block, and its own in the transaction.
+    pub(super) place: (u32, usize),
+    /// The schema's members there, from execution version 5 on.
+    members: Option<AttestingMembers>,
     /// Looked at once, by the first schema that it concerns.
     is_signed: OnceLock<bool>,
 }
@@ -49,13 +53,24 @@ impl OrderedParts {
     }
 }
 
-impl From<SchemaCertificate> for OrderedCertificate {
-    fn from(certificate: SchemaCertificate) -> OrderedCertificate {
-        OrderedCertificate { certificate, is_signed: OnceLock::new() }
-    }
-}
-
 impl OrderedCertificate {
+    pub(super) fn new(
+        certificate: SchemaCertificate,
+        place: (u32, usize),
+        members: Option<AttestingMembers>,
+    ) -> OrderedCertificate {
+        OrderedCertificate { certificate, place, members, is_signed: OnceLock::new() }
+    }
+
+    /// Whether a quorum of those has signed it who were the schema's members, as the ledger says in a block of this height.
+    pub(super) fn counts(&self, charter_at: &dyn Fn(u64) -> Arc<Charter>, height: u64) -> bool {
+        let were_members = |members: &AttestingMembers| {
+            members.were_at(self.certificate.statement.height, height)
+                && self.certificate.check_count(&members.organisations).is_ok()
+        };
+        self.members.as_ref().is_some_and(were_members) && self.is_signed(charter_at, height)
+    }
+
     /// Whether everybody in it has signed it, with the keys of its height.
     pub(super) fn is_signed(&self, charter_at: &dyn Fn(u64) -> Arc<Charter>, height: u64) -> bool {
         *self.is_signed.get_or_init(|| {
@@ -105,7 +120,13 @@ impl BlockOfParts {
                 self.transactions.push(OrderedParts { position, transaction, members });
             }
             Payload::SchemaOutcomes { certificates } => {
-                self.certificates.extend(certificates.iter().cloned().map(OrderedCertificate::from));
+                let members = AttestingMembers::of_results(results);
+                let ordered = certificates.iter().enumerate().map(|(number, certificate)| {
+                    let of = |members: &&AttestingMembers| members.number == certificate.statement.schema;
+                    let members = members.iter().find(of).cloned();
+                    OrderedCertificate::new(certificate.clone(), (receipt.index, number), members)
+                });
+                self.certificates.extend(ordered);
             }
             _ => {}
         }

@@ -2,21 +2,30 @@
 //! block.
 
 use super::block::BlockOfParts;
+use super::opened::{Definitions, OpenedBlock};
+use super::opened_store::CertifiedAt;
 use super::part_store::PartStore;
 use super::undecided::{Undecided, by_height};
 use super::view::SchemaView;
 use crate::NodeError;
-use crate::charters::DecidedCharters;
 use concurrency::parts::Decided;
 use crypto::{Digest, sha256};
-use engine::{Engine, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
+use engine::{Engine, ExecutedSchemaBlock, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
 use memory::Memory;
-use state::{CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
+use state::{AfterImage, CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, KnownVersions, Organisation, Outcome, Part, SchemaMembers, SchemaOutcome,
-    TransactionId, limits,
+    BlockHeader, Catalog, Charter, ExecutionVersion, KnownVersions, Organisation, Outcome, Part, PartMembers,
+    SchemaBlockOutcome, SchemaMembers, SchemaOutcome, Statement, Table, TableId, TransactionId, limits,
 };
+
+/// At heights that this divides members attest a schema's outcome in which something has happened that stands in no certificate in
+/// the ledger. Such a transaction in a schema in so many blocks costs nothing to speak of; and whoever waits for a proof of what has
+/// just happened asks for a certificate at once.
+const CERTIFIED_EVERY_BLOCKS: u64 = 16;
+/// Own words on blocks that are compared with certificates which come into the ledger.
+const ATTESTED_REMEMBERED: usize = 20_000;
 
 const SECRET_DOMAIN: &[u8] = b"entente schema secret 1\0";
 const OUTCOME_DOMAIN: &[u8] = b"entente salted schema outcome 1\0";
@@ -32,8 +41,12 @@ pub(super) struct EndedPart {
 
 /// A block that was executed in a schema.
 pub(super) struct ExecutedParts {
-    /// What this member attests.
-    pub(super) outcome: SchemaOutcome,
+    /// What this member attests, if anything.
+    pub(super) outcome: Option<SchemaOutcome>,
+    /// What can be shown of it, with the rows that it wrote; from execution version 5 on, where something has happened.
+    pub(super) opened: Option<(OpenedBlock, Vec<AfterImage>)>,
+    /// The certificate in it that covers most.
+    pub(super) certified: Option<CertifiedAt>,
     pub(super) ended: Vec<EndedPart>,
     /// What was decided in it.
     pub(super) decided: Vec<Decided>,
@@ -49,6 +62,18 @@ pub(super) struct SchemaExecutor {
     /// Known to whoever has all parts so far, and to nobody else: outcomes that stand in blocks are told from it, so that nobody
     /// finds rows by trying.
     secret: Digest,
+    attested: Attested,
+    definitions: Definitions,
+}
+
+/// What this member has attested of a schema, from execution version 5 on.
+struct Attested {
+    /// The last block in which something has happened, and what stands for it.
+    last: (u64, Digest),
+    /// The highest height that a certificate in the ledger is about.
+    certified: u64,
+    /// Own words on blocks behind that.
+    words: BTreeMap<u64, Digest>,
 }
 
 impl SchemaExecutor {
@@ -59,6 +84,7 @@ impl SchemaExecutor {
         charter: &Charter,
         known_versions: KnownVersions,
     ) -> Result<SchemaExecutor, NodeError> {
+        let charter_ledger = charter.ledger();
         let charter = Arc::new(own_charter(name, members, charter));
         let ledger = charter.ledger();
         let header =
@@ -69,8 +95,10 @@ impl SchemaExecutor {
         let state = (store, LiveRequests::new());
         let engine = Engine::continued(charter, (&header, progress), state, known_versions)?;
         let (engine, undecided) = (SchemaEngine::new(engine), Undecided::new());
-        let (name, members) = (name.to_string(), members.clone());
-        Ok(SchemaExecutor { name, members, engine, undecided, secret: Digest::ZERO })
+        let first = SchemaBlockOutcome::first(&charter_ledger, members.number);
+        let attested = Attested { last: (0, first), certified: 0, words: BTreeMap::new() };
+        let (name, members, definitions) = (name.to_string(), members.clone(), Definitions::default());
+        Ok(SchemaExecutor { name, members, engine, undecided, secret: Digest::ZERO, attested, definitions })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -100,6 +128,28 @@ impl SchemaExecutor {
         &self.undecided
     }
 
+    /// Whose word is to bring this outcome into the ledger: a quorum of them certifies what stands in no certificate yet. `asked`:
+    /// somebody waits for it.
+    pub(super) fn needs_certificate(&self, outcome: &SchemaOutcome, asked: bool) -> Option<PartMembers> {
+        let (height, members) = (outcome.height, &self.members);
+        let is_open = self.attested.words.contains_key(&height) && height >= members.changed;
+        (is_open && (asked || height.is_multiple_of(CERTIFIED_EVERY_BLOCKS))).then(|| PartMembers {
+            schema: self.name.clone(),
+            number: members.number,
+            organisations: members.organisations.clone(),
+        })
+    }
+
+    /// A table's definition, now or before, that leaves of rows name so.
+    pub(super) fn definition(&self, digest: &Digest) -> Option<Arc<Table>> {
+        self.definitions.of(digest).cloned()
+    }
+
+    /// The digests of a table's definitions.
+    pub(super) fn definitions_of(&self, table: TableId) -> Vec<Digest> {
+        self.definitions.of_table(table).copied().collect()
+    }
+
     /// Executes the next block, with parts from this store. `Err` in `Ok`: this transaction's part is not here.
     ///
     /// # Errors
@@ -108,7 +158,7 @@ impl SchemaExecutor {
         &mut self,
         block: &BlockOfParts,
         parts: &PartStore,
-        charters: &DecidedCharters,
+        charter_at: &dyn Fn(u64) -> Arc<Charter>,
     ) -> Result<Result<ExecutedParts, Arc<VerifiedTransaction>>, NodeError> {
         let (header, mut own, mut secret) = (&block.header, Vec::new(), self.secret);
         for ordered in block.transactions.iter().filter(|ordered| ordered.concerns(&self.name)) {
@@ -123,21 +173,110 @@ impl SchemaExecutor {
                 crossing: ordered.is_crossing(),
             });
         }
-        let decisions = self.undecided.block(block, &self.name, &|height| charters.at(height));
+        let decisions = self.undecided.block(block, &self.name, charter_at);
         let decided = decisions.clone();
+        let certified = self.follow_certificates(block, charter_at)?;
         let executed = self.engine.execute(SchemaBlock { header: header.clone(), decisions, parts: own })?;
         self.secret = secret;
-        let outcome = SchemaOutcome {
+        let version = charter_at(header.height).execution_version;
+        let (outcome, opened) = match version >= ExecutionVersion::V5.number() {
+            true => self.attest_opened(header, &executed),
+            false => (self.attest(header, &executed), None),
+        };
+        let opened = opened.map(|opened| (opened, executed.changes));
+        let ended = executed.ended.into_iter();
+        let ended = ended.map(|(transaction, outcome)| EndedPart { transaction, outcome }).collect();
+        Ok(Ok(ExecutedParts { outcome, opened, certified, ended, decided }))
+    }
+
+    /// Stands for the whole state and everything before, and says nothing to others than members.
+    fn salted_state(&self, executed: &ExecutedSchemaBlock) -> Digest {
+        sha256(&[OUTCOME_DOMAIN, &self.secret.0, &executed.outcome.digest().0])
+    }
+
+    fn says(&self, header: &BlockHeader, executed: &ExecutedSchemaBlock, outcome: Digest) -> SchemaOutcome {
+        let votes = by_height(&executed.votes);
+        SchemaOutcome {
             ledger: header.ledger,
             schema: self.members.number,
             height: header.height,
-            outcome: sha256(&[OUTCOME_DOMAIN, &secret.0, &executed.outcome.digest().0]),
-            votes: by_height(&executed.votes),
-        };
-        let ended = executed.ended.into_iter();
-        let ended = ended.map(|(transaction, outcome)| EndedPart { transaction, outcome }).collect();
-        Ok(Ok(ExecutedParts { outcome, ended, decided }))
+            outcome,
+            votes,
+        }
     }
+
+    /// What this member says of a block up to execution version 4.
+    fn attest(&self, header: &BlockHeader, executed: &ExecutedSchemaBlock) -> Option<SchemaOutcome> {
+        happened(executed).then(|| self.says(header, executed, self.salted_state(executed)))
+    }
+
+    /// What this member says of a block, and what can be shown of it.
+    fn attest_opened(
+        &mut self,
+        header: &BlockHeader,
+        executed: &ExecutedSchemaBlock,
+    ) -> (Option<SchemaOutcome>, Option<OpenedBlock>) {
+        let height = header.height;
+        let opened = happened(executed).then(|| {
+            self.definitions.follow(self.engine.snapshot().catalog());
+            OpenedBlock::new(
+                (height, self.attested.last.1, executed.settled),
+                (&self.secret, self.salted_state(executed)),
+                &executed.ended,
+                (&executed.changes, &self.definitions),
+            )
+        });
+        if let Some(opened) = &opened {
+            self.attested.last = (height, opened.outcome.digest());
+        }
+        let (last, digest) = self.attested.last;
+        let is_due = height.is_multiple_of(CERTIFIED_EVERY_BLOCKS) && last > self.attested.certified;
+        if opened.is_none() && !is_due {
+            return (None, None);
+        }
+        let outcome = self.says(header, executed, digest);
+        self.attested.words.insert(height, outcome.digest());
+        if self.attested.words.len() > ATTESTED_REMEMBERED {
+            self.attested.words.pop_first();
+        }
+        (Some(outcome), opened)
+    }
+
+    /// Holds certificates in a block against what this member has attested.
+    ///
+    /// # Errors
+    /// A quorum says something else.
+    fn follow_certificates(
+        &mut self,
+        block: &BlockOfParts,
+        charter_at: &dyn Fn(u64) -> Arc<Charter>,
+    ) -> Result<Option<CertifiedAt>, NodeError> {
+        let mut certified = None;
+        for ordered in &block.certificates {
+            let statement = &ordered.certificate.statement;
+            let (height, (index, number)) = (statement.height, ordered.place);
+            let Some(own) =
+                self.attested.words.get(&height).filter(|_| statement.schema == self.members.number)
+            else {
+                continue;
+            };
+            if !ordered.counts(charter_at, block.header.height) {
+                continue;
+            }
+            if *own != statement.digest() {
+                return Err(NodeError::SchemaDiffers { height, block: block.header.height });
+            }
+            self.attested.words = self.attested.words.split_off(&(height + 1));
+            self.attested.certified = height;
+            certified = Some(CertifiedAt { height, block: block.header.height, index, number });
+        }
+        Ok(certified)
+    }
+}
+
+/// Whether there is anything in it that others might want to know.
+fn happened(executed: &ExecutedSchemaBlock) -> bool {
+    !executed.ended.is_empty() || !executed.votes.is_empty()
 }
 
 /// A transaction as it is in the schema: its part, in the name of its client.
@@ -167,4 +306,209 @@ fn own_charter(name: &str, members: &SchemaMembers, charter: &Charter) -> Charte
         own.organisations.push(unnamed);
     }
     own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::{OrderedCertificate, OrderedParts};
+    use super::super::four_members::{charter, key};
+    use super::super::part_store::HeldPart;
+    use super::*;
+    use concurrency::parts::LedgerPosition;
+    use types::{
+        AttestingMembers, Credential, Identity, Payload, SchemaAttestation, SchemaCertificate, decode_exactly,
+    };
+
+    /// A schema of three of four organisations at one member, with what it holds.
+    struct Member {
+        executor: SchemaExecutor,
+        parts: PartStore,
+        charter: Arc<Charter>,
+        height: u64,
+        _folder: tempfile::TempDir,
+    }
+
+    fn members() -> Arc<SchemaMembers> {
+        Arc::new(SchemaMembers { number: 7, since: 1, changed: 1, organisations: vec![0, 1, 2] })
+    }
+
+    impl Member {
+        fn new(version: ExecutionVersion) -> Member {
+            let charter = Arc::new(Charter { execution_version: version.number(), ..charter() });
+            let folder = tempfile::tempdir().expect("a folder");
+            let parts = PartStore::open(folder.path()).expect("opened");
+            let known = KnownVersions::default();
+            let executor = SchemaExecutor::begin("deal", &members(), &charter, known).expect("it begins");
+            Member { executor, parts, charter, height: 1, _folder: folder }
+        }
+
+        fn ordered(&self, request: u8, sql: &str) -> OrderedParts {
+            let (client, ledger) = (key(9), self.charter.ledger());
+            let credential = Credential::issue(&key(0), 0, &ledger, &client.public_key());
+            let identity = Identity::new(ledger, client, credential);
+            let payload = Payload::Script { sql: sql.to_string(), parameters: vec![] };
+            let (signed, mut parts) = identity.sign_parts([("deal".to_string(), payload)], 1_000);
+            let transaction = signed.transaction.id();
+            let mut part = parts.remove("deal").expect("its part");
+            // Members that are compared hold the same.
+            part.salt = [request; 32];
+            let held = HeldPart { transaction, schema: "deal".into(), part };
+            self.parts.put(held).expect("stored");
+            let position = LedgerPosition { height: self.height + 1, index: 0 };
+            OrderedParts { position, transaction: Arc::new(signed.into()), members: [].into() }
+        }
+
+        fn next(
+            &mut self,
+            transactions: Vec<OrderedParts>,
+            certificates: Vec<OrderedCertificate>,
+        ) -> Result<ExecutedParts, NodeError> {
+            self.height += 1;
+            let header = BlockHeader {
+                ledger: self.charter.ledger(),
+                height: self.height,
+                timestamp_ms: self.height,
+                previous: Digest::ZERO,
+                transactions_root: Digest::ZERO,
+                transactions: 0,
+                proposer: 0,
+                certified_height: 0,
+                attested: Digest::ZERO,
+                charters: self.charter.ledger(),
+            };
+            let block = BlockOfParts { header, transactions, certificates };
+            let charter = self.charter.clone();
+            let executed = self.executor.execute(&block, &self.parts, &|_| charter.clone())?;
+            Ok(executed.unwrap_or_else(|missing| panic!("{} is missing", missing.id)))
+        }
+
+        fn run(&mut self, request: u8, sql: &str) -> ExecutedParts {
+            let ordered = self.ordered(request, sql);
+            self.next(vec![ordered], vec![]).expect("executed")
+        }
+
+        /// An idle block.
+        fn idle(&mut self) -> ExecutedParts {
+            self.next(vec![], vec![]).expect("executed")
+        }
+    }
+
+    fn certificate(statement: SchemaOutcome, who: &[u16], changed: u64) -> OrderedCertificate {
+        let sign = |member: &u16| {
+            (*member, SchemaAttestation::sign(statement.clone(), *member, &key(*member)).signature)
+        };
+        let signatures = who.iter().map(sign).collect();
+        let attesting = AttestingMembers {
+            schema: "deal".into(),
+            number: 7,
+            changed,
+            organisations: members().organisations.clone(),
+        };
+        OrderedCertificate::new(SchemaCertificate { signatures, statement }, (3, 0), Some(attesting))
+    }
+
+    const TABLE: &str = "CREATE TABLE deal.t (id int PRIMARY KEY, n int)";
+
+    #[test]
+    fn members_attest_what_happens_and_until_a_certificate_covers_it_at_heights_that_16_divides() {
+        let mut member = Member::new(ExecutionVersion::V5);
+        assert!(member.idle().outcome.is_none(), "nothing has happened");
+        let created = member.run(1, TABLE);
+        let (first, opened) =
+            (created.outcome.expect("attested"), created.opened.expect("it can be shown").0);
+        assert_eq!((first.height, first.outcome), (3, opened.outcome.digest()));
+        let ledger = member.charter.ledger();
+        assert_eq!(opened.outcome.previous, SchemaBlockOutcome::first(&ledger, 7));
+        assert_eq!(opened.outcome.settled, 3);
+        let second = member.run(2, "INSERT INTO deal.t VALUES (1, 10)").opened.expect("it can be shown").0;
+        assert_eq!(second.outcome.previous, opened.outcome.digest(), "a chain");
+        let attested: Vec<Option<SchemaOutcome>> = (5..=32).map(|_| member.idle().outcome).collect();
+        let heights: Vec<u64> = attested.iter().flatten().map(|outcome| outcome.height).collect();
+        assert_eq!(heights, [16, 32]);
+        let last = attested[27].clone().expect("of height 32");
+        assert_eq!(last.outcome, second.outcome.digest(), "nothing has happened since");
+        assert!(member.executor.needs_certificate(&last, false).is_some());
+        assert!(member.executor.needs_certificate(&first, false).is_none(), "16 does not divide 3");
+        assert!(member.executor.needs_certificate(&first, true).is_some(), "somebody waits for it");
+        let certified = member.next(vec![], vec![certificate(last.clone(), &[0, 2], 1)]).expect("executed");
+        let at = CertifiedAt { height: 32, block: 33, index: 3, number: 0 };
+        assert_eq!(certified.certified, Some(at));
+        assert!(member.executor.needs_certificate(&last, true).is_none());
+        assert!((34..100).all(|_| member.idle().outcome.is_none()), "an idle schema costs nothing");
+    }
+
+    #[test]
+    fn a_quorum_that_says_something_else_stops_the_schema_and_a_minority_says_nothing() {
+        let of = |change: &dyn Fn(&mut SchemaOutcome), who: &[u16], changed: u64| {
+            let mut member = Member::new(ExecutionVersion::V5);
+            let mut outcome = member.run(1, TABLE).outcome.expect("attested");
+            change(&mut outcome);
+            let next = member.next(vec![], vec![certificate(outcome, who, changed)]);
+            next.map(|executed| executed.certified.map(|at| at.height))
+        };
+        let other = |outcome: &mut SchemaOutcome| outcome.outcome.0[0] ^= 1;
+        assert_eq!(of(&|_| (), &[0, 1], 1).expect("the same"), Some(2));
+        assert!(matches!(of(&other, &[0, 1], 1), Err(NodeError::SchemaDiffers { height: 2, block: 3 })));
+        assert_eq!(of(&other, &[1], 1).expect("one of three"), None);
+        assert_eq!(of(&other, &[1, 3], 1).expect("and a stranger"), None);
+        assert_eq!(of(&|_| (), &[0, 1], 3).expect("they have become members behind it"), None);
+        let wrong = |change: &dyn Fn(&mut SchemaOutcome)| of(change, &[0, 1], 1).expect("it says nothing");
+        assert_eq!(wrong(&|outcome| outcome.schema = 8), None);
+        assert_eq!(wrong(&|outcome| outcome.height = 90), None, "of a block that is still to come");
+        assert_eq!(wrong(&|outcome| outcome.ledger = Digest::ZERO), None);
+    }
+
+    #[test]
+    fn a_schema_of_version_4_attests_what_it_did_and_nothing_can_be_shown() {
+        let mut member = Member::new(ExecutionVersion::V4);
+        let created = member.run(1, TABLE);
+        let outcome = created.outcome.expect("attested");
+        assert!(created.opened.is_none());
+        let (secret, state) = (member.executor.secret, member.executor.attested.last);
+        assert_eq!(state, (0, SchemaBlockOutcome::first(&member.charter.ledger(), 7)));
+        assert_eq!(secret, sha256(&[SECRET_DOMAIN, &Digest::ZERO.0, &[1; 32]]));
+        assert!((3..40).all(|_| member.idle().outcome.is_none()));
+        let next = member.next(vec![], vec![certificate(outcome, &[0, 1, 2], 1)]);
+        assert_eq!(next.expect("executed").certified, None);
+    }
+
+    #[test]
+    fn rows_and_receipts_of_every_block_are_shown_by_every_member_alike() {
+        let statements = [
+            TABLE,
+            "INSERT INTO deal.t SELECT n, n FROM generate_series(1, 20) AS n",
+            "UPDATE deal.t SET n = n * 2 WHERE id > 5",
+            "INSERT INTO deal.t VALUES (1, 1)",
+            "ALTER TABLE deal.t ADD COLUMN note text",
+            "DELETE FROM deal.t WHERE id < 3",
+        ];
+        let (mut first, mut second) = (Member::new(ExecutionVersion::V5), Member::new(ExecutionVersion::V5));
+        for (request, sql) in (1..).zip(statements) {
+            let ordered = first.ordered(request, sql);
+            let (id, schema) = (ordered.transaction.id, "deal".to_string());
+            let part = first.parts.get(&id, &schema).expect("readable").expect("stored");
+            second.parts.put(HeldPart { transaction: id, schema, part }).expect("stored");
+            let one = first.next(vec![ordered.clone()], vec![]).expect("executed");
+            let other = second.next(vec![ordered], vec![]).expect("executed");
+            assert_eq!(one.outcome, other.outcome);
+            let (opened, changes) = one.opened.expect("it can be shown");
+            let shown = opened.receipt_of(&id).expect("it has ended");
+            let receipt: types::Receipt = decode_exactly(shown.content).expect("a receipt");
+            assert_eq!(receipt.outcome, one.ended[0].outcome);
+            let mut rows = 0;
+            for AfterImage { row, value } in changes.iter().filter(|image| image.row.table.is_made()) {
+                let definitions = first.executor.definitions_of(row.table).into_iter();
+                let begins =
+                    definitions.map(|digest| [&digest.0, types::encode(&row.key).as_slice()].concat());
+                let shown = begins.into_iter().find_map(|begin| {
+                    let shown = opened.row_of(&begin)?;
+                    Some(shown.content[begin.len()..].to_vec())
+                });
+                assert_eq!(shown, Some(types::encode(value)), "{sql}");
+                rows += 1;
+            }
+            // A table that gets another shape has its rows written again.
+            assert_eq!(rows, [0, 20, 15, 0, 20, 2][usize::from(request) - 1], "{sql}");
+        }
+    }
 }

@@ -9,19 +9,22 @@
 //!             PrivateSchemas::follow ─▶ SchemaExecutor, one for each schema of ours: an engine with rows of its own
 //!                │                         └─ a part is missing: the schema waits, and asks the members; others go on
 //!                ├─▶ view: what this node's clients see, the ledger's tables and those of our schemas together
+//!                ├─▶ opened_store: what blocks came to, ready to be shown piece by piece ─▶ proving
 //!                └─▶ agreeing: members compare what a block came to; a quorum of equal digests ─▶ the client's answer
 //! ```
 //!
-//! A transaction may have parts in several schemas. Its members' votes are part of what they say a block came to; `announcing` brings the
-//! word of a quorum into the ledger as a transaction, and `undecided` counts those that stand there. So all members decide alike.
+//! `announcing` brings the word of a quorum into the ledger as a transaction, so that members can prove to outsiders what has happened.
+//! A transaction may have parts in several schemas. Its members' votes are part of what they say a block came to, and `undecided` counts
+//! those that stand in the ledger. So all members decide alike.
 //!
 //! The ledger says which parts there are, in which order, and that enough members hold each. So a schema's state follows from the
 //! ledger and the parts that are stored here; after a start it is made again from both. Nobody else executes, stores or sees a part.
-//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039 and 0040.
+//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039, 0040 and 0041.
 
 mod agreeing;
 mod announcing;
 mod asking;
+mod audited;
 mod block;
 mod collecting;
 mod executor;
@@ -30,13 +33,17 @@ mod four_members;
 mod held;
 mod holding;
 mod message;
+mod opened;
+mod opened_store;
 mod part_store;
+mod proving;
 mod routing;
 mod schemas;
 mod undecided;
 mod view;
 
 pub(crate) use asking::{AnswerWhen, Asking};
+pub use audited::{FolderParts, ReplayedSchema, SchemaReplay};
 pub(crate) use collecting::Bundle;
 pub(crate) use held::no_member;
 pub(crate) use holding::Holding;

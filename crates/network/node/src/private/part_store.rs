@@ -13,7 +13,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::sha256;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -108,7 +108,7 @@ impl PartStore {
             .open(&path)
             .map_err(failed("open"))?;
         let length = file.metadata().map_err(failed("read"))?.len();
-        let (places, end) = read(BufReader::new(&mut file)).map_err(failed("read"))?;
+        let ReadParts { places, end, .. } = read(BufReader::new(&mut file)).map_err(failed("read"))?;
         if end < length {
             let lost = length - end;
             tracing::warn!(lost, "the end of parts.log was torn or damaged, and is cut off");
@@ -119,6 +119,29 @@ impl PartStore {
             path: path.clone(),
             inner: Mutex::new(Inner { file, places, end, recent, unflushed }),
         })
+    }
+
+    /// Reads the file in this folder as it is, for whoever writes nothing; nothing where there is none.
+    ///
+    /// # Errors
+    /// [`NodeError::File`].
+    pub(super) fn read_only(folder: &Path) -> Result<Option<(PartStore, ReadParts)>, NodeError> {
+        let path = folder.join("parts.log");
+        let failed = |error| NodeError::File { action: "read", path: path.clone(), error };
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut found = read(BufReader::new(&mut file)).map_err(failed)?;
+        let (places, end, recent) = (std::mem::take(&mut found.places), found.end, Recent::default());
+        let inner = Mutex::new(Inner { file, places, end, recent, unflushed: false });
+        Ok(Some((PartStore { path: path.clone(), inner }, found)))
+    }
+
+    /// The folder of its file.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().expect("the file was made in a folder")
     }
 
     /// Whether a transaction's part in a schema is here.
@@ -207,28 +230,51 @@ fn held_in(record: &[u8]) -> Option<HeldPart> {
     decode_exactly(content).ok().filter(|_| whole)
 }
 
-/// Where the good records stand, and where the last of them ends. One whose content is damaged is left out.
-fn read(mut file: impl Read) -> std::io::Result<(FxHashMap<Name, Place>, u64)> {
-    let (mut places, mut at, mut end) = (FxHashMap::default(), 0, 0);
+/// What a file has.
+#[derive(Default)]
+pub(super) struct ReadParts {
+    /// Where the good records stand.
+    places: FxHashMap<Name, Place>,
+    /// Where the last of them ends.
+    end: u64,
+    /// Where damaged records begin.
+    pub(super) damaged: Vec<u64>,
+    /// Where one begins that the file ends in: a crash has torn it, or it is being written.
+    pub(super) torn: Option<u64>,
+    /// The schemas of the good ones.
+    pub(super) schemas: BTreeSet<String>,
+}
+
+/// Reads all records. One whose content is damaged is left out.
+fn read(mut file: impl Read) -> std::io::Result<ReadParts> {
+    let (mut found, mut at) = (ReadParts::default(), 0);
     let mut record = vec![0; 4];
     loop {
         record.truncate(4);
         if !filled(&mut file, &mut record)? {
-            return Ok((places, end));
+            return Ok(found);
         }
         let length = u32::from_le_bytes([record[0], record[1], record[2], record[3]]) as usize;
         if length > RECORD_BYTES_MAX {
-            return Ok((places, end));
+            found.damaged.push(at);
+            return Ok(found);
         }
         record.resize(HEAD_BYTES + length, 0);
         if !filled(&mut file, &mut record[4..])? {
-            return Ok((places, end));
+            found.torn = Some(at);
+            return Ok(found);
         }
         let place = Place { offset: at, length: record.len() as u32 };
         at += record.len() as u64;
-        if let Some(held) = held_in(&record) {
-            places.insert(name_of(&held.transaction, &held.schema), place);
-            end = at;
+        match held_in(&record) {
+            Some(held) => {
+                found.places.insert(name_of(&held.transaction, &held.schema), place);
+                found.end = at;
+                if !found.schemas.contains(&held.schema) {
+                    found.schemas.insert(held.schema);
+                }
+            }
+            None => found.damaged.push(place.offset),
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use super::agreeing::{Agreeing, Verdict};
 use super::block::{BlockOfParts, OrderedParts};
-use super::executor::{EndedPart, SchemaExecutor};
+use super::executor::{EndedPart, ExecutedParts, SchemaExecutor};
 use super::message::Message;
+use super::opened_store::OpenedStore;
 use super::part_store::{HeldPart, PartStore};
 use super::view::{CompiledTogether, SchemaView, Together};
+use crate::NodeError;
 use crate::charters::DecidedCharters;
 use crate::metrics::NodeMetrics;
 use crate::pipeline::ExecutedState;
@@ -64,21 +66,21 @@ impl SchemasNode {
 /// The schemas that this organisation is a member of.
 pub(crate) struct PrivateSchemas {
     pub(super) node: SchemasNode,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     pub(super) agreeing: Mutex<Agreeing>,
     /// Parts that other members were asked for, with their transactions.
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
-    /// Says that this member has voted: others may wait for that.
-    voted: Sender<()>,
+    /// Says that this member has attested what is to stand in the ledger: others may wait for that.
+    said: Sender<()>,
     pub(super) votes: Receiver<()>,
     /// Changes whenever something was executed, or heard, that somebody may wait for.
     pub(super) news: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// By number.
-    schemas: BTreeMap<u32, Schema>,
+    pub(super) schemas: BTreeMap<u32, Schema>,
     /// The ledger's state that was shown last.
     ledger: Option<(Arc<dyn Snapshot>, Arc<Library>)>,
     compiled: Option<CompiledTogether>,
@@ -91,17 +93,20 @@ struct State {
 }
 
 /// A schema, and why it does not go on.
-struct Schema {
-    executor: SchemaExecutor,
+pub(super) struct Schema {
+    pub(super) executor: SchemaExecutor,
+    /// What its blocks came to, for proofs.
+    pub(super) opened: OpenedStore,
     /// The transaction whose part is missing.
     lacks: Option<Arc<VerifiedTransaction>>,
     stopped: Option<String>,
 }
 
-/// Votes of this member's schema that somebody waits for.
-pub(super) struct NeededVotes {
+/// An outcome of a schema of this member's that is to stand in the ledger: somebody waits for votes in it, or what it covers stands in
+/// no certificate there.
+pub(super) struct NeededOutcome {
     pub(super) outcome: SchemaOutcome,
-    /// Whose votes they are.
+    /// Whose word counts.
     pub(super) members: PartMembers,
     /// The organisation that is to bring them into the ledger, and the block in which they are expected then.
     pub(super) bearer: u16,
@@ -129,8 +134,8 @@ impl PrivateSchemas {
     pub(crate) fn new(node: SchemasNode) -> PrivateSchemas {
         let (state, agreeing) = (Mutex::default(), Mutex::default());
         let (asked, news) = (Mutex::default(), watch::Sender::new(0));
-        let (voted, votes) = bounded(1);
-        PrivateSchemas { node, state, agreeing, asked, voted, votes, news }
+        let (said, votes) = bounded(1);
+        PrivateSchemas { node, state, agreeing, asked, said, votes, news }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
@@ -224,10 +229,14 @@ impl PrivateSchemas {
             }
             let charter = self.node.charters.at(members.since);
             let known = self.node.charters.known_versions();
-            match SchemaExecutor::begin(name, members, &charter, known) {
-                Ok(executor) => {
+            let begun = SchemaExecutor::begin(name, members, &charter, known).and_then(|executor| {
+                let opened = OpenedStore::create(self.node.parts.folder(), number)?;
+                Ok(Schema { executor, opened, lacks: None, stopped: None })
+            });
+            match begun {
+                Ok(schema) => {
                     tracing::info!(schema = name, since = members.since, "this organisation is a member");
-                    state.schemas.insert(number, Schema { executor, lacks: None, stopped: None });
+                    state.schemas.insert(number, schema);
                 }
                 Err(error) => tracing::error!(schema = name, %error, "the schema cannot be executed"),
             }
@@ -271,8 +280,9 @@ impl PrivateSchemas {
             return false;
         }
         let name = schema.executor.name().to_string();
+        let charter_at = |height| self.node.charters.at(height);
         let executed =
-            self.node.pool.install(|| schema.executor.execute(block, &self.node.parts, &self.node.charters));
+            self.node.pool.install(|| schema.executor.execute(block, &self.node.parts, &charter_at));
         let executed = match executed {
             Ok(Ok(executed)) => executed,
             Ok(Err(missing)) => {
@@ -288,11 +298,14 @@ impl PrivateSchemas {
             }
         };
         schema.lacks = None;
-        let height = executed.outcome.height;
+        if let Err(error) = schema.keep(&executed) {
+            schema.stop(error.to_string());
+            return false;
+        }
+        let height = schema.executor.height();
         for one in &executed.decided {
             self.node.metrics.schemas.decided(one.decision, height - one.transaction.height);
         }
-        let says_something = !executed.ended.is_empty() || !executed.outcome.votes.is_empty();
         for EndedPart { transaction, outcome } in executed.ended {
             let key = (transaction, name.clone());
             if ended.insert(key.clone(), (height, outcome)).is_none() {
@@ -302,21 +315,28 @@ impl PrivateSchemas {
                 oldest.pop_front().map(|key| ended.remove(&key));
             }
         }
-        if says_something && let Some(organisation) = self.node.organisation() {
-            let own = SchemaAttestation::sign(executed.outcome, organisation, &self.node.node_key);
-            let has_voted = !own.statement.votes.is_empty();
-            self.agreeing.lock().executed(own.clone());
-            // Of older blocks whoever needs it asks.
-            let tip = self.node.ledger.tip().map_or(0, |(tip, _)| tip);
-            if height + TOLD_BLOCKS >= tip {
-                self.tell_members(schema.executor.members(), &Message::Outcome(own));
-            }
-            if has_voted {
-                // Full: whoever hears it looks at all votes.
-                let _ = self.voted.try_send(());
-            }
+        if let Some(outcome) = executed.outcome {
+            self.attest(&schema.executor, outcome);
         }
         true
+    }
+
+    /// Says what a block came to in a schema.
+    fn attest(&self, executor: &SchemaExecutor, outcome: SchemaOutcome) {
+        let Some(organisation) = self.node.organisation() else { return };
+        let is_needed = !outcome.votes.is_empty() || executor.needs_certificate(&outcome, false).is_some();
+        let own = SchemaAttestation::sign(outcome, organisation, &self.node.node_key);
+        let height = own.statement.height;
+        self.agreeing.lock().executed(own.clone(), is_needed);
+        // Of older blocks whoever needs it asks.
+        let tip = self.node.ledger.tip().map_or(0, |(tip, _)| tip);
+        if height + TOLD_BLOCKS >= tip {
+            self.tell_members(executor.members(), &Message::Outcome(own));
+        }
+        if is_needed {
+            // Full: whoever hears it looks at all that is needed.
+            let _ = self.said.try_send(());
+        }
     }
 
     /// The parts that are missing next, of each schema that waits for one: asked for until they come.
@@ -408,23 +428,37 @@ impl PrivateSchemas {
         schema.map_or(0, |schema| schema.executor.undecided().count())
     }
 
-    /// What this member has voted on and somebody waits for.
-    pub(super) fn needed_votes(&self) -> Vec<NeededVotes> {
-        let outcomes = self.agreeing.lock().with_votes();
-        let mut needed = Vec::new();
+    /// What this member has attested and is to stand in the ledger.
+    pub(super) fn needed_outcomes(&self) -> Vec<NeededOutcome> {
+        let outcomes = self.agreeing.lock().needed();
+        let own = self.node.organisation();
+        let (mut needed, mut due) = (Vec::new(), BTreeMap::new());
         let state = self.state.lock();
-        for outcome in outcomes {
-            let schema = state.schemas.get(&outcome.schema);
-            match schema.and_then(|schema| schema.executor.undecided().needs(&outcome)) {
-                Some(members) => {
-                    let turns = self.node.charters.at(outcome.height).members().count() as u64;
-                    let (bearer, expected) =
-                        bearer(&state.proposers, turns, &members.organisations, outcome.height);
-                    needed.push(NeededVotes { outcome, members, bearer, expected });
+        for (outcome, is_asked) in outcomes {
+            let block = (outcome.schema, outcome.height);
+            let executor = state.schemas.get(&outcome.schema).map(|schema| &schema.executor);
+            let turns = self.node.charters.at(outcome.height).members().count() as u64;
+            let bearer_of = |members: &PartMembers| {
+                bearer(&state.proposers, turns, &members.organisations, outcome.height)
+            };
+            if let Some(members) = executor.and_then(|executor| executor.undecided().needs(&outcome)) {
+                let (bearer, expected) = bearer_of(&members);
+                needed.push(NeededOutcome { outcome, members, bearer, expected });
+            } else if let Some(members) = executor.and_then(|one| one.needs_certificate(&outcome, is_asked)) {
+                let (bearer, expected) = match own.filter(|_| is_asked) {
+                    Some(own) => (own, outcome.height),
+                    None => bearer_of(&members),
+                };
+                // The newest one covers all others.
+                let one = NeededOutcome { outcome, members, bearer, expected };
+                if let Some(older) = due.insert(block.0, one) {
+                    self.agreeing.lock().settled((block.0, older.outcome.height));
                 }
-                None => self.agreeing.lock().settled((outcome.schema, outcome.height)),
+            } else {
+                self.agreeing.lock().settled(block);
             }
         }
+        needed.extend(due.into_values());
         needed
     }
 
@@ -479,6 +513,20 @@ type Ended<'a> =
     (&'a mut FxHashMap<(TransactionId, String), (u64, Outcome)>, &'a mut VecDeque<(TransactionId, String)>);
 
 impl Schema {
+    /// Keeps what proofs of a block need.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn keep(&mut self, executed: &ExecutedParts) -> Result<(), NodeError> {
+        if let Some((block, changes)) = &executed.opened {
+            self.opened.put(block, changes)?;
+        }
+        if let Some(certificate) = executed.certified {
+            self.opened.certified(certificate);
+        }
+        Ok(())
+    }
+
     /// Whether the part that it waits for has not come.
     fn still_lacks(&self, parts: &PartStore) -> bool {
         let lacks = self.lacks.as_ref();

@@ -63,7 +63,11 @@ impl Undecided {
         let schema = certificate.statement.schema;
         let vote = |(transaction, yes)| {
             let members = self.members_of(transaction, schema)?;
-            certificate.check_count(members).is_ok().then_some(Vote { transaction, schema, yes })
+            certificate.check_count(&members.organisations).is_ok().then_some(Vote {
+                transaction,
+                schema,
+                yes,
+            })
         };
         votes(&certificate.statement).filter_map(vote).collect()
     }
@@ -106,6 +110,7 @@ pub(super) fn by_height(votes: &[(LedgerPosition, bool)]) -> Vec<PartVotes> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::OrderedCertificate;
     use super::super::four_members::{charter, key};
     use super::*;
     use concurrency::parts::Decision;
@@ -135,7 +140,8 @@ mod tests {
     }
 
     fn block(height: u64, certificates: Vec<SchemaCertificate>) -> BlockOfParts {
-        let certificates = certificates.into_iter().map(Into::into).collect();
+        let ordered = |(number, certificate)| OrderedCertificate::new(certificate, (0, number), None);
+        let certificates = certificates.into_iter().enumerate().map(ordered).collect();
         BlockOfParts { header: header(height), transactions: Vec::new(), certificates }
     }
 
