@@ -403,9 +403,9 @@ async fn mistakes_are_named() {
             "the history of rows in a schema with members",
         ),
         (
-            "SELECT entente.proof('deal.canary_table_4711', 1)",
-            "0A000",
-            "a proof of a row in a schema with members",
+            "SELECT entente.proof('deal.canary_table_4711', 2)",
+            "P0002",
+            "no block has written a row of table \"canary_table_4711\"",
         ),
         (
             "SELECT * FROM deal.canary_table_4711 AS OF HEIGHT 1",

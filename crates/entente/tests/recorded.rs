@@ -182,11 +182,10 @@ async fn assert_goes_on(recording: &Recording) {
     let _ports = recording.ports();
     let mut network = recording.unpack();
     (0..4).for_each(|node| assert_right(&network.node_folder(node)));
-    // One executes every block again.
+    // One executes every block again; a short ledger has no checkpoint.
     let checkpoints = network.node_folder(1).join("checkpoints");
-    match std::fs::remove_dir_all(checkpoints) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        removed => removed.expect("it can be removed"),
+    if checkpoints.exists() {
+        std::fs::remove_dir_all(checkpoints).expect("it was recorded");
     }
     network.start_all().await;
     let expected = recording.file("answers.txt");

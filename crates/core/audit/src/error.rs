@@ -44,6 +44,10 @@ pub enum Part {
     StateDigest,
     /// The outcome header.
     OutcomeHeader,
+    /// The part in the folder of the transaction at this position.
+    Held(u32),
+    /// What the block came to in a schema with members.
+    SchemaOutcome,
 }
 
 impl fmt::Display for Part {
@@ -60,6 +64,8 @@ impl fmt::Display for Part {
             Part::Receipt(index) => write!(f, "receipt {index}"),
             Part::StateDigest => f.write_str("state digest"),
             Part::OutcomeHeader => f.write_str("outcome header"),
+            Part::Held(index) => write!(f, "the folder's part of transaction {index}"),
+            Part::SchemaOutcome => f.write_str("outcome of a schema"),
         }
     }
 }

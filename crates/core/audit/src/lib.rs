@@ -23,12 +23,17 @@
 //! receipts that call a transaction malformed or badly signed are judged again to the letter. Signatures are verified
 //! over many blocks at once, because a signature costs the less the larger the batch is and the fewer keys it has.
 //! Credentials and endorsers' signatures are verified once; good ones are remembered.
+//!
+//! Of schemas with members (`schemas`) an audit checks who has signed what they came to. A member's folder has their parts, too
+//! ([`HeldParts`]): they are held against the ledger's commitments, and a [`Replay`] executes them.
 
 mod chain;
 mod content;
 mod error;
 mod pipeline;
+mod schemas;
 mod signatures;
 
 pub use error::{AuditError, Part, RecordLocation};
 pub use pipeline::{AuditProgress, Options, Replay, Report, audit};
+pub use schemas::{HeldParts, Named, SchemasReport};

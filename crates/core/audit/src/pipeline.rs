@@ -1,6 +1,7 @@
 use crate::chain::Chain;
 use crate::content::ContentRules;
 use crate::error::{AuditError, Fault, Part, RecordLocation, differs, equal};
+use crate::schemas::{HeldParts, SchemaRules, SchemasReport};
 use crate::signatures::SignatureRules;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use ledger::{Anchor, BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, StoredRecord, TornEnd};
@@ -25,6 +26,15 @@ pub trait Replay {
     /// Why it cannot be executed.
     fn execute(&mut self, block: &Block, recorded: &[Receipt]) -> Result<BlockOutcome, String>;
 
+    /// Executes what the block has for schemas with members whose parts are there, behind [`Replay::execute`], and holds what came of
+    /// them against what their members have attested.
+    ///
+    /// # Errors
+    /// In what they differ.
+    fn execute_schemas(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Name of a table, for people.
     fn table_name(&self, table: TableId) -> String;
 }
@@ -35,11 +45,14 @@ pub struct Options<'a> {
     pub threads: usize,
     /// Executes what is recorded.
     pub replay: Option<&'a mut dyn Replay>,
+    /// What the folder holds of schemas with members.
+    pub parts: Option<Arc<dyn HeldParts>>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { threads: std::thread::available_parallelism().map_or(1, usize::from), replay: None }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Options { threads, replay: None, parts: None }
     }
 }
 
@@ -65,6 +78,8 @@ pub struct Report {
     pub first_height: u64,
     /// The highest height whose outcome a certificate in the ledger proves; those above are not certified yet.
     pub certified_height: u64,
+    /// What was found of schemas with members.
+    pub schemas: SchemasReport,
     /// A record at the end that a crash has torn or that is being written.
     pub torn: Option<TornEnd>,
     /// The first thing that is wrong.
@@ -101,7 +116,7 @@ pub fn audit(
             return Ok(Report { first_height, error, ..Report::default() });
         }
     };
-    let rules = Arc::new(Rules::new(&charters)?);
+    let rules = Arc::new(Rules::new(&charters, options.parts)?);
     let begins = match anchor {
         Some(_) if options.replay.is_some() => Err(AuditError::NoReplay { first: first_height }),
         Some(anchor) => rules.content.check_anchor(anchor).map_err(|fault| wrong(anchor, fault)),
@@ -113,6 +128,7 @@ pub fn audit(
     let mut consumer = Consumer {
         chain: Chain::new(charters.clone(), anchor),
         replay: options.replay,
+        schemas: SchemasReport::default(),
         checked: AuditProgress {
             bytes_total: files.bytes(),
             height: first_height - 1,
@@ -140,13 +156,15 @@ pub fn audit(
         }
         error
     });
-    let Consumer { chain, checked, .. } = consumer;
-    Ok(Report { checked, first_height, certified_height: chain.certified(), torn, error })
+    let Consumer { chain, checked, schemas, .. } = consumer;
+    Ok(Report { checked, first_height, certified_height: chain.certified(), schemas, torn, error })
 }
 
 struct Rules {
     content: ContentRules,
     signatures: SignatureRules,
+    schemas: SchemaRules,
+    parts: Option<Arc<dyn HeldParts>>,
 }
 
 /// Records that are checked together.
@@ -159,7 +177,7 @@ struct Piece {
 
 /// Records that are right by themselves, up to the first that is not.
 struct CheckedPiece {
-    records: Vec<(StoredRecord, BlockRecord)>,
+    records: Vec<(StoredRecord, BlockRecord, SchemasReport)>,
     error: Option<AuditError>,
 }
 
@@ -239,7 +257,7 @@ impl Reader {
     fn amend(&mut self, record: &StoredRecord) {
         let Ok(record) = record.decode() else { return };
         if self.charters.follow(&record.block.attested) == Ok(true)
-            && let Ok(rules) = Rules::new(&self.charters)
+            && let Ok(rules) = Rules::new(&self.charters, self.rules.parts.clone())
         {
             self.rules = Arc::new(rules);
         }
@@ -252,9 +270,13 @@ fn wrong(stored: &StoredRecord, (part, what): Fault) -> AuditError {
 }
 
 impl Rules {
-    fn new(charters: &Charters) -> Result<Rules, ordering::CertificateError> {
-        let content = ContentRules::new(charters)?;
-        Ok(Rules { content, signatures: SignatureRules::new(charters.clone()) })
+    fn new(
+        charters: &Charters,
+        parts: Option<Arc<dyn HeldParts>>,
+    ) -> Result<Rules, ordering::CertificateError> {
+        let (content, signatures) = (ContentRules::new(charters)?, SignatureRules::new(charters.clone()));
+        let schemas = SchemaRules::new(charters.clone(), parts.clone());
+        Ok(Rules { content, signatures, schemas, parts })
     }
 
     fn check(&self, piece: Piece) -> CheckedPiece {
@@ -276,7 +298,16 @@ impl Rules {
             error = Some(wrong(&piece.records[number], fault));
             blocks.truncate(number);
         }
-        let records = piece.records.into_iter().zip(blocks.into_iter().map(|(record, _)| record)).collect();
+        let mut records = Vec::with_capacity(blocks.len());
+        for (stored, (record, ids)) in piece.records.into_iter().zip(blocks) {
+            match self.schemas.check(&record, &ids) {
+                Ok(found) => records.push((stored, record, found)),
+                Err(fault) => {
+                    error = Some(wrong(&stored, fault));
+                    break;
+                }
+            }
+        }
         CheckedPiece { records, error }
     }
 }
@@ -285,6 +316,7 @@ impl Rules {
 struct Consumer<'r, 'p> {
     chain: Chain,
     replay: Option<&'r mut dyn Replay>,
+    schemas: SchemasReport,
     checked: AuditProgress,
     progress: &'p mut dyn FnMut(&AuditProgress),
 }
@@ -296,10 +328,11 @@ impl Consumer<'_, '_> {
         while let Ok((number, piece)) = pieces.recv() {
             waiting.insert(number, piece);
             while let Some(CheckedPiece { records, error }) = waiting.remove(&next) {
-                for (stored, record) in records {
+                for (stored, record, schemas) in records {
                     if let Err(fault) = self.add(&stored, &record) {
                         return Some(wrong(&stored, fault));
                     }
+                    self.schemas.extend(schemas);
                 }
                 (self.progress)(&self.checked);
                 if error.is_some() {
@@ -322,6 +355,7 @@ impl Consumer<'_, '_> {
             if executed != record.outcome {
                 compare(&executed, &record.outcome, |table| replay.table_name(table))?;
             }
+            replay.execute_schemas().map_err(|what| (Part::SchemaOutcome, what))?;
         }
         let checked = &mut self.checked;
         checked.bytes += stored.bytes();

@@ -165,7 +165,7 @@ fn blocks_behind_an_anchor_are_not_executed_again() {
     let place = folder();
     let source = source(place.path());
     let (folder, _) = audit_behind(&source, anchor(&source, 5));
-    let options = Options { threads: 1, replay: Some(&mut Never) };
+    let options = Options { threads: 1, replay: Some(&mut Never), parts: None };
     let report = audit(source.charter(), folder.path().join("ledger"), options, &mut |_| ());
     let error = report.expect("good keys").error;
     assert!(matches!(error, Some(AuditError::NoReplay { first: 6 })), "{error:?}");

@@ -466,7 +466,7 @@ impl NodeDatabase {
             is_full.then(|| "the disk of the state is full: blocks wait until there is room".to_string());
         let limit = process_memory::limit_bytes();
         let memory = limit.and_then(|limit| process_memory::warning(process_memory::resident_bytes(), limit));
-        let schemas = self.asking.as_ref().map(|asking| asking.warnings()).unwrap_or_default();
+        let schemas = self.schemas.as_ref().map(|(_, schemas)| schemas.warnings()).unwrap_or_default();
         let own = unknown.into_iter().chain(is_full).chain(memory).chain(schemas);
         own.chain(self.keys.warnings(height)).collect()
     }

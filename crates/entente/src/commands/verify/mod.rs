@@ -2,13 +2,16 @@ mod exported;
 mod folder;
 mod proof;
 mod replay;
+mod schemas;
 
 use crate::CommandError;
-use audit::{AuditProgress, Options, Replay, Report};
+use audit::{AuditProgress, HeldParts, Options, Replay, Report};
 use bench::grouped;
 use clap::Args;
 use folder::LedgerFolder;
 use indicatif::{ProgressBar, ProgressStyle};
+use node::{FolderParts, ReplayedSchema, SchemaReplay};
+use schemas::{Held, SchemasRecord};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use types::Charter;
 /// Check a ledger, a receipt, a row, or an export, offline: from the charter alone, without believing anybody.
 ///
 /// A ledger's folder is a node's folder, or its `ledger` with `charter.toml` in it or beside it. The node may be running.
+/// Of schemas with members the folder's parts are checked, too, and with --replay what they came to.
 ///
 /// Example: entente verify --replay node1
 /// Example: entente verify --receipt receipt.json --charter charter.toml
@@ -72,6 +76,7 @@ struct Record {
     bytes: u64,
     torn_bytes: u64,
     replayed: bool,
+    schemas: SchemasRecord,
 }
 
 pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
@@ -87,19 +92,24 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
     let Some(path) = &arguments.ledger_dir else { return Err("expected a ledger's folder".into()) };
     let LedgerFolder { charter, blocks } = LedgerFolder::find(path, arguments.charter.as_deref())?;
     let start = Instant::now();
-    let (report, replayed) = check(&Arc::new(charter), &blocks, arguments)?;
+    let held = schemas::held(path)?;
+    let (report, replayed) = check((&Arc::new(charter), &blocks), held.as_ref(), arguments)?;
+    let held = held.as_deref();
     let seconds = start.elapsed().as_secs_f64();
+    let damage = held.and_then(schemas::first_damage);
+    let error = report.error.as_ref().map(ToString::to_string).or(damage);
     let record = Record {
         transactions: report.checked.transactions,
         seconds,
-        valid: report.error.is_none(),
-        first_error: report.error.as_ref().map(ToString::to_string),
+        valid: error.is_none(),
+        first_error: error.clone(),
         first_height: report.first_height,
         height: report.checked.height,
         certified_height: report.certified_height,
         bytes: report.checked.bytes,
         torn_bytes: report.torn.as_ref().map_or(0, |torn| torn.bytes),
-        replayed,
+        replayed: arguments.replay,
+        schemas: SchemasRecord::new(&report.schemas, held, &replayed),
     };
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&record)?;
@@ -107,22 +117,28 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     print(&report, &record);
-    match report.error {
+    schemas::print(&report.schemas, held, &replayed);
+    match error {
         None => Ok(()),
         Some(error) => Err(error.into()),
     }
 }
 
+/// Checks a ledger, and executes it if that was asked for, with the schemas of which there are parts.
 fn check(
-    charter: &Arc<Charter>,
-    blocks: &Path,
+    (charter, blocks): (&Arc<Charter>, &Path),
+    held: Option<&Arc<FolderParts>>,
     arguments: &VerifyArguments,
-) -> Result<(Report, bool), CommandError> {
+) -> Result<(Report, Vec<ReplayedSchema>), CommandError> {
     let mut replay = match arguments.replay {
-        true => Some(replay::EngineReplay::new(charter.clone())?),
+        true => {
+            let schemas = held.map(|held| SchemaReplay::new(held.clone()));
+            Some(replay::EngineReplay::new(charter.clone(), schemas)?)
+        }
         false => None,
     };
-    let mut options = Options::default();
+    let parts = held.map(|held| Arc::new(Held(held.clone())) as Arc<dyn HeldParts>);
+    let mut options = Options { parts, ..Options::default() };
     if let Some(threads) = arguments.threads {
         options.threads = threads.max(1);
         rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build_global()?;
@@ -140,7 +156,7 @@ fn check(
         bar.set_message(format!("height {height}, {transactions} transactions"));
     })?;
     bar.finish_and_clear();
-    Ok((report, arguments.replay))
+    Ok((report, replay.map(|replay| replay.schemas()).unwrap_or_default()))
 }
 
 fn print(report: &Report, record: &Record) {

@@ -1,5 +1,5 @@
 use crate::CommandError;
-use proofs::{ReceiptProof, RowProof};
+use proofs::{ProvedInSchema, ReceiptProof, RowProof, SchemaReceiptProof, SchemaRowProof, is_of_schema};
 use std::path::Path;
 use types::{Charter, Handover, Outcome, Receipt};
 
@@ -7,6 +7,14 @@ use types::{Charter, Handover, Outcome, Receipt};
 pub(super) fn verify_receipt(path: &Path, charter: &Charter) -> Result<(), CommandError> {
     let failed = |error: &dyn std::fmt::Display| CommandError::from(format!("{}: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    if is_of_schema(&text) {
+        let proof = SchemaReceiptProof::from_json(&text).map_err(|error| failed(&error))?;
+        let proved = proof.verify(charter).map_err(|error| failed(&error))?;
+        let (receipt, newest) = (&proof.receipt, newest(charter, &proof.evidence.members.handovers));
+        println!("transaction {} {}, in {}", receipt.transaction, outcome(receipt), place(&proved));
+        println!("attested by {}", signers(newest, proved.members.iter().copied()));
+        return Ok(());
+    }
     let proof = ReceiptProof::from_json(&text).map_err(|error| failed(&error))?;
     let receipt = proof.verify(charter).map_err(|error| failed(&error))?;
     let signers = signers(
@@ -28,6 +36,10 @@ pub(super) fn verify_receipt(path: &Path, charter: &Charter) -> Result<(), Comma
 pub(super) fn verify_row(path: &Path, key: &[String], charter: &Charter) -> Result<(), CommandError> {
     let failed = |error: &dyn std::fmt::Display| CommandError::from(format!("{}: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    if is_of_schema(&text) {
+        let proof = SchemaRowProof::from_json(&text).map_err(|error| failed(&error))?;
+        return verify_schema_row(&proof, key, charter).map_err(|error| failed(&error));
+    }
     let proof = RowProof::from_json(&text).map_err(|error| failed(&error))?;
     let found = proof.verify(charter).map_err(|error| failed(&error))?.is_some();
     let (table, statement) = (&proof.table.table, &proof.certificate.statement);
@@ -61,6 +73,34 @@ pub(super) fn verify_row(path: &Path, key: &[String], charter: &Charter) -> Resu
     let signers = signers(charter, proof.certificate.signatures.iter().map(|(member, _)| *member));
     println!("attested by {signers}, root {}", statement.state_root);
     Ok(())
+}
+
+/// The same of a row of a schema with members.
+fn verify_schema_row(proof: &SchemaRowProof, key: &[String], charter: &Charter) -> Result<(), CommandError> {
+    let proved = proof.verify(charter)?;
+    if !key.is_empty() && proof.table.key_of_texts(key).map_err(|error| error.message)? != proof.key {
+        return Err("it is about another key than the one that --key names".into());
+    }
+    let (name, place) = (&proof.table.name, place(&proved));
+    match proof.named_values() {
+        Some(values) => {
+            println!("table {name} was left with this row by {place}; later blocks may have changed it");
+            for (column, value) in values {
+                println!("  {column} = {}", value.as_deref().unwrap_or("NULL"));
+            }
+        }
+        None => println!(
+            "table {name} was left without a row by {place} under the key whose bytes are {}; later blocks may have inserted one",
+            hexadecimal(proof.key.as_bytes())
+        ),
+    }
+    let newest = newest(charter, &proof.evidence.members.handovers);
+    println!("attested by {}", signers(newest, proved.members.iter().copied()));
+    Ok(())
+}
+
+fn place(proved: &ProvedInSchema) -> String {
+    format!("schema {}, block {}", proved.schema, proved.height)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

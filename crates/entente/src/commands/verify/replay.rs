@@ -1,7 +1,8 @@
 use audit::Replay;
-use engine::{Engine, EngineError, Verifier};
+use engine::{Engine, EngineError, VerifiedBlock, Verifier};
 use ledger::BlockOutcome;
 use memory::Memory;
+use node::{ReplayedSchema, SchemaReplay};
 use std::sync::Arc;
 use types::{Block, Charter, Charters, Outcome, Receipt, RejectReason, TableId};
 
@@ -10,12 +11,25 @@ pub(super) struct EngineReplay {
     engine: Engine,
     verifier: Verifier,
     charters: Charters,
+    /// Where the folder has parts of schemas with members.
+    schemas: Option<SchemaReplay>,
+    /// The last block, with its receipts.
+    executed: Option<(VerifiedBlock, Vec<Receipt>)>,
 }
 
 impl EngineReplay {
-    pub(super) fn new(charter: Arc<Charter>) -> Result<EngineReplay, EngineError> {
+    pub(super) fn new(
+        charter: Arc<Charter>,
+        schemas: Option<SchemaReplay>,
+    ) -> Result<EngineReplay, EngineError> {
         let (verifier, charters) = (Verifier::new(&charter), Charters::new(charter.clone()));
-        Ok(EngineReplay { engine: Engine::new(charter, &Memory)?, verifier, charters })
+        let engine = Engine::new(charter, &Memory)?;
+        Ok(EngineReplay { engine, verifier, charters, schemas, executed: None })
+    }
+
+    /// How far schemas with members were executed.
+    pub(super) fn schemas(&self) -> Vec<ReplayedSchema> {
+        self.schemas.as_ref().map(SchemaReplay::schemas).unwrap_or_default()
     }
 }
 
@@ -43,7 +57,17 @@ impl Replay for EngineReplay {
         if let Some(charters) = Charters::of(&self.engine.state().catalog().governance) {
             self.charters = charters;
         }
+        if self.schemas.is_some() {
+            self.executed = Some((verified, executed.receipts.clone()));
+        }
         Ok(BlockOutcome { receipts: executed.receipts, digest: executed.digest, header: executed.outcome })
+    }
+
+    fn execute_schemas(&mut self) -> Result<(), String> {
+        let (Some(schemas), Some((block, receipts))) = (&mut self.schemas, self.executed.take()) else {
+            return Ok(());
+        };
+        schemas.follow((&block, &receipts), &self.engine.state().catalog(), &self.charters)
     }
 
     fn table_name(&self, table: TableId) -> String {

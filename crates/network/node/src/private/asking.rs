@@ -76,11 +76,6 @@ impl Asking {
         Asking { schemas, waiting: Mutex::default() }
     }
 
-    /// What is wrong with the choice of schemas in `node.toml`.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        self.schemas.warnings()
-    }
-
     /// A member has answered whether it holds a part.
     pub(super) fn answered(&self, answered: Answered) {
         // One list is asked for by one who waits.
