@@ -566,7 +566,108 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use super::super::four_members::{charter, key};
     use super::*;
+    use bytes::Bytes;
+    use crossbeam_channel::never;
+    use engine::Engine;
+    use std::path::Path;
+    use types::{Charters, Credential, Identity, KnownVersions, Part, SignedTransaction};
+
+    /// Other members, none of whom is there.
+    struct Nobody(Receiver<(u16, Bytes)>);
+
+    impl ExchangeMessages for Nobody {
+        fn broadcast(&self, _: Bytes) {}
+
+        fn messages(&self) -> &Receiver<(u16, Bytes)> {
+            &self.0
+        }
+
+        fn tell(&self, _: u16, _: Bytes) {}
+
+        fn told(&self) -> &Receiver<(u16, Bytes)> {
+            &self.0
+        }
+    }
+
+    /// Organisation 0, a member of schema `deal` beside 1 and 2.
+    fn member(folder: &Path) -> PrivateSchemas {
+        let (charter, known) = (Arc::new(charter()), KnownVersions::default());
+        let engine = Engine::new(charter.clone(), &memory::Memory).expect("a known protocol");
+        let charters = DecidedCharters::of(&engine, Charters::new(charter.clone()), known);
+        let (ledger, _) = Ledger::open(folder.join("ledger"), charter.ledger()).expect("opened");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+        let private = PrivateSchemas::new(SchemasNode {
+            node_key: key(0),
+            charters: Arc::new(charters),
+            verifier: Arc::new(Verifier::new(&charter)),
+            ledger: Arc::new(ledger),
+            messages: Arc::new(Nobody(never())),
+            parts: PartStore::open(&folder.join("schemas")).expect("opened"),
+            metrics: Arc::new(NodeMetrics::new()),
+            pool: Arc::new(pool),
+        });
+        let organisations = vec![0, 1, 2];
+        let members = Arc::new(SchemaMembers { number: 1, since: 1, changed: 1, organisations });
+        let executor = SchemaExecutor::begin("deal", &members, &charter, known).expect("it begins");
+        let schema = Schema { executor, lacks: None, stopped: None };
+        private.state.lock().schemas.insert(1, schema);
+        private
+    }
+
+    /// A client of organisation 1.
+    fn client(number: u16) -> Identity {
+        let (ledger, own) = (charter().ledger(), key(100 + number));
+        let credential = Credential::issue(&key(1), 1, &ledger, &own.public_key());
+        Identity::new(ledger, own, credential)
+    }
+
+    fn script(sql: &str) -> Payload {
+        Payload::Script { sql: sql.to_string(), parameters: vec![] }
+    }
+
+    fn held(transaction: &SignedTransaction, part: &Part) -> HeldPart {
+        HeldPart { transaction: transaction.transaction.id(), schema: "deal".to_string(), part: part.clone() }
+    }
+
+    /// Whether the member holds a part that is handed to it, and whether it takes it as one that it misses.
+    fn taken(member: &PrivateSchemas, transaction: &SignedTransaction, part: &Part) -> (bool, bool) {
+        let one = held(transaction, part);
+        let is_held = member.check_content(transaction, std::slice::from_ref(&one)).is_ok();
+        let place = (one.transaction, one.schema.clone());
+        member.asked.lock().insert(place.clone(), Arc::new(transaction.clone().into()));
+        let was_missing = member.take_missing(one);
+        assert_eq!(member.node.parts.has(&place.0, &place.1), was_missing, "what is not taken is not stored");
+        (is_held, was_missing)
+    }
+
+    /// The variant `commitment` of `schemas.py`: gateways and members hand out other parts than the client's.
+    #[test]
+    fn commitment_unchecked_a_member_takes_no_part_but_the_client_s() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let member = member(folder.path());
+        let (signed, parts) = client(1).sign_parts([("deal".to_string(), script("DELETE FROM deal.t"))], 99);
+        let right = &parts["deal"];
+        let other = Part { payload: script("DROP TABLE deal.t"), ..right.clone() };
+        let salted = Part { salt: [0; 32], ..right.clone() };
+        assert_eq!(taken(&member, &signed, &other), (false, false));
+        assert_eq!(taken(&member, &signed, &salted), (false, false));
+        assert_eq!(taken(&member, &signed, right), (true, true));
+        assert!(!member.take_missing(held(&signed, right)), "nobody asks for it any more");
+    }
+
+    /// The variant `bind` of `schemas.py`: a client submits the commitment of another one, whose part the members have.
+    #[test]
+    fn bind_no_a_copied_commitment_has_no_part() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let member = member(folder.path());
+        let (signed, parts) = client(1).sign_parts([("deal".to_string(), script("DELETE FROM deal.t"))], 99);
+        assert_eq!(taken(&member, &signed, &parts["deal"]), (true, true));
+        let (mut copied, _) = client(2).sign_parts([("deal".to_string(), script("SELECT 1"))], 99);
+        copied.transaction.payload = signed.transaction.payload.clone();
+        assert_eq!(taken(&member, &copied, &parts["deal"]), (false, false));
+    }
 
     #[test]
     fn the_member_whose_turn_comes_soon_brings_votes() {

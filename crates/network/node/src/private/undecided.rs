@@ -229,6 +229,16 @@ mod tests {
         }
     }
 
+    /// The variant `votes` of `schemas.py`: a lying member of schema `a` votes against the others, and both ways.
+    #[test]
+    fn votes_one_a_lying_member_s_votes_are_none_of_its_schema() {
+        let mut undecided = waiting();
+        let lies = block(4, vec![certificate(1, false, &[2]), certificate(1, true, &[2])]);
+        assert!(undecided.block(&lies, "a", &|_| Arc::new(charter())).is_empty());
+        let honest = block(5, vec![certificate(1, true, &[0, 1]), certificate(2, true, &[0, 3])]);
+        assert_eq!(undecided.block(&honest, "a", &|_| Arc::new(charter())), decided(Decision::Commit));
+    }
+
     #[test]
     fn nobody_waits_beyond_the_window() {
         let mut undecided = waiting();
