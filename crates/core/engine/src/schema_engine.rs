@@ -10,7 +10,7 @@
 
 use crate::{Engine, EngineError, VerifiedBlock, VerifiedTransaction};
 use concurrency::parts::{
-    Decided, Decision, LedgerPosition, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor,
+    Decided, Decision, LedgerPosition, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor, PartsRule,
 };
 use crypto::{Digest, Sha256Batch, merkle_root};
 use sql::{Context, Invocation};
@@ -95,6 +95,12 @@ impl SchemaEngine {
     pub fn new(engine: Engine) -> SchemaEngine {
         let (parts, queue, known) = Default::default();
         SchemaEngine { engine, parts, queue, known }
+    }
+
+    /// The same without one of the rules: for tests alone.
+    #[must_use]
+    pub fn without(self, rule: PartsRule) -> SchemaEngine {
+        SchemaEngine { parts: self.parts.without(rule), ..self }
     }
 
     /// Height of the last block.

@@ -121,22 +121,21 @@ impl Faults {
 
 /// Writes and flushes, with the faults of a test if there are any.
 #[derive(Clone, Default)]
-pub(crate) struct Disk {
+pub struct Disk {
     faults: Option<Arc<Faults>>,
 }
 
 impl Disk {
-    pub(crate) fn new(faults: Option<Arc<Faults>>) -> Disk {
+    /// A disk with these faults; with none where nobody tests.
+    pub fn new(faults: Option<Arc<Faults>>) -> Disk {
         Disk { faults }
     }
 
-    pub(crate) fn write_at(
-        &self,
-        file: &File,
-        path: &Path,
-        bytes: &[u8],
-        offset: u64,
-    ) -> Result<(), LedgerError> {
+    /// Writes all bytes at a place of a file, which is there after a crash once it is flushed.
+    ///
+    /// # Errors
+    /// [`LedgerError::DiskFull`], [`LedgerError::Io`]; some of the bytes may be written.
+    pub fn write_at(&self, file: &File, path: &Path, bytes: &[u8], offset: u64) -> Result<(), LedgerError> {
         let fit = self.faults.as_ref().map_or(bytes.len(), |faults| faults.take(bytes.len()));
         let noted =
             self.faults.as_ref().map_or(Ok(()), |faults| faults.note(file, path, &bytes[..fit], offset));
@@ -146,8 +145,12 @@ impl Disk {
         written.map_err(|error| LedgerError::io("write", path, error))
     }
 
-    /// Makes the file's content and length durable.
-    pub(crate) fn flush(&self, file: &File, path: &Path) -> Result<(), LedgerError> {
+    /// Makes the file's content and length durable. What an error leaves open a repetition cannot mend: it may succeed without having
+    /// written anything.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`].
+    pub fn flush(&self, file: &File, path: &Path) -> Result<(), LedgerError> {
         let fails = self.faults.as_ref().is_some_and(|faults| faults.flush_fails.load(Ordering::SeqCst));
         let loses = self.faults.as_ref().is_some_and(|faults| faults.unflushed.is_some());
         let flushed = match fails {

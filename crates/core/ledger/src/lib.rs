@@ -191,7 +191,7 @@ mod writer;
 
 pub use anchor::{Anchor, HANDOVERS_BYTES_MAX, handovers_up_to, prove_charters};
 pub use checkpoint::{CheckpointReader, CheckpointStore, CheckpointWriter};
-pub use disk::Faults;
+pub use disk::{Disk, Faults};
 pub use error::LedgerError;
 pub use ledger::{Blocks, Ledger, LedgerOptions};
 pub use left_open::{newest_certificate, read_handovers};

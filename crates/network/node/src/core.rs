@@ -16,7 +16,7 @@ use crate::pipeline::{
     self, AnswerStage, Attest, Audience, Exchanging, ExecuteStage, RecordStage, Restore, Stages, Takeover,
     VerifyStage,
 };
-use crate::private::{Asking, Holding, PartStore, PrivateSchemas, SchemasNode};
+use crate::private::{Asking, Holding, PartStore, Patience, PrivateSchemas, SchemasNode};
 use crate::published::Published;
 use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
@@ -31,7 +31,7 @@ use columns::WithColumns;
 use crossbeam_channel::{Sender, bounded};
 use crypto::SecretKey;
 use engine::Verifier;
-use ledger::{Anchor, CheckpointStore, Ledger, LedgerOptions, OpenReport};
+use ledger::{Anchor, CheckpointStore, Disk, Ledger, LedgerOptions, OpenReport};
 use ordering::{Admission, CertificateVerifier, Ordering, Services};
 use parking_lot::Mutex;
 use state::{FirstFailure, Stores};
@@ -55,9 +55,19 @@ pub(crate) struct Member<'a> {
     pub(crate) config: &'a NodeConfig,
     pub(crate) options: NodeOptions,
     pub(crate) clock: Clock,
+    /// Nothing of it runs on threads of its own: time goes on where the clock says so.
+    pub(crate) is_simulated: bool,
 }
 
 impl Member<'_> {
+    /// How whoever waits for other members of schemas knows the time.
+    fn patience(&self) -> Patience {
+        match self.is_simulated {
+            true => Patience::Simulated(self.clock.clone()),
+            false => Patience::real(),
+        }
+    }
+
     /// What makes the store of the state, with copies of tables in columns where somebody reads them.
     fn stores(&self) -> Result<Arc<dyn Stores>, NodeError> {
         let (kind, memory_megabytes) = (self.config.store, self.config.memory_megabytes);
@@ -94,8 +104,8 @@ pub(crate) struct Core {
     pub(crate) recovered: Recovered,
     pub(crate) attest: Option<Attest>,
     pub(crate) exchanging: Exchanging,
-    /// Answers other members of schemas; `None` where there are none.
-    pub(crate) holding: Option<Holding>,
+    /// Answers other members of schemas.
+    pub(crate) holding: Holding,
     pub(crate) submitter: Arc<Submitter>,
     /// What was repaired or left out on the way.
     pub(crate) repairs: Vec<String>,
@@ -121,7 +131,7 @@ pub(crate) struct NodeParts {
     pub(crate) proposer: Option<Arc<Proposer>>,
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
-    /// Schemas that the organisation is a member of; `None` where nobody asks for them.
+    /// Schemas that the organisation is a member of; `None` until ordering is there.
     pub(crate) private: Option<Arc<PrivateSchemas>>,
     pub(crate) metrics: Arc<NodeMetrics>,
 }
@@ -146,13 +156,13 @@ pub(crate) fn open(
         // The node may have ended before ordering knew it.
         pipeline::skip(&*services.ordering, anchor)?;
     }
-    parts.private = parts.private_schemas(&member, &services, &recovery)?;
-    if let Some(private) = &parts.private {
-        private.show(&*recovered.executor, |(snapshot, library)| parts.published.refresh(snapshot, library));
-    }
+    let private = parts.private_schemas(&member, &services, &recovery)?;
+    private.show(&*recovered.executor, |(snapshot, library)| parts.published.refresh(snapshot, library));
+    parts.private = Some(private.clone());
     let (attest, attesting) = parts.attesting(&member, &services, tip);
-    let (holding, told) = parts.holding();
-    let (exchanging, joining) = parts.exchanging(&member, &services, recovered.executor.height(), told);
+    let (holding, told) = parts.holding(&member, private);
+    let height = recovered.executor.height();
+    let (exchanging, joining) = parts.exchanging(&member, &services, height, Some(told));
     let submitter = parts.submitter(&member, services.ordering.clone());
     let stages = parts.stages(&member, recovery, &services, files.charters, attesting, joining)?;
     Ok(Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, repairs })
@@ -302,36 +312,32 @@ impl NodeParts {
         }
     }
 
-    /// The schemas that the organisation is a member of, where somebody may ask for them.
+    /// The schemas that the organisation is a member of.
     fn private_schemas(
         &self,
         member: &Member<'_>,
         services: &Services,
         recovery: &Recovery,
-    ) -> Result<Option<Arc<PrivateSchemas>>, NodeError> {
-        if member.options.has_no_schemas {
-            return Ok(None);
-        }
-        Ok(Some(Arc::new(PrivateSchemas::new(SchemasNode {
+    ) -> Result<Arc<PrivateSchemas>, NodeError> {
+        Ok(Arc::new(PrivateSchemas::new(SchemasNode {
             node_key: member.node_key.clone(),
             charters: self.charters.clone(),
             verifier: self.verifier.clone(),
             ledger: self.ledger.clone(),
             messages: services.messages.clone(),
-            parts: PartStore::open(&member.folder.join("schemas"))?,
+            parts: PartStore::open(&member.folder.join("schemas"), Disk::new(member.options.disk.clone()))?,
             only: member.config.schemas.clone(),
             metrics: self.metrics.clone(),
             pool: recovery.pool.clone(),
-        }))))
+            faults: recovery.faults.clone(),
+        })))
     }
 
     /// What answers other members of schemas, and where it is handed what they say.
-    fn holding(&self) -> (Option<Holding>, Option<Sender<(u16, Bytes)>>) {
-        let Some(private) = &self.private else { return (None, None) };
+    fn holding(&self, member: &Member<'_>, schemas: Arc<PrivateSchemas>) -> (Holding, Sender<(u16, Bytes)>) {
         let (tell, told) = bounded(QUEUE_SCHEMAS);
-        let asking = Arc::new(Asking::new(private.clone()));
-        let holding = Holding { schemas: private.clone(), asking, published: self.published.clone(), told };
-        (Some(holding), Some(tell))
+        let asking = Arc::new(Asking::new(schemas.clone(), member.patience()));
+        (Holding { schemas, asking, published: self.published.clone(), told }, tell)
     }
 
     /// What was repaired or left out on the way, and what the operator should know.

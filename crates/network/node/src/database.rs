@@ -58,8 +58,8 @@ pub(crate) struct NodeDatabase {
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
     pub(crate) own_execution: Option<Arc<dyn OwnExecution>>,
-    /// What asks other members of schemas, and proves what has happened in them; `None` where the organisation is a member of none.
-    pub(crate) schemas: Option<(Arc<Asking>, Arc<PrivateSchemas>)>,
+    /// What asks other members of schemas, and proves what has happened in them.
+    pub(crate) schemas: (Arc<Asking>, Arc<PrivateSchemas>),
     pub(crate) metrics: Arc<NodeMetrics>,
     /// When clients are answered who do not say when.
     pub(crate) answer_at: AnswerAt,
@@ -113,36 +113,6 @@ impl NodeDatabase {
         endorsing.collector.endorse(proposals);
         if !ready.is_empty() {
             self.submitter.submit(ready);
-        }
-    }
-
-    /// Has transactions ordered with what members of schemas say of them.
-    fn submit_bundles(
-        &self,
-        bundles: Vec<Bundle>,
-        answer_at: AnswerAt,
-        replies: &mpsc::Sender<SubmissionReply>,
-    ) {
-        // Nobody waits for the words themselves.
-        let (nobody, _) = mpsc::channel(1);
-        let mut position = 0;
-        for Bundle { word, transactions } in bundles {
-            let words = word.map(|bytes| Submitted {
-                position: 0,
-                bytes,
-                answer_at: AnswerAt::Recorded,
-                replies: nobody.clone(),
-            });
-            let has_words = words.is_some();
-            let submitted = transactions.into_iter().map(|bytes| {
-                position += 1;
-                Submitted { position: position - 1, bytes, answer_at, replies: replies.clone() }
-            });
-            let submitted: Vec<Submitted> = words.into_iter().chain(submitted).collect();
-            match has_words {
-                true => self.submitter.submit_together(submitted),
-                false => self.submitter.submit(submitted),
-            }
         }
     }
 
@@ -287,21 +257,13 @@ impl Database for NodeDatabase {
             // The channel has room for every transaction; an error says that the client has gone.
             let _ = replies.try_send(SubmissionReply { position, result });
         };
-        let Some((asking, _)) = &self.schemas else {
-            for (position, submission) in (0..).zip(submissions) {
-                let schema = submission.parts.keys().next().map_or("", String::as_str);
-                let error = private::no_member(schema);
-                reply(position, Err(SubmissionRefusal::Aborted(error)));
-            }
-            return receiver;
-        };
         let order = |ready: Vec<Bundle>| {
             let transactions: usize = ready.iter().map(|bundle| bundle.transactions.len()).sum();
             let (replies, receipts) = mpsc::channel(transactions.max(1));
-            tokio::task::block_in_place(|| self.submit_bundles(ready, answer_at, &replies));
+            tokio::task::block_in_place(|| Bundle::submit(ready, &self.submitter, (answer_at, &replies)));
             receipts
         };
-        let height = self.published.newest().0;
+        let (height, (asking, _)) = (self.published.newest().0, &self.schemas);
         asking.submit(submissions, (&self.session, height, answer_when(answer_at)), order, reply).await;
         receiver
     }
@@ -337,7 +299,7 @@ impl Database for NodeDatabase {
     ) -> Result<String, SqlError> {
         self.serving()?;
         let reader = self.local.reader(role, &Arc::default());
-        let schemas = self.schemas.as_ref().map(|(_, schemas)| &**schemas);
+        let (_, schemas) = &self.schemas;
         let from = ProvenFrom { published: &self.published, ledger: &self.ledger, schemas };
         // No table has so long a name.
         if let Ok(id) = table.parse() {
@@ -440,11 +402,10 @@ impl NodeDatabase {
         role: &str,
         (expires_at, answer_at): (u64, AnswerAt),
     ) -> Result<Executed, SqlError> {
-        let schema = routed.payloads.keys().next().map_or("", String::as_str);
-        let (asking, _) = self.schemas.as_ref().ok_or_else(|| private::no_member(schema))?;
-        let heights = (expires_at, self.published.newest().0);
+        let (heights, (asking, _)) = ((expires_at, self.published.newest().0), &self.schemas);
         let order = async |bundle| {
-            self.ordered(|replies| self.submit_bundles(vec![bundle], answer_at, replies)).await
+            let submit = |replies: &_| Bundle::submit(vec![bundle], &self.submitter, (answer_at, replies));
+            self.ordered(submit).await
         };
         let ran = asking.run(routed, (&self.session, role), heights, answer_when(answer_at), order).await;
         ran.map(|(results, height)| Executed { results, height })
@@ -466,8 +427,8 @@ impl NodeDatabase {
             is_full.then(|| "the disk of the state is full: blocks wait until there is room".to_string());
         let limit = process_memory::limit_bytes();
         let memory = limit.and_then(|limit| process_memory::warning(process_memory::resident_bytes(), limit));
-        let schemas = self.schemas.as_ref().map(|(_, schemas)| schemas.warnings()).unwrap_or_default();
-        let own = unknown.into_iter().chain(is_full).chain(memory).chain(schemas);
+        let (_, schemas) = &self.schemas;
+        let own = unknown.into_iter().chain(is_full).chain(memory).chain(schemas.warnings());
         own.chain(self.keys.warnings(height)).collect()
     }
 }

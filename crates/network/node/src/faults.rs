@@ -2,14 +2,14 @@ use crate::NodeError;
 use crate::checkpoints::CheckpointRequest;
 use crate::pipeline::{ExecuteBlock, ExecutedState};
 use crypto::Digest;
-use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock};
+use engine::{EndorsementBasis, Engine, ExecutedBlock, VerifiedBlock, VerifiedTransaction};
 use parking_lot::Mutex;
 use sql::Library;
 use state::{AfterImage, KeyRange, LiveRequests, RowId, Snapshot, Store, Version};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use types::{Charter, Value};
+use types::{Charter, Payload, Value, limits};
 
 /// What a node does so that its promises hold, and what a test switches off to see that it finds out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,16 @@ pub enum Defence {
     QuorumBeforeAnswer = 2,
     /// A transaction that was executed is not executed again.
     ExactlyOnce = 4,
+    /// A part of a schema with members is what its client has committed to.
+    PartCommitments = 8,
+    /// The ledger takes transactions whose parts enough members say that they hold.
+    HeldByQuorum = 16,
+    /// What members vote counts if a quorum of them has signed it.
+    VotesOfQuorum = 32,
+    /// What is prepared in a schema is locked until it is decided.
+    PartLocks = 64,
+    /// Parts are handed out to members alone.
+    MembersAlone = 128,
 }
 
 /// What a test makes go wrong in a node's memory, behind its back. No configuration leads here.
@@ -119,10 +129,28 @@ impl FaultyEngine {
     }
 }
 
+/// A block in which everybody holds the parts of all transactions.
+fn held_by_all(block: &VerifiedBlock) -> VerifiedBlock {
+    let mut held = block.clone();
+    for transaction in held.transactions.iter_mut().flatten() {
+        if matches!(*transaction.payload, Payload::Parts { .. }) {
+            let mut one = VerifiedTransaction::clone(transaction);
+            if let Some(endorsed) = &mut one.endorsed {
+                endorsed.endorsers = (0..limits::ORGANISATIONS_MAX as u16).collect();
+            }
+            *transaction = Arc::new(one);
+        }
+    }
+    held
+}
+
 impl ExecuteBlock for FaultyEngine {
     fn execute(&mut self, block: &VerifiedBlock) -> Result<ExecutedBlock, NodeError> {
         self.strike()?;
-        ExecuteBlock::execute(&mut self.engine, block)
+        match self.faults.lacks(Defence::HeldByQuorum) {
+            true => ExecuteBlock::execute(&mut self.engine, &held_by_all(block)),
+            false => ExecuteBlock::execute(&mut self.engine, block),
+        }
     }
 
     fn foresee(&mut self, block: &VerifiedBlock) -> bool {

@@ -38,7 +38,7 @@ pub struct NodeOptions {
     pub known_versions: KnownVersions,
     /// What goes wrong in memory.
     pub faults: Option<Arc<Faults>>,
-    /// What goes wrong with the disk of ledger and checkpoints.
+    /// What goes wrong with the disk of ledger, checkpoints and parts of schemas.
     pub disk: Option<Arc<ledger::Faults>>,
     /// What makes the store of the state; `None`: what `node.toml` names.
     pub stores: Option<Arc<dyn Stores>>,
@@ -51,8 +51,6 @@ pub struct NodeOptions {
     pub own_execution: Option<Arc<dyn OwnExecution>>,
     /// Judges scripts before they are ordered; `None`: the organisation agrees to none that it is asked about.
     pub judge: Option<Arc<dyn JudgeScripts>>,
-    /// The node holds nothing of schemas with members.
-    pub has_no_schemas: bool,
 }
 
 /// What starting a node found.
@@ -117,6 +115,7 @@ impl Node {
             config: &config,
             options,
             clock: Arc::new(move || began.elapsed()),
+            is_simulated: false,
         };
         let join = |start, admission| start_services(start, admission, &charter, member_key, &path, &config);
         let core = core::open(member, join)?;
@@ -126,8 +125,8 @@ impl Node {
             (recovered.checkpoint, recovered.replayed, recovered.executor.height());
         let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
-        let schemas = holding.as_ref().map(|holding| (holding.asking.clone(), holding.schemas.clone()));
-        stages.extend(holding.map(|holding| holding.start(&session, &submitter, &published)).transpose()?);
+        let schemas = (holding.asking.clone(), holding.schemas.clone());
+        stages.push(holding.start(&session, &submitter, &published)?);
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
             Some(own) => Some(own.start(whose, published.clone(), attests)?),

@@ -20,8 +20,8 @@ const ASK: &str =
 pub(crate) struct ProvenFrom<'a> {
     pub(crate) published: &'a Published,
     pub(crate) ledger: &'a Ledger,
-    /// Where this organisation may be a member of schemas.
-    pub(crate) schemas: Option<&'a PrivateSchemas>,
+    /// Those that this organisation is a member of.
+    pub(crate) schemas: &'a PrivateSchemas,
 }
 
 impl ProvenFrom<'_> {
@@ -45,9 +45,8 @@ impl ProvenFrom<'_> {
         if library.catalog().members_of(schema).is_none() {
             return self.row_of_all(&name, key);
         }
-        let schemas = self.schemas.ok_or_else(|| private::no_member(schema))?;
         let table = library.catalog().tables.get(&name).ok_or_else(|| private::no_member(schema))?;
-        let proof = schemas.row_proof((schema, table), &table.key_of_texts(key)?, self.covering())?;
+        let proof = self.schemas.row_proof((schema, table), &table.key_of_texts(key)?, self.covering())?;
         Ok(proof.to_json())
     }
 
@@ -55,7 +54,7 @@ impl ProvenFrom<'_> {
     fn hidden(&self, catalog: &Catalog, table: &str) -> Option<SqlError> {
         let (schema, _) = parts(table)?;
         let schema = schema.filter(|schema| catalog.members_of(schema).is_some())?;
-        let is_member = self.schemas.is_some_and(|schemas| schemas.is_member(&schema));
+        let is_member = self.schemas.is_member(&schema);
         (!is_member).then(|| private::no_member(&schema))
     }
 
@@ -78,8 +77,7 @@ impl ProvenFrom<'_> {
             return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
                 .hint("Its members' administrators see how transactions have ended in it."));
         }
-        let schemas = self.schemas.ok_or_else(|| private::no_member(schema))?;
-        Ok(schemas.receipt_proof((id, schema), self.covering())?.to_json())
+        Ok(self.schemas.receipt_proof((id, schema), self.covering())?.to_json())
     }
 
     /// A certificate of outcomes that stands in no block yet, of a height or a later one.

@@ -7,6 +7,7 @@ use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::is_proposal;
 use crate::endorsing::{Aborted, Endorser, Gather, Others, Sources};
 use crate::pipeline::Inline;
+use crate::private::simulated::PrivateTurns;
 use crate::store_choice::StoreKind;
 use crate::submission::{Submitted, Submitter};
 use crate::{Faults, Join, NodeConfig, NodeError, NodeOptions};
@@ -26,8 +27,14 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Attestation, Charter, Charters, CheckpointRoot, Organisation, OutcomeHeader, Pipeline,
-    ProposalReply, ProposalRequest, SqlError, SubmissionReply, Value,
+    AnswerAt, Attestation, Charter, Charters, CheckpointRoot, Identity, Organisation, OutcomeHeader,
+    PartSubmission, Pipeline, ProposalReply, ProposalRequest, SchemaOutcome, SqlError, SubmissionReply,
+    Value,
+};
+
+pub use crate::private::simulated::{
+    EndedAtMember, Liar, PrivateWord, SchemaAtMember, ask_for_part, ask_to_hold, held_alone, hold_these,
+    private_word, say_held, with_other_outcome, with_other_parts,
 };
 
 /// Steps that a query may take.
@@ -41,6 +48,8 @@ pub struct SimulatedMember {
     pub charter: Arc<Charter>,
     /// Signs what blocks came to, and what it endorses.
     pub node_key: SecretKey,
+    /// Signs the transactions with which it brings members' votes into the ledger.
+    pub session: Identity,
     /// Position of its organisation in the charter, or where that will be once it has come in.
     pub organisation: u16,
     /// How validation is scheduled.
@@ -62,6 +71,8 @@ pub struct SimulatedNode {
     pipeline: Inline,
     parts: NodeParts,
     submitter: Arc<Submitter>,
+    /// What it does for schemas with members.
+    private: PrivateTurns,
     /// Where transactions are executed before they are ordered.
     endorsing: Option<Endorsing>,
     /// Why it stopped for good.
@@ -163,7 +174,6 @@ impl SimulatedNode {
             database: None,
         };
         let options = NodeOptions {
-            has_no_schemas: true,
             faults: Some(member.faults),
             disk: Some(member.disk),
             stores: member.stores,
@@ -176,13 +186,15 @@ impl SimulatedNode {
             config: &config,
             options,
             clock: clock.clone(),
+            is_simulated: true,
         };
         let join = |OrderingStart { height, charters, .. }, admission| Ok(join(height, charters, admission));
-        let Core { parts, services, stages, recovered, attest, exchanging, submitter, .. } =
+        let Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, .. } =
             core::open(whose, join)?;
+        let private = PrivateTurns::new(holding, member.session, submitter.clone(), clock.clone());
         let endorsing = endorsing(&parts, &submitter, member.node_key, member.organisation)?;
         let pipeline = Inline::new(stages, recovered, attest, exchanging, services.messages, clock)?;
-        Ok(SimulatedNode { pipeline, parts, submitter, endorsing, stopped: None })
+        Ok(SimulatedNode { pipeline, parts, submitter, private, endorsing, stopped: None })
     }
 
     /// Heights that ordering is to give before what it has delivered.
@@ -202,6 +214,9 @@ impl SimulatedNode {
     pub fn turn(&mut self) {
         if self.stopped.is_none() {
             self.stopped = self.pipeline.turn().err().map(|error| error.to_string());
+        }
+        if self.stopped.is_none() {
+            self.private.turn();
         }
         if let Some(Endorsing { aborted, .. }) = &self.endorsing {
             let recorded: Vec<Aborted> =
@@ -250,6 +265,32 @@ impl SimulatedNode {
             self.submitter.submit(ready);
         }
         receiver
+    }
+
+    /// Submits a transaction in schemas with members as the gateway does that is given its parts; the reply comes with
+    /// [`SimulatedNode::turn`], after this time at the latest once it is ordered.
+    pub fn submit_parts(
+        &self,
+        submission: PartSubmission,
+        answer_at: AnswerAt,
+        within: Duration,
+    ) -> mpsc::Receiver<SubmissionReply> {
+        self.private.submit(submission, (answer_at, within), (&self.submitter, &self.parts.published))
+    }
+
+    /// The schemas that this node's organisation is a member of.
+    pub fn schemas(&self) -> Vec<SchemaAtMember> {
+        self.private.schemas()
+    }
+
+    /// How parts have ended here, in this order, without the first `before` of them.
+    pub fn ended(&self, before: usize) -> Vec<EndedAtMember> {
+        self.private.ended(before)
+    }
+
+    /// What this member attests of a block in a schema, if its parts did something there.
+    pub fn schema_outcome(&self, schema: u32, height: u64) -> Option<SchemaOutcome> {
+        self.private.outcome(schema, height)
     }
 
     /// Endorses what others propose, or says why not. `None`: on this ledger nothing is endorsed.

@@ -15,10 +15,11 @@ use super::schemas::{NeededOutcome, PrivateSchemas};
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
+use crypto::sha256;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
-use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, encode};
+use types::{AnswerAt, CertificateRules, Identity, Payload, RequestId, SchemaCertificate, encode};
 
 /// Blocks behind the one in which outcomes were expected, after which all members bring them.
 const LATE_BLOCKS: u64 = 3;
@@ -94,7 +95,11 @@ impl Announcing {
         // Nobody waits: where it gets lost they are brought again.
         let (replies, _) = mpsc::channel(transactions.len());
         let submitted = (0..).zip(transactions).map(|(position, certificates)| {
-            let signed = self.session.sign(Payload::SchemaOutcomes { certificates }, expires_at);
+            // Whoever has brought the same at this height before need not do it again.
+            let digest = sha256(&[&expires_at.to_le_bytes(), &encode(&certificates)]);
+            let request = RequestId(std::array::from_fn(|byte| digest.0[byte]));
+            let payload = Payload::SchemaOutcomes { certificates };
+            let signed = self.session.sign_request(request, String::new(), payload, expires_at);
             let bytes = Bytes::from(signed.to_bytes());
             Submitted { position, bytes, answer_at: AnswerAt::Recorded, replies: replies.clone() }
         });

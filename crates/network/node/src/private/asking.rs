@@ -12,14 +12,14 @@ use super::agreeing::Verdict;
 use super::collecting::{Bundle, Collecting, Missing, PartToHold, ReadyBundle, ToHold};
 use super::message::Message;
 use super::part_store::HeldPart;
+use super::patience::Patience;
 use super::routing::{Routed, explained};
 use super::schemas::PrivateSchemas;
+use super::waiters::Waiters;
 use crate::submission::results_of;
-use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use types::{
     Endorsement, HeldParts, Identity, Outcome, Part, PartSubmission, Payload, Receipt, SchemaMembers,
@@ -33,6 +33,7 @@ const AGAIN: Duration = Duration::from_millis(300);
 const HELD_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a member says of transactions' parts.
+#[derive(Clone)]
 pub(super) enum Answered {
     /// It holds those of one.
     Held { transaction: TransactionId, member: u16, endorsement: Endorsement },
@@ -43,7 +44,8 @@ pub(super) enum Answered {
 }
 
 impl Answered {
-    fn transactions(&self) -> &[TransactionId] {
+    /// Which ones.
+    pub(super) fn transactions(&self) -> &[TransactionId] {
         match self {
             Answered::Held { transaction, .. } | Answered::Refused { transaction, .. } => {
                 std::slice::from_ref(transaction)
@@ -53,14 +55,12 @@ impl Answered {
     }
 }
 
-/// Somebody who waits for members to hold parts.
-pub(super) type Waiting = mpsc::UnboundedSender<Answered>;
-
 /// What asks other members for this node's clients.
 pub(crate) struct Asking {
     schemas: Arc<PrivateSchemas>,
+    patience: Patience,
     /// Who waits for members to hold a part.
-    waiting: Mutex<FxHashMap<TransactionId, Waiting>>,
+    waiters: Waiters,
 }
 
 /// When clients are answered, and how long they wait.
@@ -72,18 +72,13 @@ pub(crate) struct AnswerWhen {
 }
 
 impl Asking {
-    pub(crate) fn new(schemas: Arc<PrivateSchemas>) -> Asking {
-        Asking { schemas, waiting: Mutex::default() }
+    pub(crate) fn new(schemas: Arc<PrivateSchemas>, patience: Patience) -> Asking {
+        Asking { schemas, patience, waiters: Waiters::default() }
     }
 
     /// A member has answered whether it holds a part.
-    pub(super) fn answered(&self, answered: Answered) {
-        // One list is asked for by one who waits.
-        let waiting = self.waiting.lock();
-        if let Some(waiting) = answered.transactions().iter().find_map(|id| waiting.get(id)) {
-            // An error says that nobody waits any more.
-            let _ = waiting.send(answered);
-        }
+    pub(super) fn answered(&self, answered: &Answered) {
+        self.waiters.tell(answered);
     }
 
     /// Does what a session wants done in schemas: their members hold it, the ledger has commitments. `order` has a transaction
@@ -219,17 +214,18 @@ impl Asking {
             return (Vec::new(), (0..all.len()).map(|position| (position, failed.clone())).collect());
         }
         let mut collecting = Collecting::begin(&self.schemas, all, height);
-        let (answer, mut answers) = mpsc::unbounded_channel();
-        self.waiting.lock().extend(all.iter().map(|one| (one.id, answer.clone())));
-        let start = Instant::now();
-        while start.elapsed() < HELD_WITHIN && !collecting.is_complete() {
+        let ids: Vec<TransactionId> = all.iter().map(|one| one.id).collect();
+        let (waiter, mut answers) = self.waiters.come(&ids);
+        let end = self.patience.now() + HELD_WITHIN;
+        while self.patience.now() < end && !collecting.is_complete() {
             for (members, message) in collecting.to_ask() {
                 self.schemas.tell_all(members, &message);
             }
-            let again = tokio::time::sleep(AGAIN);
+            let again = self.patience.sleep(AGAIN);
             tokio::pin!(again);
             while !collecting.is_complete() {
                 tokio::select! {
+                    biased;
                     () = &mut again => break,
                     answered = answers.recv() => {
                         let Some(answered) = answered else { break };
@@ -241,9 +237,7 @@ impl Asking {
                 }
             }
         }
-        let mut waiting = self.waiting.lock();
-        all.iter().for_each(|one| drop(waiting.remove(&one.id)));
-        drop(waiting);
+        drop(waiter);
         let missing = all.iter().enumerate();
         let missing = missing.filter_map(|(at, one)| Some((at, self.too_few(&collecting.missing(one)?))));
         (collecting.bundles(session), missing.collect())
@@ -302,7 +296,8 @@ impl Asking {
         let AnswerWhen { attested, within } = when;
         let mut ended: Vec<Option<(u64, Outcome)>> = vec![None; of.len()];
         let mut open: Vec<usize> = (0..of.len()).collect();
-        let (start, mut news, mut asked) = (Instant::now(), self.schemas.news.subscribe(), Instant::now());
+        let (start, mut news, mut asked) =
+            (self.patience.now(), self.schemas.news.subscribe(), self.patience.now());
         loop {
             news.mark_unchanged();
             let names: Vec<(TransactionId, &str)> =
@@ -324,14 +319,19 @@ impl Asking {
                 }
                 verdict == Verdict::Open
             });
-            if open.is_empty() || start.elapsed() >= within {
+            let now = self.patience.now();
+            if open.is_empty() || now >= start + within {
                 return ended;
             }
-            if asked.elapsed() >= AGAIN {
-                asked = Instant::now();
+            if now >= asked + AGAIN {
+                asked = now;
                 self.ask_for_outcomes(open.iter().map(|position| of[*position]));
             }
-            let _ = tokio::time::timeout(AGAIN, news.changed()).await;
+            tokio::select! {
+                biased;
+                _ = news.changed() => {}
+                () = self.patience.sleep(AGAIN) => {}
+            }
         }
     }
 

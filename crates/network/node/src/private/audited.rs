@@ -119,7 +119,7 @@ impl SchemaReplay {
                 continue;
             }
             let known = KnownVersions::default();
-            let begun = SchemaExecutor::begin(name, members, &charter_at(members.since), known);
+            let begun = SchemaExecutor::begin(name, members, &charter_at(members.since), known, None);
             let executor = begun.map_err(|error| format!("schema \"{name}\": {error}"))?;
             self.schemas.insert(members.number, Replayed { executor, certificates: 0, lacks: None });
         }

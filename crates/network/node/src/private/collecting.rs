@@ -10,13 +10,15 @@ use super::held::Verified;
 use super::message::{Message, packed};
 use super::part_store::HeldPart;
 use super::schemas::PrivateSchemas;
+use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tokio::sync::mpsc;
 use types::{
-    EndorsedEffects, EndorsedSimulation, Endorsement, ExecutionVersion, HeldParts, Holder, Identity, Payload,
-    SchemaMembers, SignedTransaction, TransactionId, encode,
+    AnswerAt, EndorsedEffects, EndorsedSimulation, Endorsement, ExecutionVersion, HeldParts, Holder,
+    Identity, Payload, SchemaMembers, SignedTransaction, SubmissionReply, TransactionId, encode,
 };
 
 /// A transaction in schemas with members, as its client has signed it, with its parts.
@@ -37,6 +39,38 @@ pub(crate) struct Bundle {
     pub(crate) word: Option<Bytes>,
     /// Encoded.
     pub(crate) transactions: Vec<Bytes>,
+}
+
+impl Bundle {
+    /// Has transactions ordered with what members say of them; replies come by their positions among all of these. Verifies signatures, so
+    /// it is called on a thread that may work.
+    pub(crate) fn submit(
+        bundles: Vec<Bundle>,
+        submitter: &Submitter,
+        (answer_at, replies): (AnswerAt, &mpsc::Sender<SubmissionReply>),
+    ) {
+        // Nobody waits for the words themselves.
+        let (nobody, _) = mpsc::channel(1);
+        let mut position = 0;
+        for Bundle { word, transactions } in bundles {
+            let words = word.map(|bytes| Submitted {
+                position: 0,
+                bytes,
+                answer_at: AnswerAt::Recorded,
+                replies: nobody.clone(),
+            });
+            let has_words = words.is_some();
+            let submitted = transactions.into_iter().map(|bytes| {
+                position += 1;
+                Submitted { position: position - 1, bytes, answer_at, replies: replies.clone() }
+            });
+            let submitted: Vec<Submitted> = words.into_iter().chain(submitted).collect();
+            match has_words {
+                true => submitter.submit_together(submitted),
+                false => submitter.submit(submitted),
+            }
+        }
+    }
 }
 
 /// A bundle, and the positions of its transactions among those that somebody asked for.

@@ -8,7 +8,8 @@ use super::part_store::PartStore;
 use super::undecided::{Undecided, by_height};
 use super::view::SchemaView;
 use crate::NodeError;
-use concurrency::parts::Decided;
+use crate::faults::{Defence, Faults};
+use concurrency::parts::{Decided, PartsRule};
 use crypto::{Digest, sha256};
 use engine::{Engine, ExecutedSchemaBlock, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
 use memory::Memory;
@@ -77,12 +78,14 @@ struct Attested {
 }
 
 impl SchemaExecutor {
-    /// The empty schema behind the block that has created it. `charter`: the one that held there.
+    /// The empty schema behind the block that has created it. `charter`: the one that held there. `faults`: what a test has switched
+    /// off.
     pub(super) fn begin(
         name: &str,
         members: &Arc<SchemaMembers>,
         charter: &Charter,
         known_versions: KnownVersions,
+        faults: Option<&Faults>,
     ) -> Result<SchemaExecutor, NodeError> {
         let charter_ledger = charter.ledger();
         let charter = Arc::new(own_charter(name, members, charter));
@@ -94,7 +97,11 @@ impl SchemaExecutor {
         let progress = CheckpointProgress::default();
         let state = (store, LiveRequests::new());
         let engine = Engine::continued(charter, (&header, progress), state, known_versions)?;
-        let (engine, undecided) = (SchemaEngine::new(engine), Undecided::new());
+        let mut engine = SchemaEngine::new(engine);
+        if Faults::lack(faults, Defence::PartLocks) {
+            engine = engine.without(PartsRule::Locks);
+        }
+        let undecided = Undecided::counting(!Faults::lack(faults, Defence::VotesOfQuorum));
         let first = SchemaBlockOutcome::first(&charter_ledger, members.number);
         let attested = Attested { last: (0, first), certified: 0, words: BTreeMap::new() };
         let (name, members, definitions) = (name.to_string(), members.clone(), Definitions::default());
@@ -336,9 +343,10 @@ mod tests {
         fn new(version: ExecutionVersion) -> Member {
             let charter = Arc::new(Charter { execution_version: version.number(), ..charter() });
             let folder = tempfile::tempdir().expect("a folder");
-            let parts = PartStore::open(folder.path()).expect("opened");
+            let parts = PartStore::open(folder.path(), ledger::Disk::default()).expect("opened");
             let known = KnownVersions::default();
-            let executor = SchemaExecutor::begin("deal", &members(), &charter, known).expect("it begins");
+            let executor =
+                SchemaExecutor::begin("deal", &members(), &charter, known, None).expect("it begins");
             Member { executor, parts, charter, height: 1, _folder: folder }
         }
 

@@ -6,10 +6,10 @@ use super::asking::{Answered, Asking};
 use super::message::{Message, packed};
 use super::part_store::HeldPart;
 use super::schemas::PrivateSchemas;
-use crate::NodeError;
 use crate::pipeline;
 use crate::published::Published;
 use crate::submission::Submitter;
+use crate::{Defence, NodeError};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, never, select, tick};
 use std::collections::BTreeMap;
@@ -43,6 +43,73 @@ pub(crate) struct Holding {
     pub(crate) told: Receiver<(u16, Bytes)>,
 }
 
+/// A member's side at work: each step is done whenever there is something to do.
+pub(crate) struct Turns {
+    holding: Holding,
+    announcing: Announcing,
+    /// When others were asked last for what is missing.
+    asked: Duration,
+}
+
+impl Turns {
+    /// Works until the node is told to stop.
+    fn run(mut self) {
+        let (ticks, began) = (tick(TICK), Instant::now());
+        let (mut told, votes) = (self.holding.told.clone(), self.holding.schemas.votes.clone());
+        loop {
+            select! {
+                recv(told) -> first => match first {
+                    Ok(first) => self.hear(first),
+                    Err(_) => told = never(),
+                },
+                recv(votes) -> _ => self.announce(false),
+                recv(ticks) -> _ => {
+                    if self.holding.published.is_stopping() {
+                        return;
+                    }
+                    self.tick(began.elapsed());
+                }
+            }
+        }
+    }
+
+    /// Does whatever there is to do.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn turn(&mut self, now: Duration) {
+        while let Ok(first) = self.holding.told.try_recv() {
+            self.hear(first);
+        }
+        if self.holding.schemas.votes.try_recv().is_ok() {
+            self.announce(false);
+        }
+        self.tick(now);
+    }
+
+    /// Hears this message, and others that have come.
+    fn hear(&mut self, first: (u16, Bytes)) {
+        let others = self.holding.told.try_iter().take(TOGETHER - 1);
+        let together: Vec<(u16, Bytes)> = std::iter::once(first).chain(others).collect();
+        if self.holding.hear(together) {
+            self.announce(false);
+        }
+    }
+
+    fn announce(&mut self, asks: bool) {
+        self.announcing.announce(&self.holding.schemas, asks);
+    }
+
+    /// Time has passed: schemas go on that are behind, and others are asked again.
+    fn tick(&mut self, now: Duration) {
+        let asks = now >= self.asked + AGAIN;
+        self.holding.go_on();
+        self.announce(asks);
+        if asks {
+            self.asked = now;
+            self.holding.ask();
+        }
+    }
+}
+
 impl Holding {
     /// Starts the thread.
     ///
@@ -54,43 +121,17 @@ impl Holding {
         submitter: &Arc<Submitter>,
         published: &Arc<Published>,
     ) -> Result<JoinHandle<()>, NodeError> {
-        let announcing = Announcing::new(session.clone(), submitter.clone(), published.clone());
+        let turns = self.turns(session.clone(), submitter.clone());
         pipeline::stage("schemas", published, move || {
-            self.run(announcing);
+            turns.run();
             Ok(())
         })
     }
 
-    /// Works until the node is told to stop.
-    fn run(self, mut announcing: Announcing) {
-        let (ticks, mut asked) = (tick(TICK), Instant::now());
-        let mut told = self.told.clone();
-        loop {
-            select! {
-                recv(told) -> first => match first {
-                    Ok(first) => {
-                        let others = self.told.try_iter().take(TOGETHER - 1);
-                        let together: Vec<(u16, Bytes)> = std::iter::once(first).chain(others).collect();
-                        if self.hear(together) {
-                            announcing.announce(&self.schemas, false);
-                        }
-                    }
-                    Err(_) => told = never(),
-                },
-                recv(self.schemas.votes) -> _ => announcing.announce(&self.schemas, false),
-                recv(ticks) -> _ => {
-                    if self.published.is_stopping() {
-                        return;
-                    }
-                    self.go_on();
-                    announcing.announce(&self.schemas, asked.elapsed() >= AGAIN);
-                    if asked.elapsed() >= AGAIN {
-                        asked = Instant::now();
-                        self.ask();
-                    }
-                }
-            }
-        }
+    /// What the thread does, and a simulated node without one.
+    pub(crate) fn turns(self, session: Identity, submitter: Arc<Submitter>) -> Turns {
+        let announcing = Announcing::new(session, submitter, self.published.clone());
+        Turns { holding: self, announcing, asked: Duration::ZERO }
     }
 
     fn go_on(&self) -> bool {
@@ -121,15 +162,15 @@ impl Holding {
                 }
                 Message::Held(held) => {
                     for (transaction, endorsement) in held {
-                        self.asking.answered(Answered::Held { transaction, member, endorsement });
+                        self.asking.answered(&Answered::Held { transaction, member, endorsement });
                     }
                 }
                 Message::HeldTogether(word) => {
-                    self.asking.answered(Answered::HeldTogether { member, word });
+                    self.asking.answered(&Answered::HeldTogether { member, word });
                 }
                 Message::Refused { transaction, reason } => {
                     let reason: String = reason.chars().take(200).collect();
-                    self.asking.answered(Answered::Refused { transaction, member, reason });
+                    self.asking.answered(&Answered::Refused { transaction, member, reason });
                 }
                 Message::AskPart { transaction, schema } => self.hand_out(member, transaction, &schema),
                 Message::Part(part) => came |= self.schemas.take_missing(part),
@@ -224,7 +265,9 @@ impl Holding {
     /// Gives a member a part of its schema that it misses.
     fn hand_out(&self, member: u16, transaction: TransactionId, schema: &str) {
         // Who is none is told nothing, whoever asks.
-        if !self.schemas.members(schema).is_some_and(|members| members.has(member)) {
+        if !self.schemas.members(schema).is_some_and(|members| members.has(member))
+            && !self.schemas.node.lacks(Defence::MembersAlone)
+        {
             return;
         }
         match self.schemas.node.parts.get(&transaction, schema) {

@@ -36,11 +36,15 @@ mod message;
 mod opened;
 mod opened_store;
 mod part_store;
+mod patience;
 mod proving;
 mod routing;
 mod schemas;
+#[cfg(feature = "simulation")]
+pub(crate) mod simulated;
 mod undecided;
 mod view;
+mod waiters;
 
 pub(crate) use asking::{AnswerWhen, Asking};
 pub use audited::{FolderParts, ReplayedSchema, SchemaReplay};
@@ -49,5 +53,6 @@ pub(crate) use held::no_member;
 pub(crate) use holding::Holding;
 pub(crate) use message::is_private;
 pub(crate) use part_store::PartStore;
+pub(crate) use patience::Patience;
 pub(crate) use routing::{Routed, route};
 pub(crate) use schemas::{PrivateSchemas, SchemasNode, Shown};

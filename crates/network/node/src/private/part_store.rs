@@ -6,16 +6,18 @@
 //! ```
 //!
 //! A record that is damaged is left out at the next start, and one that is torn ends the file. What is missing is asked for again, from
-//! other members.
+//! other members. After a flush that failed nothing counts as held until the file is opened again, because a flush that is repeated
+//! may succeed without having written anything.
 
 use crate::NodeError;
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::sha256;
+use ledger::Disk;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use types::{Part, TransactionId, decode_exactly, encode};
@@ -38,6 +40,7 @@ pub(crate) struct HeldPart {
 /// The parts that this node holds.
 pub(crate) struct PartStore {
     path: PathBuf,
+    disk: Disk,
     inner: Mutex<Inner>,
 }
 
@@ -50,6 +53,8 @@ struct Inner {
     recent: Recent,
     /// Something was written that may not survive a crash.
     unflushed: bool,
+    /// A flush has failed: what was written before may be lost, whatever a later one says.
+    flush_failed: bool,
 }
 
 /// Parts in memory, the oldest of which go first.
@@ -89,11 +94,11 @@ fn name_of(transaction: &TransactionId, schema: &str) -> Name {
 }
 
 impl PartStore {
-    /// Opens the file in this folder, or makes it.
+    /// Opens the file in this folder of a disk, or makes it.
     ///
     /// # Errors
     /// [`NodeError::File`].
-    pub(crate) fn open(folder: &Path) -> Result<PartStore, NodeError> {
+    pub(crate) fn open(folder: &Path, disk: Disk) -> Result<PartStore, NodeError> {
         let path = folder.join("parts.log");
         let failed = |action: &'static str| {
             let path = path.clone();
@@ -104,7 +109,7 @@ impl PartStore {
             .read(true)
             .create(true)
             .truncate(false)
-            .append(true)
+            .write(true)
             .open(&path)
             .map_err(failed("open"))?;
         let length = file.metadata().map_err(failed("read"))?.len();
@@ -114,11 +119,9 @@ impl PartStore {
             tracing::warn!(lost, "the end of parts.log was torn or damaged, and is cut off");
             file.set_len(end).map_err(failed("cut"))?;
         }
-        let (recent, unflushed) = (Recent::default(), false);
-        Ok(PartStore {
-            path: path.clone(),
-            inner: Mutex::new(Inner { file, places, end, recent, unflushed }),
-        })
+        let (recent, unflushed, flush_failed) = (Recent::default(), false, false);
+        let inner = Mutex::new(Inner { file, places, end, recent, unflushed, flush_failed });
+        Ok(PartStore { path: path.clone(), disk, inner })
     }
 
     /// Reads the file in this folder as it is, for whoever writes nothing; nothing where there is none.
@@ -135,8 +138,9 @@ impl PartStore {
         };
         let mut found = read(BufReader::new(&mut file)).map_err(failed)?;
         let (places, end, recent) = (std::mem::take(&mut found.places), found.end, Recent::default());
-        let inner = Mutex::new(Inner { file, places, end, recent, unflushed: false });
-        Ok(Some((PartStore { path: path.clone(), inner }, found)))
+        let inner = Inner { file, places, end, recent, unflushed: false, flush_failed: false };
+        let (inner, disk) = (Mutex::new(inner), Disk::default());
+        Ok(Some((PartStore { path: path.clone(), disk, inner }, found)))
     }
 
     /// The folder of its file.
@@ -174,7 +178,7 @@ impl PartStore {
     /// Takes a part, which counts as held after [`PartStore::flush`].
     ///
     /// # Errors
-    /// [`NodeError::File`].
+    /// [`NodeError::File`], [`NodeError::Ledger`].
     pub(crate) fn put(&self, held: HeldPart) -> Result<(), NodeError> {
         let mut inner = self.inner.lock();
         let name = name_of(&held.transaction, &held.schema);
@@ -183,11 +187,11 @@ impl PartStore {
         }
         let bytes = record(&held);
         let place = Place { offset: inner.end, length: bytes.len() as u32 };
-        if let Err(error) = inner.file.write_all(&bytes) {
+        if let Err(error) = self.disk.write_at(&inner.file, &self.path, &bytes, inner.end) {
             // Half a record would hide those behind it at the next start.
             let end = inner.end;
             inner.file.set_len(end).map_err(|error| self.failed("cut", error))?;
-            return Err(self.failed("write", error));
+            return Err(error.into());
         }
         inner.end += bytes.len() as u64;
         inner.places.insert(name, place);
@@ -199,11 +203,17 @@ impl PartStore {
     /// Returns once everything that was taken survives a crash.
     ///
     /// # Errors
-    /// [`NodeError::File`].
+    /// [`NodeError::File`], [`NodeError::Ledger`].
     pub(crate) fn flush(&self) -> Result<(), NodeError> {
         let mut inner = self.inner.lock();
+        if inner.flush_failed {
+            let error = std::io::Error::other("a flush has failed before; start the node again");
+            return Err(self.failed("flush", error));
+        }
         if inner.unflushed {
-            inner.file.sync_data().map_err(|error| self.failed("flush", error))?;
+            let flushed = self.disk.flush(&inner.file, &self.path);
+            inner.flush_failed = flushed.is_err();
+            flushed?;
             inner.unflushed = false;
         }
         Ok(())
@@ -291,6 +301,7 @@ fn filled(file: &mut impl Read, bytes: &mut [u8]) -> std::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
     use types::Payload;
 
     fn held(number: u8) -> HeldPart {
@@ -312,7 +323,7 @@ mod tests {
     #[test]
     fn a_part_that_is_damaged_later_is_none_and_can_be_taken_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = PartStore::open(folder.path()).expect("opened");
+        let store = PartStore::open(folder.path(), Disk::default()).expect("opened");
         store.put(held(1)).expect("written");
         store.flush().expect("flushed");
         let path = folder.path().join("parts.log");
@@ -331,7 +342,7 @@ mod tests {
     #[test]
     fn memory_of_recent_parts_is_bounded_and_others_come_from_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = PartStore::open(folder.path()).expect("opened");
+        let store = PartStore::open(folder.path(), Disk::default()).expect("opened");
         let large = |number: u32| HeldPart {
             transaction: TransactionId(sha256(&[&number.to_le_bytes()])),
             schema: "deal".into(),
@@ -356,7 +367,7 @@ mod tests {
     #[test]
     fn parts_are_there_after_a_start_and_a_damaged_file_ends_in_front_of_the_damage() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = PartStore::open(folder.path()).expect("opened");
+        let store = PartStore::open(folder.path(), Disk::default()).expect("opened");
         for number in 0..4 {
             store.put(held(number)).expect("written");
         }
@@ -368,13 +379,13 @@ mod tests {
         let each = whole.len() / 4;
         let known = |bytes: &[u8]| {
             std::fs::write(&path, bytes).expect("writable");
-            let store = PartStore::open(folder.path()).expect("opened");
+            let store = PartStore::open(folder.path(), Disk::default()).expect("opened");
             let known: Vec<bool> =
                 (0..4).map(|number| part(&store, number, "deal") == Some(held(number).part)).collect();
             // What is written behind a file that was cut is found again.
             store.put(held(9)).expect("written");
             drop(store);
-            let again = PartStore::open(folder.path()).expect("opened");
+            let again = PartStore::open(folder.path(), Disk::default()).expect("opened");
             assert_eq!(part(&again, 9, "deal"), Some(held(9).part));
             assert_eq!(part(&again, 9, "other"), None);
             known
@@ -393,5 +404,38 @@ mod tests {
                 (0..4).map(|number| number < record || (number > record && !in_length)).collect();
             assert_eq!(known(&damaged), expected, "byte {at}");
         }
+    }
+
+    #[test]
+    fn what_was_written_before_a_flush_that_failed_is_not_held_whatever_a_later_one_says() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let faults = Arc::new(ledger::Faults::default());
+        let open = || PartStore::open(folder.path(), Disk::new(Some(faults.clone()))).expect("opened");
+        let store = open();
+        faults.fail_flushes(true);
+        store.put(held(1)).expect("written");
+        assert!(store.flush().is_err());
+        faults.fail_flushes(false);
+        store.put(held(1)).expect("known");
+        assert!(store.flush().is_err(), "nobody knows whether it has reached the disk");
+        drop(store);
+        let store = open();
+        store.put(held(2)).expect("written");
+        assert!(store.flush().is_ok());
+    }
+
+    #[test]
+    fn a_disk_without_room_takes_half_a_record_and_the_next_one_takes_its_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let faults = Arc::new(ledger::Faults::default());
+        let store = PartStore::open(folder.path(), Disk::new(Some(faults.clone()))).expect("opened");
+        faults.leave_space(30);
+        assert!(store.put(held(1)).is_err() && !store.has(&held(1).transaction, "deal"));
+        faults.leave_space(u64::MAX);
+        store.put(held(2)).expect("written");
+        store.flush().expect("flushed");
+        drop(store);
+        let store = PartStore::open(folder.path(), Disk::default()).expect("opened");
+        assert_eq!(part(&store, 2, "deal"), Some(held(2).part));
     }
 }

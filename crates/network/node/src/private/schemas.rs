@@ -6,9 +6,12 @@ use super::executor::{EndedPart, ExecutedParts, SchemaExecutor};
 use super::message::Message;
 use super::opened_store::OpenedStore;
 use super::part_store::{HeldPart, PartStore};
+#[cfg(feature = "simulation")]
+use super::simulated::{EndedAtMember, SchemaAtMember};
 use super::view::{CompiledTogether, SchemaView, Together};
 use crate::NodeError;
 use crate::charters::DecidedCharters;
+use crate::faults::{Defence, Faults};
 use crate::metrics::NodeMetrics;
 use crate::pipeline::ExecutedState;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -48,6 +51,8 @@ pub(crate) struct SchemasNode {
     pub(crate) only: Option<Vec<String>>,
     pub(crate) metrics: Arc<NodeMetrics>,
     pub(crate) pool: Arc<rayon::ThreadPool>,
+    /// What a test has switched off.
+    pub(crate) faults: Option<Arc<Faults>>,
 }
 
 impl SchemasNode {
@@ -60,6 +65,11 @@ impl SchemasNode {
     /// Whether this node holds a schema, if its organisation is a member.
     fn holds(&self, schema: &str) -> bool {
         self.only.as_ref().is_none_or(|only| only.iter().any(|one| one == schema))
+    }
+
+    /// Whether a test has switched this off.
+    pub(super) fn lacks(&self, defence: Defence) -> bool {
+        Faults::lack(self.faults.as_deref(), defence)
     }
 }
 
@@ -229,10 +239,11 @@ impl PrivateSchemas {
             }
             let charter = self.node.charters.at(members.since);
             let known = self.node.charters.known_versions();
-            let begun = SchemaExecutor::begin(name, members, &charter, known).and_then(|executor| {
-                let opened = OpenedStore::create(self.node.parts.folder(), number)?;
-                Ok(Schema { executor, opened, lacks: None, stopped: None })
-            });
+            let begun = SchemaExecutor::begin(name, members, &charter, known, self.node.faults.as_deref())
+                .and_then(|executor| {
+                    let opened = OpenedStore::create(self.node.parts.folder(), number)?;
+                    Ok(Schema { executor, opened, lacks: None, stopped: None })
+                });
             match begun {
                 Ok(schema) => {
                     tracing::info!(schema = name, since = members.since, "this organisation is a member");
@@ -376,7 +387,9 @@ impl PrivateSchemas {
         let Some(transaction) = self.asked.lock().remove(&key) else { return false };
         let Payload::Parts { parts } = transaction.payload.as_ref() else { return false };
         let ledger = self.node.charters.newest().ledger();
-        if let Err(fault) = held.part.check(&ledger, &held.schema, &transaction.client, parts) {
+        if let Err(fault) = held.part.check(&ledger, &held.schema, &transaction.client, parts)
+            && !self.node.lacks(Defence::PartCommitments)
+        {
             tracing::warn!(%fault, "another member sent a part that is none");
             return false;
         }
@@ -470,6 +483,33 @@ impl PrivateSchemas {
             schema.lacks.as_ref().map(|missing| format!("a part of transaction {} is missing", missing.id))
         };
         schema.stopped.clone().or_else(lacks)
+    }
+
+    #[cfg(feature = "simulation")]
+    pub(super) fn at_member(&self) -> Vec<SchemaAtMember> {
+        let state = self.state.lock();
+        let at_member = |schema: &Schema| {
+            let SchemaMembers { number, organisations, .. } = &**schema.executor.members();
+            SchemaAtMember {
+                name: schema.executor.name().to_string(),
+                number: *number,
+                members: organisations.clone(),
+                height: schema.executor.height(),
+                stopped: schema.stopped.clone(),
+                undecided: schema.executor.undecided().count(),
+            }
+        };
+        state.schemas.values().map(at_member).collect()
+    }
+
+    #[cfg(feature = "simulation")]
+    pub(super) fn ended_behind(&self, before: usize) -> Vec<EndedAtMember> {
+        let state = self.state.lock();
+        let ended = |(transaction, schema): &(TransactionId, String)| {
+            let (height, outcome) = state.ended.get(&(*transaction, schema.clone()))?.clone();
+            Some(EndedAtMember { transaction: *transaction, schema: schema.clone(), height, outcome })
+        };
+        state.oldest.iter().skip(before).filter_map(ended).collect()
     }
 
     /// Whether members agree on what a block came to in a schema.
@@ -604,14 +644,17 @@ mod tests {
             verifier: Arc::new(Verifier::new(&charter)),
             ledger: Arc::new(ledger),
             messages: Arc::new(Nobody(never())),
-            parts: PartStore::open(&folder.join("schemas")).expect("opened"),
+            parts: PartStore::open(&folder.join("schemas"), ledger::Disk::default()).expect("opened"),
+            only: None,
+            faults: None,
             metrics: Arc::new(NodeMetrics::new()),
             pool: Arc::new(pool),
         });
         let organisations = vec![0, 1, 2];
         let members = Arc::new(SchemaMembers { number: 1, since: 1, changed: 1, organisations });
-        let executor = SchemaExecutor::begin("deal", &members, &charter, known).expect("it begins");
-        let schema = Schema { executor, lacks: None, stopped: None };
+        let executor = SchemaExecutor::begin("deal", &members, &charter, known, None).expect("it begins");
+        let opened = OpenedStore::create(private.node.parts.folder(), 1).expect("made");
+        let schema = Schema { executor, opened, lacks: None, stopped: None };
         private.state.lock().schemas.insert(1, schema);
         private
     }
