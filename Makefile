@@ -24,15 +24,20 @@ check: setup-rust
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --workspace --lib --exclude entente
 
-# Whole networks in one process, from seeds: make sim SEEDS=2000; make sim SEED=17 runs one again and says what it came to.
+# Whole networks in one process, from seeds: make sim SEEDS=2000; make sim SEED=17 runs one again and says what it came to. With PRIVATE=1
+# they have schemas with members.
 SEEDS ?= 200
+SIMULATION = $(CARGO) run --release --locked -p simulation --
 sim: setup-rust
-	$(CARGO) run --release --locked -p simulation -- $(if $(SEED),--first $(SEED) --seeds 1 --verbose,--seeds $(SEEDS) --threads $(shell nproc))
+	$(SIMULATION) $(if $(PRIVATE),--private) $(if $(SEED),--first $(SEED) --seeds 1 --verbose,--seeds $(SEEDS) --threads $(shell nproc))
 
-# What takes too long for every day: a thousand kills and losses of power of the state's disk. KILLS_SEED=7 takes other ones.
+# What takes too long for every day: a thousand kills and losses of power of the state's disk, and 2,000 networks with schemas that have
+# members. KILLS_SEED=7 takes other kills.
 KILLS ?= 1000
+NETWORKS ?= 2000
 soak: setup-rust
 	KILLS=$(KILLS) $(CARGO) test --locked -p disk --test power_loss -- --nocapture
+	$(SIMULATION) --private --seeds $(NETWORKS) --threads $(shell nproc)
 
 # DuckDB and Spark read the tables of a network that runs, and what they have read is proved. Fetches both the first time.
 lakehouse: setup-rust

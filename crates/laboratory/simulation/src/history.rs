@@ -3,7 +3,7 @@
 use crate::snapshots::{Committed, by_snapshots};
 use crate::workload::{Operation, Table};
 use ledger::Ledger;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use types::{
@@ -84,6 +84,8 @@ pub struct History {
     pub submitted: BTreeMap<TransactionId, Submitted>,
     /// All reads.
     pub reads: Vec<NodeRead>,
+    /// Transactions that clients have signed with parts in schemas.
+    pub parts: BTreeSet<TransactionId>,
 }
 
 /// What the replay came to.
@@ -116,7 +118,7 @@ impl History {
             true => Serialized::Snapshots { commands: charter.endorsement.commands },
             false => Serialized::Blocks,
         };
-        History { serialized, submitted: BTreeMap::new(), reads: Vec::new() }
+        History { serialized, submitted: BTreeMap::new(), reads: Vec::new(), parts: BTreeSet::new() }
     }
 
     /// Checks what clients know against the blocks of a ledger, and the blocks against the model.
@@ -132,6 +134,9 @@ impl History {
             let height = record.block.header.height;
             let mut took_effect = Vec::new();
             for (receipt, bytes) in record.outcome.receipts.iter().zip(&record.block.transactions) {
+                if SignedTransaction::has_schema_outcomes(bytes) || self.is_part(bytes, receipt) {
+                    continue;
+                }
                 let Some(submitted) = self.submitted.get(&receipt.transaction) else {
                     return Err(format!("block {height} holds a transaction that no client has signed"));
                 };
@@ -172,6 +177,12 @@ impl History {
             }
         }
         Ok(replayed)
+    }
+
+    /// A transaction with parts that a client has signed, or that the ledger has refused.
+    fn is_part(&self, bytes: &[u8], receipt: &Receipt) -> bool {
+        let is_known = || self.parts.contains(&receipt.transaction);
+        SignedTransaction::has_parts(bytes) && (is_known() || matches!(receipt.outcome, Outcome::Rejected(_)))
     }
 
     /// Every certificate in the blocks is one, and of what these blocks came to, as whoever audits the ledger expects.
@@ -298,7 +309,7 @@ fn by_blocks(blocks: &[(u64, Vec<Committed<'_>>)]) -> Result<BTreeMap<u64, Table
 }
 
 /// The table after some serial order of the operations that explains every outcome; `None` where none does.
-fn serial(table: &Table, waiting: &[(&Operation, &Outcome)], tries: &mut u32) -> Option<Table> {
+pub(crate) fn serial(table: &Table, waiting: &[(&Operation, &Outcome)], tries: &mut u32) -> Option<Table> {
     if waiting.is_empty() {
         return Some(table.clone());
     }

@@ -1,5 +1,6 @@
 //! Nodes that run and lie: in what they tell about outcomes, in what they put into blocks, in what they endorse.
 
+use crate::private::PartLies;
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use crypto::{Digest, sha256};
@@ -37,6 +38,39 @@ pub enum Lie {
     Checkpoints,
     /// It endorses what transactions do not do, and hands transactions to ordering that do something else than was endorsed.
     Endorsements,
+    /// It signs that it holds parts of schemas, and neither stores them nor hands them out.
+    HoldsNothing,
+    /// It has transactions ordered whose parts it alone holds, and hands out none.
+    WithholdsParts,
+    /// The parts that it hands out are other ones, for each member.
+    AltersParts,
+    /// It tells some members other votes than the rest.
+    Votes,
+    /// It attests other outcomes of schemas than it found.
+    SchemaOutcomes,
+    /// It hands in the parts of other clients as if they were its own.
+    Replays,
+    /// It says nothing about schemas.
+    SchemaSilence,
+    /// It brings votes into the ledger that nobody has cast.
+    SchemaCertificates,
+    /// It asks for the parts of schemas that it is no member of.
+    AsksForParts,
+}
+
+impl Lie {
+    /// Those about schemas with members.
+    pub const PRIVATE: [Lie; 9] = [
+        Lie::HoldsNothing,
+        Lie::WithholdsParts,
+        Lie::AltersParts,
+        Lie::Votes,
+        Lie::SchemaOutcomes,
+        Lie::Replays,
+        Lie::SchemaSilence,
+        Lie::SchemaCertificates,
+        Lie::AsksForParts,
+    ];
 }
 
 /// What a lying organisation adds to the last number that a transaction writes.
@@ -56,6 +90,8 @@ pub(crate) struct LyingServices {
     sent: AtomicU64,
     /// What clients have submitted here.
     known: Mutex<Vec<Bytes>>,
+    /// What it does with messages about schemas.
+    parts: PartLies,
 }
 
 impl LyingServices {
@@ -69,6 +105,7 @@ impl LyingServices {
             told: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             known: Mutex::default(),
+            parts: PartLies::new(ledger, organisation, lie),
         }))
     }
 
@@ -105,9 +142,7 @@ impl LyingServices {
         match self.lie {
             Lie::Attestations | Lie::Certificates => true,
             Lie::Contradictions => told % 2 == 1,
-            Lie::Transactions | Lie::Repetitions | Lie::Silence | Lie::Checkpoints | Lie::Endorsements => {
-                false
-            }
+            _ => false,
         }
     }
 }
@@ -232,6 +267,7 @@ impl Ordering for LyingServices {
     }
 
     fn acknowledge(&self, height: u64) {
+        self.parts.recorded(height);
         self.inner.ordering.acknowledge(height);
     }
 
@@ -305,11 +341,14 @@ impl ExchangeMessages for LyingServices {
 
     fn tell(&self, member: u16, message: Bytes) {
         let lies = self.lie == Lie::Checkpoints && self.sent.fetch_add(1, Atomic::Relaxed) % 2 == 1;
-        self.inner.messages.tell(member, if lies { one_bit_changed(&message) } else { message });
+        let message = if lies { one_bit_changed(&message) } else { message };
+        if let Some(message) = self.parts.tell(member, message, &self.inner) {
+            self.inner.messages.tell(member, message);
+        }
     }
 
     fn told(&self) -> &Receiver<(u16, Bytes)> {
-        self.inner.messages.told()
+        self.parts.hear(&self.inner)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Whole networks in one process, from a seed: nodes with their real code, ordering with its real code on a simulated
 //! network and clock, clients at gateway level; with crashes, losses, partitions, faults of disks and memory, and adversaries;
-//! every run checked against a plain map.
+//! every run checked against a plain map. With schemas that have members, their rows are checked too, and that nobody else sees them
+//! (`private`).
 //!
 //! ```text
 //!  seed ──▶ Plan ──▶ Network (ordering::simulation) ──▶ blocks ──▶ SimulatedNode × n ──▶ ledgers on losing disks
@@ -18,6 +19,7 @@ mod clients;
 mod history;
 mod liar;
 mod plan;
+mod private;
 mod snapshots;
 mod workload;
 mod world;
@@ -28,6 +30,7 @@ pub use liar::Lie;
 pub use node::Defence;
 pub use ordering::simulation::Adversary;
 pub use plan::{Byzantine, Counts, Joiner, Plan};
+pub use private::{MemberChange, PlannedSchema, PrivateCounts};
 
 use crypto::Digest;
 use ordering::simulation::Network;
@@ -76,6 +79,8 @@ pub struct Report {
     pub joined: u64,
     /// What was planned.
     pub counts: Counts,
+    /// What became of schemas with members.
+    pub private: PrivateCounts,
 }
 
 /// Runs the plan of a seed.

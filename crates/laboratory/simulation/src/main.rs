@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use simulation::{Report, run};
+use simulation::{Plan, Report, run_plan};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +17,9 @@ struct Arguments {
     /// The first one.
     #[arg(long, default_value_t = 1)]
     first: u64,
+    /// With schemas that have members, who lie about them.
+    #[arg(long)]
+    private: bool,
     /// Runs at the same time.
     #[arg(long, default_value_t = 1)]
     threads: usize,
@@ -29,7 +32,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let Arguments { seeds, first, threads, verbose, log } = Arguments::parse();
+    let Arguments { seeds, first, private, threads, verbose, log } = Arguments::parse();
     if let Some(filter) = log {
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     }
@@ -43,11 +46,15 @@ fn main() -> ExitCode {
             if seed >= first + seeds {
                 return results;
             }
-            let result = run(seed);
+            let plan = if private { Plan::with_schemas(seed) } else { Plan::of(seed) };
+            let result = run_plan(seed, plan, None);
             bar.suspend(|| match &result {
                 Ok(report) if verbose => println!("{report:?}"),
                 Ok(_) => {}
-                Err(error) => println!("seed {seed} FAILS: {error}\n  again: make sim SEED={seed}"),
+                Err(error) => println!(
+                    "seed {seed} FAILS: {error}\n  again: make sim SEED={seed}{}",
+                    if private { " PRIVATE=1" } else { "" }
+                ),
             });
             bar.inc(1);
             results.push(result);
@@ -88,5 +95,18 @@ fn main() -> ExitCode {
         sum(|report| report.joined),
     );
     println!("runs that kept their promises, by protocol: {}", protocols.join(", "));
+    if private {
+        println!(
+            "{} schemas, {} changes of their members, {} parts, {} transactions in several schemas ({} took effect), {} certificates of votes, \
+             {} sights of canaries where they may be",
+            sum(|report| report.counts.schemas),
+            sum(|report| report.counts.schema_changes),
+            sum(|report| report.private.parts),
+            sum(|report| report.private.crossing),
+            sum(|report| report.private.committed),
+            sum(|report| report.private.certificates),
+            sum(|report| report.private.canaries),
+        );
+    }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

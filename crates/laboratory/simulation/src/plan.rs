@@ -3,6 +3,7 @@
 use crate::amendment::Amendment;
 use crate::chance::Chance;
 use crate::liar::Lie;
+use crate::private::{Able, PlannedSchema, any_schemas};
 use concurrency::{IDS, VALIDATION_IDS};
 use ordering::simulation::{Adversary, Event, LinkQuality, charter, root_key};
 use std::time::Duration;
@@ -10,6 +11,9 @@ use types::{Charter, ExecutionModel, faults_tolerated};
 
 /// Until then things go wrong; afterwards everything works, and the network has to come to an end of its work.
 pub const TROUBLE: Duration = Duration::from_secs(6);
+
+/// Transactions of each client that writes into schemas.
+pub(crate) const PART_TRANSACTIONS: usize = 7;
 
 /// How far outcomes may lag behind at most where the charter is amended: an amendment holds so many blocks later, and ten.
 const AMENDED_LAG_BLOCKS: u32 = 6;
@@ -69,6 +73,10 @@ pub struct Counts {
     pub members: u64,
     /// Nodes that may join from another one's checkpoint.
     pub joiners: u64,
+    /// Schemas with members.
+    pub schemas: u64,
+    /// Organisations that become members of one, or are one no more.
+    pub schema_changes: u64,
 }
 
 /// A node that joins from another one's checkpoint when it is behind.
@@ -103,6 +111,8 @@ pub struct Plan {
     pub joiner: Option<Joiner>,
     /// How many clients there are, each with so many transactions.
     pub clients: (usize, usize),
+    /// Schemas with members.
+    pub schemas: Vec<PlannedSchema>,
     /// What all of it comes to.
     pub counts: Counts,
 }
@@ -123,6 +133,63 @@ impl Plan {
     /// The plan of a seed under a protocol of either model, by its id.
     pub fn with_protocol(seed: u64, protocol: &str) -> Plan {
         Plan::under_few_protocols(seed).under(protocol, &mut Chance::new(seed, "options of a protocol"))
+    }
+
+    /// The plan of a seed with schemas that have members. More often than not the first organisation lies about them.
+    pub fn with_schemas(seed: u64) -> Plan {
+        let chance = &mut Chance::new(seed, "plan with schemas");
+        let byzantine = match chance.word() % 10 {
+            0..5 => Some(Byzantine::Node(*chance.pick(&Lie::PRIVATE))),
+            // Whoever sends back to all what it hears shows them what its schemas have.
+            5..7 => {
+                Some(*chance.pick(&Byzantine::ALL)).filter(|one| *one != Byzantine::Member(Adversary::Echo))
+            }
+            _ => None,
+        };
+        Plan::with_schemas_and(seed, byzantine, chance)
+    }
+
+    /// The plan of a seed with schemas about which the first organisation lies in this way, or nobody does.
+    pub fn with_part_lie(seed: u64, lie: Option<Lie>) -> Plan {
+        let chance = &mut Chance::new(seed, "plan with a lie about schemas");
+        Plan::with_schemas_and(seed, lie.map(Byzantine::Node), chance)
+    }
+
+    fn with_schemas_and(seed: u64, byzantine: Option<Byzantine>, chance: &mut Chance) -> Plan {
+        let members = match chance.word() % 10 {
+            0..6 => 4,
+            6..9 => 5,
+            _ => 7,
+        };
+        let mut plan = match chance.percent(30) {
+            true => Plan::with_members(seed, members, byzantine, chance),
+            false => Plan::with(seed, members, byzantine, chance),
+        };
+        if chance.percent(20) {
+            plan = plan.with_some_joiner(seed);
+        }
+        plan.charter.protocol = chance.pick(&IDS).to_string();
+        plan.charter.window_blocks = chance.within(4, 24) as u32;
+        sign(&mut plan.charter);
+        // Whoever goes on from another one's checkpoint cannot follow a schema that is older.
+        let has_all = |node: &usize| {
+            Some(*node) != plan.leaver() && plan.joiner.is_none_or(|joiner| joiner.node != *node)
+        };
+        let newcomer = plan.amendments.iter().find_map(|amendment| match amendment {
+            Amendment::Join { member } => Some(*member),
+            _ => None,
+        });
+        let liar = plan.byzantine.is_some().then_some(0);
+        let able = Able {
+            founders: (0..plan.charter.organisations.len()).filter(has_all).map(|one| one as u16).collect(),
+            newcomer: newcomer.filter(has_all).map(|one| one as u16),
+            liar,
+            is_stranger: plan.byzantine == Some(Byzantine::Node(Lie::AsksForParts)),
+        };
+        plan.schemas = any_schemas(&able, chance);
+        plan.counts.schemas = plan.schemas.len() as u64;
+        plan.counts.schema_changes = plan.schemas.iter().map(|schema| schema.changes.len() as u64).sum();
+        plan
     }
 
     /// Everything else as it is, with another protocol, and what execute–order–validate has beside it: who endorses and how,
@@ -325,6 +392,7 @@ impl Plan {
             byzantine,
             joiner: None,
             clients: (chance.within(3, 6) as usize, chance.within(4, 7) as usize),
+            schemas: Vec::new(),
             counts: Counts { adversaries: byzantine.is_some().into(), ..Counts::default() },
         };
         let times = chance.within(0, 6);

@@ -63,6 +63,8 @@ pub enum Operation {
     Setup(usize),
     /// Has the charter amended by this statement.
     Amend(String),
+    /// Makes or changes a schema with members, which may be refused.
+    Schema(String),
     /// Adds one and says what there is then.
     Increment(i64),
     /// Adds one and says nothing: such commands commute.
@@ -85,6 +87,8 @@ pub enum Said {
     Rows(Vec<Vec<i64>>),
     /// It committed, and what it said is not looked at.
     Anything,
+    /// It committed, or its contract ended it.
+    Either,
     /// A business abort.
     Aborted,
 }
@@ -106,6 +110,17 @@ impl Operation {
         }
     }
 
+    /// Any that a part may be: more of them meet one another, and more are refused.
+    pub fn of_part(chance: &mut Chance) -> Operation {
+        match Operation::any(chance) {
+            Operation::Level(row) => Operation::Increment(row),
+            Operation::Transfer(sender, receiver, amount) => {
+                Operation::Transfer(sender, receiver, 3 * amount)
+            }
+            other => other,
+        }
+    }
+
     /// As a transaction carries it.
     pub fn payload(&self) -> Payload {
         let script = |sql: &str, parameters: Vec<Value>| Payload::Script { sql: sql.to_string(), parameters };
@@ -116,7 +131,9 @@ impl Operation {
         let number = Value::BigInt;
         match *self {
             Operation::Setup(step) => script(SETUP[step], Vec::new()),
-            Operation::Amend(ref statement) => script(statement, Vec::new()),
+            Operation::Amend(ref statement) | Operation::Schema(ref statement) => {
+                script(statement, Vec::new())
+            }
             Operation::Increment(row) => script(
                 "UPDATE accounts SET version = version + 1, balance = balance + 1 WHERE id = $1
                  RETURNING version, balance",
@@ -150,6 +167,7 @@ impl Operation {
                 Said::Anything
             }
             Operation::Amend(_) => Said::Anything,
+            Operation::Schema(_) => Said::Either,
             Operation::Increment(row) => Said::Rows(vec![add(table, row, 1)]),
             Operation::Add(row) => {
                 add(table, row, 1);
@@ -180,7 +198,8 @@ impl Operation {
     /// Whether the receipt's outcome is what was `said`; `None` where it had no effect.
     pub fn is(&self, outcome: &Outcome, said: &Said) -> bool {
         match (outcome, said) {
-            (Outcome::Aborted(_), Said::Aborted) | (Outcome::Committed(_), Said::Anything) => true,
+            (Outcome::Aborted(_), Said::Aborted | Said::Either)
+            | (Outcome::Committed(_), Said::Anything | Said::Either) => true,
             (Outcome::Committed(results), Said::Rows(rows)) => {
                 results.last().is_some_and(|result| numbers(&result.rows).as_ref() == Some(rows))
             }
@@ -207,7 +226,7 @@ impl Operation {
     /// The rows that it looks at. `commands`: additions are endorsed as commands, which look at nothing.
     pub fn looks_at(&self, commands: bool) -> Vec<i64> {
         match *self {
-            Operation::Setup(_) | Operation::Amend(_) => Vec::new(),
+            Operation::Setup(_) | Operation::Amend(_) | Operation::Schema(_) => Vec::new(),
             Operation::Add(_) if commands => Vec::new(),
             Operation::Increment(row) | Operation::Add(row) => vec![row],
             Operation::Transfer(sender, receiver, _) => vec![sender, receiver],
@@ -219,7 +238,7 @@ impl Operation {
     pub fn changes(&self, outcome: &Outcome) -> Vec<i64> {
         match *self {
             Operation::Setup(step) if step + 1 == SETUP.len() => (0..ROWS).collect(),
-            Operation::Setup(_) | Operation::Amend(_) | Operation::Read => Vec::new(),
+            Operation::Setup(_) | Operation::Amend(_) | Operation::Schema(_) | Operation::Read => Vec::new(),
             Operation::Increment(row) | Operation::Add(row) => vec![row],
             Operation::Transfer(sender, receiver, _) => vec![sender, receiver],
             Operation::Level(poor) => {

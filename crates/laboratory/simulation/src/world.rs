@@ -5,19 +5,21 @@ use crate::clients::Clients;
 use crate::history::{Answer, History, Replayed};
 use crate::liar::{AdmitsAnything, ForgetsAll, Lie, LyingServices};
 use crate::plan::{Byzantine, Joiner, NodeFault, Plan, TROUBLE};
+use crate::private::{Known, PartLies, PrivateClients, PrivateCounts, Watch, WatchedServices};
 use crate::workload::{READ_ALL, numbers};
 use crate::{Mutation, Report};
+use crypto::SecretKey;
 use ledger::Ledger;
 use node::simulation::{SimulatedMember, SimulatedNode};
-use ordering::simulation::{Join, Process, node_key};
-use ordering::{Admission, Delivery};
+use ordering::simulation::{Join, Process, node_key, root_key};
+use ordering::{Admission, Delivery, Services};
 use parking_lot::Mutex;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use types::{AnswerAt, Charter, Organisation, Pipeline};
+use types::{AnswerAt, Charter, Credential, Identity, Organisation, Pipeline};
 
 /// How long after the trouble everybody may take, in simulated time.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -25,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const AFTERWARDS: Duration = Duration::from_secs(1);
 /// Nodes get a turn more often than that.
 const LATE: Duration = Duration::from_millis(100);
+/// How often it is looked whether schemas are settled.
+const SETTLING: Duration = Duration::from_millis(300);
 /// The run ends by itself before.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -34,6 +38,8 @@ pub(crate) struct World {
     plan: Plan,
     mutation: Option<Mutation>,
     inner: Mutex<Inner>,
+    /// Who sees what of schemas.
+    watch: Arc<Watch>,
     _folder: TempDir,
 }
 
@@ -41,6 +47,11 @@ struct Inner {
     nodes: Vec<NodeState>,
     clients: Clients,
     history: History,
+    /// Those who write into schemas, and what is known of these.
+    private: PrivateClients,
+    known: Known,
+    /// When it was looked last whether they are settled.
+    settled_at: Duration,
     chance: Chance,
     /// Faults of nodes that are still to come.
     faults: Vec<(Duration, usize, NodeFault)>,
@@ -55,6 +66,8 @@ pub(crate) struct NodeState {
     disk: Arc<ledger::Faults>,
     faults: Arc<node::Faults>,
     node: Option<SimulatedNode>,
+    /// What the network gives to it.
+    services: Option<Services>,
     /// Only of a node that runs: it is the network's.
     clock: Option<Arc<dyn Fn() -> Duration + Send + Sync>>,
     /// It has sent receipts of blocks up to here.
@@ -105,6 +118,7 @@ impl World {
                 disk: Arc::new(ledger::Faults::losing()),
                 faults,
                 node: None,
+                services: None,
                 clock: None,
                 answered: 0,
                 starts: 0,
@@ -122,8 +136,12 @@ impl World {
             let (folder, disk) = (nodes[member].folder.clone(), nodes[member].disk.clone());
             (nodes[successor].folder, nodes[successor].disk) = (folder, disk);
         }
+        let watch = Arc::<Watch>::default();
         let inner = Inner {
             clients: Clients::new(seed, &plan, first..nodes.len()),
+            private: PrivateClients::new(seed, &plan, first..nodes.len(), &watch),
+            known: Known::default(),
+            settled_at: Duration::ZERO,
             nodes,
             history: History::of(&plan.charter),
             chance: Chance::new(seed, "disks"),
@@ -132,7 +150,7 @@ impl World {
             finished: false,
             report: Report { seed, protocol: plan.charter.protocol.clone(), ..Report::default() },
         };
-        Ok(World { charter, plan, mutation, inner: Mutex::new(inner), _folder: folder })
+        Ok(World { charter, plan, mutation, inner: Mutex::new(inner), watch, _folder: folder })
     }
 
     /// Nodes that run.
@@ -177,7 +195,12 @@ impl World {
                 ));
             }
             parts.extend(tip.map(|(_, digest)| digest.0.to_vec()));
+            self.look_through(node, &inner.nodes[node].folder, &ledger)?;
         }
+        if let Some(seen) = self.watch.seen() {
+            return Err(seen);
+        }
+        report.private.canaries = self.watch.found();
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         report.fingerprint = crypto::sha256(&parts);
         report.counts = self.plan.counts;
@@ -190,6 +213,16 @@ impl Inner {
         self.violation.get_or_insert(what);
     }
 
+    /// Hears all nodes, what they say of schemas.
+    fn hear_all(&mut self) -> Result<(), String> {
+        for (number, state) in self.nodes.iter().enumerate() {
+            if let Some(node) = &state.node {
+                self.known.hear(number, state.starts, node)?;
+            }
+        }
+        Ok(())
+    }
+
     /// For whoever reads that nothing goes on.
     fn situation(&self) -> String {
         let node = |(number, state): (usize, &NodeState)| {
@@ -199,14 +232,26 @@ impl Inner {
         let nodes: Vec<String> = self.nodes.iter().enumerate().map(node).collect();
         let missing =
             self.history.submitted.values().filter(|one| one.answers.is_empty() && one.refused.is_none());
-        format!("{}; {} transactions without an answer", nodes.join(", "), missing.count())
+        let schemas = |(number, state): (usize, &NodeState)| {
+            let schemas = state.node.as_ref().map(SimulatedNode::schemas).unwrap_or_default();
+            let schemas = schemas.into_iter().map(move |schema| format!("node {number} {schema:?}"));
+            schemas.collect::<Vec<_>>()
+        };
+        let schemas: Vec<String> = self.nodes.iter().enumerate().flat_map(schemas).collect();
+        format!(
+            "{}; {} transactions without an answer; {}; {}",
+            nodes.join(", "),
+            missing.count(),
+            schemas.join(", "),
+            self.private.situation()
+        )
     }
 
     /// The node is gone, and with it what it had not flushed.
     fn kill(&mut self, number: usize) {
         let Inner { nodes, chance, report, violation, .. } = self;
         let state = &mut nodes[number];
-        state.clock = None;
+        (state.clock, state.services) = (None, None);
         if state.node.take().is_none() {
             return;
         }
@@ -290,6 +335,13 @@ impl Inner {
     }
 }
 
+/// What a node signs with that brings votes into the ledger.
+fn session(node: usize, organisation: u16, charter: &Charter) -> Identity {
+    let key = SecretKey::from_bytes(crypto::sha256(&[b"session", &(node as u64).to_le_bytes()]).0);
+    let (root, ledger) = (root_key(usize::from(organisation)), charter.ledger());
+    Identity::new(ledger, key.clone(), Credential::issue(&root, organisation, &ledger, &key.public_key()))
+}
+
 impl Process for World {
     fn start(&self, number: usize, clock: Arc<dyn Fn() -> Duration + Send + Sync>, join: Join<'_>) {
         let mut inner = self.inner.lock();
@@ -317,6 +369,7 @@ impl Process for World {
             folder: state.folder.clone(),
             charter: self.charter.clone(),
             node_key: node_key(number),
+            session: session(number, self.plan.organisation_of(number), &self.charter),
             organisation: self.plan.organisation_of(number),
             // Every node may choose, and what blocks come to is the same.
             pipeline: if number % 2 == 1 { Pipeline::Graph } else { Pipeline::Serial },
@@ -329,6 +382,7 @@ impl Process for World {
         let lie = self.lie(number);
         let admits_anything =
             lie == Some(Lie::Transactions) || self.mutation == Some(Mutation::AdmitAnything);
+        let mut own = None;
         let join = |height, charters, admission: Arc<dyn Admission>| {
             let admission: Arc<dyn Admission> = match lie {
                 _ if admits_anything => Arc::new(AdmitsAnything(admission)),
@@ -336,10 +390,13 @@ impl Process for World {
                 _ => admission,
             };
             let services = join(height, charters, admission);
-            match lie {
+            let services = WatchedServices::around(services, number, self.watch.clone());
+            let services = match lie {
                 Some(lie) => LyingServices::around(services, self.charter.ledger(), number, lie),
                 None => services,
-            }
+            };
+            own = Some(services.clone());
+            services
         };
         match SimulatedNode::open(member, clock, join) {
             Ok(node) => {
@@ -350,7 +407,7 @@ impl Process for World {
                     ));
                 }
                 let state = &mut inner.nodes[number];
-                (state.node, state.starts) = (Some(node), state.starts + 1);
+                (state.node, state.services, state.starts) = (Some(node), own, state.starts + 1);
                 // Also what another one has executed whose folder it took over.
                 state.executed = state.executed.max(height);
                 inner.report.starts += 1;
@@ -366,7 +423,12 @@ impl Process for World {
     fn deliver(&self, node: usize, delivery: Delivery) {
         let state = &mut self.inner.lock().nodes[node];
         let height = delivery.block.header.height;
-        let Some(node) = &mut state.node else { return };
+        let transactions = delivery.block.transactions.clone();
+        let Some(running) = &mut state.node else { return };
+        if let (Some(lie), Some(services)) = (self.lie(node), &state.services) {
+            PartLies::ask(lie, &transactions, services);
+        }
+        let node = running;
         node.deliver(delivery);
         if node.stopped().is_none() {
             state.executed = state.executed.max(height);
@@ -388,6 +450,10 @@ impl Process for World {
         if state.tampered && !state.healed && node.reported().is_some() && node.not_serving().is_none() {
             state.healed = true;
             inner.report.healed += 1;
+        }
+        let heard = inner.known.hear(number, state.starts, node);
+        if let Some(violation) = heard.err().or_else(|| self.watch.seen()) {
+            inner.violate(violation);
         }
         let doubts = inner.nodes[number].node.as_ref().and_then(SimulatedNode::reported);
         if let Some(doubts) = doubts.filter(|_| !inner.nodes[number].tampered) {
@@ -420,8 +486,9 @@ impl World {
             return;
         }
         inner.strike(now);
-        let Inner { clients, nodes, history, .. } = inner;
+        let Inner { clients, private, nodes, history, known, .. } = inner;
         let answers = clients.turn(now, nodes, history);
+        private.turn(now, nodes, history, known);
         for answer in answers {
             let byzantine = usize::from(self.plan.byzantine.is_some());
             inner.check_answer(&answer, byzantine);
@@ -430,7 +497,8 @@ impl World {
             let situation = inner.situation();
             inner.violate(format!("liveness: {PATIENCE:?} after everything works again: {situation}"));
         }
-        if now > TROUBLE + AFTERWARDS && inner.clients.are_done() {
+        let are_done = inner.clients.are_done() && inner.private.are_done();
+        if now > TROUBLE + AFTERWARDS && are_done && self.is_settled(inner, now) {
             self.try_to_finish(inner);
         }
     }
@@ -451,8 +519,9 @@ impl World {
         }
         match self.compare(inner, highest) {
             Err(violation) => inner.violate(violation),
-            Ok(replayed) => {
+            Ok((replayed, private)) => {
                 let report = &mut inner.report;
+                report.private = private;
                 (report.transactions, report.rejected) = (replayed.executed, replayed.rejected);
                 report.committed = replayed.committed;
                 report.blocks = highest;
@@ -461,7 +530,92 @@ impl World {
         }
     }
 
-    fn compare(&self, inner: &Inner, highest: u64) -> Result<Replayed, String> {
+    fn compare(&self, inner: &mut Inner, highest: u64) -> Result<(Replayed, PrivateCounts), String> {
+        inner.history.parts = inner.known.ids();
+        let private = self.compare_schemas(inner)?;
+        let replayed = self.compare_states(inner, highest)?;
+        Ok((replayed, private))
+    }
+
+    /// A node that has every block, and tells the truth.
+    fn has_every_block<'a>(&self, inner: &'a Inner) -> Option<&'a SimulatedNode> {
+        let whole = |number: &usize| inner.nodes[*number].begins == 1 && !inner.nodes[*number].tampered;
+        let serving = self.staying().filter(whole).filter_map(|number| inner.nodes[number].serving());
+        serving.max_by_key(|node| node.newest().0)
+    }
+
+    /// Nodes whose word on schemas counts, each with its organisation.
+    fn members(&self) -> impl Iterator<Item = (usize, u16)> {
+        let lies = self.plan.byzantine.is_some();
+        let number = |number| (number, self.plan.organisation_of(number));
+        let replaced = self.plan.successor_of().map(|(_, member)| member);
+        self.staying()
+            .filter(move |number| !lies || *number > 0)
+            .filter(move |number| Some(*number) != replaced)
+            .map(number)
+    }
+
+    /// Everything that stands in schemas is decided, and executed by all members.
+    fn is_settled(&self, inner: &mut Inner, now: Duration) -> bool {
+        if self.plan.schemas.is_empty() {
+            return true;
+        }
+        if now < inner.settled_at + SETTLING {
+            return false;
+        }
+        inner.settled_at = now;
+        if let Err(violation) = inner.hear_all() {
+            inner.violate(violation);
+            return false;
+        }
+        let nodes: Option<Vec<&SimulatedNode>> =
+            self.members().map(|(number, _)| inner.nodes[number].serving()).collect();
+        let (Some(nodes), Some(whole)) = (nodes, self.has_every_block(inner)) else { return false };
+        match inner.known.is_settled(whole.ledger(), &whole.charters(), &nodes) {
+            Ok(is_settled) => is_settled,
+            Err(violation) => {
+                inner.violate(violation);
+                false
+            }
+        }
+    }
+
+    fn compare_schemas(&self, inner: &mut Inner) -> Result<PrivateCounts, String> {
+        if self.plan.schemas.is_empty() {
+            return Ok(PrivateCounts::default());
+        }
+        let members = inner.private.members();
+        let mut known = std::mem::take(&mut inner.known);
+        let whole = self.has_every_block(inner).ok_or("no node has every block")?;
+        let serving = |(number, organisation): (usize, u16)| {
+            Some((number, organisation, inner.nodes[number].serving()?))
+        };
+        let nodes: Vec<(usize, u16, &SimulatedNode)> = self.members().filter_map(serving).collect();
+        let checked = known.check(whole.ledger(), &whole.charters(), &nodes, &members);
+        inner.known = known;
+        checked
+    }
+
+    /// Neither files nor blocks nor receipts of a node have what its organisation may not see.
+    fn look_through(&self, node: usize, folder: &Path, ledger: &Ledger) -> Result<(), String> {
+        if self.plan.schemas.is_empty() {
+            return Ok(());
+        }
+        let organisation = self.plan.organisation_of(node);
+        let looked = self.watch.look_through(folder, organisation);
+        looked.map_err(|error| format!("the folder of node {node} cannot be read: {error}"))?;
+        for record in ledger.blocks_from(ledger.first_height()) {
+            let record = record.map_err(|error| format!("a ledger cannot be read: {error}"))?;
+            let height = record.block.header.height;
+            let receipts = types::encode(&record.outcome.receipts);
+            for bytes in record.block.transactions.iter().map(|bytes| &bytes[..]).chain([&receipts[..]]) {
+                self.watch.look(bytes, None, || format!("block {height} of node {node} or its receipts"));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_states(&self, inner: &Inner, highest: u64) -> Result<Replayed, String> {
         let mut first: Option<(usize, Replayed)> = None;
         // Those that have every block come first, and the others are compared with one of them.
         let mut staying: Vec<usize> = self.staying().collect();

@@ -1,7 +1,10 @@
 //! Networks from seeds, whole: that they keep what is promised, and that the checks find out when something is switched off.
 
+mod support;
+
 use concurrency::{IDS, VALIDATION_IDS};
 use simulation::{Adversary, Byzantine, Defence, Lie, Mutation, Plan, run, run_plan};
+use support::{check, found};
 
 /// Runs of every `make test`.
 const SEEDS: u64 = 100;
@@ -9,33 +12,6 @@ const SEEDS: u64 = 100;
 /// not come to, did not start again; a client whose transaction had been executed before a restart, or before its node joined
 /// behind the block, was told that it had expired.
 const FOUND: [u64; 5] = [74, 143, 397, 720, 887];
-/// Runs at the same time.
-const THREADS: u64 = 2;
-
-fn check(seeds: impl Iterator<Item = u64> + Clone + Sync, plan: impl Fn(u64) -> Plan + Sync) {
-    let work = |part: u64| {
-        let mut failed = Vec::new();
-        for seed in seeds.clone().filter(|seed| seed % THREADS == part) {
-            if let Err(error) = run_plan(seed, plan(seed), None) {
-                failed.push(format!("seed {seed}: {error}; again: make sim SEED={seed}"));
-            }
-        }
-        failed
-    };
-    let failed: Vec<String> = std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..THREADS).map(|part| scope.spawn(move || work(part))).collect();
-        parts.into_iter().flat_map(|part| part.join().expect("a run says what is wrong")).collect()
-    });
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
-
-/// The first seed whose run finds that something is switched off, and what it says.
-fn found(mutation: Mutation, seeds: u64, plan: impl Fn(u64) -> Plan) -> (u64, String) {
-    (1..=seeds)
-        .find_map(|seed| run_plan(seed, plan(seed), Some(mutation)).err().map(|error| (seed, error)))
-        .unwrap_or_else(|| panic!("{seeds} runs do not find {mutation:?}"))
-}
-
 fn with(byzantine: Byzantine) -> impl Fn(u64) -> Plan + Sync {
     move |seed| Plan::with_byzantine(seed, byzantine)
 }
