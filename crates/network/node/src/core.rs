@@ -55,14 +55,12 @@ pub(crate) struct Member<'a> {
     pub(crate) config: &'a NodeConfig,
     pub(crate) options: NodeOptions,
     pub(crate) clock: Clock,
-    /// Nothing of it runs on threads of its own: time goes on where the clock says so.
-    pub(crate) is_simulated: bool,
 }
 
 impl Member<'_> {
     /// How whoever waits for other members of schemas knows the time.
     fn patience(&self) -> Patience {
-        match self.is_simulated {
+        match self.options.is_simulated {
             true => Patience::Simulated(self.clock.clone()),
             false => Patience::real(),
         }

@@ -51,6 +51,8 @@ pub struct NodeOptions {
     pub own_execution: Option<Arc<dyn OwnExecution>>,
     /// Judges scripts before they are ordered; `None`: the organisation agrees to none that it is asked about.
     pub judge: Option<Arc<dyn JudgeScripts>>,
+    /// Nobody waits on threads of the node: time goes on where the clock of its network says so.
+    pub is_simulated: bool,
 }
 
 /// What starting a node found.
@@ -115,7 +117,6 @@ impl Node {
             config: &config,
             options,
             clock: Arc::new(move || began.elapsed()),
-            is_simulated: false,
         };
         let join = |start, admission| start_services(start, admission, &charter, member_key, &path, &config);
         let core = core::open(member, join)?;

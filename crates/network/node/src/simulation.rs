@@ -177,6 +177,7 @@ impl SimulatedNode {
             faults: Some(member.faults),
             disk: Some(member.disk),
             stores: member.stores,
+            is_simulated: true,
             ..NodeOptions::default()
         };
         let whose = Member {
@@ -186,7 +187,6 @@ impl SimulatedNode {
             config: &config,
             options,
             clock: clock.clone(),
-            is_simulated: true,
         };
         let join = |OrderingStart { height, charters, .. }, admission| Ok(join(height, charters, admission));
         let Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, .. } =
