@@ -99,15 +99,25 @@ impl WatchedServices {
     pub(crate) fn around(inner: Services, node: usize, watch: Arc<Watch>) -> Services {
         Services::of(Arc::new(WatchedServices { inner, node, watch }))
     }
+
+    /// Looks through what is handed to ordering.
+    fn look(&self, transactions: &[Bytes]) {
+        for transaction in transactions {
+            self.watch
+                .look(transaction, None, || format!("a transaction that node {} has ordered", self.node));
+        }
+    }
 }
 
 impl Ordering for WatchedServices {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        for transaction in &transactions {
-            self.watch
-                .look(transaction, None, || format!("a transaction that node {} has ordered", self.node));
-        }
+        self.look(&transactions);
         self.inner.ordering.submit(transactions)
+    }
+
+    fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
+        self.look(&transactions);
+        self.inner.ordering.submit_together(transactions)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {
