@@ -7,7 +7,7 @@ use simulation::{Defence, Lie, Mutation, Plan, run_plan};
 use support::{check, found};
 
 /// Runs of every `make test`.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 8;
 
 fn with(lie: Lie) -> impl Fn(u64) -> Plan + Sync {
     move |seed| Plan::with_part_lie(seed, Some(lie))
@@ -31,9 +31,8 @@ fn the_same_seed_gives_the_same_run_with_schemas() {
 
 #[test]
 fn whoever_lies_about_parts_harms_nobody_else() {
-    for (number, lie) in (0..).zip(Lie::PRIVATE) {
-        check(2 * number..2 * number + 2, with(lie));
-    }
+    let lies = |seed: u64| Lie::PRIVATE[seed as usize % Lie::PRIVATE.len()];
+    check(0..Lie::PRIVATE.len() as u64, |seed| Plan::with_part_lie(seed, Some(lies(seed))));
 }
 
 #[test]

@@ -174,8 +174,11 @@ impl PrivateClients {
         let everybody: Vec<u16> = everybody.into_iter().collect();
         let client = |number: usize| {
             // Every second one can write into all schemas at once.
-            let organisation =
-                if number % 2 == 0 { administrator } else { everybody[number / 2 % everybody.len()] };
+            let organisation = if number.is_multiple_of(2) {
+                administrator
+            } else {
+                everybody[number / 2 % everybody.len()]
+            };
             Client {
                 organisation,
                 identity: identity(organisation, number as u64 + 1),

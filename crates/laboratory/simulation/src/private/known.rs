@@ -164,7 +164,7 @@ impl Known {
             }
         }
         chain.admitted.iter().try_for_each(|(id, admitted)| self.check_decided(id, admitted))?;
-        for ((schema, id), _) in &self.ended {
+        for (schema, id) in self.ended.keys() {
             if !chain.admitted.contains_key(id) {
                 return Err(format!("{id} has ended in {schema}, and has no place in the ledger"));
             }

@@ -21,6 +21,9 @@ use types::{
 /// Heights for which its transactions may wait.
 const EXPIRY: u64 = 1_000;
 
+/// A message, and which member it is from.
+type Told = (u16, Bytes);
+
 /// What a lying node does with messages about schemas.
 pub(crate) struct PartLies {
     lie: Lie,
@@ -32,7 +35,7 @@ pub(crate) struct PartLies {
     /// Blocks for which it has made up a certificate.
     made_up: Mutex<BTreeSet<(u32, u64)>>,
     /// What its own node hears.
-    heard: (Sender<(u16, Bytes)>, Receiver<(u16, Bytes)>),
+    heard: (Sender<Told>, Receiver<Told>),
 }
 
 impl PartLies {
@@ -59,7 +62,7 @@ impl PartLies {
     }
 
     /// What its node hears of what others have told it.
-    pub(crate) fn hear(&self, services: &Services) -> &Receiver<(u16, Bytes)> {
+    pub(crate) fn hear(&self, services: &Services) -> &Receiver<Told> {
         for (member, message) in services.messages.told().try_iter() {
             let is_hold = private_word(&message) == Some(PrivateWord::Hold);
             match self.lie {
