@@ -32,7 +32,7 @@ fn report(version: ExecutionVersion, certificates: impl Fn(Digest, u32) -> Vec<S
         SignedLedger::create(folder.path(), options, |charter| charter.execution_version = version.number())
             .expect("an empty folder");
     let charter = ledger.charter().clone();
-    let mut append = |ledger: &mut SignedLedger, payloads: Vec<Payload>| {
+    let append = |ledger: &mut SignedLedger, payloads: Vec<Payload>| {
         let transactions = ledger.transactions(payloads);
         let receipts = ledger.append(transactions, |_| ()).expect("appends");
         assert!(
