@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use types::{
-    AnswerAt, Charter, Charters, ExecutionModel, Outcome, Receipt, SignedTransaction, SqlError, TransactionId,
+    AnswerAt, Charter, Charters, ExecutionModel, Outcome, Payload, Receipt, SignedTransaction, SqlError,
+    TransactionId,
 };
 
 /// Orders of one block that are tried before the checker gives up.
@@ -109,6 +110,13 @@ impl Replayed {
     }
 }
 
+/// Whether nodes have made a transaction themselves, of what members of schemas say.
+fn is_of_nodes(bytes: &[u8]) -> bool {
+    SignedTransaction::from_bytes(bytes).is_ok_and(|signed| {
+        matches!(signed.transaction.payload, Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. })
+    })
+}
+
 impl History {
     /// Of clients of a ledger with this charter, who know nothing yet.
     pub fn of(charter: &Charter) -> History {
@@ -134,7 +142,7 @@ impl History {
             let height = record.block.header.height;
             let mut took_effect = Vec::new();
             for (receipt, bytes) in record.outcome.receipts.iter().zip(&record.block.transactions) {
-                if SignedTransaction::has_schema_outcomes(bytes) || self.is_part(bytes, receipt) {
+                if is_of_nodes(bytes) || self.is_part(bytes, receipt) {
                     continue;
                 }
                 let Some(submitted) = self.submitted.get(&receipt.transaction) else {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, EndorsedEffects, EndorsedSimulation, Endorsement, ExecutionVersion, HeldParts, Holder,
-    Identity, Payload, SchemaMembers, SignedTransaction, SubmissionReply, TransactionId, encode,
+    Identity, Payload, RequestId, SchemaMembers, SignedTransaction, SubmissionReply, TransactionId, encode,
 };
 
 /// A transaction in schemas with members, as its client has signed it, with its parts.
@@ -352,8 +352,12 @@ impl<'a> Collecting<'a> {
                 holders: holders.iter().filter(of).cloned().collect(),
             }
         };
-        let held = needed.into_iter().map(list).collect();
-        Bytes::from(session.sign(Payload::HeldParts { held }, expires_at).to_bytes())
+        let held: Vec<HeldParts> = needed.into_iter().map(list).collect();
+        // The same words have the same id: the time does not count, and no chance.
+        let digest = crypto::sha256(&[&expires_at.to_le_bytes(), &encode(&held)]);
+        let request = RequestId(std::array::from_fn(|byte| digest.0[byte]));
+        let payload = Payload::HeldParts { held };
+        Bytes::from(session.sign_request(request, String::new(), payload, expires_at).to_bytes())
     }
 }
 
