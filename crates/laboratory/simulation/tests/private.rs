@@ -14,7 +14,6 @@ fn with(lie: Lie) -> impl Fn(u64) -> Plan + Sync {
 }
 
 #[test]
-#[ignore = "fails since members' words stand in blocks: why is open"]
 fn networks_with_schemas_keep_every_promise() {
     check(1..=SEEDS, Plan::with_schemas);
 }
@@ -31,7 +30,6 @@ fn the_same_seed_gives_the_same_run_with_schemas() {
 }
 
 #[test]
-#[ignore = "fails since members' words stand in blocks: why is open"]
 fn whoever_lies_about_parts_harms_nobody_else() {
     let lies = |seed: u64| Lie::PRIVATE[seed as usize % Lie::PRIVATE.len()];
     check(0..Lie::PRIVATE.len() as u64, |seed| Plan::with_part_lie(seed, Some(lies(seed))));

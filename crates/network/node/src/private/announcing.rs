@@ -16,14 +16,14 @@ use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
 use crypto::sha256;
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{AnswerAt, CertificateRules, Identity, Payload, RequestId, SchemaCertificate, encode};
 
 /// Blocks behind the one in which outcomes were expected, after which all members bring them.
 const LATE_BLOCKS: u64 = 3;
-/// Blocks after which outcomes are brought again that are still not there.
+/// Blocks after which outcomes are brought again that this node's ordering had no room for.
 const AGAIN_BLOCKS: u64 = 8;
 /// How many blocks ahead the expiry height of such a transaction lies, if the charter allows so many.
 const EXPIRY_BLOCKS: u64 = 100;
@@ -35,13 +35,13 @@ pub(super) struct Announcing {
     session: Identity,
     submitter: Arc<Submitter>,
     published: Arc<Published>,
-    /// At which height this node has brought them last.
-    announced: FxHashMap<SchemaBlock, u64>,
+    /// What this node has brought, and up to which height that may come into the ledger.
+    announced: BTreeMap<SchemaBlock, u64>,
 }
 
 impl Announcing {
     pub(super) fn new(session: Identity, submitter: Arc<Submitter>, published: Arc<Published>) -> Announcing {
-        Announcing { session, submitter, published, announced: FxHashMap::default() }
+        Announcing { session, submitter, published, announced: BTreeMap::new() }
     }
 
     /// Has outcomes ordered that are to stand in the ledger, once enough members say the same and it is this node's turn. Asks for the
@@ -50,21 +50,20 @@ impl Announcing {
         let needed = schemas.needed_outcomes();
         let Some(own) = schemas.node.organisation() else { return };
         let tip = self.published.newest().0;
+        self.announced.retain(|_, until| tip < *until);
         let mut certificates = Vec::new();
-        for NeededOutcome { outcome, members, bearer, expected } in needed {
+        for NeededOutcome { outcome, members, bearer, expected, certified } in needed {
             let block = (outcome.schema, outcome.height);
             let from = if bearer == own { outcome.height } else { expected + LATE_BLOCKS };
-            let last = self.announced.get(&block).copied();
-            if last.is_some_and(|last| tip < last + AGAIN_BLOCKS) || tip < from {
+            // What waits in a mempool stays there. Of those that nobody waits for one at a time is enough: blocks may be full.
+            let first = certified.map_or(block.1, |certified| certified + 1);
+            if tip < from || self.announced.range((block.0, first)..=block).next().is_some() {
                 continue;
             }
             let rules = CertificateRules::new(&schemas.node.charters.at(outcome.height));
             let certificate = schemas.agreeing.lock().certificate(block, members.quorum(), &rules);
             match certificate.filter(|certificate| certificate.check_count(&members.organisations).is_ok()) {
-                Some(certificate) => {
-                    self.announced.insert(block, tip);
-                    certificates.push(certificate);
-                }
+                Some(certificate) => certificates.push(certificate),
                 None if asks => {
                     let ask = Message::AskOutcome { schema: outcome.schema, height: outcome.height };
                     members.organisations.iter().for_each(|member| schemas.tell(*member, &ask));
@@ -72,12 +71,15 @@ impl Announcing {
                 None => {}
             }
         }
-        self.announced.retain(|_, last| *last + 1_000 > tip);
         let expiry = u64::from(schemas.node.charters.at(tip + 1).expiry_blocks_max).min(EXPIRY_BLOCKS);
-        self.order(certificates, tip + expiry);
+        let statements = certificates.iter().map(|one| (one.statement.schema, one.statement.height));
+        let blocks: Vec<SchemaBlock> = statements.collect();
+        let until = if self.order(certificates, tip + expiry) { tip + expiry } else { tip + AGAIN_BLOCKS };
+        self.announced.extend(blocks.into_iter().map(|block| (block, until)));
     }
 
-    fn order(&self, certificates: Vec<SchemaCertificate>, expires_at: u64) {
+    /// Whether ordering has taken all of them.
+    fn order(&self, certificates: Vec<SchemaCertificate>, expires_at: u64) -> bool {
         let (mut transactions, mut together, mut bytes) = (Vec::new(), Vec::new(), 0);
         for certificate in certificates {
             let size = encode(&certificate).len();
@@ -90,10 +92,9 @@ impl Announcing {
         }
         transactions.extend((!together.is_empty()).then_some(together));
         if transactions.is_empty() {
-            return;
+            return true;
         }
-        // Nobody waits: where it gets lost they are brought again.
-        let (replies, _) = mpsc::channel(transactions.len());
+        let (replies, mut refusals) = mpsc::channel(transactions.len());
         let submitted = (0..).zip(transactions).map(|(position, certificates)| {
             // Whoever has brought the same at this height before need not do it again.
             let digest = sha256(&[&expires_at.to_le_bytes(), &encode(&certificates)]);
@@ -104,5 +105,7 @@ impl Announcing {
             Submitted { position, bytes, answer_at: AnswerAt::Recorded, replies: replies.clone() }
         });
         self.submitter.submit(submitted.collect());
+        // Whoever is refused hears it at once, and nobody waits for anything else.
+        std::iter::from_fn(|| refusals.try_recv().ok()).all(|reply| reply.result.is_ok())
     }
 }

@@ -135,6 +135,11 @@ impl SchemaExecutor {
         &self.undecided
     }
 
+    /// The highest height that a certificate in the ledger is about.
+    pub(super) fn certified(&self) -> u64 {
+        self.attested.certified
+    }
+
     /// Whose word is to bring this outcome into the ledger: a quorum of them certifies what stands in no certificate yet. `asked`:
     /// somebody waits for it.
     pub(super) fn needs_certificate(&self, outcome: &SchemaOutcome, asked: bool) -> Option<PartMembers> {

@@ -121,6 +121,8 @@ pub(super) struct NeededOutcome {
     /// The organisation that is to bring them into the ledger, and the block in which they are expected then.
     pub(super) bearer: u16,
     pub(super) expected: u64,
+    /// Of one that nobody waits for: the highest height that a certificate in the ledger is about.
+    pub(super) certified: Option<u64>,
 }
 
 /// The member whose node proposes a block soon behind a height, and which. `proposers`: of blocks so far; with so many nodes taking
@@ -456,14 +458,15 @@ impl PrivateSchemas {
             };
             if let Some(members) = executor.and_then(|executor| executor.undecided().needs(&outcome)) {
                 let (bearer, expected) = bearer_of(&members);
-                needed.push(NeededOutcome { outcome, members, bearer, expected });
+                needed.push(NeededOutcome { outcome, members, bearer, expected, certified: None });
             } else if let Some(members) = executor.and_then(|one| one.needs_certificate(&outcome, is_asked)) {
                 let (bearer, expected) = match own.filter(|_| is_asked) {
                     Some(own) => (own, outcome.height),
                     None => bearer_of(&members),
                 };
                 // The newest one covers all others.
-                let one = NeededOutcome { outcome, members, bearer, expected };
+                let certified = executor.filter(|_| !is_asked).map(SchemaExecutor::certified);
+                let one = NeededOutcome { outcome, members, bearer, expected, certified };
                 if let Some(older) = due.insert(block.0, one) {
                     self.agreeing.lock().settled((block.0, older.outcome.height));
                 }
