@@ -111,7 +111,7 @@ impl<'a> Admission<'a> {
             return Err(RejectReason::NoMember { organisation, height });
         }
         self.endorsers_count(transaction, library).map_err(RejectReason::Endorsement)?;
-        let place = (height, self.charter.window_blocks);
+        let place = (height, self.charter.window_blocks, library.version());
         judge_parts(transaction, library.catalog(), place).map_err(RejectReason::Endorsement)?;
         // Before the request is taken: what others have put around it must not use it up.
         let endorsed = match self.rules {

@@ -2,8 +2,9 @@
 
 use crate::{Judged, VerifiedEndorsement, VerifiedTransaction};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{EndorsedEffects, EndorsementFault, HeldParts, Payload, RejectReason, TransactionId};
+use types::{EndorsedEffects, EndorsementFault, HeldParts, Holder, Payload, RejectReason, TransactionId};
 
 /// What members say in one block.
 pub(crate) struct HeldInBlock<'a> {
@@ -31,14 +32,16 @@ impl<'a> HeldInBlock<'a> {
         HeldInBlock { words }
     }
 
-    /// Everybody who says that he holds the transaction's parts. `None`: nobody does.
+    /// Everybody who says that he holds the transaction's parts, and the newest height at which he says so: whoever brings an old word of
+    /// somebody harms nobody. `None`: nobody says it.
     fn endorsement(&self, id: &TransactionId, effects: &Arc<EndorsedEffects>) -> Option<VerifiedEndorsement> {
-        let holders = self.words.get(id)?.iter().flat_map(|word| &word.holders);
-        let snapshot = holders.clone().map(|holder| holder.height).min()?;
-        let mut endorsers: Vec<u16> = holders.map(|holder| holder.organisation).collect();
-        endorsers.sort_unstable();
-        endorsers.dedup();
-        Some(VerifiedEndorsement { effects: effects.clone(), snapshot, endorsers })
+        let mut holders: BTreeMap<u16, u64> = BTreeMap::new();
+        for Holder { organisation, height, .. } in self.words.get(id)?.iter().flat_map(|word| &word.holders) {
+            let newest = holders.entry(*organisation).or_default();
+            *newest = (*newest).max(*height);
+        }
+        let some = !holders.is_empty();
+        some.then(|| VerifiedEndorsement::new(effects.clone(), holders.into_iter().collect()))
     }
 }
 

@@ -1,17 +1,17 @@
 //! Whether a transaction in schemas with members may take its place: enough members of each say that they hold its part.
 
-use crate::VerifiedTransaction;
-use types::{Catalog, EndorsementFault, PartCommitment, Payload, limits};
+use crate::{VerifiedEndorsement, VerifiedTransaction};
+use types::{Catalog, EndorsementFault, ExecutionVersion, PartCommitment, Payload, limits};
 
 /// What keeps a transaction with parts out, by the members of the block's height: whoever misses a part must find it with
-/// somebody honest. Says nothing of any other transaction. `window`: [`types::Charter::window_blocks`].
+/// somebody honest. Says nothing of any other transaction. `window`: [`types::Charter::window_blocks`]; `version`: the rules of that height.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn judge_parts(
     transaction: &VerifiedTransaction,
     catalog: &Catalog,
-    (height, window): (u64, u32),
+    (height, window, version): (u64, u32, ExecutionVersion),
 ) -> Result<(), EndorsementFault> {
     let Payload::Parts { parts } = transaction.payload.as_ref() else { return Ok(()) };
     let wrong = |text: String| Err(EndorsementFault::Effects(text));
@@ -23,19 +23,40 @@ pub(crate) fn judge_parts(
         return wrong("expected parts in the order of their schemas, one for each".to_string());
     }
     let endorsed = transaction.endorsed.as_ref().filter(|endorsed| endorsed.effects.is_held());
-    let holders = endorsed.map_or(&[][..], |endorsed| endorsed.endorsers.as_slice());
-    parts.iter().try_for_each(|part| are_held(part, holders, catalog))?;
-    match endorsed {
-        Some(endorsed) if parts.len() > 1 => {
-            parts.iter().try_for_each(|part| is_open(part, (endorsed.snapshot, height), (catalog, window)))
+    match version >= ExecutionVersion::V5 {
+        true => parts.iter().try_for_each(|part| {
+            let several = parts.len() > 1;
+            if several {
+                is_open(part, (u64::MAX, height), (catalog, window))?;
+            }
+            // An old word does not count; nor does it count against the others: no member keeps a transaction out with its own.
+            let least =
+                catalog.members_of(&part.schema).filter(|_| several).map_or(0, |members| members.changed);
+            are_held(part, &holders(endorsed, least), catalog)
+        }),
+        false => {
+            let holders = holders(endorsed, 0);
+            parts.iter().try_for_each(|part| are_held(part, &holders, catalog))?;
+            match endorsed {
+                Some(VerifiedEndorsement { snapshot, .. }) if parts.len() > 1 => {
+                    parts.iter().try_for_each(|part| is_open(part, (*snapshot, height), (catalog, window)))
+                }
+                _ => Ok(()),
+            }
         }
-        _ => Ok(()),
     }
+}
+
+/// Who has said at a height or later that he holds the parts.
+fn holders(endorsed: Option<&VerifiedEndorsement>, least: u64) -> Vec<u16> {
+    let Some(VerifiedEndorsement { endorsers, heights, .. }) = endorsed else { return Vec::new() };
+    let said = endorsers.iter().zip(heights);
+    said.filter(|(_, height)| **height >= least).map(|(endorser, _)| *endorser).collect()
 }
 
 /// Whether a schema takes transactions that have parts in others. It does not for a window after its members have changed: what is
 /// undecided then is decided by those of before. And members' words count that are younger than that: who has become a member
-/// meanwhile may hold the part of another schema alone.
+/// meanwhile may hold the part of another schema alone. `held_at`: the oldest of them, where all must be.
 fn is_open(
     PartCommitment { schema, .. }: &PartCommitment,
     (held_at, height): (u64, u64),
@@ -81,7 +102,6 @@ mod tests {
     //! The wrong variants of the model `schemas.py` that concern admission, each under the variant's name.
 
     use super::*;
-    use crate::verify::VerifiedEndorsement;
     use crypto::{Digest, SecretKey};
     use std::sync::Arc;
     use types::{Credential, EndorsedEffects, Payload, RequestId, Schema, SchemaMembers, Transaction};
@@ -120,16 +140,38 @@ mod tests {
             payload: Payload::Parts { parts: schemas.iter().map(commitment).collect() },
         };
         let credential = Credential::issue(&key, 0, &Digest::ZERO, &key.public_key());
-        let endorsed = holders.map(|(snapshot, endorsers)| VerifiedEndorsement {
-            effects: Arc::new(EndorsedEffects::held()),
-            snapshot,
-            endorsers: endorsers.to_vec(),
+        let endorsed = holders.map(|(height, endorsers)| {
+            let said = endorsers.iter().map(|endorser| (*endorser, height)).collect();
+            VerifiedEndorsement::new(Arc::new(EndorsedEffects::held()), said)
         });
         VerifiedTransaction { endorsed, ..transaction.sign(&key, credential).into() }
     }
 
+    /// By the rules of both versions, which agree.
     fn judged(schemas: &[&str], holders: Option<(u64, &[u16])>, height: u64) -> Result<(), EndorsementFault> {
-        judge_parts(&held(schemas, holders), &catalog(), (height, WINDOW))
+        let transaction = held(schemas, holders);
+        let judge = |version| judge_parts(&transaction, &catalog(), (height, WINDOW, version));
+        let judged = judge(ExecutionVersion::V5);
+        assert_eq!(judged.is_ok(), judge(ExecutionVersion::V4).is_ok());
+        judged
+    }
+
+    #[test]
+    fn an_old_word_of_a_member_keeps_nobody_else_out_and_does_not_count_itself() {
+        let mut transaction = held(&["a", "b"], Some((25, &[0, 1, 3, 4])));
+        let with = |transaction: &mut VerifiedTransaction, said: Vec<(u16, u64)>| {
+            let held = Arc::new(EndorsedEffects::held());
+            transaction.endorsed = Some(VerifiedEndorsement::new(held, said));
+        };
+        let judge = |transaction: &VerifiedTransaction, version| {
+            judge_parts(transaction, &catalog(), (27, WINDOW, version))
+        };
+        with(&mut transaction, vec![(0, 25), (1, 25), (2, 4), (3, 25), (4, 25), (5, 19)]);
+        assert_eq!(judge(&transaction, ExecutionVersion::V5), Ok(()));
+        assert!(judge(&transaction, ExecutionVersion::V4).is_err(), "as version 4 has it");
+        with(&mut transaction, vec![(0, 25), (1, 25), (3, 25), (4, 19), (5, 19)]);
+        let fault = judge(&transaction, ExecutionVersion::V5).expect_err("two of four");
+        assert!(fault.to_string().contains("2 of 4 members"), "{fault}");
     }
 
     #[test]
@@ -142,7 +184,7 @@ mod tests {
         if let Some(endorsed) = &mut agreed.endorsed {
             endorsed.effects = Arc::new(EndorsedEffects::default());
         }
-        let judged = judge_parts(&agreed, &catalog(), (41, WINDOW));
+        let judged = judge_parts(&agreed, &catalog(), (41, WINDOW, ExecutionVersion::V5));
         assert!(judged.is_err(), "they have signed, but not that they hold it");
     }
 
@@ -168,8 +210,7 @@ mod tests {
             assert!(fault.to_string().contains("up to height 26"), "{height}: {fault}");
         }
         assert_eq!(judged(&["a", "b"], Some(holders), 27), Ok(()));
-        let fault = judged(&["a", "b"], Some((19, holders.1)), 27).expect_err("before the change");
-        assert!(fault.to_string().contains("have them say it again"), "{fault}");
+        judged(&["a", "b"], Some((19, holders.1)), 27).expect_err("before the change");
         assert_eq!(judged(&["b"], Some(holders), 21), Ok(()), "of one schema alone nothing is undecided");
         assert_eq!(judged(&["a"], Some((5, &[0, 1])), 6), Ok(()), "nobody came or left since it was created");
     }
