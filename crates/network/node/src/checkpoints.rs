@@ -113,7 +113,7 @@ impl CheckpointWriter {
             Err(failure) => {
                 // The disk of the ledger may be well: this is for an operator all the same.
                 tracing::error!(height, %failure, "the store of the state has failed at a checkpoint");
-                self.parts.published.store_failure().note(failure);
+                self.parts.published.store_health().note(failure);
                 return;
             }
         };

@@ -24,6 +24,7 @@ use crate::recovery::{Recovered, Recovery, attestable};
 use crate::row_history::KeptRows;
 use crate::scrub::Scrub;
 use crate::store_choice::{StoreChoice, column_bytes};
+use crate::store_failure::StoreHealth;
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError};
 use bytes::Bytes;
@@ -34,7 +35,7 @@ use engine::Verifier;
 use ledger::{Anchor, CheckpointStore, Disk, Ledger, LedgerOptions, OpenReport};
 use ordering::{Admission, CertificateVerifier, Ordering, Services};
 use parking_lot::Mutex;
-use state::{FirstFailure, Stores};
+use state::Stores;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -274,10 +275,10 @@ impl NodeParts {
         let charters =
             Arc::new(DecidedCharters::of(executor, files.charters.clone(), member.options.known_versions));
         let receipts = Arc::new(Receipts::new());
-        let store_failure = Arc::<FirstFailure>::default();
+        let store_health = Arc::<StoreHealth>::default();
         let states = (charter.execution != ExecutionModel::OrderExecute).then(|| {
             let timestamp_ms = tip.last.as_ref().map_or(0, |last| last.timestamp_ms);
-            Arc::new(RecentStates::new(executor.endorsement_basis(timestamp_ms), store_failure.clone()))
+            Arc::new(RecentStates::new(executor.endorsement_basis(timestamp_ms), store_health.clone()))
         });
         let proposer = states.as_ref().and_then(|states| {
             Proposer::new(charters.clone(), verifier.clone(), receipts.clone(), states.clone()).map(Arc::new)
@@ -291,7 +292,7 @@ impl NodeParts {
             executor.height(),
             executor.state_digest(),
             certified,
-            store_failure,
+            store_health,
         );
         NodeParts {
             ledger: ledger.clone(),
@@ -489,6 +490,7 @@ impl NodeParts {
                     staging: to_join.staging,
                 },
                 wanted: to_join.wanted,
+                metrics: self.metrics.clone(),
             },
             published: self.published.clone(),
         })

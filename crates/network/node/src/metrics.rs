@@ -323,7 +323,7 @@ impl NodeMetrics {
         );
         registry.register(
             "entente_scrub_found",
-            "Damage that reading again has found, by what is damaged",
+            "Damage that was found in files or in rows, by what is damaged",
             self.scrub_found.clone(),
         );
         registry.register(

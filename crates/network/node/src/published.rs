@@ -2,7 +2,7 @@ use crate::NodeError;
 use crate::attesting::Certified;
 use crate::past::{PastStates, WithPast};
 use crate::row_history::KeptRows;
-use crate::store_failure::Reporting;
+use crate::store_failure::{Reporting, StoreHealth};
 use parking_lot::RwLock;
 use sql::Library;
 use state::{FirstFailure, Snapshot};
@@ -17,8 +17,7 @@ const RECENT_DIGESTS: usize = 1_000;
 
 /// What the pipeline has made visible: the newest applied state for reads, the newest recorded height for the world.
 pub(crate) struct Published {
-    /// Why the store of the state could not be read, or written.
-    store_failure: Arc<FirstFailure>,
+    store_health: Arc<StoreHealth>,
     rows: Option<Arc<KeptRows>>,
     /// So many past states are kept.
     heights: usize,
@@ -43,8 +42,7 @@ struct Inner {
 }
 
 impl Published {
-    /// `heights`: so many states are kept. `rows`: the history of rows, where there is one. `store_failure`: where it is noted that
-    /// the store of the state has failed.
+    /// `heights`: so many states are kept. `rows`: the history of rows, where there is one.
     pub(crate) fn new(
         snapshot: Arc<dyn Snapshot>,
         library: Arc<Library>,
@@ -52,14 +50,14 @@ impl Published {
         height: u64,
         digest: Digest,
         certified: Arc<Certified>,
-        store_failure: Arc<FirstFailure>,
+        store_health: Arc<StoreHealth>,
     ) -> Published {
         let past = Arc::new(PastStates::new(heights, height, snapshot.clone()));
         let recent = VecDeque::from([(height, digest)]);
         let inner =
             Inner { snapshot, library, past, recent, not_serving: None, stopping: false, suspended: None };
         Published {
-            store_failure,
+            store_health,
             rows,
             heights,
             certified,
@@ -79,12 +77,14 @@ impl Published {
     }
 
     /// The newest applied state, and its compiled catalog. That the state cannot be read is noted in
-    /// [`Published::store_failure`], whoever reads it.
+    /// [`Published::store_health`], whoever reads it.
     pub(crate) fn at_one_height(&self) -> (Arc<Library>, Arc<dyn Snapshot>) {
         let inner = self.inner.read();
         let (library, snapshot) = (inner.library.clone(), inner.snapshot.clone());
+        // With the lock: it is that of this state.
+        let failure = self.store_health.of_readers();
         drop(inner);
-        (library, Arc::new(Reporting::new(snapshot, self.store_failure.clone())))
+        (library, Arc::new(Reporting::new(snapshot, failure)))
     }
 
     /// Height of the newest applied block.
@@ -95,28 +95,34 @@ impl Published {
 
     /// Where it is noted that the store of the state has failed: nobody is served from then on, and the next block is not
     /// executed.
-    pub(crate) fn store_failure(&self) -> &Arc<FirstFailure> {
-        &self.store_failure
+    pub(crate) fn store_health(&self) -> &StoreHealth {
+        &self.store_health
     }
 
     /// Notes it where this error is one of the store of the state: whatever made the state again would meet it again.
     pub(crate) fn note_store_failure(&self, error: &NodeError) {
         if let Some(failure) = error.store_failure() {
-            self.store_failure.note(failure.clone());
+            self.store_health.note(failure.clone());
         }
     }
 
     /// A snapshot of [`Published::at_one_height`] together with the states before it.
     pub(crate) fn with_past(&self, snapshot: Arc<dyn Snapshot>) -> WithPast {
-        let past = self.inner.read().past.clone();
-        WithPast::new(snapshot, past, self.rows.clone(), self.store_failure.clone())
+        let (past, failure) = self.past();
+        WithPast::new(snapshot, past, self.rows.clone(), failure)
     }
 
     /// The state behind the block at `height`, where it is one of those that are kept.
     pub(crate) fn state_at(&self, height: u64) -> Option<Arc<dyn Snapshot>> {
-        let past = self.inner.read().past.clone();
+        let (past, failure) = self.past();
         let snapshot = past.at(height).ok()?;
-        Some(Arc::new(Reporting::new(snapshot, self.store_failure.clone())))
+        Some(Arc::new(Reporting::new(snapshot, failure)))
+    }
+
+    /// The states before the newest one, and where it is noted that one cannot be read.
+    fn past(&self) -> (Arc<PastStates>, Arc<FirstFailure>) {
+        let inner = self.inner.read();
+        (inner.past.clone(), self.store_health.of_readers())
     }
 
     /// The block at `height` was applied.
@@ -167,6 +173,7 @@ impl Published {
         inner.recent.retain(|(recorded, _)| *recorded < height);
         inner.recent.push_back((height, digest));
         (inner.snapshot, inner.past, inner.library) = (snapshot, past, library);
+        self.store_health.begin_anew();
         drop(inner);
         self.height.send_replace(height);
     }
@@ -214,7 +221,7 @@ impl Published {
     /// Why the node does not serve.
     pub(crate) fn not_serving(&self) -> Option<String> {
         let inner = self.inner.read();
-        let failed = || self.store_failure.get().map(ToString::to_string);
+        let failed = || self.store_health.failure().map(|failure| failure.to_string());
         inner.not_serving.clone().or_else(failed).or_else(|| inner.suspended.clone())
     }
 }

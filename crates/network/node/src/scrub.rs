@@ -173,6 +173,10 @@ impl Scrubbing {
             found => found,
         };
         let Some(found) = found else { return Ok(()) };
+        if !self.stage.parts.published.store_health().tell() {
+            // Somebody has met it when reading.
+            return Err(Stopped);
+        }
         let height = checkpoint.kept.header().height;
         let text = format!("the state behind block {height}: {found}");
         tracing::error!(height, text, "the state is made again");

@@ -1,10 +1,55 @@
 //! A store that fails where no block is executed: for a reader at the gateway, for an endorser, at a checkpoint. The node stops
-//! serving at once, and its pipeline before the next block.
+//! serving at once, and its pipeline before the next block. Where files are damaged the state is made again, and the node goes on.
 
+use parking_lot::RwLock;
 use state::{ColumnBatch, ColumnPiece, FirstFailure, KeyRange, ReadColumns, RowId, Snapshot, StoreError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, Key, Row, Table, TableId};
+
+/// Whether the store of the state that the node stands on can be read and written.
+#[derive(Default)]
+pub(crate) struct StoreHealth {
+    now: RwLock<OfOneState>,
+}
+
+/// Of the state as it was made last.
+#[derive(Default)]
+struct OfOneState {
+    failure: Arc<FirstFailure>,
+    /// It is known, and told, that it is damaged.
+    is_told: bool,
+}
+
+impl StoreHealth {
+    /// Where readers of the state note that it cannot be read.
+    pub(crate) fn of_readers(&self) -> Arc<FirstFailure> {
+        self.now.read().failure.clone()
+    }
+
+    /// The first failure.
+    pub(crate) fn failure(&self) -> Option<StoreError> {
+        self.now.read().failure.get().cloned()
+    }
+
+    /// Somebody has met a failure.
+    pub(crate) fn note(&self, failure: StoreError) {
+        self.now.read().failure.note(failure);
+    }
+
+    /// Whether whoever asks is the first to tell that the state is damaged.
+    pub(crate) fn tell(&self) -> bool {
+        !std::mem::replace(&mut self.now.write().is_told, true)
+    }
+
+    /// The state was made again. What readers of the one before still find is of no matter; a disk that has failed still has.
+    pub(crate) fn begin_anew(&self) {
+        let mut now = self.now.write();
+        if now.is_told || now.failure.get().is_some_and(StoreError::is_damage) {
+            *now = OfOneState::default();
+        }
+    }
+}
 
 /// A snapshot that tells the node when it cannot be read.
 #[derive(Clone)]

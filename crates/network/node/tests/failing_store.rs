@@ -75,6 +75,44 @@ async fn a_node_that_cannot_read_a_row_in_mid_block_stops_and_comes_back() {
     network.stop_all();
 }
 
+/// In mid-block, for a reader, and at a checkpoint.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_meets_a_damaged_file_makes_its_state_again_and_goes_on() {
+    let failures = Arc::new(Failures::default());
+    let network = with_rows(20, &failures).await;
+    for (round, meet) in ["a block", "a query", "a checkpoint"].into_iter().enumerate() {
+        failures.fail(Operation::ReadDamaged, 5);
+        match meet {
+            "a block" => {
+                network.run(&network.client(0), "UPDATE accounts SET n = n + 1 WHERE id >= 20").await;
+            }
+            "a query" => {
+                let sum = network.nodes[3].as_ref().expect("it runs").database().prepare(SUM, &[]);
+                let error = sum.expect("a query").query.run("", &[], &Arc::default()).expect_err("no answer");
+                assert!(error.message.contains(FILE) && error.message.contains(CAUSE), "{error}");
+            }
+            // The next one reads what has changed: nothing was told of it yet, for the query above.
+            _ => {
+                let update = "UPDATE accounts SET n = n + 1 WHERE id = 1";
+                network.run(&network.client(0), update).await;
+                network.run(&network.client(0), "CHECKPOINT").await;
+            }
+        }
+        let found = format!("entente_scrub_found_total{{what=\"state\"}} {}", round + 1);
+        let healed = |status: &client::Status| {
+            let metrics = network.nodes[3].as_ref().expect("it runs").database().metrics();
+            metrics.contains(&found)
+                && status.not_serving.is_none()
+                && status.diverged.as_ref().is_some_and(|text| text.contains(FILE) && text.contains(CAUSE))
+        };
+        network.wait(3, meet, healed).await;
+        network.check_agreement().await;
+        network.run(&network.client(3), "UPDATE accounts SET n = n + 1 WHERE id = 99").await;
+        network.check_agreement().await;
+    }
+    network.stop_all();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_cannot_write_a_batch_stops_and_comes_back() {
     let failures = Arc::new(Failures::default());

@@ -53,7 +53,9 @@ impl Files {
             }
             let found = hashing.checksum();
             if found != expected {
-                return Err(failed(&format_args!("expected a file with checksum {expected}, found {found}")));
+                mark_damaged(self.folder());
+                let what = format_args!("expected a file with checksum {expected}, found {found}");
+                return Err(StoreError::damaged(path.display(), what));
             }
             whole.insert(file_id);
         }
@@ -75,7 +77,8 @@ pub(crate) fn check_list(folder: &Path) -> Result<(), StoreError> {
         let parts =
             bytes.split_last_chunk::<17>().and_then(|(number, rest)| Some((number.first_chunk()?, rest)));
         let Some((number, [expected @ .., 0])) = parts else {
-            return Err(failed(&current, &"expected the number of a list, its checksum and a zero"));
+            let what = "expected the number of a list, its checksum and a zero";
+            return Err(StoreError::damaged(current.display(), what));
         };
         let list = folder.join(format!("v{}", u64::from_le_bytes(*number)));
         let hashed = std::fs::read(&list).and_then(|content| {
@@ -91,7 +94,9 @@ pub(crate) fn check_list(folder: &Path) -> Result<(), StoreError> {
         if stored.is_none() {
             return Err(match hashed {
                 Err(error) => failed(&list, &error),
-                Ok(_) => failed(&list, &"the list of files is not the one that was written"),
+                Ok(_) => {
+                    StoreError::damaged(list.display(), "the list of files is not the one that was written")
+                }
             });
         }
     }

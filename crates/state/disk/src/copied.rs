@@ -57,7 +57,7 @@ fn link(checkpoint: &Path, copy: &Path) -> Result<bool, StoreError> {
     }
     let bytes = std::fs::read(&current).map_err(|error| StoreError::read(current.display(), error))?;
     let Some(number) = bytes.first_chunk() else {
-        return Err(StoreError::read(current.display(), "expected the number of a list of files"));
+        return Err(StoreError::damaged(current.display(), "expected the number of a list of files"));
     };
     let list = format!("v{}", u64::from_le_bytes(*number));
     if !link_one(&checkpoint.join(&list), &copy.join(&list))? {
@@ -76,8 +76,8 @@ fn link(checkpoint: &Path, copy: &Path) -> Result<bool, StoreError> {
 fn open(copy: &Path) -> Result<KeptState, StoreError> {
     let files = Files::open(copy, RESIDENT_BLOCKS)?;
     let point = point_of(&files)?;
-    let point =
-        point.ok_or_else(|| StoreError::read(copy.display(), "it does not say behind which block it is"))?;
+    let point = point
+        .ok_or_else(|| StoreError::damaged(copy.display(), "it does not say behind which block it is"))?;
     let shape = TreeShape::at(read_catalog(&files.now())?.as_ref(), point.header.height);
     sealing::kept_state(files, point, shape)
 }

@@ -24,7 +24,7 @@ pub(crate) fn remove_entries_but(files: &Arc<Files>, known: &BTreeSet<TableId>) 
     loop {
         let rest = (Bound::Included(first), whole_table(TableId(u32::MAX)).1);
         let Some((key, _)) = now.range(rest, false).next().transpose()? else { return Ok(()) };
-        let damaged = || StoreError::read(files.folder().display(), "a key of it is that of no row");
+        let damaged = || StoreError::damaged(files.folder().display(), "a key of it is that of no row");
         let table = table_of(&key).ok_or_else(damaged)?;
         if !known.contains(&table) {
             let left = now.range(whole_table(table), false);

@@ -61,7 +61,7 @@ impl Snapshot for FilesSnapshot {
         for item in self.files.range(bytes_of(table, range), reverse) {
             let (key, value) = item?;
             let key = primary_key(&key)
-                .ok_or_else(|| StoreError::read(folder.display(), "a key of it is that of no row"))?;
+                .ok_or_else(|| StoreError::damaged(folder.display(), "a key of it is that of no row"))?;
             if visit(&key, &row_of(&value, folder)?).is_break() {
                 break;
             }
@@ -79,7 +79,7 @@ impl Snapshot for FilesSnapshot {
         let intervals: Vec<Interval> = ranges.iter().map(|range| bytes_of(table, range)).collect();
         self.files.intervals(&intervals, &mut |number, key, value| {
             let key = primary_key(key)
-                .ok_or_else(|| StoreError::read(folder.display(), "a key of it is that of no row"))?;
+                .ok_or_else(|| StoreError::damaged(folder.display(), "a key of it is that of no row"))?;
             visit(number, key, row_of(value, folder)?);
             Ok(())
         })
@@ -106,7 +106,7 @@ pub(crate) fn read_meta(files: &FilesAt) -> Result<Option<Meta>, StoreError> {
 pub(crate) fn read_catalog(files: &FilesAt) -> Result<Arc<Catalog>, StoreError> {
     let folder = files.folder();
     let bytes = files.get(CATALOG)?;
-    let bytes = bytes.ok_or_else(|| StoreError::read(folder.display(), "its catalog is missing"))?;
+    let bytes = bytes.ok_or_else(|| StoreError::damaged(folder.display(), "its catalog is missing"))?;
     value_of(&bytes, "the catalog", folder).map(Arc::new)
 }
 
@@ -121,7 +121,8 @@ pub(crate) fn read_live(files: &FilesAt, height: u64) -> Result<(LiveRequests, L
         let (key, value) = item?;
         let record: AdmittedRecord = value_of(&value, "ids that a block has admitted", folder)?;
         let of = number_of(&key).unwrap_or(0);
-        let damaged = || StoreError::read(folder.display(), "ids that a block has admitted are of no client");
+        let damaged =
+            || StoreError::damaged(folder.display(), "ids that a block has admitted are of no client");
         let requests = record.requests(of).ok_or_else(damaged)?;
         let last = requests.iter().map(|request| request.expires_at).max().unwrap_or(0);
         last_live.push((of, last));
@@ -130,6 +131,6 @@ pub(crate) fn read_live(files: &FilesAt, height: u64) -> Result<(LiveRequests, L
     found.sort_unstable_by_key(|request| (request.expires_at, request.height, request.index));
     let live = LiveRequests::restored(height, &found);
     let live =
-        live.map_err(|what| StoreError::read(folder.display(), format_args!("its live ids: {what}")))?;
+        live.map_err(|what| StoreError::damaged(folder.display(), format_args!("its live ids: {what}")))?;
     Ok((live, last_live))
 }

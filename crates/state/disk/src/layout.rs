@@ -143,7 +143,7 @@ pub(crate) fn number_of(key: &[u8]) -> Option<u64> {
 /// It is none of the kind; `place` says where it stands.
 pub(crate) fn value_of<T: BorshDeserialize>(bytes: &[u8], what: &str, place: &Path) -> Result<T, StoreError> {
     decode_exactly(bytes)
-        .map_err(|error| StoreError::read(place.display(), format_args!("{what} of it: {error}")))
+        .map_err(|error| StoreError::damaged(place.display(), format_args!("{what} of it: {error}")))
 }
 
 /// Reads what the rows are.
@@ -259,7 +259,7 @@ pub(crate) fn row_bytes(row: &Row) -> Vec<u8> {
 /// The bytes are none; `place` says where they stand.
 pub(crate) fn row_of(bytes: &[u8], place: &Path) -> Result<Row, StoreError> {
     decode_exactly(bytes)
-        .map_err(|error| StoreError::read(place.display(), format_args!("a row of it: {error}")))
+        .map_err(|error| StoreError::damaged(place.display(), format_args!("a row of it: {error}")))
 }
 
 #[cfg(test)]

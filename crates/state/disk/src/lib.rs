@@ -221,7 +221,7 @@ impl Disk {
             read_meta(&now)?.filter(|meta| meta.point.is_some_and(|point| point.header.height == height));
         let point = meta.as_ref().and_then(|meta| meta.point);
         let (Some(meta), Some(point)) = (meta, point) else {
-            return Err(StoreError::read(
+            return Err(StoreError::damaged(
                 files.folder().display(),
                 "what its rows are is not what was written",
             ));

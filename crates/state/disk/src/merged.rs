@@ -26,7 +26,7 @@ pub(crate) fn scan(
         .map(|item| -> Result<(Key, Bytes), StoreError> {
             let (key, value) = item?;
             let key = primary_key(&key)
-                .ok_or_else(|| StoreError::read(folder.display(), "a key of it is that of no row"))?;
+                .ok_or_else(|| StoreError::damaged(folder.display(), "a key of it is that of no row"))?;
             Ok((key, value))
         })
         .peekable();

@@ -26,7 +26,7 @@ impl GroupRecords for InFiles<'_> {
         let folder = self.0.folder();
         match self.0.get(&group_key(first))? {
             Some(bytes) => value_of(&bytes, "a group of the tree", folder),
-            None => Err(StoreError::read(
+            None => Err(StoreError::damaged(
                 folder.display(),
                 "a group of the tree is missing; the tree is made again at the next start",
             )),
@@ -194,7 +194,7 @@ fn read_groups(files: &FilesAt, shape: TreeShape) -> Result<Groups, StoreError> 
     found
         .map(|item| {
             let (key, value) = item?;
-            let damaged = || StoreError::read(files.folder().display(), "a key of it is that of no group");
+            let damaged = || StoreError::damaged(files.folder().display(), "a key of it is that of no group");
             let id = group_of(&key).ok_or_else(damaged)?;
             let record: GroupRecord = value_of(&value, "a group of the tree", files.folder())?;
             let head = record.head(shape, id.table).ok_or_else(damaged)?;
@@ -254,7 +254,7 @@ impl ListRows {
             let folder = self.files.folder();
             let bytes = self.files.get(&part)?;
             let bytes =
-                bytes.ok_or_else(|| StoreError::read(folder.display(), "a list of changes is missing"))?;
+                bytes.ok_or_else(|| StoreError::damaged(folder.display(), "a list of changes is missing"))?;
             let list: ChangedList = value_of(&bytes, "a list of changes", folder)?;
             let rows = list.rows.into_iter();
             let rows = rows.flat_map(|(table, keys)| keys.into_iter().map(move |key| RowId { table, key }));

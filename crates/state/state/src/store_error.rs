@@ -21,6 +21,8 @@ struct Failure {
 enum Action {
     Read,
     Write,
+    /// What was read is not what was written.
+    ReadDamaged,
 }
 
 impl StoreError {
@@ -36,6 +38,18 @@ impl StoreError {
         StoreError::new(Action::Write, place, cause)
     }
 
+    /// What was read is not what was written: somebody or a disk has changed it since. `place`: the file, or the folder; `cause`:
+    /// what shows it.
+    #[cold]
+    pub fn damaged(place: impl fmt::Display, cause: impl fmt::Display) -> StoreError {
+        StoreError::new(Action::ReadDamaged, place, cause)
+    }
+
+    /// Whether files are damaged that can be made again: no disk is full, none fails.
+    pub fn is_damage(&self) -> bool {
+        self.0.action == Action::ReadDamaged
+    }
+
     fn new(action: Action, place: impl fmt::Display, cause: impl fmt::Display) -> StoreError {
         StoreError(Arc::new(Failure { action, place: place.to_string(), cause: cause.to_string() }))
     }
@@ -43,15 +57,16 @@ impl StoreError {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let action = match self.action {
-            Action::Read => "read",
-            Action::Write => "write",
+        const MEND: &str = "mend that and start the node again: it goes on from what is on its disk";
+        let (action, advice) = match self.action {
+            Action::Read => ("read", MEND),
+            Action::Write => ("write", MEND),
+            Action::ReadDamaged => {
+                ("read", "it is damaged: the node makes its state again, while it runs or when it is started")
+            }
         };
         let Failure { place, cause, .. } = self;
-        write!(
-            f,
-            "the store of the state cannot {action} {place}: {cause}; mend that and start the node again: it goes on from what is on its disk"
-        )
+        write!(f, "the store of the state cannot {action} {place}: {cause}; {advice}")
     }
 }
 
@@ -123,6 +138,12 @@ mod tests {
         assert_eq!(
             message,
             "the store of the state cannot read /data/rows.7: Input/output error (os error 5); mend that and start the node again: it goes on from what is on its disk"
+        );
+        let damaged = StoreError::damaged("/data/rows.7", "its checksum is another one");
+        assert!(damaged.is_damage() && !error.is_damage());
+        assert_eq!(
+            damaged.to_string(),
+            "the store of the state cannot read /data/rows.7: its checksum is another one; it is damaged: the node makes its state again, while it runs or when it is started"
         );
         let told: SqlError = error.into();
         assert_eq!((told.state, told.message), (SqlState::IO_ERROR, message));

@@ -48,7 +48,8 @@ impl KeptState {
             Some(StateNode::Table(table)) => Ok(Behind::Table(Table::clone(table))),
             Some(StateNode::Group { table, .. }) => {
                 let rows = tree.rows(self.snapshot().as_ref(), node)?;
-                let damaged = || StoreError::read("the tree of the state", "one of its groups has no ranges");
+                let damaged =
+                    || StoreError::damaged("the tree of the state", "one of its groups has no ranges");
                 let ranges = tree.ranges(node, &rows).ok_or_else(damaged)?;
                 let (first, content) = ranges.content();
                 Ok(Behind::Group { table: *table, first, content })

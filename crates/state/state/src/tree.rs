@@ -250,7 +250,7 @@ impl StateTree {
         }
         let table = self.nodes[node].table().0;
         let what = "its rows are not those of the checkpoint's tree";
-        Err(StoreError::read(format_args!("table number {table}"), what))
+        Err(StoreError::damaged(format_args!("table number {table}"), what))
     }
 
     /// Whether these are the rows of a node. A table's definition has none.

@@ -378,10 +378,11 @@ mod tests {
     use super::super::states::RecentStates;
     use super::*;
     use crate::charters::DecidedCharters;
+    use crate::store_failure::StoreHealth;
     use crypto::SecretKey;
     use engine::{Engine, VerifiedBlock, VerifiedTransaction, Verifier};
+    use state::Stores;
     use state::conformance::{FailingStores, Failures, Operation};
-    use state::{FirstFailure, Stores};
     use std::sync::Arc;
     use std::time::Duration;
     use types::{
@@ -624,7 +625,7 @@ mod tests {
     /// What is on its disk is no property of a transaction.
     #[test]
     fn an_endorser_whose_store_fails_does_not_say_that_the_transaction_does() {
-        let (failures, noted) = (Arc::new(Failures::default()), Arc::new(FirstFailure::default()));
+        let (failures, noted) = (Arc::new(Failures::default()), Arc::new(StoreHealth::default()));
         let network = Network::on(&FailingStores::new(Arc::new(memory::Memory), failures.clone()));
         let (_, bytes, _) = network.simulated(1, "UPDATE note SET text = 'y' WHERE id = 1", Vec::new());
         let states = Arc::new(RecentStates::new(network.basis.clone(), noted.clone()));
@@ -639,7 +640,7 @@ mod tests {
         assert!(simulate().is_ok());
         failures.fail(Operation::Read, 0);
         assert!(matches!(simulate(), Err((_, ProposalRefusal::Busy))));
-        assert!(failures.have_struck() && noted.get().is_some());
+        assert!(failures.have_struck() && noted.failure().is_some());
     }
 
     #[test]

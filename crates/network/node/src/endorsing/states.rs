@@ -1,7 +1,6 @@
-use crate::store_failure::Reporting;
+use crate::store_failure::{Reporting, StoreHealth};
 use engine::EndorsementBasis;
 use parking_lot::RwLock;
-use state::FirstFailure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +15,11 @@ pub(crate) struct RecentStates {
     /// By height, ascending; never empty.
     states: RwLock<VecDeque<EndorsementBasis>>,
     newest: watch::Sender<u64>,
-    failure: Arc<FirstFailure>,
+    health: Arc<StoreHealth>,
 }
 
-fn reporting(mut state: EndorsementBasis, failure: &Arc<FirstFailure>) -> EndorsementBasis {
-    state.snapshot = Arc::new(Reporting::new(state.snapshot, failure.clone()));
+fn reporting(mut state: EndorsementBasis, health: &StoreHealth) -> EndorsementBasis {
+    state.snapshot = Arc::new(Reporting::new(state.snapshot, health.of_readers()));
     state
 }
 
@@ -32,16 +31,16 @@ pub(crate) struct NoSuchState {
 }
 
 impl RecentStates {
-    /// `failure`: where it is noted that one of them cannot be read.
-    pub(crate) fn new(first: EndorsementBasis, failure: Arc<FirstFailure>) -> RecentStates {
+    /// `health`: where it is noted that one of them cannot be read.
+    pub(crate) fn new(first: EndorsementBasis, health: Arc<StoreHealth>) -> RecentStates {
         let newest = watch::Sender::new(first.height);
-        let first = reporting(first, &failure);
-        RecentStates { states: RwLock::new(VecDeque::from([first])), newest, failure }
+        let first = reporting(first, &health);
+        RecentStates { states: RwLock::new(VecDeque::from([first])), newest, health }
     }
 
     /// The next block has been executed.
     pub(crate) fn push(&self, state: EndorsementBasis) {
-        let (height, state) = (state.height, reporting(state, &self.failure));
+        let (height, state) = (state.height, reporting(state, &self.health));
         let mut states = self.states.write();
         let gone = if states.len() == STATES_MAX { states.pop_front() } else { None };
         states.push_back(state);
@@ -53,7 +52,7 @@ impl RecentStates {
 
     /// The blocks above this state are taken back.
     pub(crate) fn replace(&self, state: EndorsementBasis) {
-        let (height, state) = (state.height, reporting(state, &self.failure));
+        let (height, state) = (state.height, reporting(state, &self.health));
         let gone = std::mem::replace(&mut *self.states.write(), VecDeque::from([state]));
         drop(gone);
         self.newest.send_replace(height);
@@ -61,7 +60,7 @@ impl RecentStates {
 
     /// Whether one of them could not be read, or the store of the state has failed elsewhere.
     pub(crate) fn have_failed(&self) -> bool {
-        self.failure.get().is_some()
+        self.health.failure().is_some()
     }
 
     /// The newest state.

@@ -271,7 +271,7 @@ impl Exchange {
             tracing::info!(height, pieces, checked, staged, bytes, liars, "a checkpoint is being fetched");
         }
         if let Some(failure) = fetch.store_failure() {
-            self.published.store_failure().note(failure.clone());
+            self.published.store_health().note(failure.clone());
         }
         if fetch.has_failed(now) {
             let seconds = (now - *began).as_secs_f64();

@@ -68,8 +68,8 @@ impl Executing {
 
     /// Executes the first block that waits, and hands to others what it came to.
     pub(super) fn step(&mut self) -> Result<Option<Executed>, NodeError> {
-        if let Some(failure) = self.stage.published.store_failure().get() {
-            return Err(failure.clone().into());
+        if let Some(failure) = self.stage.published.store_health().failure() {
+            return Err(failure.into());
         }
         let start = Instant::now();
         self.foresee();

@@ -16,10 +16,14 @@ use super::join::Takeover;
 use crate::NodeError;
 use crate::attesting::{Divergence, Heal, Input};
 use crate::joining::{Fetched, Wanted};
+use crate::metrics::NodeMetrics;
 use crate::published::Published;
 use crate::recovery::{Known, Recovered, Recovery};
 use crossbeam_channel::{Sender, bounded};
 use crypto::Digest;
+use state::StoreError;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Where a state comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +84,7 @@ pub(crate) struct Restore {
     pub(crate) takeover: Takeover,
     /// Where another node's certified checkpoint is asked for; `None` where there is no other node.
     pub(crate) wanted: Option<Sender<Wanted>>,
+    pub(crate) metrics: Arc<NodeMetrics>,
 }
 
 /// What of the state is known that is to be made again.
@@ -182,6 +187,25 @@ impl Restore {
         self.takeover.recovery.stores.recorded(self.takeover.recovery.tip());
         self.tell(Input::StateReplaced(height));
         self.try_steps(ladder, &steps, HealTarget { height, state: Some(root) })
+    }
+
+    /// What is to be made again where a reader has met files of the state that are damaged, whether or not [`crate::scrub`] has found
+    /// them. Nobody is served before the next block is certified.
+    pub(super) fn damaged_store(&self) -> Option<Heal> {
+        let (published, stores) = (self.published(), &self.takeover.recovery.stores);
+        let failure = published.store_health().failure().filter(StoreError::is_damage)?;
+        let (certified, height) = (published.certified(), self.takeover.recovery.tip());
+        if published.store_health().tell() {
+            // It is better to name the file.
+            let found = stores.check_files(&mut |_| ControlFlow::Continue(())).err().unwrap_or(failure);
+            let text = format!("the state behind block {height}: {found}");
+            tracing::error!(height, text, "the state is made again");
+            self.metrics.scrub_found("state");
+            published.suspend(text.clone());
+            certified.diverge(Some(Divergence { height: height + 1, text }));
+        }
+        // Each time a lower state is tried until a block was certified behind this height.
+        Some(Heal::State { height: height + 1, expected: None, agreed: certified.height() })
     }
 
     fn published(&self) -> &Published {

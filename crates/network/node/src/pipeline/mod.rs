@@ -171,7 +171,10 @@ fn supervise(
                         continue;
                     }
                 },
-                recv(ended) -> _ => Pause::End,
+                recv(ended) -> _ => match heal.try_recv().ok().or_else(|| stages.restore.damaged_store()) {
+                    Some(wanted) if !stages.published.is_stopping() => Pause::Heal(wanted),
+                    _ => Pause::End,
+                },
             };
         };
         drop(stop);
@@ -218,11 +221,10 @@ fn run_stages(
     let verifying = stages.verify.from(executor.height() + 1);
     let executing = stages.execute.with(executor, checkpoints);
     let (record, answers, stop) = (record.clone(), answers.clone(), stopped.clone());
-    let alive = || alive.clone();
     let mut threads = vec![
-        stage("verify", published, while_alive(alive(), move || verifying.run(&stop, &verified)))?,
-        stage("execute", published, while_alive(alive(), move || executing.run(&to_execute, &executed)))?,
-        stage("record", published, while_alive(alive(), move || record.run(&to_record, &answers)))?,
+        healed("verify", published, alive, move || verifying.run(&stop, &verified))?,
+        healed("execute", published, alive, move || executing.run(&to_execute, &executed))?,
+        healed("record", published, alive, move || record.run(&to_record, &answers))?,
         writing,
     ];
     if let Some(scrub) = &stages.scrub {
@@ -235,12 +237,25 @@ fn run_stages(
     Ok(threads)
 }
 
-/// The same work, which lets go of `alive` when it ends.
-fn while_alive<T>(alive: Sender<()>, run: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    move || {
+/// A stage that lets go of `alive` when it ends, also where it ends because files of the state are damaged: then the state is made
+/// again.
+fn healed(
+    name: &'static str,
+    published: &Arc<Published>,
+    alive: &Sender<()>,
+    run: impl FnOnce() -> Result<(), NodeError> + Send + 'static,
+) -> Result<JoinHandle<()>, NodeError> {
+    let (alive, noted) = (alive.clone(), published.clone());
+    stage(name, published, move || {
         let _alive = alive;
-        run()
-    }
+        run().or_else(|error| match error.store_failure() {
+            Some(failure) if failure.is_damage() => {
+                noted.store_health().note(failure.clone());
+                Ok(())
+            }
+            _ => Err(error),
+        })
+    })
 }
 
 pub(crate) fn stage(

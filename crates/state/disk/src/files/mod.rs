@@ -117,6 +117,15 @@ impl From<StoreError> for WriteError {
     }
 }
 
+fn failed_to_read(folder: &Path, error: lsm_tree::Error) -> StoreError {
+    match error {
+        error @ (lsm_tree::Error::Io(_) | lsm_tree::Error::InvalidVersion(_)) => {
+            StoreError::read(folder.display(), error)
+        }
+        error => StoreError::damaged(folder.display(), error),
+    }
+}
+
 fn failure(folder: &Path, kind: Option<ErrorKind>, error: &dyn Display) -> WriteError {
     let failure = StoreError::write(folder.display(), error);
     match kind {
@@ -148,7 +157,7 @@ impl Files {
         let config = Config::new(folder, sequence.clone(), visible.clone())
             .use_cache(Arc::new(Cache::with_capacity_bytes(cache)))
             .use_descriptor_table(Some(Arc::new(DescriptorTable::new(OPEN_MAX))));
-        let tree = config.open().map_err(|error| StoreError::read(folder.display(), error))?;
+        let tree = config.open().map_err(|error| failed_to_read(folder, error))?;
         if is_new {
             // `lsm-tree` flushes what is in there.
             flush(beside(folder)).map_err(|error| StoreError::write(folder.display(), error))?;
@@ -267,6 +276,11 @@ impl Files {
             lsm_tree::Error::Io(error) => Some(error.kind()),
             _ => None,
         };
+        if kind.is_none() {
+            // It reads what it merges.
+            mark_damaged(self.folder());
+            return WriteError::Failed(StoreError::damaged(self.folder().display(), error));
+        }
         let failure = failure(self.folder(), kind, &error);
         if matches!(failure, WriteError::Failed(_)) {
             mark_damaged(self.folder());
@@ -516,7 +530,7 @@ impl FilesAt {
     #[cold]
     fn failed(&self, error: lsm_tree::Error) -> StoreError {
         mark_damaged(self.files.folder());
-        StoreError::read(self.files.folder().display(), error)
+        failed_to_read(self.files.folder(), error)
     }
 }
 

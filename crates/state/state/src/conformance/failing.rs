@@ -16,6 +16,8 @@ use types::{Catalog, Key, Row, TableId};
 pub enum Operation {
     /// Reading a row that a snapshot is asked for, by its key or on the way of a scan.
     Read,
+    /// The same, because files are damaged. Those of a store that is begun or taken up behind that are not.
+    ReadDamaged,
     /// [`Store::apply`], behind half of its changes.
     Apply,
     /// [`Store::durable_point`] and [`Store::keep_checkpoint`].
@@ -69,6 +71,15 @@ impl Failures {
     fn meet(&self, operation: Operation) -> Result<(), StoreError> {
         let mut planned = self.0.lock();
         planned.reads += u64::from(operation == Operation::Read);
+        let is_damaged = planned.next.is_some_and(|(next, _)| next == Operation::ReadDamaged);
+        let operation = match operation {
+            Operation::Read if is_damaged => Operation::ReadDamaged,
+            Operation::Begin if is_damaged && planned.struck => {
+                planned.next = None;
+                operation
+            }
+            operation => operation,
+        };
         let Some((_, times)) = planned.next.as_mut().filter(|(next, _)| *next == operation) else {
             return Ok(());
         };
@@ -79,6 +90,7 @@ impl Failures {
         planned.struck = true;
         Err(match operation {
             Operation::Read => StoreError::read(FILE, CAUSE),
+            Operation::ReadDamaged => StoreError::damaged(FILE, CAUSE),
             _ => StoreError::write(FILE, CAUSE),
         })
     }
