@@ -2,14 +2,17 @@
 //! into another one that does, and a member that lies proves nothing.
 #![allow(missing_docs)]
 
-use crypto::{Digest, SecretKey, merkle_root, sha256};
+mod support;
+
+use crypto::{Digest, merkle_root, sha256};
 use proofs::salted::{definition_digest, push_row, salted_leaf};
 use proofs::{Path, ProofError, ReceiptProof, SchemaEvidence, SchemaReceiptProof, SchemaRowProof};
 use proptest::prelude::*;
+use support::node_key;
 use types::{
-    Attestation, AttestationError, AttestingMembers, Certificate, Charter, Key, Organisation, Outcome,
-    OutcomeHeader, PartVotes, Receipt, Row, SchemaBlockOutcome, SchemaOutcome, StatementResult, Table,
-    TableId, TransactionId, Value, encode,
+    Attestation, AttestationError, AttestingMembers, Certificate, Charter, Key, Outcome, OutcomeHeader,
+    PartVotes, Receipt, Row, SchemaBlockOutcome, SchemaOutcome, StatementResult, Table, TableId,
+    TransactionId, Value, encode,
 };
 
 const SCHEMA: u32 = 3;
@@ -18,24 +21,8 @@ const SHOWN: u64 = 5;
 const ATTESTED: u64 = 16;
 const BROUGHT: u64 = 18;
 
-fn node_key(member: u16) -> SecretKey {
-    SecretKey::from_bytes([member as u8 + 101; 32])
-}
-
 fn charter(nonce: u64) -> Charter {
-    let mut charter = Charter::with_defaults("test", nonce);
-    for member in 0..5 {
-        charter.organisations.push(Organisation {
-            name: format!("org{}", member + 1),
-            root_key: SecretKey::from_bytes([member as u8 + 1; 32]).public_key(),
-            node_key: node_key(member).public_key(),
-            address: format!("127.0.0.1:{}", 7_000 + member),
-            gateway: String::new(),
-            removed: false,
-            node_key_expires: None,
-        });
-    }
-    charter
+    support::charter(nonce, 5)
 }
 
 fn table() -> Table {
@@ -101,8 +88,9 @@ fn signed(outcome: Digest, who: &[u16]) -> Certificate<SchemaOutcome> {
     let votes = vec![PartVotes { height: 15, yes: vec![1], no: vec![2] }];
     let statement =
         SchemaOutcome { ledger: charter(1).ledger(), schema: SCHEMA, height: ATTESTED, outcome, votes };
-    let sign =
-        |member: &u16| (*member, Attestation::sign(statement.clone(), *member, &node_key(*member)).signature);
+    let sign = |member: &u16| {
+        (*member, Attestation::sign(statement.clone(), *member, &node_key((*member).into())).signature)
+    };
     Certificate { signatures: who.iter().map(sign).collect(), statement: statement.clone() }
 }
 
@@ -133,7 +121,8 @@ fn members(changed: u64, organisations: &[u16]) -> ReceiptProof {
         state_digest: sha256(&[b"state"]),
         charters: charter(1).ledger(),
     };
-    let sign = |member: u16| (member, Attestation::sign(header.clone(), member, &node_key(member)).signature);
+    let sign =
+        |member: u16| (member, Attestation::sign(header.clone(), member, &node_key(member.into())).signature);
     let certificate = Certificate { signatures: [0, 1, 2, 4].map(sign).to_vec(), statement: header.clone() };
     ReceiptProof::new(&receipts, 1, Vec::new(), certificate).expect("such a receipt")
 }

@@ -60,6 +60,13 @@ impl Identity {
         self.sign_request(RequestId(crypto::random_bytes()), role, payload, expires_at)
     }
 
+    /// Signs under a request id that follows from what is signed: signed again until this height, it is the same transaction.
+    pub fn sign_repeatable(&self, payload: Payload, expires_at: u64) -> SignedTransaction {
+        let digest = crypto::sha256(&[&expires_at.to_le_bytes(), &crate::encode(&payload)]);
+        let request = RequestId(std::array::from_fn(|byte| digest.0[byte]));
+        self.sign_request(request, String::new(), payload, expires_at)
+    }
+
     /// Signs under a request id of the caller's choice, unique among this key's transactions that have not expired.
     pub fn sign_request(
         &self,

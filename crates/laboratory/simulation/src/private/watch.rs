@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use ordering::{
-    CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, Ordering, OrderingStatus, Services,
-    SubmitError,
+    CertificateError, Delivery, ExchangeMessages, Ordering, OrderingStatus, Services, SubmitError,
 };
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
+use types::{BlockHeader, TransactionId};
 
 /// What every canary has in it, in small letters or capitals.
 const ANY: [&[u8]; 2] = [b"CANARY ", b"canary_"];
@@ -97,7 +96,9 @@ pub(crate) struct WatchedServices {
 
 impl WatchedServices {
     pub(crate) fn around(inner: Services, node: usize, watch: Arc<Watch>) -> Services {
-        Services::of(Arc::new(WatchedServices { inner, node, watch }))
+        let certifying = inner.certifying.clone();
+        let watched = Arc::new(WatchedServices { inner, node, watch });
+        Services { ordering: watched.clone(), certifying, messages: watched }
     }
 
     /// Looks through what is handed to ordering.
@@ -146,28 +147,6 @@ impl Ordering for WatchedServices {
 
     fn stop(&self) {
         self.inner.ordering.stop();
-    }
-}
-
-impl CertifyOutcomes for WatchedServices {
-    fn certify(&self, certificate: OutcomeCertificate) {
-        self.inner.certifying.certify(certificate);
-    }
-
-    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
-        self.inner.certifying.certify_checkpoint(certificate);
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.inner.certifying.decided(charters);
-    }
-
-    fn charters(&self) -> Charters {
-        self.inner.certifying.charters()
-    }
-
-    fn follow(&self, charters: &Charters) {
-        self.inner.certifying.follow(charters);
     }
 }
 

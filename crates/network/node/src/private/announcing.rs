@@ -15,11 +15,10 @@ use super::schemas::{NeededOutcome, PrivateSchemas};
 use crate::published::Published;
 use crate::submission::{Submitted, Submitter};
 use bytes::Bytes;
-use crypto::sha256;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
-use types::{AnswerAt, CertificateRules, Identity, Payload, RequestId, SchemaCertificate, encode};
+use types::{AnswerAt, CertificateRules, Identity, Payload, SchemaCertificate, encode};
 
 /// Blocks behind the one in which outcomes were expected, after which all members bring them.
 const LATE_BLOCKS: u64 = 3;
@@ -97,10 +96,7 @@ impl Announcing {
         let (replies, mut refusals) = mpsc::channel(transactions.len());
         let submitted = (0..).zip(transactions).map(|(position, certificates)| {
             // Whoever has brought the same at this height before need not do it again.
-            let digest = sha256(&[&expires_at.to_le_bytes(), &encode(&certificates)]);
-            let request = RequestId(std::array::from_fn(|byte| digest.0[byte]));
-            let payload = Payload::SchemaOutcomes { certificates };
-            let signed = self.session.sign_request(request, String::new(), payload, expires_at);
+            let signed = self.session.sign_repeatable(Payload::SchemaOutcomes { certificates }, expires_at);
             let bytes = Bytes::from(signed.to_bytes());
             Submitted { position, bytes, answer_at: AnswerAt::Recorded, replies: replies.clone() }
         });

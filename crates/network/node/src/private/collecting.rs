@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, EndorsedEffects, EndorsedSimulation, Endorsement, ExecutionVersion, HeldParts, Holder,
-    Identity, Payload, RequestId, SchemaMembers, SignedTransaction, SubmissionReply, TransactionId, encode,
+    Identity, Payload, SchemaMembers, SignedTransaction, SubmissionReply, TransactionId, encode,
 };
 
 /// A transaction in schemas with members, as its client has signed it, with its parts.
@@ -87,8 +87,24 @@ enum Word {
 /// How far members are with a transaction.
 #[derive(Default)]
 struct Progress {
+    /// [`ToHold::least_height`]
+    least_height: u64,
     words: BTreeMap<u16, Word>,
     refused: BTreeMap<u16, String>,
+}
+
+impl Progress {
+    /// Takes a member's word of this height, unless it does not count: then the member is asked again.
+    fn take(&mut self, member: u16, height: u64, word: Word) {
+        let least = self.least_height;
+        if height < least {
+            let late =
+                format!("it is at height {height}, and a schema has changed its members at height {least}");
+            self.refused.insert(member, late);
+        } else {
+            self.words.insert(member, word);
+        }
+    }
 }
 
 /// How far members are with all transactions that somebody asks for together.
@@ -108,6 +124,12 @@ impl ToHold {
     /// All members of its schemas.
     fn members(&self) -> BTreeSet<u16> {
         self.parts.iter().flat_map(|part| part.members.organisations.iter().copied()).collect()
+    }
+
+    /// The least height at which a member's word counts: who has become a member since may hold the part of another schema alone.
+    fn least_height(&self) -> u64 {
+        let several = self.parts.len() > 1;
+        self.parts.iter().map(|part| part.members.changed).max().filter(|_| several).unwrap_or(0)
     }
 
     /// The first schema of which too few members are among these.
@@ -163,7 +185,10 @@ impl<'a> Collecting<'a> {
             by_schemas.into_values().flat_map(|positions| packed(positions, |at| transactions[*at].size()));
         let groups: Vec<Vec<usize>> =
             groups.flat_map(|group| group.chunks(most).map(<[usize]>::to_vec).collect::<Vec<_>>()).collect();
-        let progress = transactions.iter().map(|one| (one.id, Progress::default())).collect();
+        let progress = transactions
+            .iter()
+            .map(|one| (one.id, Progress { least_height: one.least_height(), ..Progress::default() }))
+            .collect();
         let (lists, verified) = (Vec::new(), Verified::default());
         let mut collecting =
             Collecting { schemas, in_lists, transactions, groups, progress, lists, verified };
@@ -183,7 +208,7 @@ impl<'a> Collecting<'a> {
             }
             for (id, endorsement) in ids.iter().zip(self.schemas.sign(&ids, height)) {
                 if let Some(progress) = self.progress.get_mut(id) {
-                    progress.words.insert(endorsement.organisation, Word::Alone(endorsement));
+                    progress.take(endorsement.organisation, endorsement.snapshot, Word::Alone(endorsement));
                 }
             }
         }
@@ -249,7 +274,7 @@ impl<'a> Collecting<'a> {
             Answered::Held { transaction, member, endorsement } => {
                 let Some(progress) = self.progress.get_mut(&transaction) else { return };
                 if self.schemas.is_held(&transaction, member, &endorsement, &mut self.verified) {
-                    progress.words.insert(member, Word::Alone(endorsement));
+                    progress.take(member, endorsement.snapshot, Word::Alone(endorsement));
                 } else {
                     progress.refused.insert(member, "its signature is not its own".to_string());
                 }
@@ -279,8 +304,9 @@ impl<'a> Collecting<'a> {
         let number = same.unwrap_or(self.lists.len());
         for id in &transactions {
             if let Some(progress) = self.progress.get_mut(id) {
-                let words = holders.iter().map(|holder| (holder.organisation, Word::InList(number)));
-                progress.words.extend(words);
+                holders.iter().for_each(|Holder { organisation, height, .. }| {
+                    progress.take(*organisation, *height, Word::InList(number));
+                });
             }
         }
         match same {
@@ -311,7 +337,7 @@ impl<'a> Collecting<'a> {
 
     /// Why a transaction is not among them: its first schema of which too few members hold their part.
     pub(super) fn missing<'b>(&'b self, one: &'b ToHold) -> Option<Missing<'b>> {
-        let Progress { words, refused } = self.progress.get(&one.id)?;
+        let Progress { words, refused, .. } = self.progress.get(&one.id)?;
         one.too_few(words).map(|part| Missing { part, held: words.keys().copied().collect(), refused })
     }
 
@@ -353,11 +379,7 @@ impl<'a> Collecting<'a> {
             }
         };
         let held: Vec<HeldParts> = needed.into_iter().map(list).collect();
-        // The same words have the same id: the time does not count, and no chance.
-        let digest = crypto::sha256(&[&expires_at.to_le_bytes(), &encode(&held)]);
-        let request = RequestId(std::array::from_fn(|byte| digest.0[byte]));
-        let payload = Payload::HeldParts { held };
-        Bytes::from(session.sign_request(request, String::new(), payload, expires_at).to_bytes())
+        Bytes::from(session.sign_repeatable(Payload::HeldParts { held }, expires_at).to_bytes())
     }
 }
 

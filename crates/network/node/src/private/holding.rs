@@ -55,14 +55,14 @@ impl Turns {
     /// Works until the node is told to stop.
     fn run(mut self) {
         let (ticks, began) = (tick(TICK), Instant::now());
-        let (mut told, votes) = (self.holding.told.clone(), self.holding.schemas.votes.clone());
+        let (mut told, attested) = (self.holding.told.clone(), self.holding.schemas.attested.clone());
         loop {
             select! {
                 recv(told) -> first => match first {
                     Ok(first) => self.hear(first),
                     Err(_) => told = never(),
                 },
-                recv(votes) -> _ => self.announce(false),
+                recv(attested) -> _ => self.announce(false),
                 recv(ticks) -> _ => {
                     if self.holding.published.is_stopping() {
                         return;
@@ -79,7 +79,7 @@ impl Turns {
         while let Ok(first) = self.holding.told.try_recv() {
             self.hear(first);
         }
-        if self.holding.schemas.votes.try_recv().is_ok() {
+        if self.holding.schemas.attested.try_recv().is_ok() {
             self.announce(false);
         }
         self.tick(now);

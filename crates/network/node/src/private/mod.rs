@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  session ─▶ routing: which schemas? ─▶ asking: Parts, commitments ─▶ holding: members store it and sign that (held)
-//!                                                                          │ a quorum of them
-//!             ordering ◀── Payload::Parts with signatures ◀────────────────┘
+//!                                                                          │ a quorum of them: collecting
+//!             ordering ◀── many Payload::Parts, and one HeldParts ◀────────┘
 //!                │
 //!                ▼ block: everybody executes it, and sees commitments
 //!             PrivateSchemas::follow ─▶ SchemaExecutor, one for each schema of ours: an engine with rows of its own
@@ -19,7 +19,7 @@
 //!
 //! The ledger says which parts there are, in which order, and that enough members hold each. So a schema's state follows from the
 //! ledger and the parts that are stored here; after a start it is made again from both. Nobody else executes, stores or sees a part.
-//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039, 0040 and 0041.
+//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039 to 0042.
 
 mod agreeing;
 mod announcing;

@@ -81,8 +81,8 @@ pub(crate) struct PrivateSchemas {
     /// Parts that other members were asked for, with their transactions.
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
     /// Says that this member has attested what is to stand in the ledger: others may wait for that.
-    said: Sender<()>,
-    pub(super) votes: Receiver<()>,
+    attests: Sender<()>,
+    pub(super) attested: Receiver<()>,
     /// Changes whenever something was executed, or heard, that somebody may wait for.
     pub(super) news: watch::Sender<u64>,
 }
@@ -146,8 +146,8 @@ impl PrivateSchemas {
     pub(crate) fn new(node: SchemasNode) -> PrivateSchemas {
         let (state, agreeing) = (Mutex::default(), Mutex::default());
         let (asked, news) = (Mutex::default(), watch::Sender::new(0));
-        let (said, votes) = bounded(1);
-        PrivateSchemas { node, state, agreeing, asked, said, votes, news }
+        let (attests, attested) = bounded(1);
+        PrivateSchemas { node, state, agreeing, asked, attests, attested, news }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
@@ -348,7 +348,7 @@ impl PrivateSchemas {
         }
         if is_needed {
             // Full: whoever hears it looks at all that is needed.
-            let _ = self.said.try_send(());
+            let _ = self.attests.try_send(());
         }
     }
 
