@@ -147,6 +147,17 @@ pub struct Engine {
     elsewhere: Option<Arc<dyn ExecuteScripts>>,
     /// Why it executes nothing more.
     failure: Option<StoreError>,
+    /// Of a schema with members: how its next block ends, beside the rows.
+    pub(crate) of_schema: Option<EndOfSchema>,
+}
+
+/// What whoever executes a schema adds to the end of a block.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct EndOfSchema {
+    /// Nobody can go on here who knows nothing of the blocks before: parts are locked, or wait.
+    pub(crate) needs_more: bool,
+    /// [`BlockEnd::is_due`]
+    pub(crate) is_due: bool,
 }
 
 impl Engine {
@@ -241,6 +252,7 @@ impl Engine {
             notes_rows: false,
             elsewhere: None,
             failure: None,
+            of_schema: None,
         };
         engine.follow_charter(height + 1)?;
         Ok(engine)
@@ -534,13 +546,15 @@ impl Engine {
 
     /// The store hears that the state is the one behind a block, and what belongs to it beside rows.
     pub(crate) fn end_block(&mut self) -> Result<(), StoreError> {
-        let is_checkpoint = self.is_at_checkpoint();
+        let is_checkpoint = self.is_at_checkpoint() && self.of_schema.is_none();
         let catalog = self.state.catalog();
         let next = catalog.governance.charter_at(self.height + 1).unwrap_or(&self.charter);
-        let is_resumable = is_checkpoint || (self.charter.blocks_stand_alone() && next.blocks_stand_alone());
+        let stands_alone = self.charter.blocks_stand_alone() && next.blocks_stand_alone();
+        let EndOfSchema { needs_more, is_due } = self.of_schema.unwrap_or_default();
+        let is_resumable = is_checkpoint || (stands_alone && !needs_more);
         let point = ResumePoint { header: self.checkpoint_header(), progress: self.progress };
         let admitted = self.live.take_admitted(self.height);
-        self.state.end_block(BlockEnd { point, admitted, is_resumable, is_checkpoint })
+        self.state.end_block(BlockEnd { point, admitted, is_resumable, is_checkpoint, is_due })
     }
 
     /// What the block came to. `finished`: its receipts, all of which are there.

@@ -8,6 +8,7 @@
 //! A change of the schema runs alone: it waits until nothing is prepared or waits before it, and what comes behind it waits for it. So no
 //! part is executed under another schema than it was prepared under.
 
+use crate::engine::EndOfSchema;
 use crate::{Engine, EngineError, VerifiedBlock, VerifiedTransaction};
 use concurrency::parts::{
     Decided, Decision, LedgerPosition, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor, PartsRule,
@@ -18,6 +19,10 @@ use state::{AfterImage, Effects, Simulate, Snapshot, StoreError, Version, block_
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use types::{BlockHeader, Outcome, OutcomeHeader, Receipt, SqlError, SqlState, TransactionId, encode};
+
+/// After so many blocks at most a schema's store is asked to be able to come back, as soon as nothing waits: whoever starts executes the
+/// blocks behind that again, and one in which the schema has no part takes 50 µs.
+const DUE_BLOCKS: u64 = 1_000;
 
 /// A part that stands in a block.
 #[derive(Clone, Debug)]
@@ -42,6 +47,8 @@ pub struct SchemaBlock {
     pub decisions: Vec<Decided>,
     /// The parts in it, by position.
     pub parts: Vec<SchemaPart>,
+    /// Behind it transactions that have a part here are undecided.
+    pub undecided: bool,
 }
 
 /// What a block came to in a schema.
@@ -57,6 +64,8 @@ pub struct ExecutedSchemaBlock {
     pub changes: Vec<AfterImage>,
     /// All transactions with a part here in blocks up to this height have ended.
     pub settled: u64,
+    /// The store was asked to be able to come back here.
+    pub is_due: bool,
 }
 
 /// Why a schema cannot go on.
@@ -78,6 +87,8 @@ pub struct SchemaEngine {
     queue: VecDeque<SchemaPart>,
     /// Transactions with parts elsewhere, until they are decided; and all that wait.
     known: BTreeMap<LedgerPosition, TransactionId>,
+    /// Blocks since the store was asked to be able to come back.
+    since_due: u64,
 }
 
 /// A part that cannot be executed.
@@ -93,8 +104,8 @@ impl Simulate for Refused {
 impl SchemaEngine {
     /// `engine` has the schema's rows and its catalog.
     pub fn new(engine: Engine) -> SchemaEngine {
-        let (parts, queue, known) = Default::default();
-        SchemaEngine { engine, parts, queue, known }
+        let (parts, queue, known, since_due) = Default::default();
+        SchemaEngine { engine, parts, queue, known, since_due }
     }
 
     /// The same without one of the rules: for tests alone.
@@ -118,7 +129,7 @@ impl SchemaEngine {
     /// # Errors
     /// [`SchemaError`]: the schema is of no more use then.
     pub fn execute(&mut self, block: SchemaBlock) -> Result<ExecutedSchemaBlock, SchemaError> {
-        let SchemaBlock { header, decisions, parts } = block;
+        let SchemaBlock { header, decisions, parts, undecided } = block;
         self.known.extend(parts.iter().map(|part| (part.position, part.transaction.id)));
         let mut undone = Vec::new();
         // What waits behind a schema change was not prepared, so that it can only be decided against.
@@ -132,8 +143,8 @@ impl SchemaEngine {
         let (count, changes_schema) = self.next_parts(is_quiet);
         let next: Vec<SchemaPart> = self.queue.drain(..count).collect();
         match is_quiet && (changes_schema || next.iter().all(|part| !part.crossing)) {
-            true => self.execute_alone(&header, next),
-            false => self.execute_parts(&header, decisions, next),
+            true => self.execute_alone(&header, next, undecided),
+            false => self.execute_parts(&header, (decisions, next), undecided),
         }
     }
 
@@ -161,10 +172,12 @@ impl SchemaEngine {
         &mut self,
         header: &BlockHeader,
         parts: Vec<SchemaPart>,
+        undecided: bool,
     ) -> Result<ExecutedSchemaBlock, SchemaError> {
         for part in &parts {
             self.known.remove(&part.position);
         }
+        let is_due = self.ends(undecided);
         let transactions = parts.into_iter().map(|part| Ok(unexpired(part.transaction, header.height)));
         let block = VerifiedBlock {
             header: header.clone(),
@@ -179,7 +192,20 @@ impl SchemaEngine {
             votes: Vec::new(),
             changes: executed.changes,
             settled: self.settled(header.height),
+            is_due,
         })
+    }
+
+    /// Tells the engine how the block ends whose parts have all been taken up or ended. Whether the store is to come back there.
+    fn ends(&mut self, undecided: bool) -> bool {
+        let needs_more = undecided || !self.known.is_empty();
+        self.since_due += 1;
+        let is_due = !needs_more && self.since_due >= DUE_BLOCKS;
+        if is_due {
+            self.since_due = 0;
+        }
+        self.engine.of_schema = Some(EndOfSchema { needs_more, is_due });
+        is_due
     }
 
     /// Behind the block of a height.
@@ -191,8 +217,8 @@ impl SchemaEngine {
     fn execute_parts(
         &mut self,
         header: &BlockHeader,
-        decisions: Vec<Decided>,
-        parts: Vec<SchemaPart>,
+        (decisions, parts): (Vec<Decided>, Vec<SchemaPart>),
+        undecided: bool,
     ) -> Result<ExecutedSchemaBlock, SchemaError> {
         let parts = parts.into_iter().map(|part| self.new_part(part)).collect();
         let steps = self.engine.charter.meter.block_steps;
@@ -204,9 +230,11 @@ impl SchemaEngine {
                 ended.push((id, ended_as(outcome)));
             }
         }
+        let is_due = self.ends(undecided);
         let outcome = self.engine.take_parts(header, &executed.changes, &ended)?;
         let (votes, changes) = (executed.votes, executed.changes);
-        Ok(ExecutedSchemaBlock { outcome, ended, votes, changes, settled: self.settled(header.height) })
+        let settled = self.settled(header.height);
+        Ok(ExecutedSchemaBlock { outcome, ended, votes, changes, settled, is_due })
     }
 
     fn new_part(&self, part: SchemaPart) -> NewPart {

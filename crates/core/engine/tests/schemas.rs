@@ -196,6 +196,7 @@ impl Case {
                 transaction.is_some_and(|ordered| ordered.parts.contains_key(schema))
             };
             let block = SchemaBlock {
+                undecided: false,
                 header: header.clone(),
                 decisions: decided.iter().filter(concerns).copied().collect(),
                 parts: new.iter().filter_map(|ordered| ordered.part(*schema)).collect(),
@@ -267,7 +268,12 @@ impl Case {
                 let mut header = self.chain.block(vec![]).header;
                 (header.height, header.timestamp_ms) = (replay.engine.height() + 1, part.timestamp_ms);
                 let part = SchemaPart { crossing: false, ..part };
-                replay.execute(SchemaBlock { header, decisions: vec![], parts: vec![part] });
+                replay.execute(SchemaBlock {
+                    header,
+                    decisions: vec![],
+                    parts: vec![part],
+                    undecided: false,
+                });
                 let (_, _, again) = replay.ended.last().expect("it has ended");
                 assert_eq!(again, outcome, "schema {schema}, {:?}", ordered.position);
             }
@@ -292,6 +298,7 @@ fn run(seed: u64, protocol: &str) -> (usize, usize, Case) {
             let part = SchemaPart { crossing: false, ..ordered.part(*schema).expect("one for each") };
             for member in members {
                 member.execute(SchemaBlock {
+                    undecided: false,
                     header: header.clone(),
                     decisions: vec![],
                     parts: vec![part.clone()],

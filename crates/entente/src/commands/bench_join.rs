@@ -252,7 +252,13 @@ impl Source {
         let (header, live) = (checkpoint.header, checkpoint.live);
         let (state, progress) = (&checkpoint.state, CheckpointProgress::at(header.height));
         let (point, admitted) = (ResumePoint { header, progress }, live.content().iter().collect());
-        state.end_block(BlockEnd { point, admitted, is_resumable: true, is_checkpoint: true })?;
+        state.end_block(BlockEnd {
+            point,
+            admitted,
+            is_resumable: true,
+            is_checkpoint: true,
+            is_due: false,
+        })?;
         let shape = TreeShape::at(&state.catalog(), header.height);
         drop(state.keep_checkpoint(&header, state.snapshot(), live.content(), shape)?);
         let engine = Engine::at(

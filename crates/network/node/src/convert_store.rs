@@ -43,7 +43,13 @@ pub fn convert_store(path: &Path, choice: StoreChoice) -> Result<ConvertedStore,
         let taken_up = stores.reopen(height).and_then(|reopened| {
             let Some(Reopened { point, state, .. }) = reopened else { return Ok(None) };
             // Nothing has changed, and its ids are there: it is written as this kind of store needs it.
-            let end = BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint: false };
+            let end = BlockEnd {
+                point,
+                admitted: Vec::new(),
+                is_resumable: true,
+                is_checkpoint: false,
+                is_due: false,
+            };
             state.end_block(end)?;
             state.durable_point()?;
             Ok(Some(state.statistics()))

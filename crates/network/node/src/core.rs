@@ -16,7 +16,7 @@ use crate::pipeline::{
     self, AnswerStage, Attest, Audience, Exchanging, ExecuteStage, RecordStage, Restore, Stages, Takeover,
     VerifyStage,
 };
-use crate::private::{Asking, Holding, PartStore, Patience, PrivateSchemas, SchemasNode};
+use crate::private::{Asking, Holding, PartStore, Patience, PrivateSchemas, SchemaStores, SchemasNode};
 use crate::published::Published;
 use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
@@ -64,6 +64,15 @@ impl Member<'_> {
         match self.options.is_simulated {
             true => Patience::Simulated(self.clock.clone()),
             false => Patience::real(),
+        }
+    }
+
+    /// What makes the stores of schemas.
+    fn schema_stores(&self) -> SchemaStores {
+        let (kind, memory_megabytes) = (self.config.store, self.config.memory_megabytes);
+        match &self.options.stores {
+            Some(_) => SchemaStores::in_memory(),
+            None => SchemaStores::of(StoreChoice { kind, memory_megabytes }, &self.folder.join("schemas")),
         }
     }
 
@@ -324,6 +333,8 @@ impl NodeParts {
             verifier: self.verifier.clone(),
             ledger: self.ledger.clone(),
             messages: services.messages.clone(),
+            stores: member.schema_stores(),
+            disk: Disk::new(member.options.disk.clone()),
             parts: PartStore::open(&member.folder.join("schemas"), Disk::new(member.options.disk.clone()))?,
             only: member.config.schemas.clone(),
             metrics: self.metrics.clone(),
@@ -521,6 +532,7 @@ impl NodeParts {
         RecordStage {
             ledger: self.ledger.clone(),
             stores: self.stores.clone(),
+            private: self.private.clone(),
             rows: recovery.rows.clone(),
             own_database: recovery.own_database.clone(),
             ordering,

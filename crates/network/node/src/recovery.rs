@@ -428,7 +428,7 @@ pub(crate) fn end_at_checkpoint(
 ) -> Result<(), StoreError> {
     let point = ResumePoint { header: *header, progress: CheckpointProgress::at(header.height) };
     let admitted = live.content().iter().collect();
-    state.end_block(BlockEnd { point, admitted, is_resumable: true, is_checkpoint: true })
+    state.end_block(BlockEnd { point, admitted, is_resumable: true, is_checkpoint: true, is_due: false })
 }
 
 /// Whoever keeps a state has handed its store over to nobody, unless the node ends.

@@ -175,7 +175,8 @@ mod tests {
     fn end_block(store: &dyn Store) {
         let header = CheckpointHeader { height: store.version().height(), ..CheckpointHeader::default() };
         let point = ResumePoint { header, progress: CheckpointProgress::at(header.height) };
-        let end = BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint: false };
+        let end =
+            BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint: false, is_due: false };
         store.end_block(end).expect("there is room");
     }
 

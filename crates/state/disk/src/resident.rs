@@ -143,10 +143,10 @@ impl Store for ResidentStore {
 
     fn end_block(&self, end: BlockEnd) -> Result<(), StoreError> {
         let mut pending = self.changes.lock();
-        let BlockEnd { point, admitted, is_resumable, is_checkpoint } = end;
+        let BlockEnd { point, admitted, is_resumable, is_checkpoint, is_due } = end;
         pending.ended = is_resumable.then_some(point);
         pending.admitted.add(admitted);
-        let is_due = pending.rows.len() >= CHANGED_ROWS
+        let is_due = (is_due || pending.rows.len() >= CHANGED_ROWS)
             && is_resumable
             && self.durable.core.written.lock().waiting < WAITING_MAX;
         if is_checkpoint || is_due {

@@ -303,10 +303,10 @@ impl Store for DiskStore {
     fn end_block(&self, end: BlockEnd) -> Result<(), StoreError> {
         let _applying = self.applying.lock();
         let mut versions = self.shared.versions.lock();
-        let BlockEnd { point, admitted, is_resumable, is_checkpoint } = end;
+        let BlockEnd { point, admitted, is_resumable, is_checkpoint, is_due } = end;
         versions.ended = is_resumable.then_some(point);
         versions.admitted.add(admitted);
-        if is_checkpoint || versions.newest_bytes > self.shared.budget.newest {
+        if is_checkpoint || (is_due && is_resumable) || versions.newest_bytes > self.shared.budget.newest {
             self.hand_over(&mut versions, is_checkpoint);
         }
         drop(versions);

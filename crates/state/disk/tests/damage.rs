@@ -119,7 +119,7 @@ fn with_checkpoint(folder: &Path, rows_in: RowsIn) {
         let header = CheckpointHeader { height, ..CheckpointHeader::default() };
         let point = ResumePoint { header, progress: CheckpointProgress::default() };
         let is_checkpoint = height == 3;
-        let end = BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint };
+        let end = BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint, is_due: false };
         store.end_block(end).expect("there is room");
         if is_checkpoint {
             let live = LiveRequests::new().content();

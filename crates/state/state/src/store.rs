@@ -115,6 +115,8 @@ pub struct BlockEnd {
     pub is_resumable: bool,
     /// Every node makes a checkpoint of this state.
     pub is_checkpoint: bool,
+    /// Whoever executes blocks wants to be able to go on here, also where little has changed; only where that is possible.
+    pub is_due: bool,
 }
 
 /// Where whoever executes blocks can go on.

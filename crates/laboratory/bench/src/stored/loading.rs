@@ -91,7 +91,13 @@ pub(super) fn go_on(chain: Chain, state: Arc<dyn Store>) -> Result<Chain, StateB
     let header = chain.engine.checkpoint_header();
     let progress = CheckpointProgress::at(header.height);
     let point = ResumePoint { header, progress };
-    state.end_block(BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint: true })?;
+    state.end_block(BlockEnd {
+        point,
+        admitted: Vec::new(),
+        is_resumable: true,
+        is_checkpoint: true,
+        is_due: false,
+    })?;
     let live = LiveRequests::at(header.height);
     Ok(chain.on_state(point, state, live).map_err(crate::EngineBenchError::from)?)
 }

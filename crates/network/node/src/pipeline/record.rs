@@ -4,6 +4,7 @@ use super::Executed;
 use super::answer::Answerable;
 use crate::metrics::{NodeMetrics, RECORD};
 use crate::own_database::OwnDatabase;
+use crate::private::PrivateSchemas;
 use crate::published::Published;
 use crate::row_history::KeptRows;
 use crate::{Defence, Faults, NodeError};
@@ -23,6 +24,8 @@ pub(crate) struct RecordStage {
     pub(crate) ledger: Arc<Ledger>,
     /// Who hears up to where the ledger goes.
     pub(crate) stores: Arc<dyn Stores>,
+    /// The same, of schemas that the organisation is a member of.
+    pub(crate) private: Option<Arc<PrivateSchemas>>,
     /// The history of rows, where it is kept.
     pub(crate) rows: Option<Arc<KeptRows>>,
     /// The organisation's own database, where there is one.
@@ -62,6 +65,9 @@ impl RecordStage {
             let height = last.record.block.header.height;
             self.metrics.recorded(group.len() as u64, height);
             self.stores.recorded(height);
+            if let Some(private) = &self.private {
+                private.recorded(height);
+            }
             self.ordering.acknowledge(height);
         }
         Ok(Answerable::Recorded(group.into_iter().map(|executed| executed.record).collect()))
@@ -75,6 +81,9 @@ impl RecordStage {
     ) -> Result<(), NodeError> {
         let ran = self.record_all(executed, answers);
         self.stores.recording_ends();
+        if let Some(private) = &self.private {
+            private.recording_ends();
+        }
         ran
     }
 

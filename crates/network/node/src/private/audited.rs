@@ -2,10 +2,11 @@
 //! beside a ledger that is.
 
 use super::block::BlockOfParts;
-use super::executor::SchemaExecutor;
+use super::executor::{Executed, SchemaExecutor};
 use super::part_store::PartStore;
 use crate::NodeError;
 use engine::VerifiedBlock;
+use memory::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,9 +119,10 @@ impl SchemaReplay {
                 known.executor.change_members(members);
                 continue;
             }
-            let known = KnownVersions::default();
-            let begun = SchemaExecutor::begin(name, members, &charter_at(members.since), known, None);
-            let executor = begun.map_err(|error| format!("schema \"{name}\": {error}"))?;
+            let (charter, known_versions) = (&*charter_at(members.since), KnownVersions::default());
+            let of = Executed { name, members, charter, known_versions, faults: None };
+            let executor =
+                SchemaExecutor::begin(of, &Memory).map_err(|error| format!("schema \"{name}\": {error}"))?;
             self.schemas.insert(members.number, Replayed { executor, certificates: 0, lacks: None });
         }
         let of_parts = BlockOfParts::of(block, receipts);
@@ -129,7 +131,7 @@ impl SchemaReplay {
                 continue;
             }
             match replayed.executor.execute(&of_parts, &self.parts.store, &charter_at) {
-                Ok(Ok(executed)) => replayed.certificates += u64::from(executed.certified.is_some()),
+                Ok(Ok(executed)) => replayed.certificates += u64::from(executed.certified().is_some()),
                 Ok(Err(missing)) => replayed.lacks = Some(missing.id),
                 Err(error) => return Err(format!("schema \"{}\": {error}", replayed.executor.name())),
             }

@@ -3,7 +3,7 @@
 
 use super::block::BlockOfParts;
 use super::opened::{Definitions, OpenedBlock};
-use super::opened_store::CertifiedAt;
+use super::opened_store::{BlockNote, CameBefore, CertifiedAt};
 use super::part_store::PartStore;
 use super::undecided::{Undecided, by_height};
 use super::view::SchemaView;
@@ -12,8 +12,9 @@ use crate::faults::{Defence, Faults};
 use concurrency::parts::{Decided, PartsRule};
 use crypto::{Digest, sha256};
 use engine::{Engine, ExecutedSchemaBlock, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
-use memory::Memory;
-use state::{AfterImage, CheckpointHeader, CheckpointProgress, LiveRequests, Stores, Version};
+use state::{
+    AfterImage, CheckpointHeader, CheckpointProgress, LiveRequests, Reopened, ResumePoint, Stores, Version,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
@@ -31,7 +32,7 @@ const ATTESTED_REMEMBERED: usize = 20_000;
 const SECRET_DOMAIN: &[u8] = b"entente schema secret 1\0";
 const OUTCOME_DOMAIN: &[u8] = b"entente salted schema outcome 1\0";
 
-/// A schema has no checkpoints of its own: it is made again from the ledger and the parts.
+/// A schema has no checkpoints of its own, which members would attest: it can be made again from the ledger and the parts.
 const NO_CHECKPOINTS: u32 = u32::MAX;
 
 /// How a part has ended.
@@ -46,11 +47,30 @@ pub(super) struct ExecutedParts {
     pub(super) outcome: Option<SchemaOutcome>,
     /// What can be shown of it, with the rows that it wrote; from execution version 5 on, where something has happened.
     pub(super) opened: Option<(OpenedBlock, Vec<AfterImage>)>,
-    /// The certificate in it that covers most.
-    pub(super) certified: Option<CertifiedAt>,
+    /// What is to be noted of it, if anything.
+    pub(super) note: Option<BlockNote>,
     pub(super) ended: Vec<EndedPart>,
     /// What was decided in it.
     pub(super) decided: Vec<Decided>,
+}
+
+impl ExecutedParts {
+    /// The certificate in it that covers most.
+    pub(super) fn certified(&self) -> Option<CertifiedAt> {
+        self.note.as_ref()?.certified
+    }
+}
+
+/// Which schema is executed, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Executed<'a> {
+    pub(super) name: &'a str,
+    pub(super) members: &'a Arc<SchemaMembers>,
+    /// The one that held where the schema was created.
+    pub(super) charter: &'a Charter,
+    pub(super) known_versions: KnownVersions,
+    /// What a test has switched off.
+    pub(super) faults: Option<&'a Faults>,
 }
 
 /// A schema that this organisation is a member of.
@@ -78,34 +98,68 @@ struct Attested {
 }
 
 impl SchemaExecutor {
-    /// The empty schema behind the block that has created it. `charter`: the one that held there. `faults`: what a test has switched
-    /// off.
-    pub(super) fn begin(
-        name: &str,
-        members: &Arc<SchemaMembers>,
-        charter: &Charter,
-        known_versions: KnownVersions,
-        faults: Option<&Faults>,
-    ) -> Result<SchemaExecutor, NodeError> {
-        let charter_ledger = charter.ledger();
-        let charter = Arc::new(own_charter(name, members, charter));
-        let ledger = charter.ledger();
+    /// The empty schema behind the block that has created it.
+    ///
+    /// # Errors
+    /// Its rows cannot be kept, or not be executed.
+    pub(super) fn begin(of: Executed<'_>, stores: &dyn Stores) -> Result<SchemaExecutor, NodeError> {
+        let Executed { name, members, charter, .. } = of;
+        let own = Arc::new(own_charter(name, members, charter));
+        let ledger = own.ledger();
         let header =
             CheckpointHeader { ledger, height: members.since, state_digest: ledger, outcome: ledger };
-        let catalog = Arc::new(Catalog::of_schema(name, members, charter.clone()));
-        let store = Memory.begin(Version::after_block(members.since), catalog)?.finish()?;
-        let progress = CheckpointProgress::default();
-        let state = (store, LiveRequests::new());
-        let engine = Engine::continued(charter, (&header, progress), state, known_versions)?;
+        let catalog = Arc::new(Catalog::of_schema(name, members, own.clone()));
+        let state = stores.begin(Version::after_block(members.since), catalog)?.finish()?;
+        let point = ResumePoint { header, progress: CheckpointProgress::default() };
+        let reopened = Reopened { point, state, live: LiveRequests::new() };
+        let first = SchemaBlockOutcome::first(&charter.ledger(), members.number);
+        let attested = Attested { last: (0, first), certified: 0, words: BTreeMap::new() };
+        SchemaExecutor::on(of, own, reopened, (Digest::ZERO, attested, Definitions::default()))
+    }
+
+    /// The schema as an earlier process has left it, where nothing of it waited.
+    ///
+    /// # Errors
+    /// Why it is not to be taken up: it is that of another schema, or cannot be executed.
+    pub(super) fn resume(
+        of: Executed<'_>,
+        reopened: Reopened,
+        before: &mut CameBefore,
+        charter_at: &dyn Fn(u64) -> Arc<Charter>,
+    ) -> Result<SchemaExecutor, String> {
+        let Executed { name, members, charter, .. } = of;
+        let own = Arc::new(own_charter(name, members, charter));
+        let (expected, found) = (own.ledger(), reopened.point.header.ledger);
+        if found != expected {
+            return Err(format!("expected the rows of {expected}, found those of {found}"));
+        }
+        let CameBefore { secret, last, certified, attested, .. } = before;
+        let (secret, last, certified) = (*secret, *last, *certified);
+        let first = SchemaBlockOutcome::first(&charter.ledger(), members.number);
+        let opens = |said: &&SchemaOutcome| is_opened(&charter_at(said.height));
+        let behind = attested.iter().filter(|said| said.height > certified).filter(opens);
+        let words = behind.map(|said| (said.height, said.digest())).collect();
+        let attested = Attested { last: last.unwrap_or((0, first)), certified, words };
+        let definitions = std::mem::take(&mut before.definitions);
+        let resumed = SchemaExecutor::on(of, own, reopened, (secret, attested, definitions));
+        resumed.map_err(|error| error.to_string())
+    }
+
+    fn on(
+        Executed { name, members, known_versions, faults, .. }: Executed<'_>,
+        charter: Arc<Charter>,
+        Reopened { point, state, live }: Reopened,
+        (secret, attested, definitions): (Digest, Attested, Definitions),
+    ) -> Result<SchemaExecutor, NodeError> {
+        let ResumePoint { header, progress } = point;
+        let engine = Engine::continued(charter, (&header, progress), (state, live), known_versions)?;
         let mut engine = SchemaEngine::new(engine);
         if Faults::lack(faults, Defence::PartLocks) {
             engine = engine.without(PartsRule::Locks);
         }
         let undecided = Undecided::counting(!Faults::lack(faults, Defence::VotesOfQuorum));
-        let first = SchemaBlockOutcome::first(&charter_ledger, members.number);
-        let attested = Attested { last: (0, first), certified: 0, words: BTreeMap::new() };
-        let (name, members, definitions) = (name.to_string(), members.clone(), Definitions::default());
-        Ok(SchemaExecutor { name, members, engine, undecided, secret: Digest::ZERO, attested, definitions })
+        let (name, members) = (name.to_string(), members.clone());
+        Ok(SchemaExecutor { name, members, engine, undecided, secret, attested, definitions })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -188,17 +242,26 @@ impl SchemaExecutor {
         let decisions = self.undecided.block(block, &self.name, charter_at);
         let decided = decisions.clone();
         let certified = self.follow_certificates(block, charter_at)?;
-        let executed = self.engine.execute(SchemaBlock { header: header.clone(), decisions, parts: own })?;
-        self.secret = secret;
-        let version = charter_at(header.height).execution_version;
-        let (outcome, opened) = match version >= ExecutionVersion::V5.number() {
+        let undecided = self.undecided.count() > 0;
+        let block = SchemaBlock { header: header.clone(), decisions, parts: own, undecided };
+        let executed = self.engine.execute(block)?;
+        let is_secret_new = std::mem::replace(&mut self.secret, secret) != secret;
+        let (outcome, opened) = match is_opened(&charter_at(header.height)) {
             true => self.attest_opened(header, &executed),
             false => (self.attest(header, &executed), None),
         };
+        let is_noted = is_secret_new || executed.is_due || outcome.is_some() || certified.is_some();
+        let note = is_noted.then(|| BlockNote {
+            height: header.height,
+            secret,
+            definitions: self.definitions.take_new(),
+            attested: outcome.clone(),
+            certified,
+        });
         let opened = opened.map(|opened| (opened, executed.changes));
         let ended = executed.ended.into_iter();
         let ended = ended.map(|(transaction, outcome)| EndedPart { transaction, outcome }).collect();
-        Ok(Ok(ExecutedParts { outcome, opened, certified, ended, decided }))
+        Ok(Ok(ExecutedParts { outcome, opened, note, ended, decided }))
     }
 
     /// Stands for the whole state and everything before, and says nothing to others than members.
@@ -280,10 +343,16 @@ impl SchemaExecutor {
             }
             self.attested.words = self.attested.words.split_off(&(height + 1));
             self.attested.certified = height;
+            let number = number as u32;
             certified = Some(CertifiedAt { height, block: block.header.height, index, number });
         }
         Ok(certified)
     }
+}
+
+/// Whether what members attest opens piece by piece.
+fn is_opened(charter: &Charter) -> bool {
+    charter.execution_version >= ExecutionVersion::V5.number()
 }
 
 /// Whether there is anything in it that others might want to know.
@@ -344,14 +413,18 @@ mod tests {
         Arc::new(SchemaMembers { number: 7, since: 1, changed: 1, organisations: vec![0, 1, 2] })
     }
 
+    fn deal<'a>(members: &'a Arc<SchemaMembers>, charter: &'a Charter) -> Executed<'a> {
+        let known_versions = KnownVersions::default();
+        Executed { name: "deal", members, charter, known_versions, faults: None }
+    }
+
     impl Member {
         fn new(version: ExecutionVersion) -> Member {
             let charter = Arc::new(Charter { execution_version: version.number(), ..charter() });
             let folder = tempfile::tempdir().expect("a folder");
             let parts = PartStore::open(folder.path(), ledger::Disk::default()).expect("opened");
-            let known = KnownVersions::default();
             let executor =
-                SchemaExecutor::begin("deal", &members(), &charter, known, None).expect("it begins");
+                SchemaExecutor::begin(deal(&members(), &charter), &memory::Memory).expect("it begins");
             Member { executor, parts, charter, height: 1, _folder: folder }
         }
 
@@ -445,7 +518,7 @@ mod tests {
         assert!(member.executor.needs_certificate(&first, true).is_some(), "somebody waits for it");
         let certified = member.next(vec![], vec![certificate(last.clone(), &[0, 2], 1)]).expect("executed");
         let at = CertifiedAt { height: 32, block: 33, index: 3, number: 0 };
-        assert_eq!(certified.certified, Some(at));
+        assert_eq!(certified.certified(), Some(at));
         assert!(member.executor.needs_certificate(&last, true).is_none());
         assert!((34..100).all(|_| member.idle().outcome.is_none()), "an idle schema costs nothing");
     }
@@ -457,7 +530,7 @@ mod tests {
             let mut outcome = member.run(1, TABLE).outcome.expect("attested");
             change(&mut outcome);
             let next = member.next(vec![], vec![certificate(outcome, who, changed)]);
-            next.map(|executed| executed.certified.map(|at| at.height))
+            next.map(|executed| executed.certified().map(|at| at.height))
         };
         let other = |outcome: &mut SchemaOutcome| outcome.outcome.0[0] ^= 1;
         assert_eq!(of(&|_| (), &[0, 1], 1).expect("the same"), Some(2));
@@ -482,7 +555,7 @@ mod tests {
         assert_eq!(secret, sha256(&[SECRET_DOMAIN, &Digest::ZERO.0, &[1; 32]]));
         assert!((3..40).all(|_| member.idle().outcome.is_none()));
         let next = member.next(vec![], vec![certificate(outcome, &[0, 1, 2], 1)]);
-        assert_eq!(next.expect("executed").certified, None);
+        assert_eq!(next.expect("executed").certified(), None);
     }
 
     #[test]

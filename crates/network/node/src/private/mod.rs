@@ -18,7 +18,8 @@
 //! those that stand in the ledger. So all members decide alike.
 //!
 //! The ledger says which parts there are, in which order, and that enough members hold each. So a schema's state follows from the
-//! ledger and the parts that are stored here; after a start it is made again from both. Nobody else executes, stores or sees a part.
+//! ledger and the parts that are stored here. A node that starts goes on where the schema's store stands (`schema_stores`, `opened_store`),
+//! or makes it again from both. Nobody else executes, stores or sees a part.
 //! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039 to 0042.
 
 mod agreeing;
@@ -30,6 +31,8 @@ mod collecting;
 mod executor;
 #[cfg(test)]
 mod four_members;
+#[cfg(test)]
+mod going_on;
 mod held;
 mod holding;
 mod message;
@@ -38,7 +41,9 @@ mod opened_store;
 mod part_store;
 mod patience;
 mod proving;
+mod records;
 mod routing;
+mod schema_stores;
 mod schemas;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulated;
@@ -55,4 +60,5 @@ pub(crate) use message::is_private;
 pub(crate) use part_store::PartStore;
 pub(crate) use patience::Patience;
 pub(crate) use routing::{Routed, route};
+pub(crate) use schema_stores::SchemaStores;
 pub(crate) use schemas::{PrivateSchemas, SchemasNode, Shown};

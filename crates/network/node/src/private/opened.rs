@@ -13,10 +13,12 @@ use crypto::{Digest, Sha256Batch, merkle_root, sha256};
 use proofs::Path;
 use proofs::salted::{definition_digest, push_row, salted_leaf};
 use rustc_hash::FxHashMap;
-use state::AfterImage;
+use state::{AfterImage, RowId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Catalog, Outcome, Receipt, SchemaBlockOutcome, Table, TableId, TransactionId};
+use types::{
+    Catalog, Key, Outcome, Receipt, SchemaBlockOutcome, Table, TableId, TransactionId, decode_exactly,
+};
 
 const SALTS_DOMAIN: &[u8] = b"entente schema salts 1\0";
 
@@ -134,6 +136,20 @@ impl OpenedBlock {
         self.receipts.show((&self.salts, Tree::Receipts), number)
     }
 
+    /// How transactions have ended in it.
+    pub(super) fn ended(&self) -> impl Iterator<Item = Receipt> {
+        self.receipts.iter().filter_map(|content| decode_exactly(content).ok())
+    }
+
+    /// The rows that it has written, of tables with these definitions.
+    pub(super) fn written<'a>(&'a self, definitions: &'a Definitions) -> impl Iterator<Item = RowId> + 'a {
+        self.rows.iter().filter_map(|content| {
+            let (definition, mut rest) = content.split_first_chunk::<32>()?;
+            let table = definitions.of(&Digest(*definition))?.id;
+            Some(RowId { table, key: Key::deserialize(&mut rest).ok()? })
+        })
+    }
+
     /// The row whose content begins so: the digest of its table's definition and its key.
     pub(super) fn row_of(&self, begin: &[u8]) -> Option<ShownLeaf<'_>> {
         let number = self.rows.iter().position(|content| content.starts_with(begin))?;
@@ -149,6 +165,8 @@ pub(super) struct Definitions {
     by_table: FxHashMap<TableId, Digest>,
     /// All that there ever were.
     all: BTreeMap<Digest, Arc<Table>>,
+    /// Those that nobody has taken yet.
+    new: Vec<Arc<Table>>,
 }
 
 impl Definitions {
@@ -162,8 +180,21 @@ impl Definitions {
         for table in catalog.tables.values().filter(|table| table.id.is_made()) {
             let digest = definition_digest(table);
             self.by_table.insert(table.id, digest);
-            self.all.entry(digest).or_insert_with(|| table.clone());
+            if self.all.insert(digest, table.clone()).is_none() {
+                self.new.push(table.clone());
+            }
         }
+    }
+
+    /// Those that have come since this was asked last.
+    pub(super) fn take_new(&mut self) -> Vec<Table> {
+        self.new.drain(..).map(|table| Table::clone(&table)).collect()
+    }
+
+    /// Takes some that were taken before.
+    pub(super) fn remember(&mut self, definitions: Vec<Table>) {
+        let named = definitions.into_iter().map(|table| (definition_digest(&table), Arc::new(table)));
+        self.all.extend(named);
     }
 
     /// The definition of a table that rows name so.
@@ -181,8 +212,7 @@ impl Definitions {
 mod tests {
     use super::*;
     use proofs::salted::salted_leaf;
-    use state::RowId;
-    use types::{Key, Row, Value, encode};
+    use types::{Row, Value, encode};
 
     fn table(number: u32) -> Arc<Table> {
         let (columns, primary_key, checks) = Default::default();

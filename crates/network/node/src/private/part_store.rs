@@ -1,14 +1,14 @@
 //! Parts on the disk: whoever signs that it holds a part must have it after a crash.
 //!
 //! ```text
-//! parts.log: records, one behind the other
-//! record:    length (4 bytes) ‖ checksum (8 bytes of SHA-256) ‖ HeldPart
+//! parts.log: records, one behind the other, each with a HeldPart
 //! ```
 //!
 //! A record that is damaged is left out at the next start, and one that is torn ends the file. What is missing is asked for again, from
 //! other members. After a flush that failed nothing counts as held until the file is opened again, because a flush that is repeated
 //! may succeed without having written anything.
 
+use super::records::{self, Place, RecordsEnd, content_of, record};
 use crate::NodeError;
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::sha256;
@@ -22,7 +22,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use types::{Part, TransactionId, decode_exactly, encode};
 
-const HEAD_BYTES: usize = 4 + 8;
 /// Longer than any part with its names.
 const RECORD_BYTES_MAX: usize = 256 * 1024;
 
@@ -80,12 +79,6 @@ impl Recent {
 
 /// The beginning of a digest of transaction and schema: what the index has of a part, so that its memory is 32 bytes for each.
 type Name = [u8; 16];
-
-#[derive(Clone, Copy)]
-struct Place {
-    offset: u64,
-    length: u32,
-}
 
 fn name_of(transaction: &TransactionId, schema: &str) -> Name {
     let mut name = [0; 16];
@@ -166,8 +159,8 @@ impl PartStore {
         let Some(place) = inner.places.get(&name).copied() else { return Ok(None) };
         let mut bytes = vec![0; place.length as usize];
         inner.file.read_exact_at(&mut bytes, place.offset).map_err(|error| self.failed("read", error))?;
-        let held =
-            held_in(&bytes).filter(|held| (held.transaction, held.schema.as_str()) == (*transaction, schema));
+        let held = held_in(content_of(&bytes))
+            .filter(|held| (held.transaction, held.schema.as_str()) == (*transaction, schema));
         if held.is_none() {
             tracing::warn!(%transaction, schema, "the part in parts.log is damaged; it is asked for again");
             inner.places.remove(&name);
@@ -185,7 +178,7 @@ impl PartStore {
         if inner.places.contains_key(&name) {
             return Ok(());
         }
-        let bytes = record(&held);
+        let bytes = record_of(&held);
         let place = Place { offset: inner.end, length: bytes.len() as u32 };
         if let Err(error) = self.disk.write_at(&inner.file, &self.path, &bytes, inner.end) {
             // Half a record would hide those behind it at the next start.
@@ -224,20 +217,13 @@ impl PartStore {
     }
 }
 
-fn record(held: &HeldPart) -> Vec<u8> {
-    let content = encode(held);
-    let mut bytes = Vec::with_capacity(HEAD_BYTES + content.len());
-    bytes.extend_from_slice(&(content.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(&sha256(&[&content]).0[..8]);
-    bytes.extend_from_slice(&content);
-    bytes
+fn record_of(held: &HeldPart) -> Vec<u8> {
+    record(&encode(held))
 }
 
 /// What a whole record has; `None` for anything else.
-fn held_in(record: &[u8]) -> Option<HeldPart> {
-    let (head, content) = record.split_at_checked(HEAD_BYTES)?;
-    let whole = head[..4] == (content.len() as u32).to_le_bytes() && head[4..] == sha256(&[content]).0[..8];
-    decode_exactly(content).ok().filter(|_| whole)
+fn held_in(content: Option<&[u8]>) -> Option<HeldPart> {
+    decode_exactly(content?).ok()
 }
 
 /// What a file has.
@@ -256,46 +242,24 @@ pub(super) struct ReadParts {
 }
 
 /// Reads all records. One whose content is damaged is left out.
-fn read(mut file: impl Read) -> std::io::Result<ReadParts> {
-    let (mut found, mut at) = (ReadParts::default(), 0);
-    let mut record = vec![0; 4];
-    loop {
-        record.truncate(4);
-        if !filled(&mut file, &mut record)? {
-            return Ok(found);
-        }
-        let length = u32::from_le_bytes([record[0], record[1], record[2], record[3]]) as usize;
-        if length > RECORD_BYTES_MAX {
-            found.damaged.push(at);
-            return Ok(found);
-        }
-        record.resize(HEAD_BYTES + length, 0);
-        if !filled(&mut file, &mut record[4..])? {
-            found.torn = Some(at);
-            return Ok(found);
-        }
-        let place = Place { offset: at, length: record.len() as u32 };
-        at += record.len() as u64;
-        match held_in(&record) {
-            Some(held) => {
-                found.places.insert(name_of(&held.transaction, &held.schema), place);
-                found.end = at;
-                if !found.schemas.contains(&held.schema) {
-                    found.schemas.insert(held.schema);
-                }
+fn read(file: impl Read) -> std::io::Result<ReadParts> {
+    let mut found = ReadParts::default();
+    let end = records::read(file, RECORD_BYTES_MAX, |place, content| match held_in(content) {
+        Some(held) => {
+            found.places.insert(name_of(&held.transaction, &held.schema), place);
+            found.end = place.offset + u64::from(place.length);
+            if !found.schemas.contains(&held.schema) {
+                found.schemas.insert(held.schema);
             }
-            None => found.damaged.push(place.offset),
         }
+        None => found.damaged.push(place.offset),
+    })?;
+    match end {
+        RecordsEnd::Whole => {}
+        RecordsEnd::Torn(at) => found.torn = Some(at),
+        RecordsEnd::Lost(at) => found.damaged.push(at),
     }
-}
-
-/// Whether there was enough to fill this.
-fn filled(file: &mut impl Read, bytes: &mut [u8]) -> std::io::Result<bool> {
-    match file.read_exact(bytes) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(found)
 }
 
 #[cfg(test)]

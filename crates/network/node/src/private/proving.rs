@@ -174,7 +174,7 @@ impl PrivateSchemas {
         }
         let signed = self.transaction(at.block, at.index)?.ok_or_else(damaged)?;
         let members = proving::receipt_proof(&self.node.ledger, &signed.transaction.id(), covering)?;
-        let certificate = certificate_of(signed, at.number).ok_or_else(damaged)?;
+        let certificate = certificate_of(signed, at.number as usize).ok_or_else(damaged)?;
         Ok(SchemaEvidence { salt, path, blocks, certificate, members })
     }
 }

@@ -2,10 +2,11 @@
 
 use super::agreeing::{Agreeing, Verdict};
 use super::block::{BlockOfParts, OrderedParts};
-use super::executor::{EndedPart, ExecutedParts, SchemaExecutor};
+use super::executor::{EndedPart, Executed, ExecutedParts, SchemaExecutor};
 use super::message::Message;
-use super::opened_store::OpenedStore;
+use super::opened_store::{CameBefore, OpenedFile, OpenedStore};
 use super::part_store::{HeldPart, PartStore};
+use super::schema_stores::SchemaStores;
 #[cfg(feature = "simulation")]
 use super::simulated::{EndedAtMember, SchemaAtMember};
 use super::view::{CompiledTogether, SchemaView, Together};
@@ -17,13 +18,14 @@ use crate::pipeline::ExecutedState;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use crypto::SecretKey;
 use engine::{VerifiedBlock, VerifiedTransaction, Verifier};
-use ledger::Ledger;
+use ledger::{Disk, Ledger};
 use ordering::ExchangeMessages;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use sql::Library;
-use state::Snapshot;
+use state::{Snapshot, Stores};
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
 use std::sync::Arc;
 use tokio::sync::watch;
 use types::{
@@ -47,6 +49,10 @@ pub(crate) struct SchemasNode {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) messages: Arc<dyn ExchangeMessages>,
     pub(crate) parts: PartStore,
+    /// Where the rows of schemas are.
+    pub(crate) stores: SchemaStores,
+    /// The disk of their folder.
+    pub(crate) disk: Disk,
     /// The schemas that this node holds of those of its organisation; all where nothing is said.
     pub(crate) only: Option<Vec<String>>,
     pub(crate) metrics: Arc<NodeMetrics>,
@@ -77,6 +83,8 @@ impl SchemasNode {
 pub(crate) struct PrivateSchemas {
     pub(super) node: SchemasNode,
     pub(super) state: Mutex<State>,
+    /// What must be flushed before stores of schemas come back at a height, by number.
+    files: Mutex<BTreeMap<u32, (Arc<OpenedFile>, Arc<dyn Stores>)>>,
     pub(super) agreeing: Mutex<Agreeing>,
     /// Parts that other members were asked for, with their transactions.
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
@@ -144,10 +152,10 @@ pub(crate) type Shown = (Arc<dyn Snapshot>, Arc<Library>);
 impl PrivateSchemas {
     /// Nothing is executed yet: [`PrivateSchemas::show`] begins.
     pub(crate) fn new(node: SchemasNode) -> PrivateSchemas {
-        let (state, agreeing) = (Mutex::default(), Mutex::default());
+        let (state, files, agreeing) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (asked, news) = (Mutex::default(), watch::Sender::new(0));
         let (attests, attested) = bounded(1);
-        PrivateSchemas { node, state, agreeing, asked, attests, attested, news }
+        PrivateSchemas { node, state, files, agreeing, asked, attests, attested, news }
     }
 
     /// A block was executed. `publish` gets what this node's clients see behind it, before anybody hears how parts have ended.
@@ -184,13 +192,31 @@ impl PrivateSchemas {
         self.news.send_modify(|news| *news += 1);
     }
 
-    /// The node stands on a state that was recovered or made anew: everything is made again, from the ledger and the parts.
+    /// The ledger has blocks up to this height for good, and none above: rows of schemas may be kept up to there.
+    pub(crate) fn recorded(&self, height: u64) {
+        for (file, stores) in self.files.lock().values() {
+            match file.flush() {
+                Ok(()) => stores.recorded(height),
+                // The next process executes more blocks again.
+                Err(error) => tracing::error!(%error, "what a schema came to cannot be flushed"),
+            }
+        }
+    }
+
+    /// No more blocks are recorded before [`PrivateSchemas::recorded`] is called again.
+    pub(crate) fn recording_ends(&self) {
+        self.files.lock().values().for_each(|(_, stores)| stores.recording_ends());
+    }
+
+    /// The node stands on a state that was recovered or made anew: schemas go on from where they are, or where their stores are, and what
+    /// is behind that is executed from the ledger and the parts.
     pub(crate) fn show(&self, executed: &dyn ExecutedState, publish: impl FnOnce(Shown)) {
         let mut state = self.state.lock();
         let height = executed.height();
         state.ledger = Some((executed.snapshot(), executed.library().clone()));
         state.schemas.retain(|_, schema| schema.executor.height() <= height);
         self.agreeing.lock().take_back(height);
+        self.recorded(self.tip());
         self.settle_members(&mut state, height);
         let State { schemas, ended, oldest, .. } = &mut *state;
         schemas.values_mut().for_each(|schema| self.catch_up(schema, height, (ended, oldest)));
@@ -202,7 +228,7 @@ impl PrivateSchemas {
     /// `false`: none has.
     pub(super) fn go_on(&self, publish: impl FnOnce(Shown)) -> bool {
         let mut state = self.state.lock();
-        let tip = self.node.ledger.tip().map_or(0, |(height, _)| height);
+        let tip = self.tip();
         let State { schemas, ended, oldest, .. } = &mut *state;
         let mut went_on = false;
         for schema in schemas.values_mut() {
@@ -234,26 +260,125 @@ impl PrivateSchemas {
             .map(|(name, members)| (members.number, (name, members)))
             .collect();
         state.schemas.retain(|number, _| ours.contains_key(number));
+        self.files.lock().retain(|number, _| ours.contains_key(number));
+        self.node.stores.keep_only(|number| ours.contains_key(&number));
         for (number, (name, members)) in ours {
             if let Some(schema) = state.schemas.get_mut(&number) {
                 schema.executor.change_members(members);
                 continue;
             }
-            let charter = self.node.charters.at(members.since);
-            let known = self.node.charters.known_versions();
-            let begun = SchemaExecutor::begin(name, members, &charter, known, self.node.faults.as_deref())
-                .and_then(|executor| {
-                    let opened = OpenedStore::create(self.node.parts.folder(), number)?;
-                    Ok(Schema { executor, opened, lacks: None, stopped: None })
-                });
-            match begun {
+            match self.begin(name, members, height, (&mut state.ended, &mut state.oldest)) {
                 Ok(schema) => {
-                    tracing::info!(schema = name, since = members.since, "this organisation is a member");
+                    let (since, behind) = (members.since, schema.executor.height());
+                    tracing::info!(schema = name, since, behind, "this organisation is a member");
                     state.schemas.insert(number, schema);
                 }
                 Err(error) => tracing::error!(schema = name, %error, "the schema cannot be executed"),
             }
         }
+    }
+
+    /// A schema where its store stands, at this height or below, or from its beginning.
+    fn begin(
+        &self,
+        name: &str,
+        members: &Arc<SchemaMembers>,
+        height: u64,
+        ended: Ended<'_>,
+    ) -> Result<Schema, NodeError> {
+        let (charter, known_versions) =
+            (self.node.charters.at(members.since), self.node.charters.known_versions());
+        let faults = self.node.faults.as_deref();
+        let of = Executed { name, members, charter: &charter, known_versions, faults };
+        let stores = self.node.stores.of_schema(members.number)?;
+        stores.recorded(self.tip());
+        let left = stores.left()?.into_iter().map(|point| point.header.height);
+        let mut left = left.filter(|left| *left >= members.since && *left <= height);
+        let resumed = left.find_map(|left| {
+            let resumed = self.resume(of, &*stores, left);
+            resumed
+                .inspect_err(|why| {
+                    tracing::warn!(schema = name, height = left, why, "its state is not taken up")
+                })
+                .ok()
+        });
+        let schema = match resumed {
+            Some((schema, before)) => {
+                for outcome in before.attested {
+                    self.attest(&schema.executor, outcome);
+                }
+                for Receipt { transaction, height, outcome, .. } in before.ended {
+                    let part = (transaction, name.to_string());
+                    note_ended(part, (height, outcome), (&mut *ended.0, &mut *ended.1));
+                }
+                schema
+            }
+            None => {
+                let executor = SchemaExecutor::begin(of, &*stores)?;
+                let opened =
+                    OpenedStore::create((self.node.parts.folder(), &self.node.disk), members.number)?;
+                Schema { executor, opened, lacks: None, stopped: None }
+            }
+        };
+        stores.settle()?;
+        self.files.lock().insert(members.number, (schema.opened.file().clone(), stores));
+        Ok(schema)
+    }
+
+    /// The node stands on this state of the ledger, which has no schemas.
+    #[cfg(test)]
+    pub(super) fn stands_on(&self, snapshot: Arc<dyn Snapshot>, library: Arc<Library>) {
+        self.state.lock().ledger = Some((snapshot, library));
+    }
+
+    /// A schema begins that the ledger does not know.
+    #[cfg(test)]
+    pub(super) fn begin_alone(&self, name: &str, members: &Arc<SchemaMembers>) {
+        let mut state = self.state.lock();
+        let State { schemas, ended, oldest, .. } = &mut *state;
+        let schema =
+            self.begin(name, members, self.tip().max(members.since), (ended, oldest)).expect("it begins");
+        schemas.insert(members.number, schema);
+    }
+
+    /// The last block that a schema has executed.
+    #[cfg(test)]
+    pub(super) fn height_of(&self, number: u32) -> u64 {
+        self.state.lock().schemas[&number].executor.height()
+    }
+
+    /// The schema behind a block, as an earlier process has left it, or why it is not to be taken up.
+    fn resume(
+        &self,
+        of: Executed<'_>,
+        stores: &dyn Stores,
+        height: u64,
+    ) -> Result<(Schema, CameBefore), String> {
+        let said = |error: &dyn Display| error.to_string();
+        let reopened = stores.reopen(height).map_err(|error| said(&error))?;
+        let reopened = reopened.ok_or("it is gone")?;
+        let place = (self.node.parts.folder(), &self.node.disk);
+        let (opened, mut before) =
+            OpenedStore::reopen(place, of.members.number, height).map_err(|error| said(&error))?;
+        // What was noted last must be the last thing that happened.
+        for record in self.node.ledger.blocks_from(before.height.max(of.members.since) + 1) {
+            let record = record.map_err(|error| said(&error))?;
+            let at = record.block.header.height;
+            if at > height {
+                break;
+            }
+            if BlockOfParts::recorded(&record).transactions.iter().any(|ordered| ordered.concerns(of.name)) {
+                return Err(format!("what block {at} came to is missing in {}", opened.file().path()));
+            }
+        }
+        let charter_at = |height| self.node.charters.at(height);
+        let executor = SchemaExecutor::resume(of, reopened, &mut before, &charter_at)?;
+        Ok((Schema { executor, opened, lacks: None, stopped: None }, before))
+    }
+
+    /// The ledger's newest height.
+    fn tip(&self) -> u64 {
+        self.node.ledger.tip().map_or(0, |(height, _)| height)
     }
 
     /// Executes what the ledger has, up to a height.
@@ -320,13 +445,7 @@ impl PrivateSchemas {
             self.node.metrics.schemas.decided(one.decision, height - one.transaction.height);
         }
         for EndedPart { transaction, outcome } in executed.ended {
-            let key = (transaction, name.clone());
-            if ended.insert(key.clone(), (height, outcome)).is_none() {
-                oldest.push_back(key);
-            }
-            if oldest.len() > ENDED_REMEMBERED {
-                oldest.pop_front().map(|key| ended.remove(&key));
-            }
+            note_ended((transaction, name.clone()), (height, outcome), (&mut *ended, &mut *oldest));
         }
         if let Some(outcome) = executed.outcome {
             self.attest(&schema.executor, outcome);
@@ -342,8 +461,7 @@ impl PrivateSchemas {
         let height = own.statement.height;
         self.agreeing.lock().executed(own.clone(), is_needed);
         // Of older blocks whoever needs it asks.
-        let tip = self.node.ledger.tip().map_or(0, |(tip, _)| tip);
-        if height + TOLD_BLOCKS >= tip {
+        if height + TOLD_BLOCKS >= self.tip() {
             self.tell_members(executor.members(), &Message::Outcome(own));
         }
         if is_needed {
@@ -555,19 +673,23 @@ impl PrivateSchemas {
 type Ended<'a> =
     (&'a mut FxHashMap<(TransactionId, String), (u64, Outcome)>, &'a mut VecDeque<(TransactionId, String)>);
 
+/// Notes how a part has ended, among the newest.
+fn note_ended(part: (TransactionId, String), how: (u64, Outcome), (ended, oldest): Ended<'_>) {
+    if ended.insert(part.clone(), how).is_none() {
+        oldest.push_back(part);
+    }
+    if oldest.len() > ENDED_REMEMBERED {
+        oldest.pop_front().map(|part| ended.remove(&part));
+    }
+}
+
 impl Schema {
     /// Keeps what proofs of a block need.
     ///
     /// # Errors
     /// It cannot be written.
     fn keep(&mut self, executed: &ExecutedParts) -> Result<(), NodeError> {
-        if let Some((block, changes)) = &executed.opened {
-            self.opened.put(block, changes)?;
-        }
-        if let Some(certificate) = executed.certified {
-            self.opened.certified(certificate);
-        }
-        Ok(())
+        executed.note.as_ref().map_or(Ok(()), |note| self.opened.put(note, executed.opened.as_ref()))
     }
 
     /// Whether the part that it waits for has not come.
@@ -610,55 +732,15 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::super::four_members::{charter, key};
+    use super::super::going_on::{members, organisation};
     use super::*;
-    use bytes::Bytes;
-    use crossbeam_channel::never;
-    use engine::Engine;
     use std::path::Path;
-    use types::{Charters, Credential, Identity, KnownVersions, Part, SignedTransaction};
-
-    /// Other members, none of whom is there.
-    struct Nobody(Receiver<(u16, Bytes)>);
-
-    impl ExchangeMessages for Nobody {
-        fn broadcast(&self, _: Bytes) {}
-
-        fn messages(&self) -> &Receiver<(u16, Bytes)> {
-            &self.0
-        }
-
-        fn tell(&self, _: u16, _: Bytes) {}
-
-        fn told(&self) -> &Receiver<(u16, Bytes)> {
-            &self.0
-        }
-    }
+    use types::{Credential, Identity, Part, SignedTransaction};
 
     /// Organisation 0, a member of schema `deal` beside 1 and 2.
     fn member(folder: &Path) -> PrivateSchemas {
-        let (charter, known) = (Arc::new(charter()), KnownVersions::default());
-        let engine = Engine::new(charter.clone(), &memory::Memory).expect("a known protocol");
-        let charters = DecidedCharters::of(&engine, Charters::new(charter.clone()), known);
-        let (ledger, _) = Ledger::open(folder.join("ledger"), charter.ledger()).expect("opened");
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
-        let private = PrivateSchemas::new(SchemasNode {
-            node_key: key(0),
-            charters: Arc::new(charters),
-            verifier: Arc::new(Verifier::new(&charter)),
-            ledger: Arc::new(ledger),
-            messages: Arc::new(Nobody(never())),
-            parts: PartStore::open(&folder.join("schemas"), ledger::Disk::default()).expect("opened"),
-            only: None,
-            faults: None,
-            metrics: Arc::new(NodeMetrics::new()),
-            pool: Arc::new(pool),
-        });
-        let organisations = vec![0, 1, 2];
-        let members = Arc::new(SchemaMembers { number: 1, since: 1, changed: 1, organisations });
-        let executor = SchemaExecutor::begin("deal", &members, &charter, known, None).expect("it begins");
-        let opened = OpenedStore::create(private.node.parts.folder(), 1).expect("made");
-        let schema = Schema { executor, opened, lacks: None, stopped: None };
-        private.state.lock().schemas.insert(1, schema);
+        let private = organisation(folder, SchemaStores::in_memory());
+        private.begin_alone("deal", &members());
         private
     }
 

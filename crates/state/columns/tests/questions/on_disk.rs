@@ -21,7 +21,13 @@ fn end_block(store: &dyn Store) {
     let header = CheckpointHeader { ledger, height: store.version().height(), state_digest, outcome };
     let point = ResumePoint { header, progress: CheckpointProgress { last: 0, rows: 0 } };
     store
-        .end_block(BlockEnd { point, admitted: Vec::new(), is_resumable: true, is_checkpoint: false })
+        .end_block(BlockEnd {
+            point,
+            admitted: Vec::new(),
+            is_resumable: true,
+            is_checkpoint: false,
+            is_due: false,
+        })
         .unwrap();
 }
 

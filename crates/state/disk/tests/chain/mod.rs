@@ -68,7 +68,8 @@ pub fn block(store: &dyn Store, height: u64, is_checkpoint: bool) {
         .apply(Version::after_batch(height, 0), &changes(height), None)
         .expect("it waits, and does not fail");
     let point = ResumePoint { header: header(height), progress: CheckpointProgress::default() };
-    let end = BlockEnd { point, admitted: admitted(height), is_resumable: true, is_checkpoint };
+    let end =
+        BlockEnd { point, admitted: admitted(height), is_resumable: true, is_checkpoint, is_due: false };
     store.end_block(end).expect("it waits, and does not fail");
 }
 
