@@ -84,7 +84,7 @@ impl EndorsementRules {
         // What is no script is refused in its place, with words of its own.
         let policies = agreement::policies(library, &transaction.payload, now_ms).unwrap_or_default();
         let (endorsers, schema) = match &transaction.endorsed {
-            Some(agreed) => (agreed.endorsers.as_slice(), agreed.effects.agreed_schema()),
+            Some(agreed) => (&*agreed.endorsers, agreed.effects.agreed_schema()),
             None => (&[][..], None),
         };
         let holds = library.catalog().version;

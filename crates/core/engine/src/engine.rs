@@ -131,6 +131,8 @@ pub struct Engine {
     /// The rules that blocks are executed with while that charter holds, and those that this program knows.
     version: ExecutionVersion,
     known_versions: KnownVersions,
+    /// The name of the ledger, which hashes the whole charter.
+    ledger: Digest,
     /// How many amendments of the charter there are, and what names them in headers.
     charters: (usize, Digest),
     /// The next batch may not depend on the one before.
@@ -241,6 +243,7 @@ impl Engine {
             height,
             state_digest,
             outcome,
+            ledger: charter.ledger(),
             charters: (0, charter.ledger()),
             charter,
             version: rules_version,
@@ -296,7 +299,7 @@ impl Engine {
     /// What a checkpoint of the state at that height says of it.
     pub fn checkpoint_header(&self) -> CheckpointHeader {
         let (height, state_digest, outcome) = (self.height, self.state_digest, self.outcome);
-        CheckpointHeader { ledger: self.charter.ledger(), height, state_digest, outcome }
+        CheckpointHeader { ledger: self.ledger, height, state_digest, outcome }
     }
 
     /// The tables; readers take snapshots of it while blocks are executed.
@@ -316,7 +319,7 @@ impl Engine {
         let governance = &catalog.governance;
         let amendments = governance.amendments.len();
         if amendments != self.charters.0 {
-            self.charters = (amendments, governance.charters_digest(&self.charter.ledger()));
+            self.charters = (amendments, governance.charters_digest(&self.ledger));
         }
         self.charters.1
     }

@@ -7,9 +7,16 @@ use std::sync::Arc;
 use types::{EndorsedEffects, EndorsementFault, HeldParts, Holder, Payload, RejectReason, TransactionId};
 
 /// What members say in one block.
-pub(crate) struct HeldInBlock<'a> {
-    /// By transaction, whether it stands in the block or not. Few words are about one.
-    words: FxHashMap<TransactionId, Vec<&'a HeldParts>>,
+struct HeldInBlock<'a> {
+    words: Vec<Word<'a>>,
+    /// By transaction, whether it stands in the block or not: the first word about it, and others, which few have.
+    about: FxHashMap<TransactionId, (usize, Vec<usize>)>,
+}
+
+/// One list, and what it says of each of its transactions.
+struct Word<'a> {
+    said: &'a HeldParts,
+    endorsement: VerifiedEndorsement,
 }
 
 /// Whether a transaction says nothing of who holds its parts: then the block must.
@@ -20,29 +27,49 @@ fn needs_words(transaction: &VerifiedTransaction) -> bool {
 impl<'a> HeldInBlock<'a> {
     /// Words whose signatures were verified.
     fn of(payloads: &'a [Arc<Payload>]) -> HeldInBlock<'a> {
-        let mut words: FxHashMap<TransactionId, Vec<&HeldParts>> = FxHashMap::default();
+        let (effects, mut words) = (Arc::new(EndorsedEffects::held()), Vec::new());
+        let mut about: FxHashMap<TransactionId, (usize, Vec<usize>)> = FxHashMap::default();
         for payload in payloads {
             let Payload::HeldParts { held } = payload.as_ref() else { continue };
-            for word in held {
-                for id in &word.transactions {
-                    words.entry(*id).or_default().push(word);
+            for said in held {
+                let number = words.len();
+                for id in &said.transactions {
+                    about
+                        .entry(*id)
+                        .and_modify(|(_, others)| others.push(number))
+                        .or_insert((number, Vec::new()));
                 }
+                words.push(Word { said, endorsement: endorsement(std::iter::once(said), &effects) });
             }
         }
-        HeldInBlock { words }
+        HeldInBlock { words, about }
     }
 
-    /// Everybody who says that he holds the transaction's parts, and the newest height at which he says so: whoever brings an old word of
-    /// somebody harms nobody. `None`: nobody says it.
-    fn endorsement(&self, id: &TransactionId, effects: &Arc<EndorsedEffects>) -> Option<VerifiedEndorsement> {
-        let mut holders: BTreeMap<u16, u64> = BTreeMap::new();
-        for Holder { organisation, height, .. } in self.words.get(id)?.iter().flat_map(|word| &word.holders) {
-            let newest = holders.entry(*organisation).or_default();
-            *newest = (*newest).max(*height);
+    /// Everybody who says that he holds the transaction's parts. `None`: nobody says it.
+    fn endorsement(&self, id: &TransactionId) -> Option<VerifiedEndorsement> {
+        let (first, others) = self.about.get(id)?;
+        let Word { said, endorsement: alone } = &self.words[*first];
+        if others.is_empty() {
+            return (!alone.endorsers.is_empty()).then(|| alone.clone());
         }
-        let some = !holders.is_empty();
-        some.then(|| VerifiedEndorsement::new(effects.clone(), holders.into_iter().collect()))
+        let all = std::iter::once(*said).chain(others.iter().map(|number| self.words[*number].said));
+        let together = endorsement(all, &alone.effects);
+        (!together.endorsers.is_empty()).then_some(together)
     }
+}
+
+/// Everybody who has signed one of these lists, and the newest height at which he has: whoever brings an old word of somebody harms
+/// nobody.
+fn endorsement<'a>(
+    said: impl Iterator<Item = &'a HeldParts>,
+    effects: &Arc<EndorsedEffects>,
+) -> VerifiedEndorsement {
+    let mut holders: BTreeMap<u16, u64> = BTreeMap::new();
+    for Holder { organisation, height, .. } in said.flat_map(|word| &word.holders) {
+        let newest = holders.entry(*organisation).or_default();
+        *newest = (*newest).max(*height);
+    }
+    VerifiedEndorsement::new(effects.clone(), holders.into_iter().collect())
 }
 
 /// Refuses transactions of a block that nobody says to hold the parts of; the others are as if their members' words came with them.
@@ -54,13 +81,12 @@ pub(crate) fn judge_held(judged: &mut [Judged]) {
     let payloads: Vec<Arc<Payload>> =
         judged.iter().flatten().map(|transaction| transaction.payload.clone()).filter(is_word).collect();
     let held = HeldInBlock::of(&payloads);
-    let effects = Arc::new(EndorsedEffects::held());
     for verdict in judged {
         let Ok(transaction) = verdict else { continue };
         if !needs_words(transaction) {
             continue;
         }
-        *verdict = match held.endorsement(&transaction.id, &effects) {
+        *verdict = match held.endorsement(&transaction.id) {
             Some(endorsed) => {
                 let endorsed = Some(endorsed);
                 Ok(Arc::new(VerifiedTransaction { endorsed, ..VerifiedTransaction::clone(transaction) }))

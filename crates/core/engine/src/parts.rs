@@ -50,7 +50,7 @@ pub(crate) fn judge_parts(
 /// Who has said at a height or later that he holds the parts.
 fn holders(endorsed: Option<&VerifiedEndorsement>, least: u64) -> Vec<u16> {
     let Some(VerifiedEndorsement { endorsers, heights, .. }) = endorsed else { return Vec::new() };
-    let said = endorsers.iter().zip(heights);
+    let said = endorsers.iter().zip(heights.iter());
     said.filter(|(_, height)| **height >= least).map(|(endorser, _)| *endorser).collect()
 }
 

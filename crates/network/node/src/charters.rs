@@ -4,6 +4,7 @@ use crate::NodeError;
 use crate::attesting::Input;
 use crate::pipeline::ExecutedState;
 use crossbeam_channel::Sender;
+use crypto::Digest;
 use ledger::Ledger;
 use ordering::CertifyOutcomes;
 use parking_lot::RwLock;
@@ -12,6 +13,8 @@ use types::{Charter, Charters, KnownVersions, UnknownVersion};
 
 /// What the node's state has decided on after the last block that it has executed, for everybody in the node.
 pub(crate) struct DecidedCharters {
+    /// The name of the ledger, which hashes the whole charter.
+    ledger: Digest,
     charters: RwLock<Charters>,
     /// The rules of execution that this program has.
     known_versions: KnownVersions,
@@ -24,10 +27,16 @@ impl DecidedCharters {
         known: Charters,
         known_versions: KnownVersions,
     ) -> DecidedCharters {
-        let charters = RwLock::new(decided(state).unwrap_or(known));
-        let decided = DecidedCharters { charters, known_versions };
+        let charters = decided(state).unwrap_or(known);
+        let (ledger, charters) = (charters.ledger(), RwLock::new(charters));
+        let decided = DecidedCharters { ledger, charters, known_versions };
         decided.warn();
         decided
+    }
+
+    /// Digest of the charter that the ledger began with.
+    pub(crate) fn ledger(&self) -> Digest {
+        self.ledger
     }
 
     /// All of them.

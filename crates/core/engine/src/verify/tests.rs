@@ -43,7 +43,7 @@ fn sign(charter: &Charter, root: &SecretKey, transaction: Transaction) -> Signed
 }
 
 fn endorsers(judged: &Judged) -> Option<&[u16]> {
-    judged.as_ref().ok()?.endorsed.as_ref().map(|endorsed| endorsed.endorsers.as_slice())
+    judged.as_ref().ok()?.endorsed.as_ref().map(|endorsed| &*endorsed.endorsers)
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn members_words_count_for_the_transactions_of_their_block() {
     // Two lists about one transaction: a member's newest word counts, so that nobody harms it with an old one.
     let judged = check(&verifier, &charter, &[words(&charter, &root, vec![word, later]), a.clone()]);
     let endorsed = judged[1].as_ref().expect("held").endorsed.clone().expect("words");
-    assert_eq!((endorsed.endorsers, endorsed.heights), (vec![0], vec![5]));
+    assert_eq!((&*endorsed.endorsers, &*endorsed.heights), (&[0][..], &[5][..]));
     let fourth = Charter { execution_version: 4, ..charter };
     let judged = check(&Verifier::new(&fourth), &fourth, &[said, a]);
     assert!(judged.iter().all(Result::is_err), "{judged:?}");

@@ -37,9 +37,9 @@ pub struct VerifiedEndorsement {
     /// The least height among the endorsements: on the state after that block the effects are what all of them say.
     pub snapshot: u64,
     /// Who has signed, by position in the charter, ascending.
-    pub endorsers: Vec<u16>,
+    pub endorsers: Arc<[u16]>,
     /// The height that each of them names.
-    pub heights: Vec<u64>,
+    pub heights: Arc<[u64]>,
 }
 
 impl From<EndorsedSimulation> for VerifiedEndorsement {
@@ -56,7 +56,8 @@ impl VerifiedEndorsement {
     pub(crate) fn new(effects: Arc<EndorsedEffects>, mut signed: Vec<(u16, u64)>) -> VerifiedEndorsement {
         signed.sort_unstable();
         let snapshot = signed.iter().map(|(_, height)| *height).min().unwrap_or(0);
-        let (endorsers, heights) = signed.into_iter().unzip();
+        let endorsers = signed.iter().map(|(endorser, _)| *endorser).collect();
+        let heights = signed.iter().map(|(_, height)| *height).collect();
         VerifiedEndorsement { effects, snapshot, endorsers, heights }
     }
 }

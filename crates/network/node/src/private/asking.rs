@@ -205,8 +205,8 @@ impl Asking {
         (session, height): (&Identity, u64),
     ) -> (Vec<ReadyBundle>, Vec<(usize, SqlError)>) {
         let stored = tokio::task::block_in_place(|| {
-            let mut parts = all.iter().flat_map(|one| &one.parts);
-            parts.try_for_each(|part| self.schemas.node.parts.put(part.held.clone()))?;
+            let parts = all.iter().flat_map(|one| &one.parts);
+            self.schemas.node.parts.put(parts.map(|part| part.held.clone()))?;
             self.schemas.node.parts.flush()
         });
         if let Err(error) = stored {

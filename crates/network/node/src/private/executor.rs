@@ -75,7 +75,7 @@ pub(super) struct Executed<'a> {
 
 /// A schema that this organisation is a member of.
 pub(super) struct SchemaExecutor {
-    name: String,
+    name: Arc<str>,
     members: Arc<SchemaMembers>,
     engine: SchemaEngine,
     /// Transactions that have parts in other schemas, too.
@@ -158,11 +158,11 @@ impl SchemaExecutor {
             engine = engine.without(PartsRule::Locks);
         }
         let undecided = Undecided::counting(!Faults::lack(faults, Defence::VotesOfQuorum));
-        let (name, members) = (name.to_string(), members.clone());
+        let (name, members) = (Arc::from(name), members.clone());
         Ok(SchemaExecutor { name, members, engine, undecided, secret, attested, definitions })
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -200,7 +200,7 @@ impl SchemaExecutor {
         let (height, members) = (outcome.height, &self.members);
         let is_open = self.attested.words.contains_key(&height) && height >= members.changed;
         (is_open && (asked || height.is_multiple_of(CERTIFIED_EVERY_BLOCKS))).then(|| PartMembers {
-            schema: self.name.clone(),
+            schema: self.name.to_string(),
             number: members.number,
             organisations: members.organisations.clone(),
         })
@@ -439,7 +439,7 @@ mod tests {
             // Members that are compared hold the same.
             part.salt = [request; 32];
             let held = HeldPart { transaction, schema: "deal".into(), part };
-            self.parts.put(held).expect("stored");
+            self.parts.put([held]).expect("stored");
             let position = LedgerPosition { height: self.height + 1, index: 0 };
             OrderedParts { position, transaction: Arc::new(signed.into()), members: [].into() }
         }
@@ -573,7 +573,7 @@ mod tests {
             let ordered = first.ordered(request, sql);
             let (id, schema) = (ordered.transaction.id, "deal".to_string());
             let part = first.parts.get(&id, &schema).expect("readable").expect("stored");
-            second.parts.put(HeldPart { transaction: id, schema, part }).expect("stored");
+            second.parts.put([HeldPart { transaction: id, schema, part }]).expect("stored");
             let one = first.next(vec![ordered.clone()], vec![]).expect("executed");
             let other = second.next(vec![ordered], vec![]).expect("executed");
             assert_eq!(one.outcome, other.outcome);

@@ -116,7 +116,7 @@ impl Member {
 
     fn take(&self, record: &BlockRecord, parts: &[HeldPart]) {
         let private = self.private();
-        parts.iter().for_each(|part| private.node.parts.put(part.clone()).expect("stored"));
+        private.node.parts.put(parts.iter().cloned()).expect("stored");
         private.node.ledger.append(record).expect("it follows");
         private.node.ledger.flush().expect("flushed");
         private.recorded(record.block.header.height);

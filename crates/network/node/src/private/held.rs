@@ -37,7 +37,7 @@ impl PrivateSchemas {
 
     /// This member's word that it holds transactions' parts: one signature for all of them. None of whoever the charter has removed.
     pub(super) fn sign(&self, ids: &[TransactionId], height: u64) -> Vec<Endorsement> {
-        let ledger = self.node.charters.newest().ledger();
+        let ledger = self.node.charters.ledger();
         let effects = EndorsedEffects::held().digest();
         let Some(organisation) = self.node.organisation() else { return Vec::new() };
         let held: Vec<(TransactionId, Digest)> = ids.iter().map(|id| (*id, effects)).collect();
@@ -46,7 +46,7 @@ impl PrivateSchemas {
 
     /// The same with one signature under the list, as version 5 has it. `None` for whoever the charter has removed.
     pub(super) fn sign_together(&self, ids: Vec<TransactionId>, height: u64) -> Option<HeldParts> {
-        let ledger = self.node.charters.newest().ledger();
+        let ledger = self.node.charters.ledger();
         let organisation = self.node.organisation()?;
         Some(HeldParts::sign(ids, (organisation, height), (&ledger, &self.node.node_key)))
     }
@@ -57,7 +57,8 @@ impl PrivateSchemas {
         let [holder] = &holders[..] else { return false };
         let charter = self.node.charters.newest();
         let Some(organisation) = charter.organisations.get(usize::from(member)) else { return false };
-        let message = endorsement_message(&charter.ledger(), &HeldParts::root(transactions, holder.height));
+        let message =
+            endorsement_message(&self.node.charters.ledger(), &HeldParts::root(transactions, holder.height));
         let (key, signature) = (organisation.node_key, holder.signature);
         holder.organisation == member && crypto::verify(&SignedMessage { key, signature, message: &message })
     }
@@ -81,7 +82,7 @@ impl PrivateSchemas {
         }
         let charter = self.node.charters.newest();
         let Some(organisation) = charter.organisations.get(usize::from(member)) else { return false };
-        let message = endorsement_message(&charter.ledger(), &root);
+        let message = endorsement_message(&self.node.charters.ledger(), &root);
         let (key, signed) = (organisation.node_key, endorsement.signature);
         let is_its = crypto::verify(&SignedMessage { key, signature: signed, message: &message });
         if is_its {
@@ -100,7 +101,7 @@ impl PrivateSchemas {
         signed: &SignedTransaction,
         held: &[HeldPart],
     ) -> Result<(), SqlError> {
-        let ledger = self.node.charters.newest().ledger();
+        let ledger = self.node.charters.ledger();
         let wrong = |message: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
         let id = signed.transaction.id();
         if signed.transaction.ledger != ledger || held.iter().any(|part| part.transaction != id) {
@@ -149,7 +150,7 @@ impl PrivateSchemas {
         held: &HeldPart,
         parts: &[PartCommitment],
     ) -> Result<(), SqlError> {
-        let ledger = self.node.charters.newest().ledger();
+        let ledger = self.node.charters.ledger();
         let members = self.members(&held.schema).ok_or_else(|| self.not_here(&held.schema))?;
         if !members.has(signed.credential.organisation) {
             let message = format!("its client's organisation is no member of schema \"{}\"", held.schema);

@@ -211,24 +211,24 @@ impl Holding {
                 Err(reason) => self.refuse(asker.member, transaction, reason),
             }
         }
-        let mut held: BTreeMap<Asker, Vec<TransactionId>> = BTreeMap::new();
+        let (mut held, mut to_store): (BTreeMap<Asker, Vec<TransactionId>>, _) =
+            (BTreeMap::new(), Vec::new());
         let height = self.published.newest().0;
         let signed = self.are_signed(&transactions, height);
         for ((asker, id, parts), is_signed) in parts.into_iter().zip(signed) {
-            let mut all = parts.into_iter();
-            let stored = match is_signed {
-                true => all
-                    .try_for_each(|part| self.schemas.node.parts.put(part))
-                    .map_err(|error| error.to_string()),
-                false => Err("its signature or credential is not right".to_string()),
-            };
-            match stored {
-                Ok(()) => held.entry(asker).or_default().push(id),
-                Err(reason) => self.refuse(asker.member, id, reason),
+            if is_signed {
+                held.entry(asker).or_default().push(id);
+                to_store.extend(parts);
+            } else {
+                self.refuse(asker.member, id, "its signature or credential is not right".to_string());
             }
         }
-        if let Err(error) = self.schemas.node.parts.flush() {
+        let parts = &self.schemas.node.parts;
+        if let Err(error) = parts.put(to_store).and_then(|()| parts.flush()) {
             tracing::error!(%error, "parts of schemas cannot be stored, so this member does not hold them");
+            for (Asker { member, .. }, ids) in held {
+                ids.into_iter().for_each(|id| self.refuse(member, id, error.to_string()));
+            }
             return;
         }
         for (Asker { member, list }, ids) in held {

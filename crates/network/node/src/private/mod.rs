@@ -28,6 +28,7 @@ mod asking;
 mod audited;
 mod block;
 mod collecting;
+mod ended;
 mod executor;
 #[cfg(test)]
 mod four_members;

@@ -14,7 +14,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::sha256;
 use ledger::Disk;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -168,27 +168,36 @@ impl PartStore {
         Ok(held.map(|held| held.part))
     }
 
-    /// Takes a part, which counts as held after [`PartStore::flush`].
+    /// Takes parts, which count as held after [`PartStore::flush`]: all of them with one write.
     ///
     /// # Errors
     /// [`NodeError::File`], [`NodeError::Ledger`].
-    pub(crate) fn put(&self, held: HeldPart) -> Result<(), NodeError> {
+    pub(crate) fn put(&self, held: impl IntoIterator<Item = HeldPart>) -> Result<(), NodeError> {
         let mut inner = self.inner.lock();
-        let name = name_of(&held.transaction, &held.schema);
-        if inner.places.contains_key(&name) {
+        let (mut bytes, mut new, mut names, end) = (Vec::new(), Vec::new(), FxHashSet::default(), inner.end);
+        for held in held {
+            let name = name_of(&held.transaction, &held.schema);
+            if inner.places.contains_key(&name) || !names.insert(name) {
+                continue;
+            }
+            let record = record_of(&held);
+            let place = Place { offset: end + bytes.len() as u64, length: record.len() as u32 };
+            bytes.extend_from_slice(&record);
+            new.push((name, place, held.part));
+        }
+        if new.is_empty() {
             return Ok(());
         }
-        let bytes = record_of(&held);
-        let place = Place { offset: inner.end, length: bytes.len() as u32 };
-        if let Err(error) = self.disk.write_at(&inner.file, &self.path, &bytes, inner.end) {
+        if let Err(error) = self.disk.write_at(&inner.file, &self.path, &bytes, end) {
             // Half a record would hide those behind it at the next start.
-            let end = inner.end;
             inner.file.set_len(end).map_err(|error| self.failed("cut", error))?;
             return Err(error.into());
         }
-        inner.end += bytes.len() as u64;
-        inner.places.insert(name, place);
-        inner.recent.put(name, held.part, place.length);
+        inner.end = end + bytes.len() as u64;
+        for (name, place, part) in new {
+            inner.places.insert(name, place);
+            inner.recent.put(name, part, place.length);
+        }
         inner.unflushed = true;
         Ok(())
     }
@@ -288,7 +297,7 @@ mod tests {
     fn a_part_that_is_damaged_later_is_none_and_can_be_taken_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = PartStore::open(folder.path(), Disk::default()).expect("opened");
-        store.put(held(1)).expect("written");
+        store.put([held(1)]).expect("written");
         store.flush().expect("flushed");
         let path = folder.path().join("parts.log");
         let mut bytes = std::fs::read(&path).expect("readable");
@@ -299,7 +308,7 @@ mod tests {
         store.inner.lock().recent = Recent::default();
         assert_eq!(store.get(&held(1).transaction, "deal").expect("readable"), None);
         assert!(!store.has(&held(1).transaction, "deal"));
-        store.put(held(1)).expect("written again");
+        store.put([held(1)]).expect("written again");
         assert_eq!(part(&store, 1, "deal"), Some(held(1).part));
     }
 
@@ -316,7 +325,7 @@ mod tests {
             },
         };
         for number in 0..500 {
-            store.put(large(number)).expect("written");
+            store.put([large(number)]).expect("written");
         }
         let inner = store.inner.lock();
         assert!(inner.recent.bytes <= RECENT_BYTES_MAX && inner.recent.parts.len() < 450);
@@ -333,9 +342,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let store = PartStore::open(folder.path(), Disk::default()).expect("opened");
         for number in 0..4 {
-            store.put(held(number)).expect("written");
+            store.put([held(number)]).expect("written");
         }
-        store.put(held(2)).expect("known already");
+        store.put([held(2)]).expect("known already");
         store.flush().expect("flushed");
         drop(store);
         let path = folder.path().join("parts.log");
@@ -347,7 +356,7 @@ mod tests {
             let known: Vec<bool> =
                 (0..4).map(|number| part(&store, number, "deal") == Some(held(number).part)).collect();
             // What is written behind a file that was cut is found again.
-            store.put(held(9)).expect("written");
+            store.put([held(9)]).expect("written");
             drop(store);
             let again = PartStore::open(folder.path(), Disk::default()).expect("opened");
             assert_eq!(part(&again, 9, "deal"), Some(held(9).part));
@@ -377,14 +386,14 @@ mod tests {
         let open = || PartStore::open(folder.path(), Disk::new(Some(faults.clone()))).expect("opened");
         let store = open();
         faults.fail_flushes(true);
-        store.put(held(1)).expect("written");
+        store.put([held(1)]).expect("written");
         assert!(store.flush().is_err());
         faults.fail_flushes(false);
-        store.put(held(1)).expect("known");
+        store.put([held(1)]).expect("known");
         assert!(store.flush().is_err(), "nobody knows whether it has reached the disk");
         drop(store);
         let store = open();
-        store.put(held(2)).expect("written");
+        store.put([held(2)]).expect("written");
         assert!(store.flush().is_ok());
     }
 
@@ -394,9 +403,9 @@ mod tests {
         let faults = Arc::new(ledger::Faults::default());
         let store = PartStore::open(folder.path(), Disk::new(Some(faults.clone()))).expect("opened");
         faults.leave_space(30);
-        assert!(store.put(held(1)).is_err() && !store.has(&held(1).transaction, "deal"));
+        assert!(store.put([held(1)]).is_err() && !store.has(&held(1).transaction, "deal"));
         faults.leave_space(u64::MAX);
-        store.put(held(2)).expect("written");
+        store.put([held(2)]).expect("written");
         store.flush().expect("flushed");
         drop(store);
         let store = PartStore::open(folder.path(), Disk::default()).expect("opened");

@@ -2,6 +2,7 @@
 
 use super::agreeing::{Agreeing, Verdict};
 use super::block::{BlockOfParts, OrderedParts};
+use super::ended::EndedParts;
 use super::executor::{EndedPart, Executed, ExecutedParts, SchemaExecutor};
 use super::message::Message;
 use super::opened_store::{CameBefore, OpenedFile, OpenedStore};
@@ -24,7 +25,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use sql::Library;
 use state::{Snapshot, Stores};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -38,8 +39,6 @@ const ASKED_AT_ONCE: usize = 128;
 const LOOKED_AT_BLOCKS: usize = 256;
 /// Blocks behind the ledger's last of which other members are told without being asked.
 const TOLD_BLOCKS: u64 = 64;
-/// How parts have ended, of the newest ones: clients of this node ask soon.
-const ENDED_REMEMBERED: usize = 20_000;
 
 /// What this organisation's schemas need of the node.
 pub(crate) struct SchemasNode {
@@ -106,8 +105,7 @@ pub(super) struct State {
     compilations: u64,
     /// Who has proposed the newest blocks.
     proposers: BTreeMap<u64, u16>,
-    ended: FxHashMap<(TransactionId, String), (u64, Outcome)>,
-    oldest: VecDeque<(TransactionId, String)>,
+    ended: EndedParts,
 }
 
 /// A schema, and why it does not go on.
@@ -176,13 +174,13 @@ impl PrivateSchemas {
         self.settle_members(&mut state, height);
         if !state.schemas.is_empty() {
             let parts = BlockOfParts::of(block, receipts);
-            let State { schemas, ended, oldest, .. } = &mut *state;
+            let State { schemas, ended, .. } = &mut *state;
             for schema in schemas.values_mut() {
                 if schema.executor.height() + 1 < height {
-                    self.catch_up(schema, height - 1, (ended, oldest));
+                    self.catch_up(schema, height - 1, ended);
                 }
                 if schema.executor.height() + 1 == height {
-                    self.execute(schema, &parts, (ended, oldest));
+                    self.execute(schema, &parts, ended);
                 }
             }
         }
@@ -196,9 +194,11 @@ impl PrivateSchemas {
     pub(crate) fn recorded(&self, height: u64) {
         for (file, stores) in self.files.lock().values() {
             match file.flush() {
-                Ok(()) => stores.recorded(height),
-                // The next process executes more blocks again.
-                Err(error) => tracing::error!(%error, "what a schema came to cannot be flushed"),
+                Ok(true) => stores.recorded(height),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::error!(%error, "what a schema came to cannot be flushed: a node that starts executes more blocks again");
+                }
             }
         }
     }
@@ -218,8 +218,8 @@ impl PrivateSchemas {
         self.agreeing.lock().take_back(height);
         self.recorded(self.tip());
         self.settle_members(&mut state, height);
-        let State { schemas, ended, oldest, .. } = &mut *state;
-        schemas.values_mut().for_each(|schema| self.catch_up(schema, height, (ended, oldest)));
+        let State { schemas, ended, .. } = &mut *state;
+        schemas.values_mut().for_each(|schema| self.catch_up(schema, height, ended));
         publish(state.shown());
         self.news.send_modify(|news| *news += 1);
     }
@@ -229,12 +229,12 @@ impl PrivateSchemas {
     pub(super) fn go_on(&self, publish: impl FnOnce(Shown)) -> bool {
         let mut state = self.state.lock();
         let tip = self.tip();
-        let State { schemas, ended, oldest, .. } = &mut *state;
+        let State { schemas, ended, .. } = &mut *state;
         let mut went_on = false;
         for schema in schemas.values_mut() {
             let before = schema.executor.height();
             if before < tip {
-                self.catch_up(schema, tip, (ended, oldest));
+                self.catch_up(schema, tip, ended);
             }
             went_on |= schema.executor.height() > before;
         }
@@ -267,7 +267,7 @@ impl PrivateSchemas {
                 schema.executor.change_members(members);
                 continue;
             }
-            match self.begin(name, members, height, (&mut state.ended, &mut state.oldest)) {
+            match self.begin(name, members, height, &mut state.ended) {
                 Ok(schema) => {
                     let (since, behind) = (members.since, schema.executor.height());
                     tracing::info!(schema = name, since, behind, "this organisation is a member");
@@ -284,7 +284,7 @@ impl PrivateSchemas {
         name: &str,
         members: &Arc<SchemaMembers>,
         height: u64,
-        ended: Ended<'_>,
+        ended: &mut EndedParts,
     ) -> Result<Schema, NodeError> {
         let (charter, known_versions) =
             (self.node.charters.at(members.since), self.node.charters.known_versions());
@@ -308,8 +308,7 @@ impl PrivateSchemas {
                     self.attest(&schema.executor, outcome);
                 }
                 for Receipt { transaction, height, outcome, .. } in before.ended {
-                    let part = (transaction, name.to_string());
-                    note_ended(part, (height, outcome), (&mut *ended.0, &mut *ended.1));
+                    ended.note((transaction, schema.executor.name()), (height, outcome));
                 }
                 schema
             }
@@ -335,9 +334,8 @@ impl PrivateSchemas {
     #[cfg(test)]
     pub(super) fn begin_alone(&self, name: &str, members: &Arc<SchemaMembers>) {
         let mut state = self.state.lock();
-        let State { schemas, ended, oldest, .. } = &mut *state;
-        let schema =
-            self.begin(name, members, self.tip().max(members.since), (ended, oldest)).expect("it begins");
+        let State { schemas, ended, .. } = &mut *state;
+        let schema = self.begin(name, members, self.tip().max(members.since), ended).expect("it begins");
         schemas.insert(members.number, schema);
     }
 
@@ -382,8 +380,7 @@ impl PrivateSchemas {
     }
 
     /// Executes what the ledger has, up to a height.
-    fn catch_up(&self, schema: &mut Schema, to: u64, ended: Ended<'_>) {
-        let (map, oldest) = ended;
+    fn catch_up(&self, schema: &mut Schema, to: u64, ended: &mut EndedParts) {
         if schema.stopped.is_some() || schema.still_lacks(&self.node.parts) {
             return;
         }
@@ -406,18 +403,18 @@ impl PrivateSchemas {
                 ));
                 return;
             }
-            if !self.execute(schema, &BlockOfParts::recorded(&record), (map, oldest)) {
+            if !self.execute(schema, &BlockOfParts::recorded(&record), ended) {
                 return;
             }
         }
     }
 
     /// Executes the next block in one schema; `false`: it waits, or has stopped.
-    fn execute(&self, schema: &mut Schema, block: &BlockOfParts, (ended, oldest): Ended<'_>) -> bool {
+    fn execute(&self, schema: &mut Schema, block: &BlockOfParts, ended: &mut EndedParts) -> bool {
         if schema.stopped.is_some() {
             return false;
         }
-        let name = schema.executor.name().to_string();
+        let name = schema.executor.name().clone();
         let charter_at = |height| self.node.charters.at(height);
         let executed =
             self.node.pool.install(|| schema.executor.execute(block, &self.node.parts, &charter_at));
@@ -425,7 +422,7 @@ impl PrivateSchemas {
             Ok(Ok(executed)) => executed,
             Ok(Err(missing)) => {
                 if schema.lacks.as_ref().is_none_or(|known| known.id != missing.id) {
-                    tracing::warn!(schema = name, transaction = %missing.id, "a part is missing; other members are asked");
+                    tracing::warn!(schema = &*name, transaction = %missing.id, "a part is missing; other members are asked");
                 }
                 schema.lacks = Some(missing);
                 return false;
@@ -445,7 +442,7 @@ impl PrivateSchemas {
             self.node.metrics.schemas.decided(one.decision, height - one.transaction.height);
         }
         for EndedPart { transaction, outcome } in executed.ended {
-            note_ended((transaction, name.clone()), (height, outcome), (&mut *ended, &mut *oldest));
+            ended.note((transaction, &name), (height, outcome));
         }
         if let Some(outcome) = executed.outcome {
             self.attest(&schema.executor, outcome);
@@ -506,7 +503,7 @@ impl PrivateSchemas {
         let key = (held.transaction, held.schema.clone());
         let Some(transaction) = self.asked.lock().remove(&key) else { return false };
         let Payload::Parts { parts } = transaction.payload.as_ref() else { return false };
-        let ledger = self.node.charters.newest().ledger();
+        let ledger = self.node.charters.ledger();
         if let Err(fault) = held.part.check(&ledger, &held.schema, &transaction.client, parts)
             && !self.node.lacks(Defence::PartCommitments)
         {
@@ -514,22 +511,21 @@ impl PrivateSchemas {
             return false;
         }
         // It need not be flushed: whoever has handed it out has it.
-        let stored = self.node.parts.put(held);
+        let stored = self.node.parts.put([held]);
         stored.inspect_err(|error| tracing::error!(%error, "a part cannot be stored")).is_ok()
     }
 
     /// How parts have ended here, and at which height.
     pub(super) fn ended(&self, parts: &[(TransactionId, &str)]) -> Vec<Option<(u64, Outcome)>> {
         let state = self.state.lock();
-        let found =
-            |(id, schema): &(TransactionId, &str)| state.ended.get(&(*id, schema.to_string())).cloned();
+        let found = |(id, schema): &(TransactionId, &str)| state.ended.of(id, schema).cloned();
         parts.iter().map(found).collect()
     }
 
     /// The members of a schema that this organisation is one of.
     pub(super) fn members(&self, name: &str) -> Option<Arc<SchemaMembers>> {
         let state = self.state.lock();
-        let schema = state.schemas.values().find(|schema| schema.executor.name() == name)?;
+        let schema = state.schemas.values().find(|schema| &**schema.executor.name() == name)?;
         Some(schema.executor.members().clone())
     }
 
@@ -557,7 +553,7 @@ impl PrivateSchemas {
     /// How many transactions wait in a schema for votes.
     pub(super) fn undecided(&self, name: &str) -> usize {
         let state = self.state.lock();
-        let schema = state.schemas.values().find(|schema| schema.executor.name() == name);
+        let schema = state.schemas.values().find(|schema| &**schema.executor.name() == name);
         schema.map_or(0, |schema| schema.executor.undecided().count())
     }
 
@@ -599,7 +595,7 @@ impl PrivateSchemas {
     /// Why a schema does not go on.
     pub(super) fn problem(&self, name: &str) -> Option<String> {
         let state = self.state.lock();
-        let schema = state.schemas.values().find(|schema| schema.executor.name() == name)?;
+        let schema = state.schemas.values().find(|schema| &**schema.executor.name() == name)?;
         let lacks = || {
             schema.lacks.as_ref().map(|missing| format!("a part of transaction {} is missing", missing.id))
         };
@@ -626,11 +622,11 @@ impl PrivateSchemas {
     #[cfg(feature = "simulation")]
     pub(super) fn ended_behind(&self, before: usize) -> Vec<EndedAtMember> {
         let state = self.state.lock();
-        let ended = |(transaction, schema): &(TransactionId, String)| {
-            let (height, outcome) = state.ended.get(&(*transaction, schema.clone()))?.clone();
-            Some(EndedAtMember { transaction: *transaction, schema: schema.clone(), height, outcome })
+        let ended = |(transaction, schema): &(TransactionId, Arc<str>)| {
+            let (height, outcome) = state.ended.of(transaction, schema)?.clone();
+            Some(EndedAtMember { transaction: *transaction, schema: schema.to_string(), height, outcome })
         };
-        state.oldest.iter().skip(before).filter_map(ended).collect()
+        state.ended.in_order().skip(before).filter_map(ended).collect()
     }
 
     /// Whether members agree on what a block came to in a schema.
@@ -669,20 +665,6 @@ impl PrivateSchemas {
     }
 }
 
-/// Where ended parts are noted.
-type Ended<'a> =
-    (&'a mut FxHashMap<(TransactionId, String), (u64, Outcome)>, &'a mut VecDeque<(TransactionId, String)>);
-
-/// Notes how a part has ended, among the newest.
-fn note_ended(part: (TransactionId, String), how: (u64, Outcome), (ended, oldest): Ended<'_>) {
-    if ended.insert(part.clone(), how).is_none() {
-        oldest.push_back(part);
-    }
-    if oldest.len() > ENDED_REMEMBERED {
-        oldest.pop_front().map(|part| ended.remove(&part));
-    }
-}
-
 impl Schema {
     /// Keeps what proofs of a block need.
     ///
@@ -700,7 +682,7 @@ impl Schema {
 
     fn stop(&mut self, why: String) {
         if self.stopped.is_none() {
-            tracing::error!(schema = self.executor.name(), why, "the schema stops; others go on");
+            tracing::error!(schema = &**self.executor.name(), why, "the schema stops; others go on");
             self.stopped = Some(why);
         }
     }
