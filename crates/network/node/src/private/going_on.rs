@@ -351,6 +351,17 @@ fn agree(twin: &Member, member: &Member, writer: &Writer) {
     assert_eq!(blocks(found), blocks(expected), "height {height}");
 }
 
+/// Both execute so many blocks.
+fn go_together(blocks: usize, (twin, member): (&Member, &Member), writer: &mut Writer) {
+    for _ in 0..blocks {
+        let (record, parts) = writer.next(twin);
+        twin.take(&record, &parts);
+        member.take(&record, &parts);
+        twin.go_on();
+        member.go_on();
+    }
+}
+
 fn starts_again_and_again(seed: u64, choice: StoreChoice) -> Vec<u64> {
     let folder = tempfile::tempdir().expect("a folder");
     let mut twin = Member::new(folder.path().join("twin"), None);
@@ -385,6 +396,30 @@ fn a_member_that_starts_goes_on_where_its_schema_stands_and_comes_to_the_same() 
         let resumed = began.iter().filter(|height| **height > SINCE).count();
         assert!(resumed > 0 && began.last().is_some_and(|last| *last >= 1_000), "seed {seed}: {began:?}");
     }
+}
+
+#[test]
+fn a_member_whose_outcome_is_not_that_of_the_others_begins_at_the_beginning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut twin = Member::new(folder.path().join("twin"), None);
+    let mut member = Member::new(folder.path().join("member"), Some(StoreChoice::default()));
+    let mut writer = Writer::new(5);
+    twin.start();
+    member.start();
+    go_together(1_300, (&twin, &member), &mut writer);
+    member.stop();
+    member.start();
+    member.private().differs(&members(), writer.height);
+    let problem = member.private().problem("deal").expect("it has stopped");
+    assert!(problem.contains("is not that of the other members"), "{problem}");
+    member.stop();
+    member.start();
+    agree(&twin, &member, &writer);
+    go_together(1_300, (&twin, &member), &mut writer);
+    member.stop();
+    member.start();
+    let [_, first, second, third] = member.began[..] else { panic!("{:?}", member.began) };
+    assert!(first > SINCE && second == SINCE && third > SINCE, "{:?}", member.began);
 }
 
 /// What it takes up is damaged, or some of it is missing.
@@ -426,13 +461,7 @@ fn whatever_is_damaged_the_member_comes_to_the_same() {
     twin.start();
     member.start();
     for (what, damage) in damages {
-        for _ in 0..1_300 {
-            let (record, parts) = writer.next(&twin);
-            twin.take(&record, &parts);
-            member.take(&record, &parts);
-            twin.go_on();
-            member.go_on();
-        }
+        go_together(1_300, (&twin, &member), &mut writer);
         member.stop();
         member.start();
         let began = member.began.last().copied();

@@ -6,11 +6,14 @@ use memory::Memory;
 use parking_lot::Mutex;
 use state::Stores;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What names of their folders begin with.
 const FOLDER: &str = "state-";
+/// What the names of empty files begin with that say: do not take this state up.
+const DISTRUSTED: &str = "distrusted-";
 /// A schema on the disk has such a part of the memory that the ledger's state has.
 const MEMORY_PART: u64 = 8;
 
@@ -58,6 +61,30 @@ impl SchemaStores {
         Ok(stores)
     }
 
+    /// What this schema came to is not what a quorum of its members has: the next process executes it from its beginning.
+    pub(super) fn distrust(&self, number: u32) {
+        if self.choice.is_some()
+            && let Err(error) = std::fs::write(self.mark_of(number), [])
+        {
+            tracing::error!(%error, "remove the folder of the schema's state before you start the node again");
+        }
+    }
+
+    /// Whether an earlier process came to something else than a quorum.
+    pub(super) fn is_distrusted(&self, number: u32) -> bool {
+        self.choice.is_some() && self.mark_of(number).exists()
+    }
+
+    /// The schema begins from what counts.
+    pub(super) fn trust(&self, number: u32) {
+        if self.choice.is_some()
+            && let Err(error) = std::fs::remove_file(self.mark_of(number))
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "the schema is executed from its beginning at the next start, too");
+        }
+    }
+
     /// Of these schemas alone the rows stay here: of others the organisation is no member any more, or they are gone.
     pub(super) fn keep_only(&self, is_kept: impl Fn(u32) -> bool) {
         let mut open = self.open.lock();
@@ -75,6 +102,10 @@ impl SchemaStores {
                 tracing::warn!(folder = %path.display(), %error, "the rows of a schema that is gone cannot be removed");
             }
         }
+    }
+
+    fn mark_of(&self, number: u32) -> PathBuf {
+        self.folder.join(format!("{DISTRUSTED}{number}"))
     }
 
     fn folder_of(&self, number: u32) -> PathBuf {

@@ -40,6 +40,9 @@ const LOOKED_AT_BLOCKS: usize = 256;
 /// Blocks behind the ledger's last of which other members are told without being asked.
 const TOLD_BLOCKS: u64 = 64;
 
+/// Of its own outcomes of an earlier process a member says so many again.
+const ATTESTED_AGAIN: usize = 1_000;
+
 /// What this organisation's schemas need of the node.
 pub(crate) struct SchemasNode {
     pub(crate) node_key: SecretKey,
@@ -103,6 +106,8 @@ pub(super) struct State {
     compiled: Option<CompiledTogether>,
     /// How often something was compiled together: no two have one version.
     compilations: u64,
+    /// What there is of schemas that are not ours any more has gone.
+    is_settled: bool,
     /// Who has proposed the newest blocks.
     proposers: BTreeMap<u64, u16>,
     ended: EndedParts,
@@ -259,9 +264,13 @@ impl PrivateSchemas {
             })
             .map(|(name, members)| (members.number, (name, members)))
             .collect();
-        state.schemas.retain(|number, _| ours.contains_key(number));
-        self.files.lock().retain(|number, _| ours.contains_key(number));
-        self.node.stores.keep_only(|number| ours.contains_key(&number));
+        // The first time an earlier process may have left something.
+        if !state.is_settled || state.schemas.keys().any(|number| !ours.contains_key(number)) {
+            state.is_settled = true;
+            state.schemas.retain(|number, _| ours.contains_key(number));
+            self.files.lock().retain(|number, _| ours.contains_key(number));
+            self.node.stores.keep_only(|number| ours.contains_key(&number));
+        }
         for (number, (name, members)) in ours {
             if let Some(schema) = state.schemas.get_mut(&number) {
                 schema.executor.change_members(members);
@@ -292,8 +301,9 @@ impl PrivateSchemas {
         let of = Executed { name, members, charter: &charter, known_versions, faults };
         let stores = self.node.stores.of_schema(members.number)?;
         stores.recorded(self.tip());
+        let is_distrusted = self.node.stores.is_distrusted(members.number);
         let left = stores.left()?.into_iter().map(|point| point.header.height);
-        let mut left = left.filter(|left| *left >= members.since && *left <= height);
+        let mut left = left.filter(|left| *left >= members.since && *left <= height && !is_distrusted);
         let resumed = left.find_map(|left| {
             let resumed = self.resume(of, &*stores, left);
             resumed
@@ -304,7 +314,8 @@ impl PrivateSchemas {
         });
         let schema = match resumed {
             Some((schema, before)) => {
-                for outcome in before.attested {
+                let older = before.attested.len().saturating_sub(ATTESTED_AGAIN);
+                for outcome in before.attested.into_iter().skip(older) {
                     self.attest(&schema.executor, outcome);
                 }
                 for Receipt { transaction, height, outcome, .. } in before.ended {
@@ -320,6 +331,7 @@ impl PrivateSchemas {
             }
         };
         stores.settle()?;
+        self.node.stores.trust(members.number);
         self.files.lock().insert(members.number, (schema.opened.file().clone(), stores));
         Ok(schema)
     }
@@ -428,6 +440,9 @@ impl PrivateSchemas {
                 return false;
             }
             Err(error) => {
+                if matches!(error, NodeError::SchemaDiffers { .. }) {
+                    self.node.stores.distrust(schema.executor.members().number);
+                }
                 schema.stop(error.to_string());
                 return false;
             }
@@ -637,6 +652,7 @@ impl PrivateSchemas {
     /// The outcome differs from a quorum's: the schema stops here.
     pub(super) fn differs(&self, members: &SchemaMembers, height: u64) {
         if let Some(schema) = self.state.lock().schemas.get_mut(&members.number) {
+            self.node.stores.distrust(members.number);
             schema.stop(format!("its outcome at block {height} is not that of the other members"));
         }
     }
