@@ -48,6 +48,9 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
         config.postgres,
         config.http
     );
+    for (schema, height) in &report.schemas {
+        println!("schema {schema} goes on behind block {height}");
+    }
     for repair in &report.repairs {
         println!("repaired: {repair}");
     }

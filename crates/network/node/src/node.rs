@@ -64,6 +64,8 @@ pub struct StartReport {
     pub replayed: u64,
     /// Height at which the node stands.
     pub height: u64,
+    /// Schemas that the organisation is a member of, and the block behind which each goes on: those behind it were executed again.
+    pub schemas: Vec<(String, u64)>,
     /// What was repaired or left out on the way: torn records, checkpoints that could not be used.
     pub repairs: Vec<String>,
     /// How long it took.
@@ -127,6 +129,7 @@ impl Node {
         let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
         let schemas = (holding.asking.clone(), holding.schemas.clone());
+        let began_behind = holding.schemas.began();
         stages.push(holding.start(&session, &submitter, &published)?);
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
@@ -172,7 +175,8 @@ impl Node {
             local: Arc::new(local),
         });
         serve(&gateway, &database, postgres, access, http);
-        let report = StartReport { checkpoint, replayed, height, repairs, time: start.elapsed() };
+        let time = start.elapsed();
+        let report = StartReport { checkpoint, replayed, height, schemas: began_behind, repairs, time };
         let (gateway, own_database) = (Some(gateway), following);
         Ok(Node { ordering, database, published, stages, gateway, own_database, own_execution, report })
     }

@@ -105,7 +105,9 @@ impl Member {
         };
         let private = organisation(&self.folder, stores);
         private.begin_alone("deal", &members());
-        self.began.push(private.height_of(DEAL));
+        let began = private.height_of(DEAL);
+        assert_eq!(private.began(), [("deal".to_string(), began)]);
+        self.began.push(began);
         self.private = Some(private);
         self.go_on();
     }
@@ -422,10 +424,13 @@ fn a_member_whose_outcome_is_not_that_of_the_others_begins_at_the_beginning() {
     assert!(first > SINCE && second == SINCE && third > SINCE, "{:?}", member.began);
 }
 
+/// What is done to the folder of a node's schemas, and how it is called.
+type Damage = (&'static str, fn(&Path));
+
 /// What it takes up is damaged, or some of it is missing.
 #[test]
 fn whatever_is_damaged_the_member_comes_to_the_same() {
-    let damages: [(&str, fn(&Path)); 4] = [
+    let damages: [Damage; 4] = [
         ("the end of what blocks came to is missing", |schemas| {
             let path = schemas.join("opened-1.log");
             let length = std::fs::metadata(&path).expect("it is there").len();

@@ -299,7 +299,7 @@ impl OpenedBlocks {
     /// # Errors
     /// [`NodeError::File`], also for what is damaged.
     pub(super) fn read(&self) -> impl Iterator<Item = Result<OpenedBlock, NodeError>> {
-        self.places.iter().map(|place| self.block(*place, |bytes| OpenedBlock::deserialize(bytes)))
+        self.places.iter().map(|place| self.block(*place, OpenedBlock::deserialize))
     }
 
     /// What members attest of each.
@@ -308,10 +308,7 @@ impl OpenedBlocks {
     /// As [`OpenedBlocks::read`].
     pub(super) fn outcomes(&self) -> Result<Vec<SchemaBlockOutcome>, NodeError> {
         // It comes first.
-        self.places
-            .iter()
-            .map(|place| self.block(*place, |bytes| SchemaBlockOutcome::deserialize(bytes)))
-            .collect()
+        self.places.iter().map(|place| self.block(*place, SchemaBlockOutcome::deserialize)).collect()
     }
 
     fn block<T>(

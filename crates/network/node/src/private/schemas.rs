@@ -81,12 +81,18 @@ impl SchemasNode {
     }
 }
 
+/// What must be flushed before a schema's store comes back at a height, and the store.
+struct SchemaFiles {
+    opened: Arc<OpenedFile>,
+    stores: Arc<dyn Stores>,
+}
+
 /// The schemas that this organisation is a member of.
 pub(crate) struct PrivateSchemas {
     pub(super) node: SchemasNode,
     pub(super) state: Mutex<State>,
-    /// What must be flushed before stores of schemas come back at a height, by number.
-    files: Mutex<BTreeMap<u32, (Arc<OpenedFile>, Arc<dyn Stores>)>>,
+    /// By number.
+    files: Mutex<BTreeMap<u32, SchemaFiles>>,
     pub(super) agreeing: Mutex<Agreeing>,
     /// Parts that other members were asked for, with their transactions.
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
@@ -118,6 +124,8 @@ pub(super) struct Schema {
     pub(super) executor: SchemaExecutor,
     /// What its blocks came to, for proofs.
     pub(super) opened: OpenedStore,
+    /// The block behind which this process has begun to execute it.
+    began: u64,
     /// The transaction whose part is missing.
     lacks: Option<Arc<VerifiedTransaction>>,
     stopped: Option<String>,
@@ -197,8 +205,8 @@ impl PrivateSchemas {
 
     /// The ledger has blocks up to this height for good, and none above: rows of schemas may be kept up to there.
     pub(crate) fn recorded(&self, height: u64) {
-        for (file, stores) in self.files.lock().values() {
-            match file.flush() {
+        for SchemaFiles { opened, stores } in self.files.lock().values() {
+            match opened.flush() {
                 Ok(true) => stores.recorded(height),
                 Ok(false) => {}
                 Err(error) => {
@@ -210,7 +218,7 @@ impl PrivateSchemas {
 
     /// No more blocks are recorded before [`PrivateSchemas::recorded`] is called again.
     pub(crate) fn recording_ends(&self) {
-        self.files.lock().values().for_each(|(_, stores)| stores.recording_ends());
+        self.files.lock().values().for_each(|files| files.stores.recording_ends());
     }
 
     /// The node stands on a state that was recovered or made anew: schemas go on from where they are, or where their stores are, and what
@@ -327,12 +335,13 @@ impl PrivateSchemas {
                 let executor = SchemaExecutor::begin(of, &*stores)?;
                 let opened =
                     OpenedStore::create((self.node.parts.folder(), &self.node.disk), members.number)?;
-                Schema { executor, opened, lacks: None, stopped: None }
+                Schema { executor, opened, began: members.since, lacks: None, stopped: None }
             }
         };
         stores.settle()?;
         self.node.stores.trust(members.number);
-        self.files.lock().insert(members.number, (schema.opened.file().clone(), stores));
+        let opened = schema.opened.file().clone();
+        self.files.lock().insert(members.number, SchemaFiles { opened, stores });
         Ok(schema)
     }
 
@@ -383,7 +392,14 @@ impl PrivateSchemas {
         }
         let charter_at = |height| self.node.charters.at(height);
         let executor = SchemaExecutor::resume(of, reopened, &mut before, &charter_at)?;
-        Ok((Schema { executor, opened, lacks: None, stopped: None }, before))
+        Ok((Schema { executor, opened, began: height, lacks: None, stopped: None }, before))
+    }
+
+    /// The schemas of this organisation, and the block behind which this process has begun to execute each.
+    pub(crate) fn began(&self) -> Vec<(String, u64)> {
+        let state = self.state.lock();
+        let began = state.schemas.values().map(|schema| (schema.executor.name().to_string(), schema.began));
+        began.collect()
     }
 
     /// The ledger's newest height.
