@@ -7,7 +7,9 @@ use crate::own_database::{Following, KeepOwnDatabase};
 use crate::own_execution::OwnExecution;
 use crate::own_judgement::JudgeScripts;
 use crate::pipeline;
+use crate::private::PrivateSchemas;
 use crate::published::Published;
+use crate::recovery::Recovered;
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError, NodeFolder, access};
 use crypto::SecretKey;
@@ -72,6 +74,18 @@ pub struct StartReport {
     pub time: Duration,
 }
 
+impl StartReport {
+    fn of(
+        recovered: &Recovered,
+        (schemas, repairs): (&PrivateSchemas, Vec<String>),
+        start: Instant,
+    ) -> StartReport {
+        let Recovered { checkpoint, replayed, executor, .. } = recovered;
+        let (checkpoint, replayed, height) = (*checkpoint, *replayed, executor.height());
+        StartReport { checkpoint, replayed, height, schemas: schemas.began(), repairs, time: start.elapsed() }
+    }
+}
+
 /// A running node.
 pub struct Node {
     ordering: Arc<dyn Ordering>,
@@ -124,12 +138,10 @@ impl Node {
         let core = core::open(member, join)?;
         let Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, repairs } =
             core;
-        let (checkpoint, replayed, height) =
-            (recovered.checkpoint, recovered.replayed, recovered.executor.height());
+        let report = StartReport::of(&recovered, (&holding.schemas, repairs), start);
         let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;
         let schemas = (holding.asking.clone(), holding.schemas.clone());
-        let began_behind = holding.schemas.began();
         stages.push(holding.start(&session, &submitter, &published)?);
         let whose = (charter.ledger(), node_key.public_key());
         let following = match &parts.own_database {
@@ -175,8 +187,7 @@ impl Node {
             local: Arc::new(local),
         });
         serve(&gateway, &database, postgres, access, http);
-        let time = start.elapsed();
-        let report = StartReport { checkpoint, replayed, height, schemas: began_behind, repairs, time };
+        let report = StartReport { time: start.elapsed(), ..report };
         let (gateway, own_database) = (Some(gateway), following);
         Ok(Node { ordering, database, published, stages, gateway, own_database, own_execution, report })
     }
