@@ -60,9 +60,10 @@ impl Running {
         let random = &mut self.world.random;
         let is_checkpoint = random.random_bool(0.2);
         let is_resumable = is_checkpoint || random.random_bool(0.7);
+        let is_due = random.random_bool(0.2);
         let progress = CheckpointProgress { last: self.checkpoint, rows: height * 7 };
         let point = ResumePoint { header: header(height), progress };
-        let end = BlockEnd { point, admitted, is_resumable, is_checkpoint, is_due: false };
+        let end = BlockEnd { point, admitted, is_resumable, is_checkpoint, is_due };
         self.world.store.end_block(end).expect("nothing fails here");
         let (model, live) = (self.world.model.clone(), self.live.content());
         let mut expected = Expected { point, model, live, is_resumable, kept: None };
