@@ -32,7 +32,7 @@ sim: setup-rust
 	$(SIMULATION) $(if $(PRIVATE),--private) $(if $(SEED),--first $(SEED) --seeds 1 --verbose,--seeds $(SEEDS) --threads $(shell nproc))
 
 # What takes too long for every day: a thousand kills and losses of power of the state's disk, and 200 networks with schemas that have
-# members, each 5 to 10 seconds of CPU. KILLS_SEED=7 takes other kills.
+# members, each up to ten seconds of CPU. KILLS_SEED=7 takes other kills.
 KILLS ?= 1000
 NETWORKS ?= 200
 soak: setup-rust
