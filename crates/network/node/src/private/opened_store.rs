@@ -331,3 +331,75 @@ impl OpenedBlocks {
 fn failed(action: &'static str, path: &Path, error: std::io::Error) -> NodeError {
     NodeError::File { action, path: path.to_path_buf(), error }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crypto::sha256;
+    use types::{Outcome, TransactionId};
+
+    const LAST: u64 = 5;
+
+    /// Of heights 2 to 5, one behind the other; gives the path of the file and what is in it.
+    fn written(folder: &Path) -> (PathBuf, Vec<OpenedBlock>) {
+        let (mut store, mut blocks) =
+            (OpenedStore::create((folder, &Disk::default()), 7).expect("made"), Vec::new());
+        let mut before = sha256(&[b"the first"]);
+        for height in 2..=LAST {
+            let secret = Digest([height as u8; 32]);
+            let ended = [(TransactionId(secret), Outcome::Committed(Vec::new()))];
+            let changes = (&[][..], &Definitions::default());
+            let opened = OpenedBlock::new((height, before, height), (&secret, Digest::ZERO), &ended, changes);
+            before = opened.outcome.digest();
+            let certified = CertifiedAt { height: height - 1, block: height, index: 0, number: 1 };
+            let (definitions, certified) = (Vec::new(), Some(certified));
+            let note = BlockNote { height, secret, definitions, attested: None, certified };
+            store.put(&note, Some(&(opened, Vec::new()))).expect("written");
+            blocks.extend(store.blocks(height, height).read().map(|block| block.expect("readable")));
+        }
+        assert!(store.file().flush().expect("flushed"));
+        (folder.join("opened-7.log"), blocks)
+    }
+
+    /// Up to which height it goes, where everything up to there is what was written.
+    fn goes_up_to(folder: &Path, blocks: &[OpenedBlock], height: u64) -> u64 {
+        let (store, before) = OpenedStore::reopen((folder, &Disk::default()), 7, height).expect("read");
+        let found = store.blocks(0, u64::MAX).read().collect::<Result<Vec<_>, _>>().expect("readable");
+        assert_eq!(found, blocks[..found.len()]);
+        let last = found.last().map_or(0, |block| block.outcome.height);
+        assert_eq!((before.height, before.ended.len()), (last, found.len()));
+        assert_eq!(before.secret, Digest([last as u8; 32]));
+        assert_eq!(before.certified, last.saturating_sub(1));
+        assert_eq!(store.covering(last.max(2) - 1).map(|at| at.height), (last > 0).then(|| last - 1));
+        last
+    }
+
+    #[test]
+    fn what_was_written_is_there_up_to_a_height_and_goes_on_from_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_, blocks) = written(folder.path());
+        assert_eq!(goes_up_to(folder.path(), &blocks, u64::MAX), LAST);
+        assert_eq!(goes_up_to(folder.path(), &blocks, 3), 3);
+        assert_eq!(goes_up_to(folder.path(), &blocks, u64::MAX), 3, "what was behind it is cut off");
+        assert_eq!(goes_up_to(folder.path(), &blocks, 1), 0);
+    }
+
+    #[test]
+    fn wherever_it_is_torn_or_a_byte_is_another_one_it_ends_in_front_of_that() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, blocks) = written(folder.path());
+        let whole = std::fs::read(&path).expect("it is there");
+        let record = whole.len() / blocks.len();
+        assert_eq!(whole.len(), record * blocks.len(), "all are as long");
+        for at in 0..whole.len() {
+            let intact = at / record;
+            let expected = if intact == 0 { 0 } else { intact as u64 + 1 };
+            let mut flipped = whole.clone();
+            flipped[at] ^= 0x40;
+            for damaged in [&flipped[..], &whole[..at]] {
+                std::fs::write(&path, damaged).expect("written");
+                assert_eq!(goes_up_to(folder.path(), &blocks, u64::MAX), expected, "byte {at}");
+            }
+        }
+    }
+}
