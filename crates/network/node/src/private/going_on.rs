@@ -4,7 +4,7 @@
 use super::four_members::{charter, key};
 use super::part_store::{HeldPart, PartStore};
 use super::schema_stores::SchemaStores;
-use super::schemas::{PrivateSchemas, SchemasNode};
+use super::schemas::{PrivateSchemas, SchemasNode, State};
 use crate::charters::DecidedCharters;
 use crate::metrics::NodeMetrics;
 use crate::pipeline::ExecutedState;
@@ -17,7 +17,8 @@ use ledger::{BlockOutcome, BlockRecord, Disk, Ledger};
 use ordering::ExchangeMessages;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use state::{KeyRange, RowId};
+use sql::Library;
+use state::{KeyRange, RowId, Snapshot};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,6 +79,26 @@ const SINCE: u64 = 1;
 /// Of `deal`: organisations 0 to 2.
 pub(super) fn members() -> Arc<SchemaMembers> {
     Arc::new(SchemaMembers { number: DEAL, since: SINCE, changed: SINCE, organisations: vec![0, 1, 2] })
+}
+
+impl PrivateSchemas {
+    /// The node stands on this state of the ledger, which has no schemas.
+    fn stands_on(&self, snapshot: Arc<dyn Snapshot>, library: Arc<Library>) {
+        self.state.lock().ledger = Some((snapshot, library));
+    }
+
+    /// A schema begins that the ledger does not know.
+    pub(super) fn begin_alone(&self, name: &str, members: &Arc<SchemaMembers>) {
+        let mut state = self.state.lock();
+        let State { schemas, ended, .. } = &mut *state;
+        let schema = self.begin(name, members, self.tip().max(members.since), ended).expect("it begins");
+        schemas.insert(members.number, schema);
+    }
+
+    /// The last block that a schema has executed.
+    fn height_of(&self, number: u32) -> u64 {
+        self.state.lock().schemas[&number].executor.height()
+    }
 }
 
 /// A member that can stop and start.

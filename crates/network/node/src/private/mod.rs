@@ -18,7 +18,7 @@
 //! those that stand in the ledger. So all members decide alike.
 //!
 //! The ledger says which parts there are, in which order, and that enough members hold each. So a schema's state follows from the
-//! ledger and the parts that are stored here. A node that starts goes on where the schema's store stands (`schema_stores`, `opened_store`),
+//! ledger and the parts that are stored here. A node that starts goes on where the schema's store stands (`coming_back`, `schema_stores`, `opened_store`),
 //! or makes it again from both. Nobody else executes, stores or sees a part.
 //! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039 to 0042.
 
@@ -28,6 +28,7 @@ mod asking;
 mod audited;
 mod block;
 mod collecting;
+mod coming_back;
 mod ended;
 mod executor;
 #[cfg(test)]

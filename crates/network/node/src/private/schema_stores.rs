@@ -1,5 +1,6 @@
 //! Where the rows of schemas are kept: each has a store of its own, of the same kind as that of the ledger's state.
 
+use super::opened_store::OpenedFile;
 use crate::NodeError;
 use crate::store_choice::{MEMORY_MEGABYTES, MEMORY_MEGABYTES_MIN, StoreChoice, StoreKind};
 use memory::Memory;
@@ -16,6 +17,12 @@ const FOLDER: &str = "state-";
 const DISTRUSTED: &str = "distrusted-";
 /// A schema on the disk has such a part of the memory that the ledger's state has.
 const MEMORY_PART: u64 = 8;
+
+/// What must be flushed before a schema's store comes back at a height, and the store.
+pub(super) struct SchemaFiles {
+    pub(super) opened: Arc<OpenedFile>,
+    pub(super) stores: Arc<dyn Stores>,
+}
 
 /// Makes the stores of schemas, and knows those that are in use.
 pub(crate) struct SchemaStores {

@@ -3,11 +3,11 @@
 use super::agreeing::{Agreeing, Verdict};
 use super::block::{BlockOfParts, OrderedParts};
 use super::ended::EndedParts;
-use super::executor::{EndedPart, Executed, ExecutedParts, SchemaExecutor};
+use super::executor::{EndedPart, ExecutedParts, SchemaExecutor};
 use super::message::Message;
-use super::opened_store::{CameBefore, OpenedFile, OpenedStore};
+use super::opened_store::OpenedStore;
 use super::part_store::{HeldPart, PartStore};
-use super::schema_stores::SchemaStores;
+use super::schema_stores::{SchemaFiles, SchemaStores};
 #[cfg(feature = "simulation")]
 use super::simulated::{EndedAtMember, SchemaAtMember};
 use super::view::{CompiledTogether, SchemaView, Together};
@@ -24,9 +24,8 @@ use ordering::ExchangeMessages;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use sql::Library;
-use state::{Snapshot, Stores};
+use state::Snapshot;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::sync::Arc;
 use tokio::sync::watch;
 use types::{
@@ -39,9 +38,6 @@ const ASKED_AT_ONCE: usize = 128;
 const LOOKED_AT_BLOCKS: usize = 256;
 /// Blocks behind the ledger's last of which other members are told without being asked.
 const TOLD_BLOCKS: u64 = 64;
-
-/// Of its own outcomes of an earlier process a member says so many again.
-const ATTESTED_AGAIN: usize = 1_000;
 
 /// What this organisation's schemas need of the node.
 pub(crate) struct SchemasNode {
@@ -81,18 +77,12 @@ impl SchemasNode {
     }
 }
 
-/// What must be flushed before a schema's store comes back at a height, and the store.
-struct SchemaFiles {
-    opened: Arc<OpenedFile>,
-    stores: Arc<dyn Stores>,
-}
-
 /// The schemas that this organisation is a member of.
 pub(crate) struct PrivateSchemas {
     pub(super) node: SchemasNode,
     pub(super) state: Mutex<State>,
     /// By number.
-    files: Mutex<BTreeMap<u32, SchemaFiles>>,
+    pub(super) files: Mutex<BTreeMap<u32, SchemaFiles>>,
     pub(super) agreeing: Mutex<Agreeing>,
     /// Parts that other members were asked for, with their transactions.
     asked: Mutex<FxHashMap<(TransactionId, String), Arc<VerifiedTransaction>>>,
@@ -108,7 +98,7 @@ pub(super) struct State {
     /// By number.
     pub(super) schemas: BTreeMap<u32, Schema>,
     /// The ledger's state that was shown last.
-    ledger: Option<(Arc<dyn Snapshot>, Arc<Library>)>,
+    pub(super) ledger: Option<(Arc<dyn Snapshot>, Arc<Library>)>,
     compiled: Option<CompiledTogether>,
     /// How often something was compiled together: no two have one version.
     compilations: u64,
@@ -116,7 +106,7 @@ pub(super) struct State {
     is_settled: bool,
     /// Who has proposed the newest blocks.
     proposers: BTreeMap<u64, u16>,
-    ended: EndedParts,
+    pub(super) ended: EndedParts,
 }
 
 /// A schema, and why it does not go on.
@@ -125,10 +115,10 @@ pub(super) struct Schema {
     /// What its blocks came to, for proofs.
     pub(super) opened: OpenedStore,
     /// The block behind which this process has begun to execute it.
-    began: u64,
+    pub(super) began: u64,
     /// The transaction whose part is missing.
-    lacks: Option<Arc<VerifiedTransaction>>,
-    stopped: Option<String>,
+    pub(super) lacks: Option<Arc<VerifiedTransaction>>,
+    pub(super) stopped: Option<String>,
 }
 
 /// An outcome of a schema of this member's that is to stand in the ledger: somebody waits for votes in it, or what it covers stands in
@@ -201,24 +191,6 @@ impl PrivateSchemas {
         self.node.metrics.schemas.undecided(undecided.sum());
         publish(state.shown());
         self.news.send_modify(|news| *news += 1);
-    }
-
-    /// The ledger has blocks up to this height for good, and none above: rows of schemas may be kept up to there.
-    pub(crate) fn recorded(&self, height: u64) {
-        for SchemaFiles { opened, stores } in self.files.lock().values() {
-            match opened.flush() {
-                Ok(true) => stores.recorded(height),
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::error!(%error, "what a schema came to cannot be flushed: a node that starts executes more blocks again");
-                }
-            }
-        }
-    }
-
-    /// No more blocks are recorded before [`PrivateSchemas::recorded`] is called again.
-    pub(crate) fn recording_ends(&self) {
-        self.files.lock().values().for_each(|files| files.stores.recording_ends());
     }
 
     /// The node stands on a state that was recovered or made anew: schemas go on from where they are, or where their stores are, and what
@@ -295,115 +267,8 @@ impl PrivateSchemas {
         }
     }
 
-    /// A schema where its store stands, at this height or below, or from its beginning.
-    fn begin(
-        &self,
-        name: &str,
-        members: &Arc<SchemaMembers>,
-        height: u64,
-        ended: &mut EndedParts,
-    ) -> Result<Schema, NodeError> {
-        let (charter, known_versions) =
-            (self.node.charters.at(members.since), self.node.charters.known_versions());
-        let faults = self.node.faults.as_deref();
-        let of = Executed { name, members, charter: &charter, known_versions, faults };
-        let stores = self.node.stores.of_schema(members.number)?;
-        stores.recorded(self.tip());
-        let is_distrusted = self.node.stores.is_distrusted(members.number);
-        let left = stores.left()?.into_iter().map(|point| point.header.height);
-        let mut left = left.filter(|left| *left >= members.since && *left <= height && !is_distrusted);
-        let resumed = left.find_map(|left| {
-            let resumed = self.resume(of, &*stores, left);
-            resumed
-                .inspect_err(|why| {
-                    tracing::warn!(schema = name, height = left, why, "its state is not taken up")
-                })
-                .ok()
-        });
-        let schema = match resumed {
-            Some((schema, before)) => {
-                let older = before.attested.len().saturating_sub(ATTESTED_AGAIN);
-                for outcome in before.attested.into_iter().skip(older) {
-                    self.attest(&schema.executor, outcome);
-                }
-                for Receipt { transaction, height, outcome, .. } in before.ended {
-                    ended.note((transaction, schema.executor.name()), (height, outcome));
-                }
-                schema
-            }
-            None => {
-                let executor = SchemaExecutor::begin(of, &*stores)?;
-                let opened =
-                    OpenedStore::create((self.node.parts.folder(), &self.node.disk), members.number)?;
-                Schema { executor, opened, began: members.since, lacks: None, stopped: None }
-            }
-        };
-        stores.settle()?;
-        self.node.stores.trust(members.number);
-        let opened = schema.opened.file().clone();
-        self.files.lock().insert(members.number, SchemaFiles { opened, stores });
-        Ok(schema)
-    }
-
-    /// The node stands on this state of the ledger, which has no schemas.
-    #[cfg(test)]
-    pub(super) fn stands_on(&self, snapshot: Arc<dyn Snapshot>, library: Arc<Library>) {
-        self.state.lock().ledger = Some((snapshot, library));
-    }
-
-    /// A schema begins that the ledger does not know.
-    #[cfg(test)]
-    pub(super) fn begin_alone(&self, name: &str, members: &Arc<SchemaMembers>) {
-        let mut state = self.state.lock();
-        let State { schemas, ended, .. } = &mut *state;
-        let schema = self.begin(name, members, self.tip().max(members.since), ended).expect("it begins");
-        schemas.insert(members.number, schema);
-    }
-
-    /// The last block that a schema has executed.
-    #[cfg(test)]
-    pub(super) fn height_of(&self, number: u32) -> u64 {
-        self.state.lock().schemas[&number].executor.height()
-    }
-
-    /// The schema behind a block, as an earlier process has left it, or why it is not to be taken up.
-    fn resume(
-        &self,
-        of: Executed<'_>,
-        stores: &dyn Stores,
-        height: u64,
-    ) -> Result<(Schema, CameBefore), String> {
-        let said = |error: &dyn Display| error.to_string();
-        let reopened = stores.reopen(height).map_err(|error| said(&error))?;
-        let reopened = reopened.ok_or("it is gone")?;
-        let place = (self.node.parts.folder(), &self.node.disk);
-        let (opened, mut before) =
-            OpenedStore::reopen(place, of.members.number, height).map_err(|error| said(&error))?;
-        // What was noted last must be the last thing that happened.
-        for record in self.node.ledger.blocks_from(before.height.max(of.members.since) + 1) {
-            let record = record.map_err(|error| said(&error))?;
-            let at = record.block.header.height;
-            if at > height {
-                break;
-            }
-            if BlockOfParts::recorded(&record).transactions.iter().any(|ordered| ordered.concerns(of.name)) {
-                return Err(format!("what block {at} came to is missing in {}", opened.file().path()));
-            }
-        }
-        let charter_at = |height| self.node.charters.at(height);
-        let executor = SchemaExecutor::resume(of, reopened, &mut before, &charter_at)?;
-        Ok((Schema { executor, opened, began: height, lacks: None, stopped: None }, before))
-    }
-
-    /// The schemas of this organisation, and the block behind which this process has begun to execute each.
-    pub(crate) fn began(&self) -> Vec<(String, u64)> {
-        let state = self.state.lock();
-        let began = state.schemas.values().map(|schema| (schema.executor.name().to_string(), schema.began));
-        began.collect()
-    }
-
     /// The ledger's newest height.
-    fn tip(&self) -> u64 {
+    pub(super) fn tip(&self) -> u64 {
         self.node.ledger.tip().map_or(0, |(height, _)| height)
     }
 
@@ -482,7 +347,7 @@ impl PrivateSchemas {
     }
 
     /// Says what a block came to in a schema.
-    fn attest(&self, executor: &SchemaExecutor, outcome: SchemaOutcome) {
+    pub(super) fn attest(&self, executor: &SchemaExecutor, outcome: SchemaOutcome) {
         let Some(organisation) = self.node.organisation() else { return };
         let is_needed = !outcome.votes.is_empty() || executor.needs_certificate(&outcome, false).is_some();
         let own = SchemaAttestation::sign(outcome, organisation, &self.node.node_key);
