@@ -5,6 +5,7 @@ use crate::elsewhere::{self, BlockScripts, ExecuteScripts};
 use crate::foresight::{self, ForeseenBlock};
 use crate::outcomes::Outcomes;
 use crate::row_history::Noting;
+use crate::splitting::{SplitRuns, can_be_split};
 use crate::submission::Submission;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
@@ -35,6 +36,8 @@ pub(crate) struct BlockRun<'r, 'a> {
     pub(crate) charter: &'r Charter,
     /// What executes scripts, if the engine does not.
     pub(crate) elsewhere: Option<&'r dyn ExecuteScripts>,
+    /// What says where transactions run, if not all of them run here.
+    pub(crate) splitter: Option<&'r dyn SplitRuns>,
     /// The next batch may not depend on the one before.
     pub(crate) forget: &'r mut bool,
     /// Height before which no simulation counts.
@@ -54,7 +57,7 @@ pub(crate) struct BlockRun<'r, 'a> {
 }
 
 /// The newest state, as protocols ask for it.
-struct Newest<'a>(&'a dyn Store);
+pub(crate) struct Newest<'a>(pub(crate) &'a dyn Store);
 
 impl Snapshots for Newest<'_> {
     fn newest(&self) -> Arc<dyn Snapshot> {
@@ -70,6 +73,10 @@ impl BlockRun<'_, '_> {
     /// The state cannot be read: the block has no outcome.
     pub(crate) fn execute(&mut self, admission: &mut Admission<'_>) -> Result<(), StoreError> {
         let size = self.charter.block.batch_transactions as usize;
+        let splitter = self.splitter.filter(|_| can_be_split(self.charter) && self.noting.is_none());
+        if let Some(splitter) = splitter {
+            return self.execute_split(splitter, size, admission);
+        }
         let mut offered = VecDeque::new();
         loop {
             let start = Instant::now();
@@ -99,6 +106,36 @@ impl BlockRun<'_, '_> {
             let result = result?.expect("the batch has been offered, and its followers");
             let again = self.apply(result, &positions)?;
             admission.put_back(&again);
+        }
+    }
+
+    /// The same where an organisation's nodes share its schemas.
+    fn execute_split(
+        &mut self,
+        splitter: &dyn SplitRuns,
+        size: usize,
+        admission: &mut Admission<'_>,
+    ) -> Result<(), StoreError> {
+        loop {
+            let start = Instant::now();
+            let mut batches = Vec::new();
+            loop {
+                let positions = admission.take(size, self.library);
+                if positions.is_empty() {
+                    break;
+                }
+                let transactions = self.submission().of_batch(&positions, admission);
+                batches.push((positions, transactions));
+            }
+            self.times.admit += start.elapsed();
+            self.reject(admission);
+            if !batches.is_empty() {
+                self.run_split(splitter, batches)?;
+            }
+            match admission.take_schema_change() {
+                Some(position) => self.change_schema(position)?,
+                None => return Ok(()),
+            }
         }
     }
 
@@ -288,8 +325,14 @@ impl BlockRun<'_, '_> {
             history.note(self.block, self.state.snapshot(), &result, positions, recorded);
         }
         self.state.apply(Version::after_batch(result.height, result.number), &result.changes, None)?;
-        self.changes.add(result.changes);
+        let mut result = result;
+        self.changes.add(std::mem::take(&mut result.changes));
         self.times.apply += start.elapsed();
+        Ok(self.take_in(result, positions))
+    }
+
+    /// Takes in how the transactions of a batch ended whose changes have taken effect; those that have to be offered again.
+    pub(crate) fn take_in(&mut self, result: BatchResult, positions: &[u32]) -> Vec<u32> {
         self.statistics.steps += result.steps;
         self.statistics.executions += result.statistics.executions;
         self.statistics.reexecuted += result.statistics.reexecuted;
@@ -313,7 +356,7 @@ impl BlockRun<'_, '_> {
         }
         let first = again.iter().filter(|position| self.requeued.insert(**position)).count();
         self.statistics.reexecuted += first as u64;
-        Ok(again)
+        again
     }
 
     /// A schema change runs alone, on the state that everything before it in the block has left.

@@ -6,6 +6,7 @@ use crate::endorsement::{EndorsementBasis, EndorsementRules};
 use crate::foresight::ForeseenBlock;
 use crate::outcomes::{self, FinishedPiece, Outcomes};
 use crate::row_history::{Noting, RowHistory};
+use crate::splitting::SplitRuns;
 use concurrency::Protocol;
 use crypto::Digest;
 use rustc_hash::FxHashSet;
@@ -147,6 +148,8 @@ pub struct Engine {
     pub(crate) notes_rows: bool,
     /// What executes scripts, if the engine does not.
     elsewhere: Option<Arc<dyn ExecuteScripts>>,
+    /// What says where transactions run, if not all of them run here.
+    splitter: Option<Arc<dyn SplitRuns>>,
     /// Why it executes nothing more.
     failure: Option<StoreError>,
     /// Of a schema with members: how its next block ends, beside the rows.
@@ -254,6 +257,7 @@ impl Engine {
             foreseen: VecDeque::new(),
             notes_rows: false,
             elsewhere: None,
+            splitter: None,
             failure: None,
             of_schema: None,
         };
@@ -283,6 +287,13 @@ impl Engine {
     /// Has scripts executed there, on a ledger that agrees on what they come to.
     pub fn executing(mut self, elsewhere: Option<Arc<dyn ExecuteScripts>>) -> Engine {
         self.elsewhere = elsewhere;
+        self
+    }
+
+    /// Has transactions run where this says, on a ledger whose batches can be split. Its store has, wherever they stand, the rows
+    /// of all of them.
+    pub fn splitting(mut self, splitter: Option<Arc<dyn SplitRuns>>) -> Engine {
+        self.splitter = splitter;
         self
     }
 
@@ -506,6 +517,7 @@ impl Engine {
                 library: &mut self.library,
                 charter: &self.charter,
                 elsewhere: self.elsewhere.as_deref(),
+                splitter: self.splitter.as_deref(),
                 forget: &mut self.forget,
                 oldest_snapshot: &mut self.oldest_snapshot,
                 outcomes: Outcomes::new(block, finished),

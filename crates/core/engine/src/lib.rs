@@ -14,7 +14,8 @@
 //! Where transactions were executed before they were ordered, blocks that wait can be handed over before their turn
 //! ([`Engine::foresee`]). Where each organisation's own database executes scripts, the engine does everything else and puts what
 //! they came to into the state ([`ExecuteScripts`]). Organisations may have to agree to a script there before it is ordered
-//! ([`EndorsementBasis::proposed_to`]). A schema with members has an engine of its own at each of them ([`SchemaEngine`]).
+//! ([`EndorsementBasis::proposed_to`]). Where an organisation's nodes share its schemas, transactions run where their rows are
+//! ([`SplitRuns`]). A schema with members has an engine of its own at each of them ([`SchemaEngine`]).
 //!
 //! The engine is synchronous, reads no clock but the block's, except to measure, and does no I/O; parallel work runs on the current rayon
 //! pool. The node drives it behind ordering, `entente bench engine` drives it alone, simulations drive it inline.
@@ -31,6 +32,7 @@ mod outcomes;
 mod parts;
 mod row_history;
 mod schema_engine;
+mod splitting;
 mod submission;
 mod verify;
 
@@ -40,4 +42,5 @@ pub use endorsement::EndorsementBasis;
 pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
 pub use row_history::{RowChanged, RowHistory};
 pub use schema_engine::{ExecutedSchemaBlock, SchemaBlock, SchemaEngine, SchemaError, SchemaPart};
+pub use splitting::{Elsewhere, RunOfBatches, Split, SplitRuns};
 pub use verify::{Judged, VerifiedBlock, VerifiedEndorsement, VerifiedTransaction, Verifier};

@@ -45,7 +45,7 @@ impl StoreHealth {
     /// The state was made again. What readers of the one before still find is of no matter; a disk that has failed still has.
     pub(crate) fn begin_anew(&self) {
         let mut now = self.now.write();
-        if now.is_told || now.failure.get().is_some_and(StoreError::is_damage) {
+        if now.is_told || now.failure.get().is_some_and(StoreError::can_be_made_again) {
             *now = OfOneState::default();
         }
     }

@@ -42,6 +42,11 @@ impl KeptState {
         &self.snapshot
     }
 
+    /// The ids that were live.
+    pub fn live(&self) -> &LiveContent {
+        &self.live
+    }
+
     /// Its tree.
     pub fn tree(&self) -> &StateTree {
         &self.tree

@@ -23,6 +23,8 @@ enum Action {
     Write,
     /// What was read is not what was written.
     ReadDamaged,
+    /// Rows that stand elsewhere.
+    ReadLost,
 }
 
 impl StoreError {
@@ -45,7 +47,19 @@ impl StoreError {
         StoreError::new(Action::ReadDamaged, place, cause)
     }
 
-    /// Whether files are damaged that can be made again: no disk is full, none fails.
+    /// Rows stand elsewhere, and whoever has them does not show them any more as they were. `place`: which, and where; `cause`: what
+    /// shows it.
+    #[cold]
+    pub fn lost(place: impl fmt::Display, cause: impl fmt::Display) -> StoreError {
+        StoreError::new(Action::ReadLost, place, cause)
+    }
+
+    /// Whether the state can be made again, and nobody has to mend anything before: no disk is full, none fails.
+    pub fn can_be_made_again(&self) -> bool {
+        matches!(self.0.action, Action::ReadDamaged | Action::ReadLost)
+    }
+
+    /// Whether files are damaged.
     pub fn is_damage(&self) -> bool {
         self.0.action == Action::ReadDamaged
     }
@@ -64,6 +78,7 @@ impl fmt::Display for Failure {
             Action::ReadDamaged => {
                 ("read", "it is damaged: the node makes its state again, while it runs or when it is started")
             }
+            Action::ReadLost => ("read", "the node makes its state again as soon as they can be read"),
         };
         let Failure { place, cause, .. } = self;
         write!(f, "the store of the state cannot {action} {place}: {cause}; {advice}")
@@ -141,6 +156,9 @@ mod tests {
         );
         let damaged = StoreError::damaged("/data/rows.7", "its checksum is another one");
         assert!(damaged.is_damage() && !error.is_damage());
+        let lost = StoreError::lost("rows at node two", "it has started again");
+        assert!(lost.can_be_made_again() && damaged.can_be_made_again() && !error.can_be_made_again());
+        assert!(!lost.is_damage());
         assert_eq!(
             damaged.to_string(),
             "the store of the state cannot read /data/rows.7: its checksum is another one; it is damaged: the node makes its state again, while it runs or when it is started"

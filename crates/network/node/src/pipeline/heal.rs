@@ -193,7 +193,7 @@ impl Restore {
     /// them. Nobody is served before the next block is certified.
     pub(super) fn damaged_store(&self) -> Option<Heal> {
         let (published, stores) = (self.published(), &self.takeover.recovery.stores);
-        let failure = published.store_health().failure().filter(StoreError::is_damage)?;
+        let failure = published.store_health().failure().filter(StoreError::can_be_made_again)?;
         let (certified, height) = (published.certified(), self.takeover.recovery.tip());
         if published.store_health().tell() {
             // It is better to name the file.

@@ -249,7 +249,7 @@ fn healed(
     stage(name, published, move || {
         let _alive = alive;
         run().or_else(|error| match error.store_failure() {
-            Some(failure) if failure.is_damage() => {
+            Some(failure) if failure.can_be_made_again() => {
                 noted.store_health().note(failure.clone());
                 Ok(())
             }

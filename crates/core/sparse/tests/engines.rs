@@ -1,0 +1,365 @@
+//! What blocks come to where holders share the schemas is byte for byte what one node comes to.
+
+#[path = "../../engine/tests/support/mod.rs"]
+mod ledgers;
+mod support;
+
+use disk::{Disk, DiskOptions, RowsIn};
+use engine::{Engine, SplitRuns, VerifiedBlock};
+use ledgers::random::{Said, random_ledger};
+use ledgers::{Chain, charter, script};
+use memory::Memory;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use sparse::{Placement, SharedStores, Splitter};
+use state::{Stores, write_checkpoint};
+use std::sync::Arc;
+use support::{scattered, shared};
+use types::{Charter, Consistency, OnConflict, Payload, Value};
+
+/// The checkpoint of where an engine stands.
+fn checkpoint(engine: &Engine) -> Vec<u8> {
+    let (snapshot, mut checkpoint) = (engine.state().snapshot(), Vec::new());
+    let (header, live) = (engine.checkpoint_header(), engine.live().content());
+    write_checkpoint(&header, snapshot.as_ref(), &live, &mut checkpoint).expect("nothing fails");
+    checkpoint
+}
+
+/// An engine on these stores that has executed nothing, and its splitter.
+fn engine(charter: &Charter, stores: &Arc<SharedStores>) -> (Engine, Arc<Splitter>) {
+    let splitter = Arc::new(Splitter::new(stores.clone()));
+    let engine = Engine::new(Arc::new(charter.clone()), stores.as_ref()).expect("a known protocol");
+    let splits: Arc<dyn SplitRuns> = splitter.clone();
+    (engine.splitting(Some(splits)), splitter)
+}
+
+fn run(engine: &mut Engine, blocks: &[VerifiedBlock], expected: &[Said], what: &str) {
+    for (block, expected) in blocks.iter().zip(expected) {
+        let executed = engine.execute(block).expect("the next block");
+        let found = (executed.receipts, executed.outcome.digest(), engine.checkpoint_progress());
+        assert_eq!(&found, expected, "{what}, block {}", block.header.height);
+    }
+}
+
+/// The engines of one node, to compare with.
+fn alone(charter: &Charter, blocks: &[VerifiedBlock]) -> Vec<u8> {
+    let mut engine = Engine::new(Arc::new(charter.clone()), &Memory).expect("a known protocol");
+    for block in blocks {
+        engine.execute(block).expect("the next block");
+    }
+    checkpoint(&engine)
+}
+
+#[test]
+fn every_protocol_comes_to_the_same_wherever_tables_stand() {
+    for protocol in concurrency::IDS {
+        for seed in 0..6 {
+            let mut rng = StdRng::seed_from_u64(seed);
+            let mut charter = charter();
+            charter.protocol = protocol.to_string();
+            charter.block.batch_transactions = rng.random_range(5..20);
+            match seed {
+                4 => charter.concurrency.consistency = Consistency::Serializable,
+                5 => charter.concurrency.on_conflict = OnConflict::Requeue,
+                _ => {}
+            }
+            let (blocks, expected) = random_ledger(&charter, seed);
+            let placement = scattered(rng.random_range(1..4), seed);
+            let (stores, _) = shared(&charter, &placement, |_| Arc::new(Memory) as Arc<dyn Stores>);
+            let (mut engine, _) = engine(&charter, &stores);
+            run(&mut engine, &blocks, &expected, &format!("{protocol}, seed {seed}"));
+            assert_eq!(checkpoint(&engine), alone(&charter, &blocks), "{protocol}, seed {seed}");
+        }
+    }
+}
+
+const SCHEMAS: usize = 6;
+
+/// Schemas with a contract each, contracts over two of them, and one that nobody can analyse.
+fn set_up() -> Vec<Payload> {
+    let mut statements = vec![
+        "CREATE TABLE kept (id int PRIMARY KEY, n bigint NOT NULL)".to_string(),
+        "INSERT INTO kept SELECT g, 0 FROM generate_series(1, 12) AS g".to_string(),
+    ];
+    for number in 0..SCHEMAS {
+        statements.push(format!("CREATE SCHEMA s{number}"));
+        statements.push(format!(
+            "CREATE TABLE s{number}.accounts (id int PRIMARY KEY, owner text NOT NULL, balance bigint NOT NULL CHECK (balance >= 0))"
+        ));
+        statements.push(format!(
+            "CREATE TABLE s{number}.log (entry bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account int, note text UNIQUE)"
+        ));
+        statements.push(format!("CREATE INDEX by_owner_{number} ON s{number}.accounts (owner)"));
+        statements.push(format!(
+            "INSERT INTO s{number}.accounts SELECT g, 'owner ' || g % 5, 100 FROM generate_series(1, 12) AS g"
+        ));
+        statements.push(format!(
+            "CREATE PROCEDURE s{number}.pay(a int, b int, amount bigint) LANGUAGE plpgsql AS $$ BEGIN
+               UPDATE s{number}.accounts SET balance = balance - amount WHERE id = a;
+               IF NOT FOUND THEN RAISE EXCEPTION 'no account %', a; END IF;
+               UPDATE s{number}.accounts SET balance = balance + amount WHERE id = b;
+             END $$"
+        ));
+        statements.push(format!(
+            "CREATE PROCEDURE s{number}.level(who text) LANGUAGE plpgsql AS $$ DECLARE total bigint; BEGIN
+               SELECT sum(balance) INTO total FROM s{number}.accounts WHERE owner = who;
+               UPDATE s{number}.accounts SET balance = total % 50 + 10 WHERE owner = who AND balance < 20;
+             END $$"
+        ));
+    }
+    for number in 0..SCHEMAS {
+        let next = (number + 1) % SCHEMAS;
+        statements.push(format!(
+            "CREATE PROCEDURE s{number}.send(a int, b int, amount bigint) LANGUAGE plpgsql AS $$ DECLARE rest bigint; BEGIN
+               SELECT balance INTO rest FROM s{number}.accounts WHERE id = a;
+               IF rest < amount THEN RAISE EXCEPTION 'only %', rest; END IF;
+               UPDATE s{number}.accounts SET balance = balance - amount WHERE id = a;
+               UPDATE s{next}.accounts SET balance = balance + amount WHERE id = b;
+             END $$"
+        ));
+        statements.push(format!(
+            "CREATE PROCEDURE s{number}.keep(a int) LANGUAGE plpgsql AS $$ BEGIN
+               UPDATE kept SET n = n + (SELECT balance FROM s{number}.accounts WHERE id = a) WHERE id = a;
+             END $$"
+        ));
+    }
+    statements.iter().map(|statement| script(statement)).collect()
+}
+
+fn random_payload(rng: &mut StdRng, crossing_percent: u32) -> Payload {
+    let schema = rng.random_range(0..SCHEMAS);
+    let mut account = || Value::Integer(rng.random_range(1..=13));
+    let (a, b) = (account(), account());
+    let amount = Value::BigInt(rng.random_range(1..60));
+    let call = |procedure: String, arguments| Payload::Call { procedure, arguments };
+    if rng.random_range(0..100) < crossing_percent {
+        return match rng.random_range(0..8) {
+            0 => script(&format!("UPDATE kept SET n = n + 1 WHERE id = {}", rng.random_range(1..13))),
+            1 => call(format!("s{schema}.keep"), vec![a]),
+            2 => script(&format!(
+                "INSERT INTO s{schema}.log (account, note) SELECT id, 'of ' || balance FROM s{}.accounts WHERE owner = 'owner 1' LIMIT 1",
+                (schema + 2) % SCHEMAS
+            )),
+            _ => call(format!("s{schema}.send"), vec![a, b, amount]),
+        };
+    }
+    match rng.random_range(0..10) {
+        0 => call(format!("s{schema}.level"), vec![Value::text(format!("owner {}", rng.random_range(0..5)))]),
+        1 => script(&format!(
+            "INSERT INTO s{schema}.log (account, note) VALUES (1, 'note {}')",
+            rng.random_range(0..40)
+        )),
+        2 => script(&format!("DELETE FROM s{schema}.accounts WHERE id = {}", rng.random_range(1..30))),
+        3 => Payload::Insert {
+            table: format!("s{schema}.accounts"),
+            columns: vec!["id".into(), "owner".into(), "balance".into()],
+            rows: vec![vec![
+                Value::Integer(rng.random_range(1..30)),
+                Value::text("owner 1"),
+                Value::BigInt(7),
+            ]],
+        },
+        _ => call(format!("s{schema}.pay"), vec![a, b, amount]),
+    }
+}
+
+/// Blocks over these schemas, and what one engine says of them. `crossing_percent`: transactions that touch several places.
+fn ledger_of_schemas(charter: &Charter, seed: u64, crossing_percent: u32) -> (Vec<VerifiedBlock>, Vec<Said>) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut chain = Chain::new(charter.clone());
+    let (mut blocks, mut said) = (Vec::new(), Vec::new());
+    let mut execute = |chain: &mut Chain, payloads: Vec<Payload>| {
+        let transactions = payloads.into_iter().map(|payload| chain.transaction(payload)).collect();
+        let block = chain.block(transactions);
+        let executed = chain.engine.execute(&block).expect("the next height");
+        said.push((executed.receipts, executed.outcome.digest(), chain.engine.checkpoint_progress()));
+        blocks.push(block);
+    };
+    for payload in set_up() {
+        execute(&mut chain, vec![payload]);
+    }
+    for number in 0..25 {
+        let mut payloads: Vec<Payload> =
+            (0..rng.random_range(1..60)).map(|_| random_payload(&mut rng, crossing_percent)).collect();
+        let middle = payloads.len() / 2;
+        match rng.random_range(0..14) {
+            0 => payloads.insert(
+                middle,
+                script(&format!("ALTER SCHEMA s{} RENAME TO t{number}", rng.random_range(0..SCHEMAS))),
+            ),
+            1 => payloads.insert(
+                middle,
+                script(&format!(
+                    "ALTER TABLE s{}.accounts ADD COLUMN c{number} int DEFAULT 3",
+                    rng.random_range(0..SCHEMAS)
+                )),
+            ),
+            2 => payloads.push(script("CHECKPOINT")),
+            3 => payloads.insert(middle, script(&format!("TRUNCATE s{}.log", rng.random_range(0..SCHEMAS)))),
+            _ => {}
+        }
+        execute(&mut chain, payloads);
+    }
+    let text = |said: &Said| {
+        said.0.iter().filter(|receipt| matches!(receipt.outcome, types::Outcome::Committed(_))).count()
+    };
+    assert!(said.iter().map(text).sum::<usize>() > 300, "most of them commit");
+    (blocks, said)
+}
+
+fn by_schema(holders: usize) -> Placement {
+    let of = |holder| {
+        (0..SCHEMAS).filter(move |schema| schema % (holders + 1) == holder).map(|schema| format!("s{schema}"))
+    };
+    Placement::of_schemas((0..holders).map(|holder| of(holder).collect()).collect())
+}
+
+#[test]
+fn calls_within_schemas_and_over_several_come_to_the_same_as_on_one_node() {
+    let (mut there, mut here) = (0, 0);
+    for protocol in concurrency::IDS {
+        for (seed, crossing) in [(1, 0), (2, 5), (3, 30), (4, 100)] {
+            let mut charter = charter();
+            charter.protocol = protocol.to_string();
+            charter.block.batch_transactions = [7, 20, 50][seed as usize % 3];
+            let (blocks, expected) = ledger_of_schemas(&charter, seed, crossing);
+            let placement = by_schema(1 + seed as usize % 3);
+            let (stores, _) = shared(&charter, &placement, |_| Arc::new(Memory) as Arc<dyn Stores>);
+            let (mut engine, splitter) = engine(&charter, &stores);
+            let what = format!("{protocol}, seed {seed}, {crossing} % crossing");
+            run(&mut engine, &blocks, &expected, &what);
+            assert_eq!(checkpoint(&engine), alone(&charter, &blocks), "{what}");
+            let counts = splitter.counts();
+            assert!(counts.0 > 50 || crossing == 100, "{what}: {counts:?}");
+            (there, here) = (there + counts.0, here + counts.1);
+        }
+    }
+    assert!(there > here / 4 && here > 1_000, "{there} there, {here} here");
+}
+
+#[test]
+fn a_block_that_spends_too_much_is_executed_in_one_place() {
+    let mut charter = charter();
+    charter.meter.block_steps = 400;
+    charter.meter.transaction_steps = 400;
+    let (blocks, expected) = ledger_of_schemas(&Charter { meter: charter.meter, ..charter.clone() }, 5, 10);
+    let (stores, _) = shared(&charter, &by_schema(2), |_| Arc::new(Memory) as Arc<dyn Stores>);
+    let splitter: Arc<Splitter> = Arc::new(Splitter::new(stores.clone()));
+    let mut overspent = 0;
+    let mut done = 0;
+    // It begins again each time that it has to: what a node does from the newest checkpoint.
+    while done < blocks.len() {
+        let engine = Engine::new(Arc::new(charter.clone()), stores.as_ref()).expect("a known protocol");
+        let splits: Arc<dyn SplitRuns> = splitter.clone();
+        let mut engine = engine.splitting(Some(splits));
+        done = 0;
+        for (block, expected) in blocks.iter().zip(&expected) {
+            match engine.execute(block) {
+                Ok(executed) => assert_eq!(executed.receipts, expected.0, "block {}", block.header.height),
+                Err(error) => {
+                    assert!(error.to_string().contains("more steps than a block may"), "{error}");
+                    overspent += 1;
+                    break;
+                }
+            }
+            done += 1;
+        }
+        assert!(overspent < 5, "later blocks are not split");
+    }
+    assert!(overspent > 0, "some block spends too much");
+}
+
+#[test]
+fn holders_and_validators_that_start_again_at_any_moment_come_to_the_same() {
+    for seed in 0..2 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut charter = charter();
+        charter.checkpoint_blocks = 7;
+        let (blocks, expected) = ledger_of_schemas(&charter, 100 + seed, 10);
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, rows_in) =
+            (folder.path().to_path_buf(), if seed % 2 == 0 { RowsIn::Memory } else { RowsIn::Disk });
+        let open = move |number: usize| {
+            let options = DiskOptions { rows_in, memory_bytes: 50_000 };
+            Arc::new(Disk::open(&path.join(number.to_string()), options).expect("a folder"))
+                as Arc<dyn Stores>
+        };
+        let placement = by_schema(2);
+        let (mut restarts, mut again) = (0, 0);
+        loop {
+            let (stores, links) = shared(&charter, &placement, open.clone());
+            let left = stores.left().expect("nothing fails");
+            let mut engine = match left.first().map(|point| point.header.height) {
+                None => engine(&charter, &stores).0,
+                Some(height) => {
+                    again += 1;
+                    let reopened = stores.reopen(height).expect("nothing fails").expect("it was left");
+                    let at = (&reopened.point.header, reopened.point.progress);
+                    let engine = Engine::at(Arc::new(charter.clone()), at, reopened.state, reopened.live);
+                    let splits: Arc<dyn SplitRuns> = Arc::new(Splitter::new(stores.clone()));
+                    engine.expect("a known protocol").splitting(Some(splits))
+                }
+            };
+            stores.settle().expect("nothing fails");
+            stores.remove_checkpoints_behind(engine.height()).expect("nothing fails");
+            let fails = restarts < 12;
+            if fails {
+                links[rng.random_range(0..links.len())].fail_after(rng.random_range(1..60));
+            }
+            let begins = engine.height() as usize;
+            let mut failed = false;
+            for (number, block) in blocks.iter().enumerate().skip(begins) {
+                stores.recorded(number as u64);
+                let executed = match engine.execute(block) {
+                    Ok(executed) => executed,
+                    Err(error) => {
+                        assert!(error.to_string().contains("holder-"), "{error}");
+                        failed = true;
+                        break;
+                    }
+                };
+                let found = (executed.receipts, executed.outcome.digest(), engine.checkpoint_progress());
+                assert_eq!(found, expected[number], "seed {seed}, block {number}, from {begins} on");
+                stores.recorded(engine.height());
+                if engine.is_at_checkpoint() {
+                    let header = engine.checkpoint_header();
+                    let (snapshot, live) = (engine.state().snapshot(), engine.live().content());
+                    let shape = proofs::state::TreeShape::at(snapshot.catalog(), header.height);
+                    let kept = match engine.state().keep_checkpoint(
+                        &header,
+                        snapshot.clone(),
+                        live.clone(),
+                        shape,
+                    ) {
+                        Ok(kept) => kept.expect("it is not closed"),
+                        Err(_) => {
+                            failed = true;
+                            break;
+                        }
+                    };
+                    let whole = state::StateTree::new(snapshot.as_ref(), &live, shape);
+                    match whole {
+                        Ok(whole) => {
+                            assert_eq!(kept.tree().root(), whole.root(), "seed {seed}, block {number}")
+                        }
+                        Err(_) => {
+                            failed = true;
+                            break;
+                        }
+                    }
+                }
+            }
+            restarts += 1;
+            if !failed && engine.height() as usize == blocks.len() {
+                match restarts > 12 {
+                    true => {
+                        assert_eq!(checkpoint(&engine), alone(&charter, &blocks), "seed {seed}");
+                        break;
+                    }
+                    false => continue,
+                }
+            }
+        }
+        assert!(again > 3, "seed {seed}: states were taken up again {again} times");
+    }
+}
