@@ -237,7 +237,13 @@ impl Holder {
                 let admitted = Vec::new();
                 open.store.end_block(BlockEnd { point, admitted, is_resumable, is_checkpoint, is_due })?;
                 open.forget_before(version(oldest));
-                Ok(Said::Done)
+                let statistics = open.store.statistics();
+                Ok(Said::Ended {
+                    rows: statistics.rows,
+                    file_bytes: statistics.file_bytes,
+                    changed_bytes: statistics.changed_bytes,
+                    written_bytes: statistics.written_bytes,
+                })
             }
             Ask::DurablePoint => Ok(Said::Durable(open.store.durable_point()?)),
             Ask::KeepCheckpoint { header, shape } => {
@@ -263,15 +269,6 @@ impl Holder {
                 Ok(Said::Scanned(rows))
             }
             Ask::Rows(table) => Ok(Said::Rows(open.store.rows(table))),
-            Ask::Statistics => {
-                let statistics = open.store.statistics();
-                Ok(Said::Statistics {
-                    rows: statistics.rows,
-                    file_bytes: statistics.file_bytes,
-                    changed_bytes: statistics.changed_bytes,
-                    written_bytes: statistics.written_bytes,
-                })
-            }
             _ => Err(question("this is about no open state")),
         }
     }

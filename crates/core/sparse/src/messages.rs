@@ -77,8 +77,6 @@ pub(crate) enum Ask {
     Scan { at: Point, table: TableId, range: Interval, reverse: bool, rows_max: u32 },
     /// How many rows a table has.
     Rows(TableId),
-    /// Bytes of files, of changes and of what was written.
-    Statistics,
 }
 
 /// Which state is read.
@@ -102,7 +100,8 @@ pub(crate) enum Said {
     Got(Vec<Option<Row>>),
     Scanned(Rows),
     Rows(u64),
-    Statistics {
+    /// A block has ended; what the store has and has done.
+    Ended {
         rows: u64,
         file_bytes: u64,
         changed_bytes: u64,

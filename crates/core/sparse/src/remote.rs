@@ -167,10 +167,10 @@ impl Remote {
         }
     }
 
-    /// Its rows, bytes of its files, of what has changed, and of what was written.
-    pub(crate) fn statistics(&self) -> Result<[u64; 4], StoreError> {
-        match self.ask(Ask::Statistics)? {
-            Said::Statistics { rows, file_bytes, changed_bytes, written_bytes } => {
+    /// Ends a block there: [`Ask::EndBlock`]. Gives its rows, bytes of its files, of what has changed, and of what was written.
+    pub(crate) fn end_block(&self, ask: Ask) -> Result<[u64; 4], StoreError> {
+        match self.ask(ask)? {
+            Said::Ended { rows, file_bytes, changed_bytes, written_bytes } => {
                 Ok([rows, file_bytes, changed_bytes, written_bytes])
             }
             _ => Err(self.senseless()),

@@ -33,6 +33,8 @@ pub(crate) struct SharedStore {
     versions: Arc<Versions>,
     /// Rows of the validator at checkpoints that are to be kept.
     announced: Mutex<BTreeMap<u64, Arc<dyn Snapshot>>>,
+    /// What holders said of their stores at the end of the last block: rows, bytes of files, of changes, and written.
+    said: Mutex<Vec<[u64; 4]>>,
 }
 
 /// The newest state, whole.
@@ -47,8 +49,8 @@ impl SharedStore {
     pub(crate) fn new(local: Arc<dyn Store>, remotes: Arc<Vec<Remote>>, placement: Placement) -> SharedStore {
         let places = Arc::new(placement.places(&local.catalog()));
         let newest = RwLock::new(Published { version: local.version(), local: local.snapshot(), places });
-        let (versions, announced) = Default::default();
-        SharedStore { local, remotes, placement, newest, versions, announced }
+        let (versions, announced, said) = Default::default();
+        SharedStore { local, remotes, placement, newest, versions, announced, said }
     }
 
     pub(crate) fn places(&self) -> Arc<Places> {
@@ -222,7 +224,9 @@ impl Store for SharedStore {
         self.local.end_block(end)?;
         let oldest = self.versions.oldest(self.newest_version().number());
         let ended = || Ask::EndBlock { point, is_resumable, is_checkpoint, is_due, oldest };
-        self.remotes.iter().try_for_each(|remote| remote.tell(ended()))?;
+        let said: Result<Vec<_>, StoreError> =
+            self.remotes.iter().map(|remote| remote.end_block(ended())).collect();
+        *self.said.lock() = said?;
         self.versions.forget_rows();
         self.publish();
         Ok(())
@@ -255,13 +259,11 @@ impl Store for SharedStore {
 
     fn statistics(&self) -> StoreStatistics {
         let mut statistics = self.local.statistics();
-        for remote in self.remotes.iter() {
-            if let Ok([rows, files, changed, written]) = remote.statistics() {
-                statistics.rows += rows;
-                statistics.file_bytes += files;
-                statistics.changed_bytes += changed;
-                statistics.written_bytes += written;
-            }
+        for [rows, files, changed, written] in self.said.lock().iter() {
+            statistics.rows += rows;
+            statistics.file_bytes += files;
+            statistics.changed_bytes += changed;
+            statistics.written_bytes += written;
         }
         statistics
     }

@@ -21,6 +21,7 @@ pub(crate) mod governance;
 pub(crate) mod init;
 pub(crate) mod node;
 pub(crate) mod password;
+pub(crate) mod place;
 pub(crate) mod sql;
 pub(crate) mod status;
 pub(crate) mod verify;

@@ -2,7 +2,7 @@ use crate::{CommandError, terminal};
 use analytics::DataFusion;
 use chainify::{Address, OwnDatabase, OwnDatabaseOptions, OwnRules, ScriptDatabase, ScriptDatabaseOptions};
 use clap::Args;
-use node::{Node, NodeFolder, NodeOptions};
+use node::{HolderFolder, HolderNode, Node, NodeFolder, NodeOptions};
 use sql::RunFragments;
 use std::io::Read;
 use std::path::PathBuf;
@@ -27,6 +27,9 @@ pub(crate) struct NodeArguments {
 }
 
 pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
+    if HolderFolder::is_one(&arguments.dir) {
+        return run_holder(arguments);
+    }
     let folder = NodeFolder::open(&arguments.dir)?;
     keep_memory_in_small_pages();
     let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
@@ -55,12 +58,7 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
         println!("repaired: {repair}");
     }
     if arguments.stop_with_input {
-        std::thread::spawn(|| {
-            let mut input = std::io::stdin();
-            while matches!(input.read(&mut [0; 64]), Ok(read) if read > 0) {}
-            // Whoever started us is gone; nothing is lost, the next start recovers.
-            std::process::exit(0);
-        });
+        stop_with_input();
     }
     let mut told = None;
     while interruptions.recv_timeout(Duration::from_millis(200)).is_err() {
@@ -77,6 +75,32 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
         Some(reason) => Err(reason.into()),
         None => Ok(()),
     }
+}
+
+/// A node that holds schemas for the organisation's validator.
+fn run_holder(arguments: &NodeArguments) -> Result<(), CommandError> {
+    let folder = HolderFolder::open(&arguments.dir)?;
+    keep_memory_in_small_pages();
+    let interruptions = terminal::interruptions()?;
+    let holder = HolderNode::start(&folder)?;
+    println!("{} holds {} at {}", folder.options.name, folder.options.schemas.join(", "), holder.address());
+    if arguments.stop_with_input {
+        stop_with_input();
+    }
+    // Nobody else ends it.
+    let _ = interruptions.recv();
+    holder.stop();
+    Ok(())
+}
+
+/// The process ends with the program that started it.
+fn stop_with_input() {
+    std::thread::spawn(|| {
+        let mut input = std::io::stdin();
+        while matches!(input.read(&mut [0; 64]), Ok(read) if read > 0) {}
+        // Whoever started us is gone; nothing is lost, the next start recovers.
+        std::process::exit(0);
+    });
 }
 
 /// Interruptions once the node is `up`. Before that it may wait for a database: it ends at once, and nothing is lost, because the

@@ -6,6 +6,7 @@ use crate::charters::{self, Amendments, DecidedCharters};
 use crate::checkpoints::CheckpointParts;
 use crate::endorsing::{Proposer, RecentStates};
 use crate::folder::Join;
+use crate::holders::Holders;
 use crate::joining::{Exchange, Wanted};
 use crate::key_watch::KeyWatch;
 use crate::metrics::NodeMetrics;
@@ -84,6 +85,7 @@ impl Member<'_> {
             None => StoreChoice { kind, memory_megabytes }.open(&self.folder.join("state"))?,
         };
         let bytes = column_bytes(self.config.column_memory_megabytes);
+        // Columns are of rows that stand here: around holders' stores nobody would hear what changes there.
         Ok(match self.options.fragments.is_some() && bytes > 0 {
             true => {
                 let columns = WithColumns::new(stores, bytes).kept_up();
@@ -139,6 +141,8 @@ pub(crate) struct NodeParts {
     pub(crate) proposer: Option<Arc<Proposer>>,
     /// The organisation's own database, where there is one.
     pub(crate) own_database: Option<Arc<OwnDatabase>>,
+    /// Other nodes of the organisation that hold schemas.
+    pub(crate) holders: Option<Arc<Holders>>,
     /// Schemas that the organisation is a member of; `None` until ordering is there.
     pub(crate) private: Option<Arc<PrivateSchemas>>,
     pub(crate) metrics: Arc<NodeMetrics>,
@@ -202,7 +206,8 @@ impl Files {
         let checkpoints = CheckpointStore::open_with(folder_of_checkpoints, charter.ledger(), disk)?;
         let charters = charters::named(&ledger, charter)?;
         let newest = ledger.tip().map_or(0, |(height, _)| height);
-        let rows = KeptRows::open(folder, charter, newest, config.row_history_megabytes)?;
+        let megabytes = if config.holders.is_empty() { config.row_history_megabytes } else { Some(0) };
+        let rows = KeptRows::open(folder, charter, newest, megabytes)?;
         let anchor = ledger.anchor();
         if let (Some(rows), Some(anchor)) = (&rows, &anchor) {
             rows.reach(anchor.height())?;
@@ -214,13 +219,17 @@ impl Files {
     }
 
     fn recovery(&self, member: &Member<'_>) -> Result<Recovery, NodeError> {
+        let stores = member.stores()?;
+        let holders = Holders::open(member.folder, member.charter, member.config, &stores)?;
+        let stores = holders.as_ref().map_or(stores, |holders| holders.stores.clone() as Arc<dyn Stores>);
         Ok(Recovery {
             charter: member.charter.clone(),
             pipeline: member.config.pipeline,
             verifier: Arc::new(Verifier::new(member.charter)),
             ledger: self.ledger.clone(),
             checkpoints: self.checkpoints.clone(),
-            stores: member.stores()?,
+            stores,
+            holders,
             rows: self.rows.clone(),
             own_database: self.own_database.clone(),
             own_execution: member.options.own_execution.clone(),
@@ -315,6 +324,7 @@ impl NodeParts {
             states,
             proposer,
             own_database: own_database.clone(),
+            holders: recovery.holders.clone(),
             private: None,
             metrics: Arc::new(NodeMetrics::new()),
         }

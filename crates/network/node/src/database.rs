@@ -3,6 +3,7 @@
 use crate::charters::DecidedCharters;
 use crate::endorsing::{Collector, Endorser};
 use crate::history;
+use crate::holders::Holders;
 use crate::key_watch::KeyWatch;
 use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
@@ -52,6 +53,8 @@ pub(crate) struct NodeDatabase {
     pub(crate) published: Arc<Published>,
     /// Has the store of the state.
     pub(crate) stores: Arc<dyn Stores>,
+    /// Other nodes of the organisation that hold schemas.
+    pub(crate) holders: Option<Arc<Holders>>,
     pub(crate) submitter: Arc<Submitter>,
     /// Where transactions are executed before they are ordered.
     pub(crate) endorsing: Option<Endorsing>,
@@ -375,7 +378,8 @@ impl Database for NodeDatabase {
         if let Some(own) = self.own_database_status() {
             self.metrics.own_database(&own);
         }
-        self.metrics.text() + &self.ordering.metrics()
+        let holders = self.holders.as_ref().map(|holders| holders.metrics()).unwrap_or_default();
+        self.metrics.text() + &self.ordering.metrics() + &holders
     }
 }
 

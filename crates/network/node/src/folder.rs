@@ -1,5 +1,6 @@
 use crate::NodeError;
 use crate::access;
+use crate::holders::HolderConfig;
 use crate::own_database::OwnDatabaseConfig;
 use crate::store_choice::{StoreChoice, StoreKind};
 use crypto::{SecretKey, Signature};
@@ -89,6 +90,9 @@ pub struct NodeConfig {
     /// Where the organisation keeps tables in a database of its own; nowhere where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<OwnDatabaseConfig>,
+    /// Other nodes of the organisation that hold schemas for this one, which all members have; none where nothing is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<HolderConfig>,
 }
 
 /// How a node that is behind gets to the newest block.
@@ -138,6 +142,7 @@ mod as_text {
 ///  state/          the files of the newest state, and of checkpoints
 ///  history/        what became of rows; made again from blocks as far as checkpoints allow
 ///  database.password  of the organisation's own database
+///  holders.crt holders.key  what other nodes of the organisation know this one by, where they hold schemas
 ///  outbox/         what the organisation's own database does not have yet
 ///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
@@ -223,6 +228,7 @@ impl NodeConfig {
             oracles: BTreeMap::new(),
             schemas: None,
             database: None,
+            holders: Vec::new(),
         }
     }
 }
@@ -385,6 +391,32 @@ impl NodeFolder {
             let table: DocumentMut =
                 text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
             document["database"] = toml_edit::Item::Table(table.as_table().clone());
+        }
+        let unfinished = path.with_extension("toml.unfinished");
+        write(&unfinished, &document.to_string())?;
+        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+    }
+
+    /// Writes into `node.toml` which other nodes of the organisation hold schemas from the next start on. Everything else in there
+    /// stays.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn choose_holders(&self, holders: &[HolderConfig]) -> Result<(), NodeError> {
+        let path = self.path.join("node.toml");
+        let wrong = |reason: String| NodeError::Config { path: path.clone(), reason };
+        let mut document: DocumentMut =
+            read(&path)?.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+        document.remove("holders");
+        if !holders.is_empty() {
+            let mut tables = toml_edit::ArrayOfTables::new();
+            for holder in holders {
+                let text = toml::to_string(holder).expect("plain fields");
+                let table: DocumentMut =
+                    text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+                tables.push(table.as_table().clone());
+            }
+            document["holders"] = toml_edit::Item::ArrayOfTables(tables);
         }
         let unfinished = path.with_extension("toml.unfinished");
         write(&unfinished, &document.to_string())?;

@@ -2,6 +2,7 @@ use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::{Endorsing, NodeDatabase};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates, Sources};
 use crate::fragments::CountedFragments;
+use crate::holders::Holders;
 use crate::local::LocalExecution;
 use crate::own_database::{Following, KeepOwnDatabase};
 use crate::own_execution::OwnExecution;
@@ -95,6 +96,7 @@ pub struct Node {
     gateway: Option<tokio::runtime::Runtime>,
     own_database: Option<Following>,
     own_execution: Option<Arc<dyn OwnExecution>>,
+    holders: Option<Arc<Holders>>,
     report: StartReport,
 }
 
@@ -181,6 +183,7 @@ impl Node {
             own_database: parts.own_database,
             schemas,
             own_execution: own_execution.clone(),
+            holders: parts.holders,
             metrics: parts.metrics,
             answer_at: config.answer_at,
             started: Instant::now(),
@@ -188,8 +191,18 @@ impl Node {
         });
         serve(&gateway, &database, postgres, access, http);
         let report = StartReport { time: start.elapsed(), ..report };
-        let (gateway, own_database) = (Some(gateway), following);
-        Ok(Node { ordering, database, published, stages, gateway, own_database, own_execution, report })
+        let (gateway, own_database, holders) = (Some(gateway), following, database.holders.clone());
+        Ok(Node {
+            ordering,
+            database,
+            published,
+            stages,
+            gateway,
+            own_database,
+            own_execution,
+            holders,
+            report,
+        })
     }
 
     /// What starting found.
@@ -230,6 +243,10 @@ impl Node {
             execution.stop();
         }
         self.published.stop();
+        if let Some(holders) = self.holders.as_ref().filter(|_| self.published.not_serving().is_some()) {
+            // The node may be waiting for one of them.
+            holders.stop();
+        }
         self.ordering.stop();
         for stage in self.stages.drain(..) {
             // A stage that panicked has said so in `not_serving`.
@@ -241,6 +258,9 @@ impl Node {
         {
             // What is missing is executed again at the next start.
             tracing::warn!(%failure, "the state could not be made durable at the end");
+        }
+        if let Some(holders) = &self.holders {
+            holders.stop();
         }
     }
 }

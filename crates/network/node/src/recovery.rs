@@ -5,13 +5,14 @@ use crate::attesting::OwnOutcome;
 use crate::charters;
 use crate::checkpoints::keep_checkpoint;
 use crate::faults::FaultyEngine;
+use crate::holders::Holders;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
 use crate::pipeline::ExecuteBlock;
 use crate::row_history::KeptRows;
 use crate::{Faults, NodeError};
 use crypto::Digest;
-use engine::{Engine, EngineError, ExecuteScripts, Verifier};
+use engine::{Engine, EngineError, ExecuteScripts, SplitRuns, Verifier};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger, LedgerError};
 use state::{
     BlockEnd, Checkpoint, CheckpointError, CheckpointHeader, CheckpointProgress, LiveRequests, Manifest,
@@ -62,6 +63,8 @@ pub(crate) struct Recovery {
     pub(crate) checkpoints: Arc<CheckpointStore>,
     /// Makes the store of the state.
     pub(crate) stores: Arc<dyn Stores>,
+    /// Other nodes of the organisation that hold schemas.
+    pub(crate) holders: Option<Arc<Holders>>,
     /// The history of rows, where it is kept.
     pub(crate) rows: Option<Arc<KeptRows>>,
     /// The organisation's own database, where there is one.
@@ -387,9 +390,11 @@ impl Recovery {
         Ok(self.recovered(engine, header.height, replayed))
     }
 
-    /// Scripts are executed by whatever the organisation executes them with.
+    /// Scripts are executed by whatever the organisation executes them with, and transactions where their rows are.
     fn executing(&self, engine: Engine) -> Engine {
-        engine.executing(self.own_execution.clone().map(|execution| execution as Arc<dyn ExecuteScripts>))
+        let splitter = self.holders.as_ref().map(|holders| holders.splitter.clone() as Arc<dyn SplitRuns>);
+        let scripts = self.own_execution.clone().map(|execution| execution as Arc<dyn ExecuteScripts>);
+        engine.executing(scripts).splitting(splitter)
     }
 
     /// Executes the blocks that the ledger has above the engine's height and compares every state digest.

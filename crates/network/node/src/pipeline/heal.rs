@@ -195,9 +195,13 @@ impl Restore {
         let (published, stores) = (self.published(), &self.takeover.recovery.stores);
         let failure = published.store_health().failure().filter(StoreError::can_be_made_again)?;
         let (certified, height) = (published.certified(), self.takeover.recovery.tip());
+        // Who has lost another node's rows has lost no state of its own: the newest one is good.
+        let agreed = if failure.is_damage() { certified.height() } else { u64::MAX };
         if published.store_health().tell() {
             // It is better to name the file.
-            let found = stores.check_files(&mut |_| ControlFlow::Continue(())).err().unwrap_or(failure);
+            let check = || stores.check_files(&mut |_| ControlFlow::Continue(())).err();
+            let found =
+                Some(&failure).filter(|failure| failure.is_damage()).and_then(|_| check()).unwrap_or(failure);
             let text = format!("the state behind block {height}: {found}");
             tracing::error!(height, text, "the state is made again");
             self.metrics.scrub_found("state");
@@ -205,7 +209,7 @@ impl Restore {
             certified.diverge(Some(Divergence { height: height + 1, text }));
         }
         // Each time a lower state is tried until a block was certified behind this height.
-        Some(Heal::State { height: height + 1, expected: None, agreed: certified.height() })
+        Some(Heal::State { height: height + 1, expected: None, agreed })
     }
 
     fn published(&self) -> &Published {
