@@ -34,6 +34,11 @@ impl Holding {
         Holding { link, session: AtomicU64::new(0) }
     }
 
+    /// The holder, for people.
+    pub(crate) fn name(&self) -> &str {
+        self.link.name()
+    }
+
     /// A state with this number, which is to be opened there.
     pub(crate) fn state(self: &Arc<Self>, state: u64) -> Remote {
         let session = self.session.load(Ordering::Relaxed);
@@ -80,6 +85,11 @@ impl Holding {
 }
 
 impl Remote {
+    /// The holder, for people.
+    pub(crate) fn name(&self) -> &str {
+        self.at.name()
+    }
+
     fn lost(&self, cause: impl std::fmt::Display) -> StoreError {
         self.at.lost(cause)
     }

@@ -4,7 +4,7 @@ use crate::messages::{Ask, images};
 use crate::placement::Places;
 use crate::remote::Remote;
 use crate::snapshot::{At, SharedSnapshot, Versions};
-use crate::stores::shape_number;
+use crate::stores::{KnownHolders, shape_number};
 use crate::{Placement, holder};
 use crypto::Digest;
 use parking_lot::{Mutex, RwLock};
@@ -35,6 +35,15 @@ pub(crate) struct SharedStore {
     announced: Mutex<BTreeMap<u64, Arc<dyn Snapshot>>>,
     /// What holders said of their stores at the end of the last block: rows, bytes of files, of changes, and written.
     said: Mutex<Vec<[u64; 4]>>,
+    known: Arc<dyn KnownHolders>,
+}
+
+/// Numbers under which rows stand that follow from no others: of tables, keys in unique indexes, sequences.
+pub(crate) fn tables_with_rows(catalog: &Catalog) -> impl Iterator<Item = TableId> + '_ {
+    let tables = catalog.tables.values().map(|table| table.id);
+    let unique = catalog.indexes.values().flatten().filter(|index| index.unique);
+    let tables = tables.chain(unique.map(|index| index.unique_entries()));
+    tables.chain(catalog.counters().map(|counter| counter.table))
 }
 
 /// The newest state, whole.
@@ -46,11 +55,16 @@ struct Published {
 }
 
 impl SharedStore {
-    pub(crate) fn new(local: Arc<dyn Store>, remotes: Arc<Vec<Remote>>, placement: Placement) -> SharedStore {
+    pub(crate) fn new(
+        local: Arc<dyn Store>,
+        remotes: Arc<Vec<Remote>>,
+        placement: Placement,
+        known: Arc<dyn KnownHolders>,
+    ) -> SharedStore {
         let places = Arc::new(placement.places(&local.catalog()));
         let newest = RwLock::new(Published { version: local.version(), local: local.snapshot(), places });
         let (versions, announced, said) = Default::default();
-        SharedStore { local, remotes, placement, newest, versions, announced, said }
+        SharedStore { local, remotes, placement, newest, versions, announced, said, known }
     }
 
     pub(crate) fn places(&self) -> Arc<Places> {
@@ -108,10 +122,7 @@ impl SharedStore {
     fn add_moved(&self, after: &Places, changes: &mut [Vec<AfterImage>]) -> Result<(), StoreError> {
         let (before, snapshot) = (self.places(), self.snapshot());
         let catalog = self.local.catalog();
-        let tables = catalog.tables.values().map(|table| table.id);
-        let unique = catalog.indexes.values().flatten().filter(|index| index.unique);
-        let tables = tables.chain(unique.map(|index| index.unique_entries()));
-        let tables = tables.chain(catalog.counters().map(|counter| counter.table));
+        let tables = tables_with_rows(&catalog);
         for table in tables.filter(|table| before.of(*table) != after.of(*table)) {
             let place = |place: Option<usize>| place.unwrap_or(self.remotes.len());
             let (from, to) = (place(before.of(table)), place(after.of(table)));
@@ -254,7 +265,12 @@ impl Store for SharedStore {
         let _held = snapshot;
         let Some(local) = self.local.keep_checkpoint(header, local, live, shape)? else { return Ok(None) };
         let ask = || Ask::KeepCheckpoint { header: *header, shape: shape_number(shape) };
-        self.compose(local, ask)
+        let kept = self.compose(local, ask)?;
+        if kept.is_some() {
+            let names: Vec<String> = self.remotes.iter().map(|remote| remote.name().to_string()).collect();
+            self.known.remember(&names)?;
+        }
+        Ok(kept)
     }
 
     fn statistics(&self) -> StoreStatistics {

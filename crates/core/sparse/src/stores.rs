@@ -1,14 +1,17 @@
 //! The stores of a validator whose organisation has holders: a state is begun, taken up, kept and closed at all of them together.
 
-use crate::messages::{Ask, images};
+use crate::messages::{Ask, Point, images};
 use crate::placement::Places;
 use crate::remote::{Holding, Remote};
-use crate::store::SharedStore;
+use crate::store::{SharedStore, tables_with_rows};
 use crate::{Link, Placement};
 use crypto::Digest;
 use parking_lot::Mutex;
 use proofs::state::TreeShape;
-use state::{AfterImage, Filling, KeptState, Reopened, ResumePoint, Store, StoreError, Stores, Version};
+use state::{
+    AfterImage, Filling, KeptState, KeyRange, Reopened, ResumePoint, RowId, Store, StoreError, Stores,
+    Version,
+};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,6 +20,18 @@ use types::Catalog;
 
 /// Rows that are sent together to a holder that gets its first ones.
 const ROWS_TOGETHER: usize = 4_096;
+
+/// Which holders have had rows at a checkpoint that all nodes keep. A holder that is known so and has no such state has lost it.
+pub trait KnownHolders: Send + Sync {
+    /// Their names.
+    fn known(&self) -> Vec<String>;
+
+    /// From now on these.
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    fn remember(&self, names: &[String]) -> Result<(), StoreError>;
+}
 
 /// Stores of which each holder has a part. They come back where all of them do: at checkpoints.
 #[derive(Clone)]
@@ -28,6 +43,7 @@ pub struct SharedStores {
     /// States that were begun or taken up, as holders know them; 0: there is no session yet.
     states: Arc<AtomicU64>,
     newest: Arc<Mutex<Weak<SharedStore>>>,
+    known: Arc<dyn KnownHolders>,
 }
 
 impl SharedStores {
@@ -37,11 +53,12 @@ impl SharedStores {
         ledger: Digest,
         placement: Placement,
         links: Vec<Arc<dyn Link>>,
+        known: Arc<dyn KnownHolders>,
     ) -> SharedStores {
         debug_assert_eq!(placement.holders(), links.len(), "a link to each holder");
         let holders = Arc::new(links.into_iter().map(|link| Arc::new(Holding::new(link))).collect());
         let (states, newest) = Default::default();
-        SharedStores { local, ledger, placement, holders, states, newest }
+        SharedStores { local, ledger, placement, holders, states, newest, known }
     }
 
     /// From here on the holders belong to this store alone.
@@ -67,7 +84,7 @@ impl SharedStores {
     fn shared(&self, local: Arc<dyn Store>, remotes: Vec<Remote>) -> Arc<dyn Store> {
         let number = local.version().number();
         remotes.iter().for_each(|remote| remote.version.store(number, Ordering::Release));
-        let store = SharedStore::new(local, Arc::new(remotes), self.placement.clone());
+        let store = SharedStore::new(local, Arc::new(remotes), self.placement.clone(), self.known.clone());
         let store = Arc::new(store);
         *self.newest.lock() = Arc::downgrade(&store);
         store
@@ -101,8 +118,13 @@ impl Stores for SharedStores {
     fn left(&self) -> Result<Vec<ResumePoint>, StoreError> {
         self.begin_session()?;
         let mut left = self.local.left()?;
+        let known = self.known.known();
         for holder in self.holders.iter() {
             let there = holder.state(0).left()?;
+            if there.is_empty() && !known.iter().any(|name| name == holder.name()) {
+                // It is new: it gets its rows from where they stand.
+                continue;
+            }
             left.retain(|point| there.iter().any(|other| other.header == point.header));
         }
         Ok(left)
@@ -111,14 +133,22 @@ impl Stores for SharedStores {
     fn reopen(&self, height: u64) -> Result<Option<Reopened>, StoreError> {
         let remotes = self.next_state()?;
         let Some(reopened) = self.local.reopen(height)? else { return Ok(None) };
+        let Reopened { point, state: local, live } = reopened;
+        let known = self.known.known();
+        let (version, catalog) = (local.version(), local.catalog());
         for remote in &remotes {
             match remote.reopen(height)? {
-                Some(point) if point.header == reopened.point.header => {}
-                _ => return Ok(None),
+                Some(there) if there.header == point.header => {}
+                Some(_) => return Ok(None),
+                None if known.iter().any(|name| name == remote.name()) => return Ok(None),
+                None => {
+                    remote.tell(Ask::Begin { version: version.number(), catalog: catalog.clone() })?;
+                    remote.tell(Ask::Finish)?;
+                }
             }
         }
-        let Reopened { point, state, live } = reopened;
-        Ok(Some(Reopened { point, state: self.shared(state, remotes), live }))
+        move_rows(&local, &remotes, &self.placement)?;
+        Ok(Some(Reopened { point, state: self.shared(local, remotes), live }))
     }
 
     fn settle(&self) -> Result<(), StoreError> {
@@ -140,7 +170,12 @@ impl Stores for SharedStores {
 
     fn remove_checkpoints_behind(&self, height: u64) -> Result<(), StoreError> {
         self.local.remove_checkpoints_behind(height)?;
-        self.tell_all(|| Ask::RemoveCheckpointsBehind(height))
+        let ask = || Ask::RemoveCheckpointsBehind(height);
+        // A state is about to be made again, maybe because a holder was lost: it is waited for.
+        self.tell_all(ask).or_else(|_| {
+            self.begin_session()?;
+            self.tell_all(ask)
+        })
     }
 
     fn check_files(&self, rest: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), StoreError> {
@@ -209,5 +244,58 @@ impl Filling for SharedFilling {
         self.remotes.iter().try_for_each(|remote| remote.tell(Ask::Finish))?;
         let local = self.local.finish()?;
         Ok(self.stores.shared(local, self.remotes))
+    }
+}
+
+/// Brings the rows of each table to where they stand from now on. Where they have stood the stores themselves say.
+fn move_rows(local: &Arc<dyn Store>, remotes: &[Remote], placement: &Placement) -> Result<(), StoreError> {
+    let (catalog, places) = (local.catalog(), placement.places(&local.catalog()));
+    let snapshot = local.snapshot();
+    let mut changes: Vec<Vec<AfterImage>> = vec![Vec::new(); remotes.len() + 1];
+    for table in tables_with_rows(&catalog) {
+        let to = places.of(table);
+        let mut leave = |from: Option<usize>, rows: Vec<(types::Key, types::Row)>| {
+            let id = |key: &types::Key| RowId { table, key: key.clone() };
+            let place = |place: Option<usize>| place.unwrap_or(remotes.len());
+            for (key, row) in rows {
+                changes[place(from)].push(AfterImage { row: id(&key), value: None });
+                changes[place(to)].push(AfterImage { row: id(&key), value: Some(row) });
+            }
+        };
+        if to.is_some() && local.rows(table) > 0 {
+            let mut rows = Vec::new();
+            snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
+                rows.push((key.clone(), row.clone()));
+                ControlFlow::Continue(())
+            })?;
+            leave(None, rows);
+        }
+        for (number, remote) in remotes.iter().enumerate() {
+            if to != Some(number) && remote.rows(table)? > 0 {
+                let (at, mut rows) = (Point::Version(u64::MAX), Vec::new());
+                remote.scan(at, table, &KeyRange::ALL, false, &mut |mut more| {
+                    rows.append(&mut more);
+                    true
+                })?;
+                leave(Some(number), rows);
+            }
+        }
+    }
+    // Between the block behind which the state stands and the first batch of the next one.
+    let version = Version::of_number(local.version().number() + 1);
+    let here = changes.pop().unwrap_or_default();
+    for (remote, mut changes) in remotes.iter().zip(changes) {
+        if !changes.is_empty() {
+            changes.sort_by(|a, b| a.row.cmp(&b.row));
+            remote.apply(version.number(), images(changes), None)?;
+        }
+    }
+    match here.is_empty() {
+        true => Ok(()),
+        false => {
+            let mut here = here;
+            here.sort_by(|a, b| a.row.cmp(&b.row));
+            local.apply(version, &here, None)
+        }
     }
 }

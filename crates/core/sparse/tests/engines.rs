@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use sparse::{Placement, SharedStores, Splitter};
 use state::{Stores, write_checkpoint};
 use std::sync::Arc;
-use support::{scattered, shared};
+use support::{scattered, shared, shared_with};
 use types::{Charter, Consistency, OnConflict, Payload, Value};
 
 /// The checkpoint of where an engine stands.
@@ -286,8 +286,9 @@ fn holders_and_validators_that_start_again_at_any_moment_come_to_the_same() {
         };
         let placement = by_schema(2);
         let (mut restarts, mut again) = (0, 0);
+        let known = Arc::default();
         loop {
-            let (stores, links) = shared(&charter, &placement, open.clone());
+            let (stores, links) = shared_with(&charter, &placement, open.clone(), &known);
             let left = stores.left().expect("nothing fails");
             let mut engine = match left.first().map(|point| point.header.height) {
                 None => engine(&charter, &stores).0,
@@ -361,5 +362,74 @@ fn holders_and_validators_that_start_again_at_any_moment_come_to_the_same() {
             }
         }
         assert!(again > 3, "seed {seed}: states were taken up again {again} times");
+    }
+}
+
+/// Schemas that another node holds from a start on: their rows go there.
+#[test]
+fn schemas_move_between_nodes_that_start_again() {
+    for seed in 0..3 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut charter = charter();
+        charter.checkpoint_blocks = 5;
+        let (blocks, expected) = ledger_of_schemas(&charter, 200 + seed, 10);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_path_buf();
+        let open = move |number: usize| {
+            let options = DiskOptions { rows_in: RowsIn::Memory, memory_bytes: 0 };
+            Arc::new(Disk::open(&path.join(number.to_string()), options).expect("a folder"))
+                as Arc<dyn Stores>
+        };
+        let known = Arc::default();
+        let (mut done, mut moved, mut turns) = (0, 0, 0);
+        while done < blocks.len() {
+            turns += 1;
+            // Everybody who has held something stays, maybe with nothing.
+            let holders = 1 + turns.min(3);
+            let of: Vec<usize> = (0..SCHEMAS).map(|_| rng.random_range(0..=holders)).collect();
+            let held = |holder| {
+                (0..SCHEMAS)
+                    .filter(|schema| of[*schema] == holder)
+                    .map(|schema| format!("s{schema}"))
+                    .collect()
+            };
+            let placement = Placement::of_schemas((0..holders).map(held).collect());
+            let (stores, _) = shared_with(&charter, &placement, open.clone(), &known);
+            let left = stores.left().expect("nothing fails");
+            let mut engine = match left.first().map(|point| point.header.height) {
+                None => engine(&charter, &stores).0,
+                Some(height) => {
+                    let reopened = stores.reopen(height).expect("nothing fails").expect("it was left");
+                    moved += 1;
+                    let at = (&reopened.point.header, reopened.point.progress);
+                    let engine = Engine::at(Arc::new(charter.clone()), at, reopened.state, reopened.live);
+                    let splits: Arc<dyn SplitRuns> = Arc::new(Splitter::new(stores.clone()));
+                    engine.expect("a known protocol").splitting(Some(splits))
+                }
+            };
+            stores.settle().expect("nothing fails");
+            stores.remove_checkpoints_behind(engine.height()).expect("nothing fails");
+            let (begins, ends) = (engine.height() as usize, done + rng.random_range(6..30));
+            for (number, block) in
+                blocks.iter().enumerate().skip(begins).take_while(|(number, _)| *number < ends)
+            {
+                let executed = engine.execute(block).expect("the next block");
+                let found = (executed.receipts, executed.outcome.digest(), engine.checkpoint_progress());
+                assert_eq!(found, expected[number], "seed {seed}, block {number}, from {begins} on");
+                stores.recorded(engine.height());
+                if engine.is_at_checkpoint() {
+                    let header = engine.checkpoint_header();
+                    let (snapshot, live) = (engine.state().snapshot(), engine.live().content());
+                    let shape = proofs::state::TreeShape::at(snapshot.catalog(), header.height);
+                    let kept = engine.state().keep_checkpoint(&header, snapshot.clone(), live.clone(), shape);
+                    let whole =
+                        state::StateTree::new(snapshot.as_ref(), &live, shape).expect("nothing fails");
+                    assert_eq!(kept.expect("nothing fails").expect("open").tree().root(), whole.root());
+                }
+            }
+            done = engine.height() as usize;
+            assert_eq!(checkpoint(&engine), alone(&charter, &blocks[..done]), "seed {seed}, behind {done}");
+        }
+        assert!(moved > 2, "seed {seed}: schemas moved {moved} times");
     }
 }

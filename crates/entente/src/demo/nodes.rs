@@ -23,6 +23,8 @@ pub(crate) struct RunningNodes {
     /// What runs as a node.
     program: PathBuf,
     nodes: Vec<RunningNode>,
+    /// Nodes that hold schemas for one of these.
+    holders: Vec<Child>,
 }
 
 struct RunningNode {
@@ -47,15 +49,7 @@ impl RunningNode {
     /// What it logs goes behind what it has logged before.
     fn start(&mut self, program: &Path) -> Result<(), CommandError> {
         let log = File::options().create(true).append(true).open(self.log())?;
-        let process = Command::new(program)
-            .args(["node", "--stop-with-input", "--dir"])
-            .arg(&self.folder)
-            .stdin(Stdio::piped())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        let process = spawn(program, &self.folder, log)?;
         self.process = Some(process);
         Ok(())
     }
@@ -65,16 +59,47 @@ impl RunningNode {
     }
 }
 
+/// Starts a node, which ends with this program.
+fn spawn(program: &Path, folder: &Path, log: File) -> Result<Child, CommandError> {
+    let process = Command::new(program)
+        .args(["node", "--stop-with-input", "--dir"])
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group(0)
+        .spawn();
+    Ok(process.map_err(|error| format!("cannot start {}: {error}", program.display()))?)
+}
+
 impl RunningNodes {
     /// This program runs as nodes, or `program`, which may be another build of it.
     pub(crate) fn start(folders: &[PathBuf], program: Option<&Path>) -> Result<RunningNodes, CommandError> {
         let program = program.map_or_else(std::env::current_exe, |program| Ok(program.to_path_buf()))?;
-        let mut running = RunningNodes { program, nodes: Vec::new() };
-        for folder in folders {
-            // Where one does not start, dropping `running` ends the others.
-            running.nodes.push(RunningNode::new(&running.program, folder)?);
-        }
+        let mut running = RunningNodes { program, nodes: Vec::new(), holders: Vec::new() };
+        // Where one does not start, dropping `running` ends the others.
+        running.start_more(folders)?;
         Ok(running)
+    }
+
+    /// Starts more nodes.
+    pub(crate) fn start_more(&mut self, folders: &[PathBuf]) -> Result<(), CommandError> {
+        for folder in folders {
+            self.nodes.push(RunningNode::new(&self.program, folder)?);
+        }
+        Ok(())
+    }
+
+    /// Starts a node that holds schemas for one of these.
+    pub(crate) fn start_holder(&mut self, folder: &Path) -> Result<(), CommandError> {
+        let log = File::options().create(true).append(true).open(folder.join("node.log"))?;
+        self.holders.push(spawn(&self.program, folder, log)?);
+        Ok(())
+    }
+
+    /// The processes of nodes that hold schemas, in the order in which they were started.
+    pub(crate) fn holder_ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.holders.iter().map(Child::id)
     }
 
     /// Ends a node at once, as a power cut would (`kill -9`), and waits until it is gone.
@@ -184,6 +209,7 @@ impl RunningNodes {
     /// Ends every node and waits for it.
     pub(crate) fn stop(&mut self) {
         let mut processes: Vec<Child> = self.nodes.drain(..).filter_map(|node| node.process).collect();
+        processes.append(&mut self.holders);
         for process in &mut processes {
             drop(process.stdin.take());
         }

@@ -47,7 +47,10 @@ pub use executing::{ExecutingError, ExecutingOptions, ExecutingPoint, ExecutingR
 pub use growth::{GrowthOptions, GrowthRecord, growth};
 pub use htap::{HtapOptions, HtapRecord, htap, htap_table};
 pub use laboratory::{LaboratoryArguments, LaboratoryCommand, Measurement, Record, run as laboratory};
-pub use load::{Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadReport, Pace, Submit};
+pub use load::{
+    Load, LoadError, LoadHandle, LoadOptions, LoadProgress, LoadReport, Pace, Submit, bytes_per_call,
+};
+pub use machine::process_seconds;
 pub use memory::{peak_memory_bytes, peak_memory_bytes_of};
 pub use parts_load::{PartsLoadOptions, PartsLoadReport, parts_load};
 pub use postgres::{PostgresError, postgres_server};

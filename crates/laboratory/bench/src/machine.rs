@@ -38,7 +38,7 @@ pub(crate) fn cores() -> usize {
 }
 
 /// CPU seconds that a process has used; `None` where the system does not tell.
-pub(crate) fn process_seconds(process: &str) -> Option<f64> {
+pub fn process_seconds(process: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in parentheses may hold spaces; utime and stime are the 12th and 13th field behind it.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);

@@ -1,9 +1,9 @@
 //! Validators and holders in one process.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use parking_lot::RwLock;
-use sparse::{Holder, Link, LinkFailure, Placement, SharedStores};
-use state::Stores;
+use parking_lot::{Mutex, RwLock};
+use sparse::{Holder, KnownHolders, Link, LinkFailure, Placement, SharedStores};
+use state::{StoreError, Stores};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -81,6 +81,21 @@ impl Link for Local {
     }
 }
 
+/// What a validator remembers of its holders, beside its store.
+#[derive(Default)]
+pub struct Known(Mutex<Vec<String>>);
+
+impl KnownHolders for Known {
+    fn known(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+
+    fn remember(&self, names: &[String]) -> Result<(), StoreError> {
+        *self.0.lock() = names.to_vec();
+        Ok(())
+    }
+}
+
 /// Every table somewhere: at one of so many holders, or at the validator.
 pub fn scattered(holders: usize, seed: u64) -> Placement {
     Placement::by(holders, move |name| {
@@ -97,6 +112,16 @@ pub fn shared(
     placement: &Placement,
     stores: impl Fn(usize) -> Arc<dyn Stores> + Clone + Send + Sync + 'static,
 ) -> (Arc<SharedStores>, Vec<Arc<Local>>) {
+    shared_with(charter, placement, stores, &Arc::default())
+}
+
+/// The same with what a validator knows of its holders.
+pub fn shared_with(
+    charter: &Charter,
+    placement: &Placement,
+    stores: impl Fn(usize) -> Arc<dyn Stores> + Clone + Send + Sync + 'static,
+    known: &Arc<Known>,
+) -> (Arc<SharedStores>, Vec<Arc<Local>>) {
     let links: Vec<Arc<Local>> = (0..placement.holders())
         .map(|number| {
             let (stores, placement) = (stores.clone(), placement.clone());
@@ -106,7 +131,7 @@ pub fn shared(
         })
         .collect();
     let to = links.iter().map(|link| link.clone() as Arc<dyn Link>).collect();
-    let shared = SharedStores::new(stores(0), charter.ledger(), placement.clone(), to);
+    let shared = SharedStores::new(stores(0), charter.ledger(), placement.clone(), to, known.clone());
     (Arc::new(shared), links)
 }
 
@@ -122,5 +147,11 @@ pub fn unshared(
         }) as Arc<dyn Link>
     };
     let links = (0..placement.holders()).map(holder).collect();
-    SharedStores::new(stores(0), crypto::Digest([1; 32]), placement.clone(), links)
+    SharedStores::new(
+        stores(0),
+        crypto::Digest([1; 32]),
+        placement.clone(),
+        links,
+        Arc::new(Known::default()),
+    )
 }

@@ -88,7 +88,9 @@ impl ChainifyNetwork {
         runtime.block_on(async {
             match submit {
                 Submit::ChainifyScripts => prepare::create_tables(gateways, screen).await?,
-                Submit::Calls | Submit::ChainifyCalls => prepare::create_smallbank(gateways, screen).await?,
+                Submit::Calls | Submit::ChainifyCalls | Submit::CallsInSchemas { .. } => {
+                    prepare::create_smallbank(gateways, screen).await?;
+                }
             }
             prepare::load_customers(gateways, *customers, screen).await
         })

@@ -18,11 +18,15 @@ mod worker;
 
 use crate::LatencyMs;
 use client::{Client, ClientError};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use route::Route;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally::Tally;
+use types::{Identity, Payload};
 use worker::Worker;
+use workloads::Call;
 use workloads::smallbank::{ParameterError, Smallbank};
 
 /// When transactions are sent.
@@ -66,6 +70,14 @@ pub enum Submit {
     ChainifyCalls,
     /// ChainifyDB's four transactions as scripts: the databases of the ledger execute those.
     ChainifyScripts,
+    /// Calls in the schemas `bank1`, `bank2`, …, each with Smallbank's tables and procedures: as `Calls`, and payments from a bank to
+    /// another one (`bank1.pay_bank2`).
+    CallsInSchemas {
+        /// How many schemas.
+        schemas: u8,
+        /// Of a hundred transactions so many are payments over two schemas.
+        crossing_percent: u8,
+    },
 }
 
 /// Why a load cannot run.
@@ -139,6 +151,21 @@ impl LoadHandle {
     }
 }
 
+/// Bytes of a signed call in a schema ([`Submit::CallsInSchemas`]), on average.
+///
+/// # Errors
+/// [`ParameterError`].
+pub fn bytes_per_call(identity: &Identity, customers: u64) -> Result<f64, ParameterError> {
+    const CALLS: usize = 1_000;
+    let (smallbank, mut random) = (Smallbank::new(customers, 0.0)?, StdRng::seed_from_u64(1));
+    let bytes = (0..CALLS).map(|_| {
+        let Call { procedure, arguments } = smallbank.next_call(&mut random);
+        let procedure = format!("bank1.{procedure}");
+        identity.sign(Payload::Call { procedure, arguments }, 100_000).to_bytes().len()
+    });
+    Ok(bytes.sum::<usize>() as f64 / CALLS as f64)
+}
+
 impl Load {
     /// Prepares a load over `clients`, one per gateway.
     ///
@@ -147,7 +174,7 @@ impl Load {
     pub fn new(clients: Vec<Client>, options: LoadOptions) -> Result<Load, LoadError> {
         let smallbank = Smallbank::new(options.customers, options.skew)?;
         let smallbank = match options.submit {
-            Submit::Calls => smallbank,
+            Submit::Calls | Submit::CallsInSchemas { .. } => smallbank,
             Submit::ChainifyCalls | Submit::ChainifyScripts => smallbank.with_chainify_mix(),
         };
         let tally = Arc::new(Tally::new(clients.len()));

@@ -115,7 +115,10 @@ impl Tally {
             Outcome::Rejected(_) => counts.unanswered += 1,
         }
         counts.money += match &transaction.transaction.payload {
-            Payload::Call { procedure, arguments } => money_change(procedure, arguments, &receipt.outcome),
+            Payload::Call { procedure, arguments } => {
+                let procedure = procedure.rsplit_once('.').map_or(procedure.as_str(), |(_, name)| name);
+                money_change(procedure, arguments, &receipt.outcome)
+            }
             Payload::Script { sql, parameters } => money_change_of_script(sql, parameters, &receipt.outcome),
             Payload::Insert { .. }
             | Payload::Session { .. }

@@ -5,11 +5,11 @@ use super::submission::Submission;
 use super::tally::Tally;
 use super::{Submit, finished};
 use client::ClientError;
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use types::SignedTransaction;
+use types::{Payload, SignedTransaction};
 use workloads::smallbank::Smallbank;
 
 /// How far ahead the expiry heights lie.
@@ -44,10 +44,31 @@ impl Worker {
                     Submit::Calls | Submit::ChainifyCalls => {
                         self.smallbank.next_call(&mut self.random).into_payload()
                     }
+                    Submit::CallsInSchemas { schemas, crossing_percent } => {
+                        self.call_in_schemas(schemas, crossing_percent)
+                    }
                 };
                 self.route.own_client().identity().sign(payload, expires_at)
             })
             .collect()
+    }
+
+    fn call_in_schemas(&mut self, schemas: u8, crossing_percent: u8) -> Payload {
+        let bank = self.random.random_range(0..schemas);
+        let payload = match self.random.random_range(0..100) < crossing_percent {
+            false => self.smallbank.next_call(&mut self.random).into_payload(),
+            true => {
+                let other = (bank + self.random.random_range(1..schemas.max(2))) % schemas;
+                let procedure = format!("pay_bank{}", other + 1);
+                Payload::Call { procedure, arguments: self.smallbank.payment(&mut self.random) }
+            }
+        };
+        match payload {
+            Payload::Call { procedure, arguments } => {
+                Payload::Call { procedure: format!("bank{}.{procedure}", bank + 1), arguments }
+            }
+            other => other,
+        }
     }
 
     pub(super) async fn closed_loop(mut self, transactions: usize) -> Result<(), ClientError> {

@@ -141,6 +141,12 @@ impl Smallbank {
         Call { procedure, arguments }
     }
 
+    /// Who pays, whom, and how much, in cents.
+    pub fn payment(&self, random: &mut impl Rng) -> Vec<Value> {
+        let amount = Value::BigInt(random.random_range(1..=AMOUNT_MAX));
+        vec![Value::BigInt(self.customer(random)), Value::BigInt(self.customer(random)), amount]
+    }
+
     fn customer(&self, random: &mut impl Rng) -> i64 {
         (self.choice.sample(random) as u64).clamp(1, self.customers) as i64
     }

@@ -22,10 +22,11 @@ use crate::folder::NodeConfig;
 use link::TcpLink;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use sparse::{Link, Placement, SharedStores, Splitter};
-use state::Stores;
+use sparse::{KnownHolders, Link, Placement, SharedStores, Splitter};
+use state::{StoreError, Stores};
+use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::{Charter, PUBLIC_SCHEMA};
 
@@ -73,7 +74,8 @@ impl Holders {
         let placement =
             Placement::of_schemas(config.holders.iter().map(|holder| holder.schemas.clone()).collect());
         let to = links.iter().map(|link| link.clone() as Arc<dyn Link>).collect();
-        let stores = Arc::new(SharedStores::new(local.clone(), charter.ledger(), placement, to));
+        let known = Arc::new(KnownFile(folder.join("holders.known")));
+        let stores = Arc::new(SharedStores::new(local.clone(), charter.ledger(), placement, to, known));
         let splitter = Arc::new(Splitter::new(stores.clone()));
         let (names, told) = (config.holders.clone(), Mutex::default());
         Ok(Some(Arc::new(Holders { stores, splitter, links, names, told })))
@@ -105,6 +107,29 @@ impl Holders {
             );
         }
         text
+    }
+}
+
+/// The names of holders that have had rows at a checkpoint, one per line, in the validator's folder.
+struct KnownFile(PathBuf);
+
+impl KnownHolders for KnownFile {
+    fn known(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+        text.lines().map(str::to_string).collect()
+    }
+
+    fn remember(&self, names: &[String]) -> Result<(), StoreError> {
+        if self.known() == names {
+            return Ok(());
+        }
+        let unfinished = self.0.with_extension("unfinished");
+        let written = std::fs::File::create(&unfinished).and_then(|mut file| {
+            file.write_all((names.join("\n") + "\n").as_bytes())?;
+            file.sync_all()
+        });
+        let written = written.and_then(|()| std::fs::rename(&unfinished, &self.0));
+        written.map_err(|error| StoreError::write(self.0.display(), error))
     }
 }
 

@@ -1,4 +1,6 @@
-//! `entente bench shards`: what schemas with members cost.
+//! `entente bench shards`: what schemas with members cost, and what it saves that several nodes share an organisation's schemas out.
+
+mod sparse;
 
 use super::figures::median;
 use crate::CommandError;
@@ -12,6 +14,7 @@ use client::Client;
 use futures::SinkExt;
 use node::{Network, NetworkOptions, StoreChoice};
 use serde::Serialize;
+use sparse::{SparseFigures, SparseOptions};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -30,6 +33,8 @@ const SILENT: usize = 3;
 /// The schema of the first two, with something that nobody else may see.
 const PAIR: &str = "pair";
 const CANARY: &str = "CANARY-5f0d2c1b9a";
+/// Customers of each of eight banks at most.
+const SPARSE_CUSTOMERS_MAX: u64 = 20_000;
 const WARM_UP: Duration = Duration::from_secs(3);
 /// Submissions under way at each gateway.
 const SUBMISSIONS: usize = 2;
@@ -39,8 +44,11 @@ const SUBMISSIONS: usize = 2;
 /// Four nodes and the clients share this machine. Loads take turns, so that whatever else the machine does meets all alike.
 /// Afterwards all nodes' files are searched for a value that only two organisations may have.
 ///
-/// At the end organisation 4 falls silent in its schemas: what others do in a schema of theirs goes on, and so do transactions in two
-/// schemas of which it is a member. What needs several nodes of one organisation is null in the record: it is not measured yet.
+/// Then organisation 4 falls silent in its schemas: what others do in a schema of theirs goes on, and so do transactions in two
+/// schemas of which it is a member.
+///
+/// At last another network: organisation 1 has a validator and four nodes that hold two of eight schemas each; the others' nodes, and
+/// one that orders nothing, hold everything. What they use of the processor is compared.
 ///
 /// Example: entente bench shards --quick --json shards.json
 #[derive(Args, Clone)]
@@ -58,7 +66,7 @@ pub(crate) struct ShardsArguments {
     /// First port of the network: Postgres is 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7500)]
     port_base: u16,
-    /// Few and short loads: under two minutes
+    /// Few and short loads: under four minutes
     #[arg(long)]
     quick: bool,
     /// Where to write the record
@@ -66,12 +74,15 @@ pub(crate) struct ShardsArguments {
     json: Option<PathBuf>,
 }
 
-/// What `--json` writes; its keys are an interface. Null: not measured, see the command's help.
+/// What `--json` writes; its keys are an interface.
 #[derive(Debug, Serialize)]
 struct ShardsRecord {
-    sparse_cpu_ratio: Option<f64>,
-    block_bytes_ratio: Option<f64>,
-    cross_cpu_ratio: Option<f64>,
+    /// CPU per transaction of four nodes that hold everything by that of a validator and four nodes that hold two of eight schemas each.
+    sparse_cpu_ratio: f64,
+    /// Bytes that each of those four is sent by bytes of all transactions.
+    block_bytes_ratio: f64,
+    /// The first ratio where every transaction touches two schemas.
+    cross_cpu_ratio: f64,
     /// Throughput in a schema of all four organisations by that of the same calls on everybody's tables.
     private_throughput_ratio: f64,
     /// Blocks from a transaction with two parts to its decision.
@@ -91,6 +102,8 @@ struct ShardsRecord {
     undecided: u64,
     /// Twice their throughput by that of one part: 1 where two parts cost as much as two transactions.
     two_parts_ratio: f64,
+    /// What the first three are made of, by round.
+    sparse: SparseFigures,
 }
 
 /// Transactions per second, by round.
@@ -146,10 +159,11 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
     if network.folders[..2].iter().any(|folder| files_with(folder, CANARY) == 0) {
         return Err("a member has not the value that it must have: the search finds nothing".into());
     }
+    let sparse = measure_sparse(arguments)?;
     let record = ShardsRecord {
-        sparse_cpu_ratio: None,
-        block_bytes_ratio: None,
-        cross_cpu_ratio: None,
+        sparse_cpu_ratio: median(sparse.cpu_ratios.clone()),
+        block_bytes_ratio: median(sparse.bytes_ratios.clone()),
+        cross_cpu_ratio: median(sparse.cross_cpu_ratios.clone()),
         private_throughput_ratio: median(private.clone()) / median(shared.clone()),
         decision_blocks_median: decision_blocks,
         silent_member_ratio: median(beside_silent) / median(beside),
@@ -159,6 +173,7 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
         shared_tps: shared,
         private_tps: private,
         two_parts_tps: two_parts,
+        sparse,
     };
     println!(
         "a schema of all four: {:.0} tps, everybody's tables: {:.0} tps; ratio {:.2}",
@@ -173,6 +188,11 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
     );
     println!("a schema of three while a member of others is silent: {:.2}", record.silent_member_ratio);
     println!("canaries seen: {canaries_seen}");
+    println!(
+        "eight schemas at four nodes: {:.2} times less CPU than four full nodes, {:.2} of the bytes per node; all calls over two schemas: \
+         {:.2} times less",
+        record.sparse_cpu_ratio, record.block_bytes_ratio, record.cross_cpu_ratio
+    );
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&record)? + "\n";
         std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
@@ -180,10 +200,32 @@ pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// The schemas of one organisation at several nodes, in a network of its own.
+fn measure_sparse(arguments: &ShardsArguments) -> Result<SparseFigures, CommandError> {
+    let folder = tempfile::tempdir()?;
+    let options = SparseOptions {
+        customers: arguments.customers.min(SPARSE_CUSTOMERS_MAX),
+        rounds: arguments.rounds(),
+        time: arguments.time(),
+        warm_up: WARM_UP,
+        port_base: arguments.port_base,
+    };
+    sparse::measure(folder.path(), &options)
+}
+
+impl ShardsArguments {
+    fn time(&self) -> Duration {
+        Duration::from_secs(self.seconds.unwrap_or(if self.quick { 5 } else { 10 }))
+    }
+
+    fn rounds(&self) -> u64 {
+        self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
+    }
+}
+
 impl ShardsNetwork {
     async fn measure(&mut self, arguments: &ShardsArguments) -> Result<Throughput, CommandError> {
-        let time = Duration::from_secs(arguments.seconds.unwrap_or(if arguments.quick { 5 } else { 10 }));
-        let rounds = arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 5 });
+        let (time, rounds) = (arguments.time(), arguments.rounds());
         self.set_up().await?;
         self.shared(WARM_UP).await?;
         self.private(&ALL[..1], WARM_UP).await?;
@@ -246,28 +288,8 @@ impl ShardsNetwork {
             for statement in Smallbank::statements() {
                 run(statement).await?;
             }
-            self.fill(&session).await?;
+            fill(&session, self.customers).await?;
             run("SET search_path TO public").await?;
-        }
-        Ok(())
-    }
-
-    /// Copies the customers into the schema that the session looks into.
-    async fn fill(&self, session: &tokio_postgres::Client) -> Result<(), CommandError> {
-        for rows in Smallbank::new(self.customers, 0.0)?.rows(1, self.customers) {
-            let mut text = String::new();
-            for row in &rows.rows {
-                let values: Vec<String> = row
-                    .iter()
-                    .map(|value| format_value(value).unwrap_or_else(|| "\\N".to_string()))
-                    .collect();
-                writeln!(text, "{}", values.join("\t"))?;
-            }
-            let copy = format!("COPY {} ({}) FROM STDIN", rows.table, rows.columns.join(", "));
-            let sink = session.copy_in(&copy).await.map_err(|error| explain(&copy, &error))?;
-            let mut sink = std::pin::pin!(sink);
-            sink.send(bytes::Bytes::from(text)).await?;
-            sink.finish().await.map_err(|error| explain(&copy, &error))?;
         }
         Ok(())
     }
@@ -344,6 +366,24 @@ impl ShardsNetwork {
             unanswered => Err(format!("{unanswered} transactions in schemas got no receipt").into()),
         }
     }
+}
+
+/// Copies the customers into the schema that the session looks into.
+async fn fill(session: &tokio_postgres::Client, customers: u64) -> Result<(), CommandError> {
+    for rows in Smallbank::new(customers, 0.0)?.rows(1, customers) {
+        let mut text = String::new();
+        for row in &rows.rows {
+            let values: Vec<String> =
+                row.iter().map(|value| format_value(value).unwrap_or_else(|| "\\N".to_string())).collect();
+            writeln!(text, "{}", values.join("\t"))?;
+        }
+        let copy = format!("COPY {} ({}) FROM STDIN", rows.table, rows.columns.join(", "));
+        let sink = session.copy_in(&copy).await.map_err(|error| explain(&copy, &error))?;
+        let mut sink = std::pin::pin!(sink);
+        sink.send(bytes::Bytes::from(text)).await?;
+        sink.finish().await.map_err(|error| explain(&copy, &error))?;
+    }
+    Ok(())
 }
 
 /// How many files below a folder have this text. What cannot be read has nothing.

@@ -1,0 +1,278 @@
+//! One organisation whose schemas four nodes share out, beside organisations whose node holds everything.
+
+use crate::CommandError;
+use crate::demo::load::TRANSACTIONS;
+use crate::demo::nodes::RunningNodes;
+use crate::demo::prepare::{connect, explain};
+use crate::demo::screen::Screen;
+use bench::{Load, LoadOptions, Pace, Submit, process_seconds};
+use client::Client;
+use node::{Network, NetworkOptions, Newcomer, StoreChoice, place};
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use types::{Charter, Pipeline};
+use workloads::smallbank::Smallbank;
+
+/// Organisations; the first one shares its schemas out.
+const NODES: usize = 4;
+/// Nodes that hold schemas for it.
+const HOLDERS: usize = 4;
+/// Schemas, each a bank: two with each of those.
+const BANKS: u8 = 8;
+/// A node that holds everything and orders nothing: one that has not been admitted as a member.
+const FOLLOWER: usize = NODES;
+/// Submissions under way at each gateway.
+const SUBMISSIONS: usize = 2;
+/// How long nodes may take to be level at the end.
+const LEVEL_WITHIN: Duration = Duration::from_secs(60);
+
+/// What was measured, by round.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct SparseFigures {
+    /// CPU per transaction of four nodes that hold everything by that of the validator and its four holders, together.
+    pub(super) cpu_ratios: Vec<f64>,
+    /// The same where every transaction touches two schemas.
+    pub(super) cross_cpu_ratios: Vec<f64>,
+    /// Bytes that a holder is sent, whatever for, by bytes of all transactions in blocks.
+    pub(super) bytes_ratios: Vec<f64>,
+    /// Microseconds of CPU per transaction: of the validator, of each holder, of a member that holds everything, of a node that does
+    /// and orders nothing; within schemas.
+    pub(super) cpu_micros: Vec<[f64; 4]>,
+    /// The same where every transaction touches two schemas.
+    pub(super) cross_cpu_micros: Vec<[f64; 4]>,
+    /// Transactions per second within schemas and over two.
+    pub(super) tps: Vec<[f64; 2]>,
+}
+
+/// What is measured.
+pub(super) struct SparseOptions {
+    pub(super) customers: u64,
+    pub(super) rounds: u64,
+    pub(super) time: Duration,
+    pub(super) warm_up: Duration,
+    pub(super) port_base: u16,
+}
+
+struct SparseNetwork {
+    nodes: RunningNodes,
+    clients: Vec<Client>,
+    gateways: Vec<SocketAddr>,
+    customers: u64,
+    loads: u64,
+    bytes_per_transaction: f64,
+}
+
+/// Transactions of a load, and what they cost.
+struct Cost {
+    transactions: f64,
+    tps: f64,
+    /// CPU seconds: the nodes, the follower among them, then the holders.
+    nodes: Vec<f64>,
+    holders: Vec<f64>,
+    bytes: f64,
+}
+
+impl Cost {
+    /// CPU of four nodes that hold everything by that of those that share it out.
+    fn ratio(&self) -> f64 {
+        let members: f64 = self.nodes[1..NODES].iter().sum::<f64>() / (NODES - 1) as f64;
+        let full = members + (HOLDERS - 1) as f64 * self.nodes[FOLLOWER];
+        full / (self.nodes[0] + self.holders.iter().sum::<f64>())
+    }
+
+    fn micros(&self) -> [f64; 4] {
+        let members = self.nodes[1..NODES].iter().sum::<f64>() / (NODES - 1) as f64;
+        let holders = self.holders.iter().sum::<f64>() / HOLDERS as f64;
+        [self.nodes[0], holders, members, self.nodes[FOLLOWER]]
+            .map(|seconds| seconds * 1e6 / self.transactions)
+    }
+
+    /// Bytes to each holder by bytes of all transactions.
+    fn bytes_ratio(&self, bytes_per_transaction: f64) -> f64 {
+        self.bytes / HOLDERS as f64 / (self.transactions * bytes_per_transaction)
+    }
+}
+
+pub(super) fn measure(folder: &Path, options: &SparseOptions) -> Result<SparseFigures, CommandError> {
+    let mut charter = Charter::with_defaults("sparse", u64::from_be_bytes(crypto::random_bytes()));
+    charter.governance = "any".to_string();
+    let network = Network::create(
+        folder,
+        &NetworkOptions {
+            organisations: NODES,
+            port_base: options.port_base,
+            threads: 2,
+            pipeline: Pipeline::Serial,
+            store: StoreChoice::default(),
+            charter,
+        },
+    )?;
+    let bank = |number: usize| format!("bank{}", number + 1);
+    let mut holders = Vec::new();
+    for holder in 0..HOLDERS {
+        let at = folder.join(format!("org1-{}", holder + 1));
+        let schemas = [bank(2 * holder), bank(2 * holder + 1)];
+        place(&network.folders[0], &at, &schemas, (None, StoreChoice::default()))?;
+        holders.push(at);
+    }
+    let listen = [0, 100, 200]
+        .map(|offset| SocketAddr::from(([127, 0, 0, 1], options.port_base + offset + FOLLOWER as u16)));
+    let newcomer = Newcomer { name: "follower".into(), position: NODES as u16, listen, threads: 2 };
+    let follower = folder.join("follower");
+    newcomer.create(&follower, &network.folders[0].join("charter.toml"))?;
+    let mut folders = network.folders.clone();
+    folders.push(follower);
+    let mut nodes = RunningNodes::start(&[], None)?;
+    holders.iter().try_for_each(|holder| nodes.start_holder(holder))?;
+    nodes.start_more(&folders)?;
+    let clients = nodes.clients(&network.clients)?;
+    let gateways = nodes.postgres_addresses()[..NODES].to_vec();
+    let (customers, loads) = (options.customers, 0);
+    let bytes_per_transaction = bench::bytes_per_call(&network.clients[0], customers)?;
+    let mut sparse = SparseNetwork { nodes, clients, gateways, customers, loads, bytes_per_transaction };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let measured = runtime.block_on(sparse.measure(options));
+    if measured.is_err() {
+        sparse.nodes.print_logs();
+    }
+    measured
+}
+
+impl SparseNetwork {
+    async fn measure(&mut self, options: &SparseOptions) -> Result<SparseFigures, CommandError> {
+        self.set_up().await?;
+        self.load(0, options.warm_up).await?;
+        self.load(100, options.warm_up).await?;
+        let mut figures = SparseFigures::default();
+        for round in 1..=options.rounds {
+            let within = self.load(0, options.time).await?;
+            let across = self.load(100, options.time).await?;
+            figures.cpu_ratios.push(within.ratio());
+            figures.cross_cpu_ratios.push(across.ratio());
+            figures.bytes_ratios.push(within.bytes_ratio(self.bytes_per_transaction));
+            figures.cpu_micros.push(within.micros());
+            figures.cross_cpu_micros.push(across.micros());
+            figures.tps.push([within.tps, across.tps]);
+            eprintln!(
+                "round {round}: within schemas {:.0} tps, CPU {:.2} times less than four full nodes, {:.2} of the bytes; over two schemas \
+                 {:.0} tps, {:.2} times less",
+                within.tps,
+                within.ratio(),
+                within.bytes_ratio(self.bytes_per_transaction),
+                across.tps,
+                across.ratio()
+            );
+        }
+        self.check_level().await?;
+        Ok(figures)
+    }
+
+    async fn set_up(&mut self) -> Result<(), CommandError> {
+        let screen = Screen::default();
+        self.nodes.wait_until_healthy(&self.clients, &screen).await?;
+        let session = connect(self.gateways[1]).await?;
+        let run = async |sql: &str| session.batch_execute(sql).await.map_err(|error| explain(sql, &error));
+        for bank in 1..=BANKS {
+            run(&format!("CREATE SCHEMA bank{bank}")).await?;
+            run(&format!("SET search_path TO bank{bank}")).await?;
+            for statement in Smallbank::statements() {
+                run(statement).await?;
+            }
+            super::fill(&session, self.customers).await?;
+        }
+        for (bank, other) in (1..=BANKS).flat_map(|bank| (1..=BANKS).map(move |other| (bank, other))) {
+            if bank == other {
+                continue;
+            }
+            run(&format!(
+                "CREATE PROCEDURE bank{bank}.pay_bank{other}(sender bigint, receiver bigint, amount bigint) LANGUAGE plpgsql AS $$ BEGIN
+                   UPDATE bank{bank}.checking SET balance = balance - amount WHERE customer_id = sender AND balance >= amount;
+                   IF NOT FOUND THEN RAISE EXCEPTION 'customer % cannot pay %', sender, amount; END IF;
+                   UPDATE bank{other}.checking SET balance = balance + amount WHERE customer_id = receiver;
+                 END $$"
+            ))
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn load(&mut self, crossing_percent: u8, time: Duration) -> Result<Cost, CommandError> {
+        self.loads += 1;
+        let options = LoadOptions {
+            customers: self.customers,
+            skew: 0.0,
+            pace: Pace::Closed { submissions: SUBMISSIONS, transactions: TRANSACTIONS },
+            seed: self.loads,
+            submit: Submit::CallsInSchemas { schemas: BANKS, crossing_percent },
+        };
+        let (nodes, holders) = (self.nodes_seconds()?, self.holders_seconds()?);
+        let bytes = self.holder_bytes().await?;
+        let report = Load::new(self.clients.clone(), options)?.run(time, |_| {}).await?;
+        self.nodes.check_alive()?;
+        if report.unanswered > 0 {
+            return Err(format!("{} transactions were refused, or got no receipt", report.unanswered).into());
+        }
+        let since = |before: Vec<f64>, now: Vec<f64>| {
+            now.iter().zip(before).map(|(now, before)| now - before).collect()
+        };
+        Ok(Cost {
+            transactions: (report.committed + report.business_aborts) as f64,
+            tps: report.throughput_tps,
+            nodes: since(nodes, self.nodes_seconds()?),
+            holders: since(holders, self.holders_seconds()?),
+            bytes: self.holder_bytes().await? - bytes,
+        })
+    }
+
+    fn nodes_seconds(&self) -> Result<Vec<f64>, CommandError> {
+        let ids = (0..=FOLLOWER).filter_map(|node| self.nodes.process_id(node));
+        seconds(ids)
+    }
+
+    fn holders_seconds(&self) -> Result<Vec<f64>, CommandError> {
+        seconds(self.nodes.holder_ids())
+    }
+
+    /// Bytes that the validator has sent to its holders.
+    async fn holder_bytes(&self) -> Result<f64, CommandError> {
+        let metrics = self.clients[0].metrics().await?;
+        let sent = metrics.lines().filter(|line| line.starts_with("entente_holder_bytes_total"));
+        let sent = sent.filter(|line| line.contains("way=\"sent\""));
+        let bytes = sent.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+        Ok(bytes.sum())
+    }
+
+    /// Who shares out comes to the same state as who does not.
+    async fn check_level(&self) -> Result<(), CommandError> {
+        let start = Instant::now();
+        loop {
+            let (one, other) = (self.clients[0].status().await?, self.clients[1].status().await?);
+            let same = one.recent.iter().rev().find_map(|at| {
+                let there = other.recent.iter().find(|there| there.height == at.height)?;
+                Some((at.height, there.state_digest == at.state_digest))
+            });
+            match same {
+                Some((_, true)) if one.diverged.is_none() => return Ok(()),
+                Some((height, false)) => {
+                    return Err(format!(
+                        "the state behind block {height} differs between organisations 1 and 2"
+                    )
+                    .into());
+                }
+                _ if start.elapsed() > LEVEL_WITHIN => {
+                    return Err("organisation 1 does not come level with organisation 2".into());
+                }
+                _ => tokio::time::sleep(Duration::from_millis(200)).await,
+            }
+        }
+    }
+}
+
+fn seconds(ids: impl Iterator<Item = u32>) -> Result<Vec<f64>, CommandError> {
+    let of = |id: u32| {
+        process_seconds(&id.to_string()).ok_or_else(|| format!("process {id} has no /proc/{id}/stat"))
+    };
+    Ok(ids.map(of).collect::<Result<_, _>>()?)
+}
