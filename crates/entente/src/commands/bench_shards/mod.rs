@@ -47,8 +47,8 @@ const SUBMISSIONS: usize = 2;
 /// Then organisation 4 falls silent in its schemas: what others do in a schema of theirs goes on, and so do transactions in two
 /// schemas of which it is a member.
 ///
-/// At last another network: organisation 1 has a validator and four nodes that hold two of eight schemas each; the others' nodes, and
-/// one that orders nothing, hold everything. What they use of the processor is compared.
+/// At last another network: organisation 1 has a validator and four nodes that hold two of eight schemas each; the others' nodes hold
+/// everything. What they use of the processor is compared.
 ///
 /// Example: entente bench shards --quick --json shards.json
 #[derive(Args, Clone)]
@@ -77,7 +77,8 @@ pub(crate) struct ShardsArguments {
 /// What `--json` writes; its keys are an interface.
 #[derive(Debug, Serialize)]
 struct ShardsRecord {
-    /// CPU per transaction of four nodes that hold everything by that of a validator and four nodes that hold two of eight schemas each.
+    /// CPU per transaction of four members' nodes that hold everything by that of a validator and four nodes that hold two of eight
+    /// schemas each.
     sparse_cpu_ratio: f64,
     /// Bytes that each of those four is sent by bytes of all transactions.
     block_bytes_ratio: f64,

@@ -7,7 +7,7 @@ use crate::demo::prepare::{connect, explain};
 use crate::demo::screen::Screen;
 use bench::{Load, LoadOptions, Pace, Submit, process_seconds};
 use client::Client;
-use node::{Network, NetworkOptions, Newcomer, StoreChoice, place};
+use node::{Network, NetworkOptions, StoreChoice, place};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,8 +21,6 @@ const NODES: usize = 4;
 const HOLDERS: usize = 4;
 /// Schemas, each a bank: two with each of those.
 const BANKS: u8 = 8;
-/// A node that holds everything and orders nothing: one that has not been admitted as a member.
-const FOLLOWER: usize = NODES;
 /// Submissions under way at each gateway.
 const SUBMISSIONS: usize = 2;
 /// How long nodes may take to be level at the end.
@@ -31,17 +29,16 @@ const LEVEL_WITHIN: Duration = Duration::from_secs(60);
 /// What was measured, by round.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct SparseFigures {
-    /// CPU per transaction of four nodes that hold everything by that of the validator and its four holders, together.
+    /// CPU per transaction of four members' nodes that hold everything by that of the validator and its four holders, together.
     pub(super) cpu_ratios: Vec<f64>,
     /// The same where every transaction touches two schemas.
     pub(super) cross_cpu_ratios: Vec<f64>,
     /// Bytes that a holder is sent, whatever for, by bytes of all transactions in blocks.
     pub(super) bytes_ratios: Vec<f64>,
-    /// Microseconds of CPU per transaction: of the validator, of each holder, of a member that holds everything, of a node that does
-    /// and orders nothing; within schemas.
-    pub(super) cpu_micros: Vec<[f64; 4]>,
+    /// Microseconds of CPU per transaction: of the validator, of each holder, of a member's node that holds everything; within schemas.
+    pub(super) cpu_micros: Vec<[f64; 3]>,
     /// The same where every transaction touches two schemas.
-    pub(super) cross_cpu_micros: Vec<[f64; 4]>,
+    pub(super) cross_cpu_micros: Vec<[f64; 3]>,
     /// Transactions per second within schemas and over two.
     pub(super) tps: Vec<[f64; 2]>,
 }
@@ -68,25 +65,26 @@ struct SparseNetwork {
 struct Cost {
     transactions: f64,
     tps: f64,
-    /// CPU seconds: the nodes, the follower among them, then the holders.
+    /// CPU seconds of the members' nodes, the validator's first, and of the holders.
     nodes: Vec<f64>,
     holders: Vec<f64>,
     bytes: f64,
 }
 
 impl Cost {
-    /// CPU of four nodes that hold everything by that of those that share it out.
-    fn ratio(&self) -> f64 {
-        let members: f64 = self.nodes[1..NODES].iter().sum::<f64>() / (NODES - 1) as f64;
-        let full = members + (HOLDERS - 1) as f64 * self.nodes[FOLLOWER];
-        full / (self.nodes[0] + self.holders.iter().sum::<f64>())
+    /// CPU of a member's node that holds everything.
+    fn full(&self) -> f64 {
+        self.nodes[1..].iter().sum::<f64>() / (NODES - 1) as f64
     }
 
-    fn micros(&self) -> [f64; 4] {
-        let members = self.nodes[1..NODES].iter().sum::<f64>() / (NODES - 1) as f64;
+    /// CPU of four such nodes by that of the validator and its four holders.
+    fn ratio(&self) -> f64 {
+        HOLDERS as f64 * self.full() / (self.nodes[0] + self.holders.iter().sum::<f64>())
+    }
+
+    fn micros(&self) -> [f64; 3] {
         let holders = self.holders.iter().sum::<f64>() / HOLDERS as f64;
-        [self.nodes[0], holders, members, self.nodes[FOLLOWER]]
-            .map(|seconds| seconds * 1e6 / self.transactions)
+        [self.nodes[0], holders, self.full()].map(|seconds| seconds * 1e6 / self.transactions)
     }
 
     /// Bytes to each holder by bytes of all transactions.
@@ -117,18 +115,11 @@ pub(super) fn measure(folder: &Path, options: &SparseOptions) -> Result<SparseFi
         place(&network.folders[0], &at, &schemas, (None, StoreChoice::default()))?;
         holders.push(at);
     }
-    let listen = [0, 100, 200]
-        .map(|offset| SocketAddr::from(([127, 0, 0, 1], options.port_base + offset + FOLLOWER as u16)));
-    let newcomer = Newcomer { name: "follower".into(), position: NODES as u16, listen, threads: 2 };
-    let follower = folder.join("follower");
-    newcomer.create(&follower, &network.folders[0].join("charter.toml"))?;
-    let mut folders = network.folders.clone();
-    folders.push(follower);
     let mut nodes = RunningNodes::start(&[], None)?;
     holders.iter().try_for_each(|holder| nodes.start_holder(holder))?;
-    nodes.start_more(&folders)?;
+    nodes.start_more(&network.folders)?;
     let clients = nodes.clients(&network.clients)?;
-    let gateways = nodes.postgres_addresses()[..NODES].to_vec();
+    let gateways = nodes.postgres_addresses();
     let (customers, loads) = (options.customers, 0);
     let bytes_per_transaction = bench::bytes_per_call(&network.clients[0], customers)?;
     let mut sparse = SparseNetwork { nodes, clients, gateways, customers, loads, bytes_per_transaction };
@@ -227,7 +218,7 @@ impl SparseNetwork {
     }
 
     fn nodes_seconds(&self) -> Result<Vec<f64>, CommandError> {
-        let ids = (0..=FOLLOWER).filter_map(|node| self.nodes.process_id(node));
+        let ids = (0..NODES).filter_map(|node| self.nodes.process_id(node));
         seconds(ids)
     }
 
