@@ -5,7 +5,7 @@ use crate::elsewhere::{self, BlockScripts, ExecuteScripts};
 use crate::foresight::{self, ForeseenBlock};
 use crate::outcomes::Outcomes;
 use crate::row_history::Noting;
-use crate::splitting::{SplitRuns, can_be_split};
+use crate::splitting::{BatchOfRun, SplitRuns, can_be_split};
 use crate::submission::Submission;
 use crate::{BlockStatistics, StageTimes, VerifiedBlock};
 use concurrency::{Batch, BatchResult, Protocol, Snapshots, TransactionOutcome};
@@ -125,7 +125,7 @@ impl BlockRun<'_, '_> {
                     break;
                 }
                 let transactions = self.submission().of_batch(&positions, admission);
-                batches.push((positions, transactions));
+                batches.push(BatchOfRun { positions, transactions });
             }
             self.times.admit += start.elapsed();
             self.reject(admission);

@@ -42,5 +42,5 @@ pub use endorsement::EndorsementBasis;
 pub use engine::{BlockStatistics, Engine, EngineError, ExecutedBlock, StageTimes};
 pub use row_history::{RowChanged, RowHistory};
 pub use schema_engine::{ExecutedSchemaBlock, SchemaBlock, SchemaEngine, SchemaError, SchemaPart};
-pub use splitting::{Elsewhere, RunOfBatches, Split, SplitRuns};
+pub use splitting::{BatchOfRun, Elsewhere, RunOfBatches, Split, SplitRuns};
 pub use verify::{Judged, VerifiedBlock, VerifiedEndorsement, VerifiedTransaction, Verifier};

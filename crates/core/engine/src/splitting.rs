@@ -11,6 +11,14 @@ use std::sync::Arc;
 use std::time::Instant;
 use types::{Charter, Consistency, ExecutionModel, OnConflict};
 
+/// A batch before it runs.
+pub struct BatchOfRun {
+    /// Positions in the block, ascending.
+    pub positions: Vec<u32>,
+    /// The transactions there.
+    pub transactions: Vec<Arc<dyn Simulate>>,
+}
+
 /// Batches of a block between two schema changes, before they run.
 pub struct RunOfBatches<'a> {
     /// The block.
@@ -23,8 +31,8 @@ pub struct RunOfBatches<'a> {
     pub steps_left: u64,
     /// The number of the first batch in its block.
     pub first: u32,
-    /// Positions in the block, and the transactions there, by batch.
-    pub batches: Vec<(Vec<u32>, Vec<Arc<dyn Simulate>>)>,
+    /// In the order of the block.
+    pub batches: Vec<BatchOfRun>,
 }
 
 impl RunOfBatches<'_> {
@@ -85,7 +93,7 @@ impl BlockRun<'_, '_> {
     pub(crate) fn run_split(
         &mut self,
         splitter: &dyn SplitRuns,
-        batches: Vec<(Vec<u32>, Vec<Arc<dyn Simulate>>)>,
+        batches: Vec<BatchOfRun>,
     ) -> Result<(), StoreError> {
         let start = Instant::now();
         let (height, before) = (self.block.header.height, self.statistics.steps);
@@ -120,14 +128,14 @@ impl BlockRun<'_, '_> {
     fn take_in_elsewhere(
         &mut self,
         elsewhere: Box<dyn Elsewhere>,
-        batches: &[(Vec<u32>, Vec<Arc<dyn Simulate>>)],
+        batches: &[BatchOfRun],
     ) -> Result<(), StoreError> {
         let start = Instant::now();
         let ended = elsewhere.end()?;
         self.times.protocol += start.elapsed();
         for (batch, of_batch, mut result) in ended {
             let positions: Vec<u32> =
-                of_batch.iter().map(|one| batches[batch as usize].0[*one as usize]).collect();
+                of_batch.iter().map(|one| batches[batch as usize].positions[*one as usize]).collect();
             self.changes.add(std::mem::take(&mut result.changes));
             let again = self.take_in(result, &positions);
             debug_assert!(again.is_empty(), "nothing is offered again on a ledger that can be split");
@@ -139,7 +147,7 @@ impl BlockRun<'_, '_> {
     /// then simulates each on the state that it would have found beside all other transactions.
     fn run_here_of(
         &mut self,
-        batches: &[(Vec<u32>, Vec<Arc<dyn Simulate>>)],
+        batches: &[BatchOfRun],
         here: &[Vec<u32>],
         steps_left: u64,
     ) -> Result<(), StoreError> {
@@ -149,7 +157,7 @@ impl BlockRun<'_, '_> {
         let mut spent = 0u64;
         loop {
             while next < batches.len() && offered.len() < self.protocol.lookahead().max(1) {
-                let (positions, transactions) = &batches[next];
+                let BatchOfRun { positions, transactions } = &batches[next];
                 let chosen: Vec<u32> = here[next].iter().map(|one| positions[*one as usize]).collect();
                 let transactions: Vec<_> =
                     here[next].iter().map(|one| transactions[*one as usize].clone()).collect();

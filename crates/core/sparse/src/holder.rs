@@ -22,6 +22,9 @@ use types::{Catalog, KnownVersions, TableId};
 /// Rows and scanned bytes that one answer has at most; whoever wants more asks again.
 const SCANNED_ROWS_MAX: u32 = 10_000;
 
+/// Blocks between two that have anything for a holder.
+const HEIGHTS_AHEAD_MAX: u64 = 1 << 40;
+
 /// The state of a holder, and how it answers its validator. Synchronous, like everything that executes blocks: any number of
 /// threads may ask at the same time.
 pub struct Holder {
@@ -178,7 +181,11 @@ impl Holder {
             Ask::Add(rows) => {
                 let filling = session.filling.get_mut().get_mut(&state);
                 let filling = filling.ok_or_else(|| question("rows for a state that was not begun"))?;
-                Ok(filling.add(&after_images(rows)).map(|()| Said::Done)?)
+                let rows = after_images(rows);
+                if !rows.is_sorted_by(|one, next| one.row < next.row) {
+                    return Err(question("rows that are not in the order of tables and keys"));
+                }
+                Ok(filling.add(&rows).map(|()| Said::Done)?)
             }
             Ask::Finish => {
                 let filling = session.filling.get_mut().remove(&state);
@@ -226,11 +233,15 @@ impl Holder {
                 if at <= open.store.version() {
                     return Err(question(format!("version {at:?} behind {:?}", open.store.version())));
                 }
+                let changes = after_images(changes);
+                if !changes.is_sorted_by(|one, next| one.row < next.row) {
+                    return Err(question("changes that are not in the order of tables and keys"));
+                }
                 if let Some(catalog) = &catalog {
                     *open.held.write() = Arc::new(self.held(catalog));
                     open.executor.lock().library = None;
                 }
-                open.apply(at, &after_images(changes), catalog)?;
+                open.apply(at, &changes, catalog)?;
                 Ok(Said::Done)
             }
             Ask::EndBlock { point, is_resumable, is_checkpoint, is_due, oldest } => {
@@ -347,6 +358,13 @@ impl Open {
     fn execute(&self, run: SentRun) -> Result<Said, Refusal> {
         let mut executor = self.executor.lock();
         let height = run.header.height;
+        let newest = self.store.version().height();
+        if height < newest || height > newest + HEIGHTS_AHEAD_MAX {
+            return Err(question(format!("transactions of block {height} behind block {newest}")));
+        }
+        if u64::from(run.first) + run.batches.len() as u64 >= u64::from(Version::BATCHES_MAX) {
+            return Err(question(format!("{} batches from number {} on", run.batches.len(), run.first)));
+        }
         let library = executor.library(&self.store.catalog(), height)?;
         let SentRun { header, step_limit, steps_left, first, batches } = run;
         let invocation = |sent: crate::messages::SentTransaction| -> Arc<dyn Simulate> {

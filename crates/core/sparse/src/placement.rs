@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{Catalog, TableId, schema_of};
 
+/// The holder of a table or sequence, by its name.
+type HolderOf = dyn Fn(&str) -> Option<usize> + Send + Sync;
+
 /// Which holder has the rows of a table, by the table's name in the catalog. What no holder has, the validator has.
 #[derive(Clone)]
 pub struct Placement {
-    of: Arc<dyn Fn(&str) -> Option<usize> + Send + Sync>,
+    of: Arc<HolderOf>,
     schemas: Arc<Vec<Vec<String>>>,
 }
 

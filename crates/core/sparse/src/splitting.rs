@@ -16,7 +16,7 @@ use crate::remote::Remote;
 use crate::store::SharedStore;
 use crate::stores::SharedStores;
 use concurrency::BatchResult;
-use engine::{Elsewhere, RunOfBatches, Split, SplitRuns};
+use engine::{BatchOfRun, Elsewhere, RunOfBatches, Split, SplitRuns};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use state::{Footprint, KeyRange, Region, StoreError};
@@ -37,6 +37,8 @@ pub struct Splitter {
     /// Up to this height nothing is split.
     careful_until: AtomicU64,
     counts: Counts,
+    /// Who meets a transaction that runs here runs here, too: off in tests alone.
+    follows_meetings: bool,
 }
 
 /// What a splitter has done since the process began.
@@ -49,7 +51,14 @@ struct Counts {
 impl Splitter {
     /// For engines on these stores.
     pub fn new(stores: Arc<SharedStores>) -> Splitter {
-        Splitter { stores, careful_until: AtomicU64::new(0), counts: Counts::default() }
+        let (careful_until, counts) = Default::default();
+        Splitter { stores, careful_until, counts, follows_meetings: true }
+    }
+
+    /// The same without the rule that transactions which meet run in one place: for tests alone.
+    #[must_use]
+    pub fn without_meetings(self) -> Splitter {
+        Splitter { follows_meetings: false, ..self }
     }
 
     /// Transactions that ran at holders, and here.
@@ -58,7 +67,7 @@ impl Splitter {
     }
 
     fn all_here(&self, run: &RunOfBatches<'_>, here_waits: bool) -> Split {
-        let all = |(positions, _): &(Vec<u32>, _)| (0..positions.len() as u32).collect::<Vec<_>>();
+        let all = |batch: &BatchOfRun| (0..batch.positions.len() as u32).collect::<Vec<_>>();
         let here: Vec<Vec<u32>> = run.batches.iter().map(all).collect();
         self.counts.here.fetch_add(here.iter().map(Vec::len).sum::<usize>() as u64, Ordering::Relaxed);
         Split { here, elsewhere: None, here_waits }
@@ -74,16 +83,18 @@ impl SplitRuns for Splitter {
             return Ok(self.all_here(run, false));
         }
         let catalog = run.library.catalog();
-        let transactions: Vec<_> = run.batches.iter().flat_map(|(_, transactions)| transactions).collect();
+        let transactions: Vec<_> = run.batches.iter().flat_map(|batch| &batch.transactions).collect();
         let footprints: Vec<Result<Footprint, SqlError>> =
             transactions.par_iter().map(|transaction| transaction.footprint(catalog)).collect();
-        let Some(sides) = sides(&footprints, &places) else { return Ok(self.all_here(run, false)) };
+        let Some(sides) = sides(&footprints, &places, self.follows_meetings) else {
+            return Ok(self.all_here(run, false));
+        };
         let mut here: Vec<Vec<u32>> = Vec::new();
         let holders = store.remotes().len();
         let mut sent: Vec<Vec<Vec<SentTransaction>>> = (0..holders).map(|_| Vec::new()).collect();
         let mut there: Vec<Vec<Vec<u32>>> = vec![Vec::new(); holders];
         let (mut next, mut here_waits) = (0, false);
-        for (positions, _) in &run.batches {
+        for BatchOfRun { positions, .. } in &run.batches {
             let mut of_here = Vec::new();
             sent.iter_mut().for_each(|sent| sent.push(Vec::new()));
             there.iter_mut().for_each(|there| there.push(Vec::new()));
@@ -210,13 +221,17 @@ enum Side {
 }
 
 /// Where each transaction runs. `None`: somebody may touch anything, or it would take too long to say.
-fn sides(footprints: &[Result<Footprint, SqlError>], places: &Places) -> Option<Vec<Side>> {
+fn sides(
+    footprints: &[Result<Footprint, SqlError>],
+    places: &Places,
+    follows_meetings: bool,
+) -> Option<Vec<Side>> {
     let mut sides = Vec::with_capacity(footprints.len());
     for footprint in footprints {
         let footprint = footprint.as_ref().ok()?;
         sides.push(side(footprint, places));
     }
-    if sides.iter().any(|side| *side == Side::Here { reads_there: true }) {
+    if follows_meetings && sides.contains(&Side::Here { reads_there: true }) {
         let mut meeting = Meeting::new(footprints.len());
         for (number, footprint) in (0..).zip(footprints) {
             let Ok(Footprint { reads, writes }) = footprint else { continue };
@@ -398,14 +413,16 @@ mod tests {
         ];
         let here = Side::Here { reads_there: false };
         let expected = [Side::Holder(0), Side::Holder(1), CROSSING, CROSSING, CROSSING, here, here];
-        assert_eq!(sides(&footprints, &places()).expect("all are known"), expected);
+        assert_eq!(sides(&footprints, &places(), true).expect("all are known"), expected);
     }
 
     #[test]
     fn intervals_meet_rows_and_one_another_where_somebody_writes() {
         let crossing = |reads: &[Region]| touching(reads, &[row(2, 9)]);
         let reader = touching(&[row(1, 7)], &[row(1, 8)]);
-        let of = |footprints: &[Result<Footprint, SqlError>]| sides(footprints, &places()).expect("known")[1];
+        let of = |footprints: &[Result<Footprint, SqlError>]| {
+            sides(footprints, &places(), true).expect("known")[1]
+        };
         assert_eq!(of(&[crossing(&[all(1)]), reader.clone()]), CROSSING, "it writes what the other scans");
         let only_reads = touching(&[row(1, 7)], &[]);
         assert_eq!(of(&[crossing(&[all(1)]), only_reads.clone()]), Side::Holder(0), "both only read");
@@ -419,6 +436,6 @@ mod tests {
     #[test]
     fn who_may_touch_anything_keeps_everybody_here() {
         let unknown = Err(SqlError::unsupported("its analysis"));
-        assert_eq!(sides(&[touching(&[row(1, 1)], &[]), unknown], &places()), None);
+        assert_eq!(sides(&[touching(&[row(1, 1)], &[]), unknown], &places(), true), None);
     }
 }

@@ -317,6 +317,10 @@ impl SharedStore {
         Ok(Some(KeptState::new(*local.header(), snapshot, live, tree)))
     }
 
+    pub(crate) fn rows_by_holder(&self) -> Vec<u64> {
+        self.said.lock().iter().map(|[rows, ..]| *rows).collect()
+    }
+
     /// The holders' states.
     pub(crate) fn remotes(&self) -> &Arc<Vec<Remote>> {
         &self.remotes

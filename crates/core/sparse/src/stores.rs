@@ -90,6 +90,11 @@ impl SharedStores {
         store
     }
 
+    /// Rows of each holder at the end of the last block; nothing before the first one.
+    pub fn rows_by_holder(&self) -> Vec<u64> {
+        self.newest_shared().map_or_else(Vec::new, |store| store.rows_by_holder())
+    }
+
     /// The store that was made or taken up last, while somebody has it.
     pub(crate) fn newest_shared(&self) -> Option<Arc<SharedStore>> {
         self.newest.lock().upgrade()

@@ -433,3 +433,59 @@ fn schemas_move_between_nodes_that_start_again() {
         assert!(moved > 2, "seed {seed}: schemas moved {moved} times");
     }
 }
+
+/// A check that cannot fail is none: this rule is what the comparisons above rest on.
+#[test]
+fn without_the_rule_that_who_meets_runs_in_one_place_something_else_comes_out() {
+    let mut charter = charter();
+    charter.block.batch_transactions = 20;
+    let differs = (0..10).any(|seed| {
+        let (blocks, expected) = ledger_of_schemas(&charter, 300 + seed, 30);
+        let (stores, _) = shared(&charter, &by_schema(2), |_| Arc::new(Memory) as Arc<dyn Stores>);
+        let splitter: Arc<dyn SplitRuns> = Arc::new(Splitter::new(stores.clone()).without_meetings());
+        let engine = Engine::new(Arc::new(charter.clone()), stores.as_ref()).expect("a known protocol");
+        let mut engine = engine.splitting(Some(splitter));
+        blocks.iter().zip(&expected).any(|(block, expected)| match engine.execute(block) {
+            Ok(executed) => executed.outcome.digest() != expected.1,
+            Err(_) => true,
+        })
+    });
+    assert!(differs, "the rule is needed");
+}
+
+/// Nothing that comes makes a holder panic or ask for memory without end; and what was damaged is mostly refused.
+#[test]
+fn damaged_questions_are_answered() {
+    let charter = charter();
+    let (blocks, _) = ledger_of_schemas(&charter, 7, 20);
+    let (stores, links) = shared(&charter, &by_schema(1), |_| Arc::new(Memory) as Arc<dyn Stores>);
+    *links[0].heard.lock() = Some(Vec::new());
+    let (mut engine, _) = engine(&charter, &stores);
+    blocks.iter().for_each(|block| drop(engine.execute(block).expect("the next block")));
+    let heard = links[0].heard.lock().take().expect("it is kept");
+    assert!(heard.len() > 100);
+    let mut rng = StdRng::seed_from_u64(9);
+    let (mut refused, mut asked) = (0, 0);
+    for question in heard.iter().filter(|question| question.len() < 20_000) {
+        for _ in 0..20 {
+            let mut damaged = question.clone();
+            match rng.random_range(0..3) {
+                0 => damaged.truncate(rng.random_range(0..damaged.len())),
+                1 => {
+                    let place = rng.random_range(0..damaged.len());
+                    damaged[place] ^= 1 << rng.random_range(0..8);
+                }
+                _ => damaged.push(0),
+            }
+            let holder = links[0].process();
+            let answer = holder.answer(&damaged);
+            assert!(!answer.is_empty());
+            asked += 1;
+            refused += usize::from(answer[0] == REFUSED);
+        }
+    }
+    assert!(refused * 2 > asked, "{refused} of {asked} were refused");
+}
+
+/// How an answer begins that says why nothing came of a question.
+const REFUSED: u8 = 10;

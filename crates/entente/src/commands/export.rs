@@ -45,6 +45,14 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<(), CommandError> {
 }
 
 async fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
+    if let Some(holder) = node::placement(&arguments.dir)?.iter().find(|holder| !holder.schemas.is_empty()) {
+        return Err(format!(
+            "the rows of {} stand at the node {}, and an export reads one folder: export from a node that holds everything",
+            holder.schemas.join(", "),
+            holder.name
+        )
+        .into());
+    }
     let state = NodeState::open(&arguments.dir)?;
     let target = Target::open(&arguments.to)?;
     let (charter, writer) = (state.charter().clone(), state.writer().to_string());

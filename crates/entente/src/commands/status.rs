@@ -1,6 +1,6 @@
 use crate::CommandError;
 use clap::Args;
-use client::{Client, OwnDatabaseStatus, Status};
+use client::{Client, HolderStatus, OwnDatabaseStatus, Status};
 use comfy_table::{Table, presets};
 use crypto::{SecretKey, Signature};
 use std::collections::BTreeSet;
@@ -31,11 +31,14 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         "health",
     ]);
     let (mut silent, mut warnings, mut databases) = (0, BTreeSet::new(), Vec::new());
+    let mut holders = Vec::new();
     for address in &arguments.addresses {
         match runtime.block_on(ask(address)) {
             Ok(status) => {
                 warnings.extend(status.warnings);
                 databases.extend(status.database.map(|database| (status.organisation.clone(), database)));
+                holders
+                    .extend(status.holders.into_iter().map(|holder| (status.organisation.clone(), holder)));
                 table.add_row([
                     address.clone(),
                     status.organisation,
@@ -67,6 +70,10 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         println!(
             "{organisation}'s {kind} is at height {height}, {lag_blocks} blocks behind, {strange_rows} strange rows; {state}{problem}"
         );
+    }
+    for (organisation, HolderStatus { name, address, schemas, rows }) in holders {
+        let rows = rows.map_or(String::new(), |rows| format!("; {rows} rows"));
+        println!("{organisation}'s {name} at {address} holds {}{rows}", schemas.join(", "));
     }
     for warning in warnings {
         println!("warning: {warning}");

@@ -69,6 +69,22 @@ pub struct Status {
     /// The organisation's own database, where it keeps tables in one.
     #[serde(default)]
     pub database: Option<OwnDatabaseStatus>,
+    /// Other nodes of the organisation that hold schemas.
+    #[serde(default)]
+    pub holders: Vec<HolderStatus>,
+}
+
+/// Another node of an organisation, which holds schemas.
+#[derive(Clone, Debug, Deserialize)]
+pub struct HolderStatus {
+    /// What it is called.
+    pub name: String,
+    /// Where it listens for the organisation's member.
+    pub address: String,
+    /// The schemas that it holds.
+    pub schemas: Vec<String>,
+    /// Rows that it had at the end of the last block.
+    pub rows: Option<u64>,
 }
 
 /// How far an organisation's own database is.

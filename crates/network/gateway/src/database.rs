@@ -245,6 +245,19 @@ pub struct OwnDatabaseStatus {
     pub scan_ms: u64,
 }
 
+/// Another node of the organisation that holds schemas, as `GET /status` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct HolderStatus {
+    /// What it is called.
+    pub name: String,
+    /// Where it listens for this node.
+    pub address: String,
+    /// The schemas that it holds.
+    pub schemas: Vec<String>,
+    /// Rows that it had at the end of the last block; `None`: this node has executed none with it.
+    pub rows: Option<u64>,
+}
+
 /// What `GET /status` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct NodeStatus {
@@ -280,6 +293,8 @@ pub struct NodeStatus {
     pub store: Option<StoreStatus>,
     /// The organisation's own database; `None` where it keeps no tables in one.
     pub database: Option<OwnDatabaseStatus>,
+    /// Other nodes of the organisation that hold schemas.
+    pub holders: Vec<HolderStatus>,
     /// Where its outcomes were not those of a quorum the last time that this was so, since it started: from which block on,
     /// and in which tables.
     pub diverged: Option<String>,

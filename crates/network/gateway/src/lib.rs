@@ -44,9 +44,9 @@ mod postgres;
 
 pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
 pub use database::{
-    Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, OwnDatabaseStatus,
-    Prepared, StateAt, StatementKind, StoreStatus, TemporaryTables, TransactionBlock, TransactionFilter,
-    TransactionOutcome, TransactionRow,
+    Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, HolderStatus, NodeRow, NodeStatus,
+    OwnDatabaseStatus, Prepared, StateAt, StatementKind, StoreStatus, TemporaryTables, TransactionBlock,
+    TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;

@@ -365,6 +365,7 @@ impl Database for NodeDatabase {
             resident_bytes: process_memory::resident_bytes(),
             store: self.stores.newest().map(|store| store_status(&store.statistics())),
             database: self.own_database_status(),
+            holders: self.holders.as_ref().map(|holders| holders.status()).unwrap_or_default(),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
             warnings: self.warnings(height),

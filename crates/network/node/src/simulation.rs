@@ -172,6 +172,7 @@ impl SimulatedNode {
             oracles: Default::default(),
             schemas: None,
             database: None,
+            holders: Vec::new(),
         };
         let options = NodeOptions {
             faults: Some(member.faults),

@@ -32,13 +32,16 @@ pub struct Local {
     /// The question of this number, counted from now on, is not answered.
     fails_at: AtomicU64,
     pub bytes: AtomicU64,
+    /// What was asked, where that is kept.
+    pub heard: Mutex<Option<Vec<Vec<u8>>>>,
 }
 
 impl Local {
     pub fn new(name: String, make: impl Fn() -> Holder + Send + Sync + 'static) -> Arc<Local> {
         let holder = RwLock::new(Some(Arc::new(make())));
         let (asked, fails_at, bytes) = (AtomicU64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        Arc::new(Local { name, holder, make: Box::new(make), asked, fails_at, bytes })
+        let heard = Mutex::new(None);
+        Arc::new(Local { name, holder, make: Box::new(make), asked, fails_at, bytes, heard })
     }
 
     /// The process of the holder ends, and another one begins.
@@ -47,6 +50,11 @@ impl Local {
         // One process at a time has the folder.
         *holder = None;
         *holder = Some(Arc::new((self.make)()));
+    }
+
+    /// The process that answers now.
+    pub fn process(&self) -> Arc<Holder> {
+        self.holder.read().clone().expect("a process")
     }
 
     /// It ends before it answers the question behind so many.
@@ -58,6 +66,9 @@ impl Local {
 impl Link for Local {
     fn ask(&self, question: &[u8]) -> Result<Vec<u8>, LinkFailure> {
         self.bytes.fetch_add(question.len() as u64, Ordering::Relaxed);
+        if let Some(heard) = &mut *self.heard.lock() {
+            heard.push(question.to_vec());
+        }
         let number = self.asked.fetch_add(1, Ordering::SeqCst);
         let holder = self.holder.read().clone().expect("a process");
         if number == self.fails_at.load(Ordering::SeqCst) {

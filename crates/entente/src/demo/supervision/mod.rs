@@ -409,6 +409,7 @@ mod tests {
             diverged: None,
             not_serving: None,
             warnings: Vec::new(),
+            holders: Vec::new(),
             database: None,
         })
     }

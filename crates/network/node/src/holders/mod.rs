@@ -19,6 +19,7 @@ pub use serving::HolderNode;
 
 use crate::NodeError;
 use crate::folder::NodeConfig;
+use gateway::HolderStatus;
 use link::TcpLink;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -84,6 +85,18 @@ impl Holders {
     /// Nobody waits for holders any more.
     pub(crate) fn stop(&self) {
         self.links.iter().for_each(|link| link.stop());
+    }
+
+    /// As `GET /status` shows them.
+    pub(crate) fn status(&self) -> Vec<HolderStatus> {
+        let rows = self.stores.rows_by_holder();
+        let status = |(number, holder): (usize, &HolderConfig)| HolderStatus {
+            name: holder.name.clone(),
+            address: holder.address.to_string(),
+            schemas: holder.schemas.clone(),
+            rows: rows.get(number).copied(),
+        };
+        self.names.iter().enumerate().map(status).collect()
     }
 
     /// What runs where and how much has gone there, for metrics.
