@@ -3,6 +3,8 @@
 use super::screen::Screen;
 use crate::CommandError;
 use client::Client;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use node::{NodeConfig, NodeFolder};
 use std::fs::File;
 use std::net::SocketAddr;
@@ -94,6 +96,24 @@ impl RunningNodes {
     pub(crate) fn start_holder(&mut self, folder: &Path) -> Result<(), CommandError> {
         let log = File::options().create(true).append(true).open(folder.join("node.log"))?;
         self.holders.push(spawn(&self.program, folder, log)?);
+        Ok(())
+    }
+
+    /// Ends such a node and starts it again.
+    pub(crate) fn restart_holder(&mut self, position: usize, folder: &Path) -> Result<(), CommandError> {
+        self.holders[position].kill()?;
+        self.holders[position].wait()?;
+        let log = File::options().create(true).append(true).open(folder.join("node.log"))?;
+        self.holders[position] = spawn(&self.program, folder, log)?;
+        Ok(())
+    }
+
+    /// Stops a node in good order, as its operator does, and waits until it has ended.
+    pub(crate) fn interrupt(&mut self, position: usize) -> Result<(), CommandError> {
+        if let Some(mut process) = self.nodes[position].process.take() {
+            kill(Pid::from_raw(process.id() as i32), Signal::SIGINT)?;
+            process.wait()?;
+        }
         Ok(())
     }
 

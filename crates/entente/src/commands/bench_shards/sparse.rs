@@ -10,7 +10,7 @@ use client::Client;
 use node::{Network, NetworkOptions, StoreChoice, place};
 use serde::Serialize;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use types::{Charter, Pipeline};
 use workloads::smallbank::Smallbank;
@@ -23,6 +23,12 @@ const HOLDERS: usize = 4;
 const BANKS: u8 = 8;
 /// Submissions under way at each gateway.
 const SUBMISSIONS: usize = 2;
+/// Of a hundred transactions so many touch two schemas.
+const MIXES: [u8; 3] = [10, 30, 60];
+/// Transactions per second of the other organisations while a schema goes to another node.
+const MOVING_TPS: f64 = 4_000.0;
+/// How long a node may take to execute everything again.
+const REPLAY_WITHIN: Duration = Duration::from_secs(300);
 /// How long nodes may take to be level at the end.
 const LEVEL_WITHIN: Duration = Duration::from_secs(60);
 
@@ -41,6 +47,38 @@ pub(super) struct SparseFigures {
     pub(super) cross_cpu_micros: Vec<[f64; 3]>,
     /// Transactions per second within schemas and over two.
     pub(super) tps: Vec<[f64; 2]>,
+    /// The same ratio with so many of a hundred transactions over two schemas (figure 16 of paper 001).
+    pub(super) mixes: Vec<Mix>,
+    /// One of the eight schemas goes to a fifth holder, under load.
+    pub(super) added: Added,
+}
+
+/// What a mix of calls within schemas and over two costs.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Mix {
+    crossing_percent: u8,
+    cpu_ratio: f64,
+    tps: f64,
+}
+
+/// How a schema goes to another node.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Added {
+    /// Seconds in which the organisation's gateway did not serve: its validator has stopped in good order and started again with
+    /// another holder.
+    pub(super) pause_seconds: f64,
+    /// Of these, from the start of both nodes on.
+    pub(super) start_seconds: f64,
+    /// Seconds until it was level with the others, whose load went on.
+    pub(super) level_seconds: f64,
+    /// Rows that have moved.
+    pub(super) rows: u64,
+    /// Seconds that a member's node takes that executes all blocks of its ledger again.
+    pub(super) replay_seconds: f64,
+    /// Blocks and transactions of that ledger.
+    pub(super) replayed: [u64; 2],
+    /// That by `start_seconds`.
+    pub(super) replay_by_start: f64,
 }
 
 /// What is measured.
@@ -58,7 +96,10 @@ struct SparseNetwork {
     gateways: Vec<SocketAddr>,
     customers: u64,
     loads: u64,
+    /// Transactions of the loads so far.
+    transactions: u64,
     bytes_per_transaction: f64,
+    folder: PathBuf,
 }
 
 /// Transactions of a load, and what they cost.
@@ -122,7 +163,17 @@ pub(super) fn measure(folder: &Path, options: &SparseOptions) -> Result<SparseFi
     let gateways = nodes.postgres_addresses();
     let (customers, loads) = (options.customers, 0);
     let bytes_per_transaction = bench::bytes_per_call(&network.clients[0], customers)?;
-    let mut sparse = SparseNetwork { nodes, clients, gateways, customers, loads, bytes_per_transaction };
+    let (folder, transactions) = (folder.to_path_buf(), 0);
+    let mut sparse = SparseNetwork {
+        nodes,
+        clients,
+        gateways,
+        customers,
+        loads,
+        transactions,
+        bytes_per_transaction,
+        folder,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let measured = runtime.block_on(sparse.measure(options));
     if measured.is_err() {
@@ -156,8 +207,102 @@ impl SparseNetwork {
                 across.ratio()
             );
         }
+        for crossing_percent in MIXES {
+            let cost = self.load(crossing_percent, options.time).await?;
+            let mix = Mix { crossing_percent, cpu_ratio: cost.ratio(), tps: cost.tps };
+            eprintln!(
+                "{crossing_percent} % over two schemas: {:.0} tps, {:.2} times less",
+                mix.tps, mix.cpu_ratio
+            );
+            figures.mixes.push(mix);
+        }
+        self.check_level().await?;
+        figures.added = self.add_holder(options).await?;
         self.check_level().await?;
         Ok(figures)
+    }
+
+    /// Gives the last schema to a holder of its own while the other organisations' load goes on; and lets a member execute everything
+    /// again.
+    async fn add_holder(&mut self, options: &SparseOptions) -> Result<Added, CommandError> {
+        let load = LoadOptions {
+            customers: self.customers,
+            skew: 0.0,
+            pace: Pace::Open { rate: MOVING_TPS },
+            seed: 1_000,
+            submit: Submit::CallsInSchemas { schemas: BANKS, crossing_percent: 10 },
+        };
+        let load = Load::new(self.clients[1..].to_vec(), load)?;
+        let stop = load.handle();
+        let running = tokio::spawn(load.run(LEVEL_WITHIN, |_| {}));
+        tokio::time::sleep(options.time).await;
+        let begin = Instant::now();
+        self.nodes.interrupt(0)?;
+        let [last, added] = [HOLDERS, HOLDERS + 1].map(|number| self.folder.join(format!("org1-{number}")));
+        let bank = |number: u8| [format!("bank{number}")];
+        let validator = self.folder.join("org1");
+        place(&validator, &last, &bank(BANKS - 1), (None, StoreChoice::default()))?;
+        place(&validator, &added, &bank(BANKS), (None, StoreChoice::default()))?;
+        let start = Instant::now();
+        self.nodes.restart_holder(HOLDERS - 1, &last)?;
+        self.nodes.start_holder(&added)?;
+        self.nodes.restart(0)?;
+        let status = loop {
+            match self.clients[0].status().await {
+                Ok(status) if status.not_serving.is_none() && status.height > 0 => break status,
+                _ if begin.elapsed() > LEVEL_WITHIN => return Err("the validator does not come back".into()),
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        };
+        let (pause, start) = (begin.elapsed(), start.elapsed());
+        let moved = status.holders.last().and_then(|holder| holder.rows).unwrap_or(3 * self.customers);
+        self.check_level().await?;
+        let level = begin.elapsed();
+        stop.stop();
+        running.await??;
+        let mut added = Added {
+            pause_seconds: pause.as_secs_f64(),
+            start_seconds: start.as_secs_f64(),
+            level_seconds: level.as_secs_f64(),
+            rows: moved,
+            ..Added::default()
+        };
+        self.replay(&mut added).await?;
+        added.replay_by_start = added.replay_seconds / added.start_seconds;
+        eprintln!(
+            "a schema of {} rows goes to another node: its organisation pauses {:.1} s, {:.1} of them to start; executing {} blocks again takes \
+             {:.1} s",
+            added.rows, added.pause_seconds, added.start_seconds, added.replayed[0], added.replay_seconds
+        );
+        Ok(added)
+    }
+
+    /// The last member's node loses its state, and executes its whole ledger again.
+    async fn replay(&mut self, added: &mut Added) -> Result<(), CommandError> {
+        let member = NODES - 1;
+        let height = self.clients[member].status().await?.height;
+        self.nodes.kill(member)?;
+        let folder = self.folder.join(format!("org{NODES}"));
+        for lost in ["state", "checkpoints", "history"] {
+            std::fs::remove_dir_all(folder.join(lost))?;
+        }
+        let path = folder.join("node.toml");
+        let text = std::fs::read_to_string(&path)?;
+        std::fs::write(&path, format!("join = \"replay\"\n{text}"))?;
+        let start = Instant::now();
+        self.nodes.restart(member)?;
+        loop {
+            match self.clients[member].status().await {
+                Ok(status) if status.height >= height => break,
+                _ if start.elapsed() > REPLAY_WITHIN => {
+                    return Err("a node does not execute its ledger again".into());
+                }
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+        added.replay_seconds = start.elapsed().as_secs_f64();
+        added.replayed = [height, self.transactions];
+        Ok(())
     }
 
     async fn set_up(&mut self) -> Result<(), CommandError> {
@@ -205,6 +350,7 @@ impl SparseNetwork {
         if report.unanswered > 0 {
             return Err(format!("{} transactions were refused, or got no receipt", report.unanswered).into());
         }
+        self.transactions += report.committed + report.business_aborts;
         let since = |before: Vec<f64>, now: Vec<f64>| {
             now.iter().zip(before).map(|(now, before)| now - before).collect()
         };

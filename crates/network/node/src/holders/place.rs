@@ -90,7 +90,7 @@ pub fn place(
     for other in &mut config.holders {
         if other.name != name && other.schemas.iter().any(|schema| schemas.contains(schema)) {
             return Err(NodeError::Options(format!(
-                "the holder {} holds one of these schemas; let it hold others first, and start both nodes: its rows go by the validator",
+                "the holder {} holds one of these schemas: let it hold others first, then place this one, then start the nodes",
                 other.name
             )));
         }
