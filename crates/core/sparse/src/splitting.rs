@@ -17,10 +17,12 @@ use crate::store::SharedStore;
 use crate::stores::SharedStores;
 use concurrency::BatchResult;
 use engine::{BatchOfRun, Elsewhere, RunOfBatches, Split, SplitRuns};
+use parking_lot::Mutex;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use state::{Footprint, KeyRange, Region, StoreError};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -34,8 +36,8 @@ const CAREFUL_BLOCKS: u64 = 1_000;
 /// Splits blocks by where the rows stand that their transactions touch.
 pub struct Splitter {
     stores: Arc<SharedStores>,
-    /// Up to this height nothing is split.
-    careful_until: AtomicU64,
+    /// Blocks of these heights are not split: the first one, or what came of it there, is why.
+    careful: Arc<Mutex<RangeInclusive<u64>>>,
     counts: Counts,
     /// Who meets a transaction that runs here runs here, too: off in tests alone.
     follows_meetings: bool,
@@ -51,8 +53,8 @@ struct Counts {
 impl Splitter {
     /// For engines on these stores.
     pub fn new(stores: Arc<SharedStores>) -> Splitter {
-        let (careful_until, counts) = Default::default();
-        Splitter { stores, careful_until, counts, follows_meetings: true }
+        let careful = Arc::new(Mutex::new(0..=0));
+        Splitter { stores, careful, counts: Counts::default(), follows_meetings: true }
     }
 
     /// The same without the rule that transactions which meet run in one place: for tests alone.
@@ -79,7 +81,7 @@ impl SplitRuns for Splitter {
         let Some(store) = self.stores.newest_shared() else { return Ok(self.all_here(run, false)) };
         let places = store.places();
         store.holders_execute();
-        if places.is_empty() || run.block.header.height <= self.careful_until.load(Ordering::Relaxed) {
+        if places.is_empty() || self.careful.lock().contains(&run.block.header.height) {
             return Ok(self.all_here(run, false));
         }
         let catalog = run.library.catalog();
@@ -132,13 +134,16 @@ impl SplitRuns for Splitter {
             let sent = SentRun { header, step_limit, steps_left, first, batches };
             running.push(Running::begin(store.remotes().clone(), holder, sent, there)?);
         }
-        let elsewhere: Option<Box<dyn Elsewhere>> =
-            if running.is_empty() { None } else { Some(Box::new(Runs { running, store })) };
+        let elsewhere: Option<Box<dyn Elsewhere>> = if running.is_empty() {
+            None
+        } else {
+            Some(Box::new(Runs { running, store, careful: self.careful.clone() }))
+        };
         Ok(Split { here, elsewhere, here_waits })
     }
 
     fn overspent(&self, height: u64) -> StoreError {
-        self.careful_until.fetch_max(height + CAREFUL_BLOCKS, Ordering::Relaxed);
+        *self.careful.lock() = height..=height + CAREFUL_BLOCKS;
         StoreError::lost(
             format_args!("the rows behind block {height}"),
             format_args!(
@@ -182,10 +187,22 @@ impl Running {
 struct Runs {
     running: Vec<Running>,
     store: Arc<SharedStore>,
+    careful: Arc<Mutex<RangeInclusive<u64>>>,
 }
 
 impl Elsewhere for Runs {
     fn end(self: Box<Self>) -> Result<Vec<(u32, Vec<u32>, BatchResult)>, StoreError> {
+        let (careful, height) = (self.careful.clone(), self.running.first().map_or(0, |one| one.height));
+        self.take_in().inspect_err(|_| {
+            // Whatever it was: when the block comes again it is executed in one place.
+            let mut careful = careful.lock();
+            *careful = height..=height.max(*careful.end());
+        })
+    }
+}
+
+impl Runs {
+    fn take_in(self) -> Result<Vec<(u32, Vec<u32>, BatchResult)>, StoreError> {
         let mut ended = Vec::new();
         // All are waited for, also where one has failed: nothing goes on behind the engine's back.
         let answers: Vec<_> = (self.running.into_iter())

@@ -1,6 +1,6 @@
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
 use crate::database::{Endorsing, NodeDatabase};
-use crate::endorsing::{Collector, Endorser, OracleSources, Peers, RecentStates, Sources};
+use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Sources};
 use crate::fragments::CountedFragments;
 use crate::holders::Holders;
 use crate::local::LocalExecution;
@@ -146,20 +146,10 @@ impl Node {
         let schemas = (holding.asking.clone(), holding.schemas.clone());
         stages.push(holding.start(&session, &submitter, &published)?);
         let whose = (charter.ledger(), node_key.public_key());
-        let following = match &parts.own_database {
-            Some(own) => Some(own.start(whose, published.clone(), attests)?),
-            None => None,
-        };
-        let endorsing = match parts.states.clone() {
-            None => None,
-            Some(states) => {
-                let oracles = OracleSources::new(&config.oracles, &path, gateway.handle().clone())?;
-                let pool = core::threads("endorse", config.threads)?;
-                let whose = (organisation as u16, node_key);
-                let sources = Sources { oracles: Some(Arc::new(oracles)), judge };
-                Some(endorsing(&parts, whose, states, (sources, pool), &submitter, gateway.handle()))
-            }
-        };
+        let own = parts.own_database.as_ref();
+        let following = own.map(|own| own.start(whose, published.clone(), attests)).transpose()?;
+        let who = (organisation as u16, node_key);
+        let endorsing = endorsing(&parts, who, (&config, &path, judge), &submitter, gateway.handle())?;
         let counted =
             |inner| Arc::new(CountedFragments::new(inner, parts.metrics.clone())) as Arc<dyn RunFragments>;
         let local = LocalExecution::new(
@@ -242,6 +232,8 @@ impl Node {
         if let Some(execution) = &self.own_execution {
             execution.stop();
         }
+        // The stages let go of it.
+        let store = self.database.stores.newest();
         self.published.stop();
         if let Some(holders) = self.holders.as_ref().filter(|_| self.published.not_serving().is_some()) {
             // The node may be waiting for one of them.
@@ -253,7 +245,7 @@ impl Node {
             let _ = stage.join();
         }
         if self.published.not_serving().is_none()
-            && let Some(store) = self.database.stores.newest()
+            && let Some(store) = store
             && let Err(failure) = store.durable_point()
         {
             // What is missing is executed again at the next start.
@@ -292,23 +284,26 @@ fn start_services(
 }
 
 /// What endorses for others, and collects endorsements for this node's clients.
+/// What endorses, where transactions are executed before they are ordered.
 fn endorsing(
     parts: &NodeParts,
-    (organisation, key): (u16, SecretKey),
-    states: Arc<RecentStates>,
-    (sources, pool): (Sources, rayon::ThreadPool),
+    whose: (u16, SecretKey),
+    (config, folder, judge): (&NodeConfig, &Path, Option<Arc<dyn JudgeScripts>>),
     submitter: &Arc<Submitter>,
     runtime: &tokio::runtime::Handle,
-) -> Endorsing {
-    let NodeParts { charters, verifier, published, proposer, metrics, .. } = parts;
-    let own_key = key.public_key();
-    let whose = (organisation, key);
+) -> Result<Option<Endorsing>, NodeError> {
+    let NodeParts { charters, verifier, published, proposer, metrics, states, .. } = parts;
+    let Some(states) = states.clone() else { return Ok(None) };
+    let oracles = OracleSources::new(&config.oracles, folder, runtime.clone())?;
+    let pool = core::threads("endorse", config.threads)?;
+    let sources = Sources { oracles: Some(Arc::new(oracles)), judge };
+    let (organisation, own_key) = (whose.0, whose.1.public_key());
     let endorser = Endorser::new(whose, charters.clone(), verifier.clone(), states, sources, pool);
     let endorser = Arc::new(endorser);
     let peers = Peers::new(charters.clone(), (organisation, own_key), published.newest().0);
     let (asked, submitter) = (endorser.clone(), submitter.clone());
     let collector = Collector::start(runtime, asked, peers, submitter, proposer.clone(), metrics.clone());
-    Endorsing { endorser, collector }
+    Ok(Some(Endorsing { endorser, collector }))
 }
 
 fn serve(
