@@ -111,8 +111,11 @@ impl RunningNodes {
     /// Stops a node in good order, as its operator does, and waits until it has ended.
     pub(crate) fn interrupt(&mut self, position: usize) -> Result<(), CommandError> {
         if let Some(mut process) = self.nodes[position].process.take() {
+            // Waiting closes its input, at whose end it would end at once.
+            let input = process.stdin.take();
             kill(Pid::from_raw(process.id() as i32), Signal::SIGINT)?;
             process.wait()?;
+            drop(input);
         }
         Ok(())
     }

@@ -152,7 +152,10 @@ impl TestNetwork {
         let mut child = self.processes[node].take().expect("the node runs");
         let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
         assert!(sent.success(), "it can be interrupted");
+        // Waiting closes its input, at whose end it would end at once.
+        let input = child.stdin.take();
         child.wait().expect("it has ended");
+        drop(input);
     }
 
     /// Memory that the node's process occupies.
