@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The id of the database beside the protocols.
 pub(super) const POSTGRES: &str = "postgres";
 /// Commands that an entry may name: the first two are this harness, the others measure elsewhere.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "protocols",
     "ablation",
     "endorse",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 12] = [
     "anker",
     "pcp",
     "chainify",
+    "shards",
 ];
 /// What the horizontal axis of a plot may be.
 const AXES: [&str; 3] = ["skew", "block_size", "threads"];
