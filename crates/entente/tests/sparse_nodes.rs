@@ -193,6 +193,7 @@ async fn schemas_that_have_rows_go_to_another_node_and_come_back() {
     network.start(0);
     calls(&session, &mut rng, 20).await;
     assert_same_rows(&network).await;
+    assert_began_where_it_ended(&network);
     let shown = place(&["--dir", text(&network.node_folder(0))]);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("org1-b at 127.0.0.1:") && shown.contains(": s1, s2\n"), "{shown}");
@@ -220,6 +221,14 @@ async fn schemas_that_have_rows_go_to_another_node_and_come_back() {
     network.start(0);
     calls(&session, &mut rng, 20).await;
     assert_same_rows(&network).await;
+    assert_began_where_it_ended(&network);
+}
+
+/// A node that was stopped in good order has made its state durable, and so have its holders: nothing is executed again.
+fn assert_began_where_it_ended(network: &TestNetwork) {
+    let log = network.log(0);
+    let began = log.lines().rfind(|line| line.contains("blocks replayed")).expect("it says where it begins");
+    assert!(began.contains(", 0 blocks replayed"), "{began}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
