@@ -33,5 +33,12 @@ mod on_disk {
         })
     }
 
-    state::conformance!(stores(RowsIn::Disk));
+    // What a validator's store adds to those of its nodes does not depend on their kind, but for what outlives a process.
+    state::conformance_tests! {
+        stores(RowsIn::Disk);
+        roots_and_proofs_are_those_of_a_full_computation
+        what_cannot_be_read_is_an_error_wherever_it_is_met
+        checkpoints_are_kept_as_they_were
+        a_state_comes_back_where_it_was_left
+    }
 }
