@@ -1,8 +1,6 @@
 //! A node that holds some of its organisation's schemas: it executes what touches these alone, and shows their rows.
 
-use crate::messages::{
-    Ask, FORMAT, Point, Question, Refusal, Said, SentGroup, SentRun, after_images, version,
-};
+use crate::messages::{Ask, FORMAT, Point, Question, Refusal, Said, SentGroup, SentRun, after_images};
 use crate::{Placement, held::HeldSnapshot};
 use concurrency::{Batch, Protocol, Snapshots};
 use crypto::Digest;
@@ -19,7 +17,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{Catalog, KnownVersions, TableId};
 
-/// Rows and scanned bytes that one answer has at most; whoever wants more asks again.
+/// Rows of a scan that one answer has at most; whoever wants more asks again.
 const SCANNED_ROWS_MAX: u32 = 10_000;
 
 /// Blocks between two that have anything for a holder.
@@ -174,7 +172,7 @@ impl Holder {
         }
         match ask {
             Ask::Begin { version: at, catalog } => {
-                let filling = self.stores.begin(version(at), catalog)?;
+                let filling = self.stores.begin(Version::of_number(at), catalog)?;
                 session.filling.get_mut().insert(state, filling);
                 Ok(Said::Done)
             }
@@ -229,7 +227,7 @@ impl Holder {
         match ask {
             Ask::Execute(run) => open.execute(run),
             Ask::Apply { version: at, changes, catalog } => {
-                let at = version(at);
+                let at = Version::of_number(at);
                 if at <= open.store.version() {
                     return Err(question(format!("version {at:?} behind {:?}", open.store.version())));
                 }
@@ -247,7 +245,7 @@ impl Holder {
             Ask::EndBlock { point, is_resumable, is_checkpoint, is_due, oldest } => {
                 let admitted = Vec::new();
                 open.store.end_block(BlockEnd { point, admitted, is_resumable, is_checkpoint, is_due })?;
-                open.forget_before(version(oldest));
+                open.forget_before(Version::of_number(oldest));
                 let statistics = open.store.statistics();
                 Ok(Said::Ended {
                     rows: statistics.rows,
@@ -328,7 +326,7 @@ impl Open {
 
     fn at(&self, point: Point) -> Result<Arc<dyn Snapshot>, Refusal> {
         let snapshot = match point {
-            Point::Version(number) => self.version(version(number)),
+            Point::Version(number) => self.version(Version::of_number(number)),
             Point::Checkpoint(height) => self.kept.lock().get(&height).cloned(),
         };
         snapshot.ok_or_else(|| question(format!("a state that is gone: {point:?}")))

@@ -37,4 +37,4 @@ pub use holder::Holder;
 pub use link::{Link, LinkFailure};
 pub use placement::Placement;
 pub use splitting::Splitter;
-pub use stores::{KnownHolders, SharedStores};
+pub use stores::{KnownHolder, KnownHolders, SharedStores};

@@ -4,7 +4,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use concurrency::{BatchResult, BatchStatistics, History, TransactionOutcome};
 use crypto::Digest;
-use state::{AfterImage, CheckpointHeader, KeyRange, ResumePoint, RowId, Version};
+use state::{AfterImage, CheckpointHeader, KeyRange, ResumePoint, RowId};
 use std::ops::Bound;
 use std::sync::Arc;
 use types::{
@@ -256,9 +256,4 @@ pub(crate) fn images(changes: Vec<AfterImage>) -> Vec<Image> {
 pub(crate) fn after_images(images: Vec<Image>) -> Vec<AfterImage> {
     let image = |(table, key, value)| AfterImage { row: RowId { table, key }, value };
     images.into_iter().map(image).collect()
-}
-
-/// The version with this number, if it can be one.
-pub(crate) fn version(number: u64) -> Version {
-    Version::of_number(number)
 }

@@ -68,28 +68,27 @@ impl Splitter {
         (self.counts.there.load(Ordering::Relaxed), self.counts.here.load(Ordering::Relaxed))
     }
 
-    fn all_here(&self, run: &RunOfBatches<'_>, here_waits: bool) -> Split {
+    fn all_here(&self, run: &RunOfBatches<'_>) -> Split {
         let all = |batch: &BatchOfRun| (0..batch.positions.len() as u32).collect::<Vec<_>>();
         let here: Vec<Vec<u32>> = run.batches.iter().map(all).collect();
         self.counts.here.fetch_add(here.iter().map(Vec::len).sum::<usize>() as u64, Ordering::Relaxed);
-        Split { here, elsewhere: None, here_waits }
+        Split { here, elsewhere: None, here_waits: false }
     }
 }
 
 impl SplitRuns for Splitter {
     fn split(&self, run: &RunOfBatches<'_>) -> Result<Split, StoreError> {
-        let Some(store) = self.stores.newest_shared() else { return Ok(self.all_here(run, false)) };
+        let Some(store) = self.stores.newest_shared() else { return Ok(self.all_here(run)) };
         let places = store.places();
-        store.holders_execute();
         if places.is_empty() || self.careful.lock().contains(&run.block.header.height) {
-            return Ok(self.all_here(run, false));
+            return Ok(self.all_here(run));
         }
         let catalog = run.library.catalog();
         let transactions: Vec<_> = run.batches.iter().flat_map(|batch| &batch.transactions).collect();
         let footprints: Vec<Result<Footprint, SqlError>> =
             transactions.par_iter().map(|transaction| transaction.footprint(catalog)).collect();
         let Some(sides) = sides(&footprints, &places, self.follows_meetings) else {
-            return Ok(self.all_here(run, false));
+            return Ok(self.all_here(run));
         };
         let mut here: Vec<Vec<u32>> = Vec::new();
         let holders = store.remotes().len();
@@ -222,7 +221,7 @@ impl Runs {
                 }
             }
         }
-        self.store.publish();
+        self.store.holders_have_executed();
         Ok(ended)
     }
 }

@@ -4,7 +4,7 @@ use crate::messages::{Ask, images};
 use crate::placement::Places;
 use crate::remote::Remote;
 use crate::snapshot::{At, SharedSnapshot, Versions};
-use crate::stores::{KnownHolders, shape_number};
+use crate::stores::{KnownHolder, KnownHolders, shape_number};
 use crate::{Placement, holder};
 use crypto::Digest;
 use parking_lot::{Mutex, RwLock};
@@ -19,9 +19,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use types::{Catalog, TableId};
-
-/// Rows of a table that moves to another node, together.
-const MOVED_TOGETHER: usize = 100_000;
 
 /// Rows at the validator and at its holders.
 pub(crate) struct SharedStore {
@@ -71,8 +68,15 @@ impl SharedStore {
         self.newest.read().places.clone()
     }
 
+    /// What holders have executed has taken effect: what is remembered of their rows may not hold any more, and readers see it from
+    /// now on.
+    pub(crate) fn holders_have_executed(&self) {
+        self.versions.forget_rows();
+        self.publish();
+    }
+
     /// From now on readers see what has taken effect at all nodes so far.
-    pub(crate) fn publish(&self) {
+    fn publish(&self) {
         let places = self.places();
         self.publish_with(places);
     }
@@ -80,11 +84,6 @@ impl SharedStore {
     fn publish_with(&self, places: Arc<Places>) {
         let (version, local) = (self.newest_version(), self.local.snapshot());
         *self.newest.write() = Published { version, local, places };
-    }
-
-    /// Holders execute: what is remembered of their rows may not hold any more.
-    pub(crate) fn holders_execute(&self) {
-        self.versions.forget_rows();
     }
 
     fn shared(&self, Published { version, local, places }: Published) -> Arc<dyn Snapshot> {
@@ -102,8 +101,9 @@ impl SharedStore {
             if changes.is_empty() && catalog.is_none() {
                 continue;
             }
+            remote.apply(version.number(), images(changes.clone()), catalog.cloned())?;
+            // Not before: whoever reads the state before meanwhile would remember what it was.
             self.versions.changed(&changes);
-            remote.apply(version.number(), images(changes), catalog.cloned())?;
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl SharedStore {
             let place = |place: Option<usize>| place.unwrap_or(self.remotes.len());
             let (from, to) = (place(before.of(table)), place(after.of(table)));
             let mut coming: BTreeMap<RowId, Option<types::Row>> = BTreeMap::new();
-            let mut leaving = Vec::with_capacity(MOVED_TOGETHER.min(1_024));
+            let mut leaving = Vec::new();
             snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
                 let id = RowId { table, key: key.clone() };
                 leaving.push(AfterImage { row: id.clone(), value: None });
@@ -229,15 +229,18 @@ impl Store for SharedStore {
 
     fn end_block(&self, end: BlockEnd) -> Result<(), StoreError> {
         let BlockEnd { point, is_resumable, is_checkpoint, is_due, .. } = end;
+        let height = point.header.height;
         if is_checkpoint {
-            self.announced.lock().insert(point.header.height, self.local.snapshot());
+            self.announced.lock().insert(height, self.local.snapshot());
         }
-        self.local.end_block(end)?;
         let oldest = self.versions.oldest(self.newest_version().number());
         let ended = || Ask::EndBlock { point, is_resumable, is_checkpoint, is_due, oldest };
         let said: Result<Vec<_>, StoreError> =
             self.remotes.iter().map(|remote| remote.end_block(ended())).collect();
         *self.said.lock() = said?;
+        // Before the validator can come back here.
+        self.remember(height)?;
+        self.local.end_block(end)?;
         self.versions.forget_rows();
         self.publish();
         Ok(())
@@ -265,12 +268,7 @@ impl Store for SharedStore {
         let _held = snapshot;
         let Some(local) = self.local.keep_checkpoint(header, local, live, shape)? else { return Ok(None) };
         let ask = || Ask::KeepCheckpoint { header: *header, shape: shape_number(shape) };
-        let kept = self.compose(local, ask)?;
-        if kept.is_some() {
-            let names: Vec<String> = self.remotes.iter().map(|remote| remote.name().to_string()).collect();
-            self.known.remember(&names)?;
-        }
-        Ok(kept)
+        self.compose(local, ask)
     }
 
     fn statistics(&self) -> StoreStatistics {
@@ -315,6 +313,23 @@ impl SharedStore {
         let (shape, groups) = (local.tree().shape(), groups.into_iter().map(group));
         let tree = StateTree::of_groups(snapshot.catalog(), &live, shape, groups);
         Ok(Some(KeptState::new(*local.header(), snapshot, live, tree)))
+    }
+
+    /// Remembers behind the block of this height which holders have rows, and which are none any more.
+    fn remember(&self, height: u64) -> Result<(), StoreError> {
+        let before = self.known.known();
+        let mut known = before.clone();
+        let is_holder = |name: &str| self.remotes.iter().any(|remote| remote.name() == name);
+        for holder in known.iter_mut().filter(|holder| !is_holder(&holder.name)) {
+            holder.until.get_or_insert(height);
+        }
+        for (remote, [rows, ..]) in self.remotes.iter().zip(self.said.lock().iter()) {
+            let is_known = |holder: &KnownHolder| holder.name == remote.name() && holder.until.is_none();
+            if *rows > 0 && !known.iter().any(is_known) {
+                known.push(KnownHolder { name: remote.name().to_string(), since: height, until: None });
+            }
+        }
+        if known == before { Ok(()) } else { self.known.remember(&known) }
     }
 
     pub(crate) fn rows_by_holder(&self) -> Vec<u64> {

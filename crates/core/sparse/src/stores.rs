@@ -21,16 +21,35 @@ use types::Catalog;
 /// Rows that are sent together to a holder that gets its first ones.
 const ROWS_TOGETHER: usize = 4_096;
 
-/// Which holders have had rows at a checkpoint that all nodes keep. A holder that is known so and has no such state has lost it.
+/// A holder that has rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownHolder {
+    /// What it is called.
+    pub name: String,
+    /// Height of the first block behind which it had some.
+    pub since: u64,
+    /// Height of the first block behind which it was no holder any more.
+    pub until: Option<u64>,
+}
+
+impl KnownHolder {
+    /// Whether the state behind this block is whole only with its rows.
+    fn is_needed(&self, height: u64) -> bool {
+        self.since <= height && self.until.is_none_or(|until| height < until)
+    }
+}
+
+/// Which holders have rows, as their validator remembers it beside its store: who has none of a state that must have them has lost
+/// them, and is not new.
 pub trait KnownHolders: Send + Sync {
-    /// Their names.
-    fn known(&self) -> Vec<String>;
+    /// Those.
+    fn known(&self) -> Vec<KnownHolder>;
 
     /// From now on these.
     ///
     /// # Errors
     /// It cannot be written down.
-    fn remember(&self, names: &[String]) -> Result<(), StoreError>;
+    fn remember(&self, known: &[KnownHolder]) -> Result<(), StoreError>;
 }
 
 /// Stores of which each holder has a part. They come back where all of them do: at checkpoints.
@@ -124,13 +143,18 @@ impl Stores for SharedStores {
         self.begin_session()?;
         let mut left = self.local.left()?;
         let known = self.known.known();
+        let is_holder = |name: &str| self.holders.iter().any(|holder| holder.name() == name);
+        left.retain(|point| {
+            let mut needed = known.iter().filter(|holder| holder.is_needed(point.header.height));
+            needed.all(|holder| is_holder(&holder.name))
+        });
         for holder in self.holders.iter() {
             let there = holder.state(0).left()?;
-            if there.is_empty() && !known.iter().any(|name| name == holder.name()) {
-                // It is new: it gets its rows from where they stand.
-                continue;
-            }
-            left.retain(|point| there.iter().any(|other| other.header == point.header));
+            left.retain(|point| {
+                // Who had no rows yet gets them from where they stand.
+                !needs(&known, holder.name(), point.header.height)
+                    || there.iter().any(|other| other.header == point.header)
+            });
         }
         Ok(left)
     }
@@ -145,7 +169,7 @@ impl Stores for SharedStores {
             match remote.reopen(height)? {
                 Some(there) if there.header == point.header => {}
                 Some(_) => return Ok(None),
-                None if known.iter().any(|name| name == remote.name()) => return Ok(None),
+                None if needs(&known, remote.name(), height) => return Ok(None),
                 None => {
                     remote.tell(Ask::Begin { version: version.number(), catalog: catalog.clone() })?;
                     remote.tell(Ask::Finish)?;
@@ -197,6 +221,11 @@ impl Stores for SharedStores {
         self.local.recording_ends();
         let _ = self.tell_all(|| Ask::RecordingEnds);
     }
+}
+
+/// Whether the state behind this block needs the rows of this holder.
+fn needs(known: &[KnownHolder], name: &str, height: u64) -> bool {
+    known.iter().any(|holder| holder.name == name && holder.is_needed(height))
 }
 
 /// A shape, as it travels.
@@ -288,19 +317,13 @@ fn move_rows(local: &Arc<dyn Store>, remotes: &[Remote], placement: &Placement) 
     }
     // Between the block behind which the state stands and the first batch of the next one.
     let version = Version::of_number(local.version().number() + 1);
-    let here = changes.pop().unwrap_or_default();
+    let mut here = changes.pop().unwrap_or_default();
     for (remote, mut changes) in remotes.iter().zip(changes) {
         if !changes.is_empty() {
             changes.sort_by(|a, b| a.row.cmp(&b.row));
             remote.apply(version.number(), images(changes), None)?;
         }
     }
-    match here.is_empty() {
-        true => Ok(()),
-        false => {
-            let mut here = here;
-            here.sort_by(|a, b| a.row.cmp(&b.row));
-            local.apply(version, &here, None)
-        }
-    }
+    here.sort_by(|a, b| a.row.cmp(&b.row));
+    if here.is_empty() { Ok(()) } else { local.apply(version, &here, None) }
 }

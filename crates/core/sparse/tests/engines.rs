@@ -47,6 +47,24 @@ fn keep_checkpoint(engine: &Engine, what: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// An engine where a process begins: at the newest state that all nodes have, or at the first block.
+fn begin(charter: &Charter, stores: &Arc<SharedStores>) -> Engine {
+    let left = stores.left().expect("nothing fails");
+    let engine = match left.first().map(|point| point.header.height) {
+        None => engine(charter, stores).0,
+        Some(height) => {
+            let reopened = stores.reopen(height).expect("nothing fails").expect("it was left");
+            let at = (&reopened.point.header, reopened.point.progress);
+            let engine = Engine::at(Arc::new(charter.clone()), at, reopened.state, reopened.live);
+            let splits: Arc<dyn SplitRuns> = Arc::new(Splitter::new(stores.clone()));
+            engine.expect("a known protocol").splitting(Some(splits))
+        }
+    };
+    stores.settle().expect("nothing fails");
+    stores.remove_checkpoints_behind(engine.height()).expect("nothing fails");
+    engine
+}
+
 fn run(engine: &mut Engine, blocks: &[VerifiedBlock], expected: &[Said], what: &str) {
     for (block, expected) in blocks.iter().zip(expected) {
         let executed = engine.execute(block).expect("the next block");
@@ -303,20 +321,8 @@ fn holders_and_validators_that_start_again_at_any_moment_come_to_the_same() {
         let known = Arc::default();
         loop {
             let (stores, links) = shared_with(&charter, &placement, open.clone(), &known);
-            let left = stores.left().expect("nothing fails");
-            let mut engine = match left.first().map(|point| point.header.height) {
-                None => engine(&charter, &stores).0,
-                Some(height) => {
-                    again += 1;
-                    let reopened = stores.reopen(height).expect("nothing fails").expect("it was left");
-                    let at = (&reopened.point.header, reopened.point.progress);
-                    let engine = Engine::at(Arc::new(charter.clone()), at, reopened.state, reopened.live);
-                    let splits: Arc<dyn SplitRuns> = Arc::new(Splitter::new(stores.clone()));
-                    engine.expect("a known protocol").splitting(Some(splits))
-                }
-            };
-            stores.settle().expect("nothing fails");
-            stores.remove_checkpoints_behind(engine.height()).expect("nothing fails");
+            let mut engine = begin(&charter, &stores);
+            again += usize::from(engine.height() > 0);
             let fails = restarts < 12;
             if fails {
                 links[rng.random_range(0..links.len())].fail_after(rng.random_range(1..60));
@@ -387,20 +393,8 @@ fn schemas_move_between_nodes_that_start_again() {
             };
             let placement = Placement::of_schemas((0..holders).map(held).collect());
             let (stores, _) = shared_with(&charter, &placement, open.clone(), &known);
-            let left = stores.left().expect("nothing fails");
-            let mut engine = match left.first().map(|point| point.header.height) {
-                None => engine(&charter, &stores).0,
-                Some(height) => {
-                    let reopened = stores.reopen(height).expect("nothing fails").expect("it was left");
-                    moved += 1;
-                    let at = (&reopened.point.header, reopened.point.progress);
-                    let engine = Engine::at(Arc::new(charter.clone()), at, reopened.state, reopened.live);
-                    let splits: Arc<dyn SplitRuns> = Arc::new(Splitter::new(stores.clone()));
-                    engine.expect("a known protocol").splitting(Some(splits))
-                }
-            };
-            stores.settle().expect("nothing fails");
-            stores.remove_checkpoints_behind(engine.height()).expect("nothing fails");
+            let mut engine = begin(&charter, &stores);
+            moved += usize::from(engine.height() > 0);
             let (begins, ends) = (engine.height() as usize, done + rng.random_range(6..30));
             for (number, block) in
                 blocks.iter().enumerate().skip(begins).take_while(|(number, _)| *number < ends)
@@ -473,3 +467,71 @@ fn damaged_questions_are_answered() {
 
 /// How an answer begins that says why nothing came of a question.
 const REFUSED: u8 = 10;
+
+/// Whose rows are gone is not new: the state is made again, whatever it was that made it durable, and no row is missing.
+#[test]
+fn a_holder_that_has_lost_its_rows_is_no_new_one() {
+    let mut charter = charter();
+    charter.checkpoint_blocks = 1_000;
+    let (blocks, expected) = ledger_of_schemas(&charter, 11, 10);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_path_buf();
+    let open = move |number: usize| {
+        let options = DiskOptions { rows_in: RowsIn::Memory, memory_bytes: 0 };
+        Arc::new(Disk::open(&path.join(number.to_string()), options).expect("a folder")) as Arc<dyn Stores>
+    };
+    let known = Arc::default();
+    let half = blocks.len() - 5;
+    let stop = |stores: &Arc<SharedStores>, engine: Engine| {
+        stores.recorded(engine.height());
+        assert_eq!(engine.state().durable_point().expect("nothing fails"), Some(engine.height()));
+    };
+    {
+        let (stores, _) = shared_with(&charter, &by_schema(2), open.clone(), &known);
+        let mut engine = begin(&charter, &stores);
+        run(&mut engine, &blocks[..half], &expected, "at first");
+        stop(&stores, engine);
+    }
+    let begins = |placement: &Placement| {
+        let (stores, _) = shared_with(&charter, placement, open.clone(), &known);
+        stores.left().expect("nothing fails").first().map(|point| point.header.height)
+    };
+    assert_eq!(begins(&by_schema(2)), Some(half as u64), "there was no checkpoint");
+    assert_eq!(
+        begins(&Placement::of_schemas(vec![Vec::new(), Vec::new()])),
+        Some(half as u64),
+        "all give their rows back"
+    );
+    assert_eq!(begins(&by_schema(1)), None, "one with rows is no holder any more");
+    std::fs::remove_dir_all(folder.path().join("2")).expect("it is there");
+    assert_eq!(begins(&by_schema(2)), None, "one has lost its rows");
+    let (stores, _) = shared_with(&charter, &by_schema(2), open.clone(), &known);
+    let mut engine = begin(&charter, &stores);
+    assert_eq!(engine.height(), 0);
+    run(&mut engine, &blocks, &expected, "from the first block on");
+    assert_eq!(checkpoint(&engine), alone(&charter, &blocks));
+}
+
+/// Queries read beside blocks: what they have read of a holder is not what the next batch finds there.
+#[test]
+fn a_row_that_is_read_while_it_changes_is_not_remembered_as_it_was() {
+    let charter = charter();
+    let (stores, links) =
+        shared(&charter, &Placement::by(1, |_| Some(0)), |_| Arc::new(Memory) as Arc<dyn Stores>);
+    let mut chain = Chain::new(charter.clone());
+    chain.engine = Engine::new(chain.charter.clone(), stores.as_ref()).expect("a known protocol");
+    chain.script("CREATE TABLE t (id int PRIMARY KEY, n int)");
+    chain.script("INSERT INTO t VALUES (1, 1)");
+    let state = chain.engine.state().clone();
+    let table = state.catalog().tables["t"].id;
+    let key = types::Key::encode([&Value::Integer(1)]).expect("a key");
+    let row = |n| types::Row::from([Value::Integer(1), Value::Integer(n)]);
+    let (before, reading) = (state.snapshot(), key.clone());
+    *links[0].meanwhile.lock() = Some(Box::new(move || {
+        assert_eq!(before.get(table, &reading).expect("nothing fails"), Some(row(1)));
+    }));
+    let image = state::AfterImage { row: state::RowId { table, key: key.clone() }, value: Some(row(2)) };
+    let version = state::Version::of_number(state.version().number() + 1);
+    state.apply(version, &[image], None).expect("nothing fails");
+    assert_eq!(state.snapshot().get(table, &key).expect("nothing fails"), Some(row(2)));
+}

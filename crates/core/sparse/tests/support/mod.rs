@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use parking_lot::{Mutex, RwLock};
-use sparse::{Holder, KnownHolders, Link, LinkFailure, Placement, SharedStores};
+use sparse::{Holder, KnownHolder, KnownHolders, Link, LinkFailure, Placement, SharedStores};
 use state::{StoreError, Stores};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +32,8 @@ pub struct Local {
     /// The question of this number, counted from now on, is not answered.
     fails_at: AtomicU64,
     pub bytes: AtomicU64,
+    /// What else happens while a question is on its way.
+    pub meanwhile: Mutex<Option<Box<dyn Fn() + Send>>>,
     /// What was asked, where that is kept.
     pub heard: Mutex<Option<Vec<Vec<u8>>>>,
 }
@@ -40,8 +42,8 @@ impl Local {
     pub fn new(name: String, make: impl Fn() -> Holder + Send + Sync + 'static) -> Arc<Local> {
         let holder = RwLock::new(Some(Arc::new(make())));
         let (asked, fails_at, bytes) = (AtomicU64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        let heard = Mutex::new(None);
-        Arc::new(Local { name, holder, make: Box::new(make), asked, fails_at, bytes, heard })
+        let (heard, meanwhile) = (Mutex::new(None), Mutex::new(None));
+        Arc::new(Local { name, holder, make: Box::new(make), asked, fails_at, bytes, heard, meanwhile })
     }
 
     /// The process of the holder ends, and another one begins.
@@ -69,6 +71,11 @@ impl Link for Local {
         if let Some(heard) = &mut *self.heard.lock() {
             heard.push(question.to_vec());
         }
+        // What it does may be a question, too.
+        let meanwhile = self.meanwhile.lock().take();
+        if let Some(meanwhile) = &meanwhile {
+            meanwhile();
+        }
         let number = self.asked.fetch_add(1, Ordering::SeqCst);
         let holder = self.holder.read().clone().expect("a process");
         if number == self.fails_at.load(Ordering::SeqCst) {
@@ -94,15 +101,15 @@ impl Link for Local {
 
 /// What a validator remembers of its holders, beside its store.
 #[derive(Default)]
-pub struct Known(Mutex<Vec<String>>);
+pub struct Known(Mutex<Vec<KnownHolder>>);
 
 impl KnownHolders for Known {
-    fn known(&self) -> Vec<String> {
+    fn known(&self) -> Vec<KnownHolder> {
         self.0.lock().clone()
     }
 
-    fn remember(&self, names: &[String]) -> Result<(), StoreError> {
-        *self.0.lock() = names.to_vec();
+    fn remember(&self, known: &[KnownHolder]) -> Result<(), StoreError> {
+        *self.0.lock() = known.to_vec();
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use gateway::HolderStatus;
 use link::TcpLink;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use sparse::{KnownHolders, Link, Placement, SharedStores, Splitter};
+use sparse::{KnownHolder, KnownHolders, Link, Placement, SharedStores, Splitter};
 use state::{StoreError, Stores};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -51,7 +51,6 @@ pub(crate) struct Holders {
     pub(crate) splitter: Arc<Splitter>,
     links: Vec<Arc<TcpLink>>,
     names: Vec<HolderConfig>,
-    told: Mutex<()>,
 }
 
 impl Holders {
@@ -65,21 +64,23 @@ impl Holders {
         config: &NodeConfig,
         local: &Arc<dyn Stores>,
     ) -> Result<Option<Arc<Holders>>, NodeError> {
-        if config.holders.is_empty() {
+        let file = KnownFile(folder.join("holders.known"));
+        let known = file.read()?;
+        // Who has given up its holders may have states that need them.
+        if config.holders.is_empty() && known.is_empty() {
             return Ok(None);
         }
         check(config).map_err(|reason| NodeError::Config { path: folder.join("node.toml"), reason })?;
-        let own = tls::Own::read(folder)?;
-        let link = |holder: &HolderConfig| TcpLink::new(holder, &own).map(Arc::new);
+        let link = |holder: &HolderConfig| TcpLink::new(holder, &tls::Own::read(folder)?).map(Arc::new);
         let links = config.holders.iter().map(link).collect::<Result<Vec<_>, _>>()?;
         let placement =
             Placement::of_schemas(config.holders.iter().map(|holder| holder.schemas.clone()).collect());
         let to = links.iter().map(|link| link.clone() as Arc<dyn Link>).collect();
-        let known = Arc::new(KnownFile(folder.join("holders.known")));
+        let known = Arc::new(Known { file, holders: Mutex::new(known) });
         let stores = Arc::new(SharedStores::new(local.clone(), charter.ledger(), placement, to, known));
         let splitter = Arc::new(Splitter::new(stores.clone()));
-        let (names, told) = (config.holders.clone(), Mutex::default());
-        Ok(Some(Arc::new(Holders { stores, splitter, links, names, told })))
+        let names = config.holders.clone();
+        Ok(Some(Arc::new(Holders { stores, splitter, links, names })))
     }
 
     /// Nobody waits for holders any more.
@@ -101,7 +102,6 @@ impl Holders {
 
     /// What runs where and how much has gone there, for metrics.
     pub(crate) fn metrics(&self) -> String {
-        let _one_at_a_time = self.told.lock();
         let (there, here) = self.splitter.counts();
         let mut text = format!(
             "# HELP entente_split_transactions Transactions of blocks that were split, by where they ran.\n\
@@ -123,31 +123,80 @@ impl Holders {
     }
 }
 
-/// The names of holders that have had rows at a checkpoint, one per line, in the validator's folder.
+/// `holders.known` in the validator's folder: a line for each holder that has had rows, with its name, the first block behind which
+/// it had some and, if it is none any more, the first one behind which it was none.
 struct KnownFile(PathBuf);
 
-impl KnownHolders for KnownFile {
-    fn known(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
-        text.lines().map(str::to_string).collect()
+impl KnownFile {
+    /// # Errors
+    /// The file cannot be read, or has something else in it.
+    fn read(&self) -> Result<Vec<KnownHolder>, NodeError> {
+        let path = || self.0.clone();
+        let text = match std::fs::read_to_string(&self.0) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read.map_err(|error| NodeError::File { action: "read", path: path(), error })?,
+        };
+        let holder = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (name, since) = (words.next()?.to_string(), words.next()?.parse().ok()?);
+            let until = words.next().map(|until| until.parse().ok());
+            Some(KnownHolder { name, since, until: until.map_or(Some(None), |until| until.map(Some))? })
+        };
+        let wrong = |line: &str| NodeError::Config {
+            path: path(),
+            reason: format!(
+                "expected a name and one or two heights, found `{line}`; remove the folder state/ with it"
+            ),
+        };
+        text.lines().map(|line| holder(line).ok_or_else(|| wrong(line))).collect()
+    }
+}
+
+/// What the file says, kept in memory.
+struct Known {
+    file: KnownFile,
+    holders: Mutex<Vec<KnownHolder>>,
+}
+
+impl KnownHolders for Known {
+    fn known(&self) -> Vec<KnownHolder> {
+        self.holders.lock().clone()
     }
 
-    fn remember(&self, names: &[String]) -> Result<(), StoreError> {
-        if self.known() == names {
-            return Ok(());
-        }
-        let unfinished = self.0.with_extension("unfinished");
+    fn remember(&self, known: &[KnownHolder]) -> Result<(), StoreError> {
+        let line = |KnownHolder { name, since, until }: &KnownHolder| match until {
+            Some(until) => format!("{name} {since} {until}\n"),
+            None => format!("{name} {since}\n"),
+        };
+        let (path, text) = (&self.file.0, known.iter().map(line).collect::<String>());
+        let unfinished = path.with_extension("unfinished");
         let written = std::fs::File::create(&unfinished).and_then(|mut file| {
-            file.write_all((names.join("\n") + "\n").as_bytes())?;
+            file.write_all(text.as_bytes())?;
             file.sync_all()
         });
-        let written = written.and_then(|()| std::fs::rename(&unfinished, &self.0));
-        written.map_err(|error| StoreError::write(self.0.display(), error))
+        let written = written.and_then(|()| std::fs::rename(&unfinished, path));
+        // The name is on the disk when the folder is.
+        let written = written.and_then(|()| std::fs::File::open(path.parent().unwrap_or(path))?.sync_all());
+        written.map_err(|error| StoreError::write(path.display(), error))?;
+        *self.holders.lock() = known.to_vec();
+        Ok(())
+    }
+}
+
+/// Whether a holder can be called so, in files and in metrics.
+fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(format!(
+            "expected a holder's name of letters, digits and - _ ., found `{name}`; call its folder so"
+        )),
     }
 }
 
 /// Whether a validator's `node.toml` can be.
 fn check(config: &NodeConfig) -> Result<(), String> {
+    config.holders.iter().try_for_each(|holder| check_name(&holder.name))?;
     let mut held: Vec<&str> = Vec::new();
     for holder in &config.holders {
         if holder.schemas.iter().any(|schema| schema == PUBLIC_SCHEMA) {

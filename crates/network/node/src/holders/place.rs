@@ -74,6 +74,7 @@ pub fn place(
     if !is_new && let Some(listen) = listen {
         of.options.listen = listen;
     }
+    super::check_name(&of.options.name).map_err(NodeError::Options)?;
     let taken = |other: &&HolderConfig| other.address == of.options.listen && other.name != of.options.name;
     if let Some(other) = config.holders.iter().find(taken) {
         return Err(NodeError::Options(format!(
@@ -84,17 +85,19 @@ pub fn place(
     of.options.schemas = schemas.to_vec();
     of.options.schemas.sort();
     of.options.schemas.dedup();
-    of.options.validator = Own::ensure(validator, folder.organisation_name())?;
-    let certificate = of.write()?;
-    let HolderOptions { name, listen: address, schemas, .. } = of.options;
-    for other in &mut config.holders {
-        if other.name != name && other.schemas.iter().any(|schema| schemas.contains(schema)) {
+    for other in &config.holders {
+        if other.name != of.options.name
+            && other.schemas.iter().any(|schema| of.options.schemas.contains(schema))
+        {
             return Err(NodeError::Options(format!(
                 "the holder {} holds one of these schemas: let it hold others first, then place this one, then start the nodes",
                 other.name
             )));
         }
     }
+    of.options.validator = Own::ensure(validator, folder.organisation_name())?;
+    let certificate = of.write()?;
+    let HolderOptions { name, listen: address, schemas, .. } = of.options;
     let holder = HolderConfig { name: name.clone(), address, certificate, schemas: schemas.clone() };
     match config.holders.iter_mut().find(|other| other.name == name) {
         Some(known) => *known = holder,
