@@ -315,21 +315,16 @@ impl SharedStore {
         Ok(Some(KeptState::new(*local.header(), snapshot, live, tree)))
     }
 
-    /// Remembers behind the block of this height which holders have rows, and which are none any more.
+    /// Remembers which holders have rows behind the block of this height that had none before.
     fn remember(&self, height: u64) -> Result<(), StoreError> {
-        let before = self.known.known();
-        let mut known = before.clone();
-        let is_holder = |name: &str| self.remotes.iter().any(|remote| remote.name() == name);
-        for holder in known.iter_mut().filter(|holder| !is_holder(&holder.name)) {
-            holder.until.get_or_insert(height);
-        }
+        let mut known = self.known.known();
+        let before = known.len();
         for (remote, [rows, ..]) in self.remotes.iter().zip(self.said.lock().iter()) {
-            let is_known = |holder: &KnownHolder| holder.name == remote.name() && holder.until.is_none();
-            if *rows > 0 && !known.iter().any(is_known) {
-                known.push(KnownHolder { name: remote.name().to_string(), since: height, until: None });
+            if *rows > 0 && !known.iter().any(|holder| holder.name == remote.name()) {
+                known.push(KnownHolder { name: remote.name().to_string(), since: height });
             }
         }
-        if known == before { Ok(()) } else { self.known.remember(&known) }
+        if known.len() == before { Ok(()) } else { self.known.remember(&known) }
     }
 
     pub(crate) fn rows_by_holder(&self) -> Vec<u64> {

@@ -26,17 +26,8 @@ const ROWS_TOGETHER: usize = 4_096;
 pub struct KnownHolder {
     /// What it is called.
     pub name: String,
-    /// Height of the first block behind which it had some.
+    /// Height of the first block behind which it had some: states from there on are whole only with its rows.
     pub since: u64,
-    /// Height of the first block behind which it was no holder any more.
-    pub until: Option<u64>,
-}
-
-impl KnownHolder {
-    /// Whether the state behind this block is whole only with its rows.
-    fn is_needed(&self, height: u64) -> bool {
-        self.since <= height && self.until.is_none_or(|until| height < until)
-    }
 }
 
 /// Which holders have rows, as their validator remembers it beside its store: who has none of a state that must have them has lost
@@ -145,7 +136,7 @@ impl Stores for SharedStores {
         let known = self.known.known();
         let is_holder = |name: &str| self.holders.iter().any(|holder| holder.name() == name);
         left.retain(|point| {
-            let mut needed = known.iter().filter(|holder| holder.is_needed(point.header.height));
+            let mut needed = known.iter().filter(|holder| holder.since <= point.header.height);
             needed.all(|holder| is_holder(&holder.name))
         });
         for holder in self.holders.iter() {
@@ -182,7 +173,12 @@ impl Stores for SharedStores {
 
     fn settle(&self) -> Result<(), StoreError> {
         self.local.settle()?;
-        self.tell_all(|| Ask::Settle)
+        self.tell_all(|| Ask::Settle)?;
+        // No state is left any more that needs who is no holder.
+        let before = self.known.known();
+        let mut known = before.clone();
+        known.retain(|known| self.holders.iter().any(|holder| holder.name() == known.name));
+        if known == before { Ok(()) } else { self.known.remember(&known) }
     }
 
     fn kept_checkpoint(&self, height: u64, shape: TreeShape) -> Result<Option<KeptState>, StoreError> {
@@ -225,7 +221,7 @@ impl Stores for SharedStores {
 
 /// Whether the state behind this block needs the rows of this holder.
 fn needs(known: &[KnownHolder], name: &str, height: u64) -> bool {
-    known.iter().any(|holder| holder.name == name && holder.is_needed(height))
+    known.iter().any(|holder| holder.name == name && holder.since <= height)
 }
 
 /// A shape, as it travels.

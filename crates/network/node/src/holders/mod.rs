@@ -123,8 +123,8 @@ impl Holders {
     }
 }
 
-/// `holders.known` in the validator's folder: a line for each holder that has had rows, with its name, the first block behind which
-/// it had some and, if it is none any more, the first one behind which it was none.
+/// `holders.known` in the validator's folder: a line for each holder that has had rows, with its name and the first block behind which
+/// it had some.
 struct KnownFile(PathBuf);
 
 impl KnownFile {
@@ -137,16 +137,12 @@ impl KnownFile {
             read => read.map_err(|error| NodeError::File { action: "read", path: path(), error })?,
         };
         let holder = |line: &str| {
-            let mut words = line.split_whitespace();
-            let (name, since) = (words.next()?.to_string(), words.next()?.parse().ok()?);
-            let until = words.next().map(|until| until.parse().ok());
-            Some(KnownHolder { name, since, until: until.map_or(Some(None), |until| until.map(Some))? })
+            let (name, since) = line.split_once(' ')?;
+            Some(KnownHolder { name: name.to_string(), since: since.parse().ok()? })
         };
         let wrong = |line: &str| NodeError::Config {
             path: path(),
-            reason: format!(
-                "expected a name and one or two heights, found `{line}`; remove the folder state/ with it"
-            ),
+            reason: format!("expected a name and a height, found `{line}`; remove the folder state/ with it"),
         };
         text.lines().map(|line| holder(line).ok_or_else(|| wrong(line))).collect()
     }
@@ -164,10 +160,7 @@ impl KnownHolders for Known {
     }
 
     fn remember(&self, known: &[KnownHolder]) -> Result<(), StoreError> {
-        let line = |KnownHolder { name, since, until }: &KnownHolder| match until {
-            Some(until) => format!("{name} {since} {until}\n"),
-            None => format!("{name} {since}\n"),
-        };
+        let line = |KnownHolder { name, since }: &KnownHolder| format!("{name} {since}\n");
         let (path, text) = (&self.file.0, known.iter().map(line).collect::<String>());
         let unfinished = path.with_extension("unfinished");
         let written = std::fs::File::create(&unfinished).and_then(|mut file| {
