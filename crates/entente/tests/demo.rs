@@ -3,7 +3,7 @@
 mod support;
 
 use std::process::Command;
-use support::{ENTENTE, free_port_base};
+use support::{ENTENTE, free_port_base, take_port};
 
 #[test]
 fn the_demo_runs_checks_itself_and_writes_its_record() {
@@ -171,7 +171,7 @@ fn mistakes_on_the_command_line_are_explained() {
 fn a_busy_port_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let base = free_port_base(4);
-    let taken = std::net::TcpListener::bind(("127.0.0.1", base + 100)).expect("free a moment ago");
+    let taken = take_port(base + 100);
     let network = folder.path().join("network");
     let path = network.to_str().expect("a plain path");
     let init = Command::new(ENTENTE)

@@ -40,6 +40,19 @@ pub fn free_port_base(members: u16) -> u16 {
     panic!("no free ports");
 }
 
+/// Listens on a port that [`free_port_base`] found free. A program that another test starts at that moment still holds
+/// what this process listened on until the program's own code begins, so that a free port may look taken for an instant.
+pub fn take_port(port: u16) -> TcpListener {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(listener) => return listener,
+            Err(error) => assert!(Instant::now() < deadline, "port {port}: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Four organisations, their folders, and the processes that run now.
 pub struct TestNetwork {
     pub network: Network,
