@@ -26,6 +26,7 @@ const ORDERED: Recording = Recording { name: "ordered", port_base: 9_400, charte
 const ENDORSED: Recording = Recording { name: "endorsed", port_base: 9_410, charter: endorsing };
 const MISTAKES: Recording = Recording { name: "mistakes", port_base: 9_420, charter: quick };
 const FOURTH: Recording = Recording { name: "fourth", port_base: 9_440, charter: fourth };
+const FIFTH: Recording = Recording { name: "fifth", port_base: 9_450, charter: fifth };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -47,6 +48,12 @@ fn second(charter: &mut Charter) {
 fn fourth(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 4;
+}
+
+/// Of execution version 5.
+fn fifth(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 5;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -167,6 +174,12 @@ async fn record_fourth() {
     FOURTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_fifth() {
+    FIFTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -227,6 +240,11 @@ async fn a_recorded_network_of_version_2_goes_over_to_version_3() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_with_members_of_schemas_goes_over_to_version_5() {
     assert_goes_on(&FOURTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_whose_schemas_know_no_stakeholders_goes_over_to_version_6() {
+    assert_goes_on(&FIFTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

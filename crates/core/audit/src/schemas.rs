@@ -114,7 +114,7 @@ impl SchemaRules {
                         checked.map_err(|what| (RecordPart::Held(index), what))?;
                     }
                 }
-                Payload::SchemaOutcomes { certificates } => {
+                Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
                     let members = AttestingMembers::of_results(results);
                     for certificate in certificates {
                         self.count((certificate, &members), (receipt.height, index), &mut found);

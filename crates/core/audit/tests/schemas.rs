@@ -18,7 +18,8 @@ fn node_key(member: u16) -> SecretKey {
 }
 
 fn certificate(ledger: Digest, (schema, height): (u32, u64), who: &[u16]) -> SchemaCertificate {
-    let statement = SchemaOutcome { ledger, schema, height, outcome: sha256(&[b"salted"]), votes: vec![] };
+    let statement =
+        SchemaOutcome { ledger, schema, height, outcome: sha256(&[b"salted"]), votes: vec![], moves: vec![] };
     let sign =
         |member: &u16| (*member, Attestation::sign(statement.clone(), *member, &node_key(*member)).signature);
     Certificate { signatures: who.iter().map(sign).collect(), statement: statement.clone() }

@@ -425,7 +425,7 @@ impl Engine {
     }
 
     /// The next blocks are executed with these rules: everything is compiled again.
-    fn go_over_to(&mut self, version: ExecutionVersion) -> Result<(), EngineError> {
+    pub(crate) fn go_over_to(&mut self, version: ExecutionVersion) -> Result<(), EngineError> {
         if version == self.version {
             return Ok(());
         }

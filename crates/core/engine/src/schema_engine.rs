@@ -9,6 +9,7 @@
 //! part is executed under another schema than it was prepared under.
 
 use crate::engine::EndOfSchema;
+use crate::schema_moves::Between;
 use crate::{Engine, EngineError, VerifiedBlock, VerifiedTransaction};
 use concurrency::parts::{
     Decided, Decision, LedgerPosition, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor, PartsRule,
@@ -18,7 +19,9 @@ use sql::{Context, Invocation};
 use state::{AfterImage, Effects, Simulate, Snapshot, StoreError, Version, block_digest};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use types::{BlockHeader, Outcome, OutcomeHeader, Receipt, SqlError, SqlState, TransactionId, encode};
+use types::{
+    BlockHeader, ExecutionVersion, Outcome, OutcomeHeader, Receipt, SqlError, SqlState, TransactionId, encode,
+};
 
 /// After so many blocks at most a schema's store is asked to be able to come back, as soon as nothing waits: whoever starts executes the
 /// blocks behind that again, and one in which the schema has no part takes 50 µs.
@@ -36,6 +39,8 @@ pub struct SchemaPart {
     pub timestamp_ms: u64,
     /// The transaction has parts in other schemas.
     pub crossing: bool,
+    /// What it shares with them, from execution version 6 on.
+    pub between: Option<Between>,
 }
 
 /// What a block has for a schema.
@@ -49,6 +54,8 @@ pub struct SchemaBlock {
     pub parts: Vec<SchemaPart>,
     /// Behind it transactions that have a part here are undecided.
     pub undecided: bool,
+    /// The rules that the ledger's charter names for its height.
+    pub version: ExecutionVersion,
 }
 
 /// What a block came to in a schema.
@@ -60,6 +67,8 @@ pub struct ExecutedSchemaBlock {
     pub ended: Vec<(TransactionId, Outcome)>,
     /// What this member says of parts whose transactions have others.
     pub votes: Vec<(LedgerPosition, bool)>,
+    /// What stands for all that the parts move which can commit, by the number of the other schema.
+    pub moves: Vec<(LedgerPosition, BTreeMap<u32, Digest>)>,
     /// The rows that it wrote, as it has left them, by table and key.
     pub changes: Vec<AfterImage>,
     /// All transactions with a part here in blocks up to this height have ended.
@@ -87,6 +96,8 @@ pub struct SchemaEngine {
     queue: VecDeque<SchemaPart>,
     /// Transactions with parts elsewhere, until they are decided; and all that wait.
     known: BTreeMap<LedgerPosition, TransactionId>,
+    /// What parts share with others that were not voted on.
+    between: BTreeMap<LedgerPosition, Between>,
     /// Blocks since the store was asked to be able to come back.
     since_due: u64,
 }
@@ -104,8 +115,8 @@ impl Simulate for Refused {
 impl SchemaEngine {
     /// `engine` has the schema's rows and its catalog.
     pub fn new(engine: Engine) -> SchemaEngine {
-        let (parts, queue, known, since_due) = Default::default();
-        SchemaEngine { engine, parts, queue, known, since_due }
+        let (parts, queue, known, between, since_due) = Default::default();
+        SchemaEngine { engine, parts, queue, known, between, since_due }
     }
 
     /// The same without one of the rules: for tests alone.
@@ -129,7 +140,8 @@ impl SchemaEngine {
     /// # Errors
     /// [`SchemaError`]: the schema is of no more use then.
     pub fn execute(&mut self, block: SchemaBlock) -> Result<ExecutedSchemaBlock, SchemaError> {
-        let SchemaBlock { header, decisions, parts, undecided } = block;
+        let SchemaBlock { header, decisions, parts, undecided, version } = block;
+        self.engine.go_over_to(version)?;
         self.known.extend(parts.iter().map(|part| (part.position, part.transaction.id)));
         let mut undone = Vec::new();
         // What waits behind a schema change was not prepared, so that it can only be decided against.
@@ -190,6 +202,7 @@ impl SchemaEngine {
             outcome: executed.outcome,
             ended: ended.collect(),
             votes: Vec::new(),
+            moves: Vec::new(),
             changes: executed.changes,
             settled: self.settled(header.height),
             is_due,
@@ -224,8 +237,10 @@ impl SchemaEngine {
         let steps = self.engine.charter.meter.block_steps;
         let block = PartsBlock { height: header.height, decisions, parts, steps };
         let executed = self.parts.execute(block, &*self.snapshot())?;
+        let moves = self.moves_of(&executed.votes);
         let mut ended = Vec::with_capacity(executed.outcomes.len());
         for (position, outcome) in executed.outcomes {
+            self.between.remove(&position);
             if let Some(id) = self.known.remove(&position) {
                 ended.push((id, ended_as(outcome)));
             }
@@ -234,11 +249,24 @@ impl SchemaEngine {
         let outcome = self.engine.take_parts(header, &executed.changes, &ended)?;
         let (votes, changes) = (executed.votes, executed.changes);
         let settled = self.settled(header.height);
-        Ok(ExecutedSchemaBlock { outcome, ended, votes, changes, settled, is_due })
+        Ok(ExecutedSchemaBlock { outcome, ended, votes, moves, changes, settled, is_due })
     }
 
-    fn new_part(&self, part: SchemaPart) -> NewPart {
-        let SchemaPart { position, transaction, timestamp_ms, crossing } = part;
+    /// What parts move that were voted on just now. What they do is fixed until they are decided.
+    fn moves_of(&mut self, votes: &[(LedgerPosition, bool)]) -> Vec<(LedgerPosition, BTreeMap<u32, Digest>)> {
+        let mut moves = Vec::new();
+        for (position, is_yes) in votes {
+            let Some(between) = self.between.remove(position).filter(|_| *is_yes) else { continue };
+            let digests = between.digests();
+            if !digests.is_empty() {
+                moves.push((*position, digests));
+            }
+        }
+        moves
+    }
+
+    fn new_part(&mut self, part: SchemaPart) -> NewPart {
+        let SchemaPart { position, transaction, timestamp_ms, crossing, between } = part;
         let part: Arc<dyn Simulate> = match crossing && sql::is_schema_change(&transaction.payload) {
             true => Arc::new(Refused(SqlError::unsupported(
                 "a change of a schema in a transaction that touches another one, too,",
@@ -253,7 +281,15 @@ impl SchemaEngine {
                 };
                 let library = self.engine.library.clone();
                 let invocation = Invocation::new(library, context, transaction.payload.clone());
-                Arc::new(invocation.by(transaction.principal.clone()))
+                let invocation = invocation.by(transaction.principal.clone());
+                match between {
+                    Some(between) => {
+                        let moves = between.moves.clone();
+                        self.between.insert(position, between);
+                        Arc::new(invocation.moving(moves))
+                    }
+                    None => Arc::new(invocation),
+                }
             }
         };
         NewPart { position, part, crossing }
@@ -278,6 +314,7 @@ fn ended_as(outcome: PartOutcome) -> Outcome {
         PartOutcome::Undone { refusal: Some(error), .. } => Outcome::Aborted(error),
         PartOutcome::Undone { decision, refusal: None } => {
             let why = match decision {
+                Decision::Moves => return moves_differ(),
                 Decision::Window => "not all of its schemas' members have voted within the window",
                 Decision::No | Decision::Commit => {
                     "the members of another of its schemas have refused their part"
@@ -292,6 +329,18 @@ fn ended_as(outcome: PartOutcome) -> Outcome {
             )
         }
     }
+}
+
+/// `23000`: all parts can commit, and not together.
+fn moves_differ() -> Outcome {
+    let message =
+        "the transaction does not take effect: what leaves one of its schemas does not come into the other";
+    Outcome::Aborted(
+        SqlError::new(SqlState(*b"23000"), message).hint(
+            "Each entente.hand_over(schema, what) in one schema needs entente.take_over(schema, what) of the same in the other, and \
+             both parts the same signatures. Nothing of it has happened in any schema.",
+        ),
+    )
 }
 
 impl Engine {

@@ -14,7 +14,7 @@ use sql::Library;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use support::{Chain, charter, script};
-use types::{Charter, Outcome, Payload, SqlState, StatementResult, TransactionId, Value};
+use types::{Charter, ExecutionVersion, Outcome, Payload, SqlState, StatementResult, TransactionId, Value};
 
 const SEEDS: u64 = 150;
 const BLOCKS: u64 = 14;
@@ -103,7 +103,13 @@ impl Ordered {
     fn part(&self, schema: u32) -> Option<SchemaPart> {
         let transaction = self.parts.get(&schema)?.clone();
         let crossing = self.parts.len() > 1;
-        Some(SchemaPart { position: self.position, transaction, timestamp_ms: self.timestamp_ms, crossing })
+        Some(SchemaPart {
+            position: self.position,
+            transaction,
+            timestamp_ms: self.timestamp_ms,
+            crossing,
+            between: None,
+        })
     }
 }
 
@@ -197,6 +203,7 @@ impl Case {
             };
             let block = SchemaBlock {
                 undecided: false,
+                version: ExecutionVersion::CURRENT,
                 header: header.clone(),
                 decisions: decided.iter().filter(concerns).copied().collect(),
                 parts: new.iter().filter_map(|ordered| ordered.part(*schema)).collect(),
@@ -210,7 +217,10 @@ impl Case {
                 // Some votes never come: silent members, or proposers that leave them out.
                 let delay = self.random.random_range(1..3);
                 if self.random.random_bool(0.94) {
-                    self.votes.push((height + delay, Vote { transaction, schema: *schema, yes }));
+                    self.votes.push((
+                        height + delay,
+                        Vote { transaction, schema: *schema, yes, moves: BTreeMap::new() },
+                    ));
                 }
             }
         }
@@ -273,6 +283,7 @@ impl Case {
                     decisions: vec![],
                     parts: vec![part],
                     undecided: false,
+                    version: ExecutionVersion::CURRENT,
                 });
                 let (_, _, again) = replay.ended.last().expect("it has ended");
                 assert_eq!(again, outcome, "schema {schema}, {:?}", ordered.position);
@@ -299,6 +310,7 @@ fn run(seed: u64, protocol: &str) -> (usize, usize, Case) {
             for member in members {
                 member.execute(SchemaBlock {
                     undecided: false,
+                    version: ExecutionVersion::CURRENT,
                     header: header.clone(),
                     decisions: vec![],
                     parts: vec![part.clone()],

@@ -436,7 +436,7 @@ impl RowHistory {
             if row.table == table.0 && row.key == key.as_bytes() {
                 let StoredRow { height, index, transaction, organisation, role, existed, value, .. } = row;
                 let transaction = TransactionId(Digest(transaction));
-                let (principal, value) = (Principal { organisation, role }, value.map(Row::from));
+                let (principal, value) = (Principal::new(organisation, role), value.map(Row::from));
                 versions.push(RowVersion { height, index, transaction, principal, existed, value });
             }
             Ok(versions.len() < CHANGES_MAX)

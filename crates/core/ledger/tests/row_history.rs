@@ -28,7 +28,7 @@ fn transaction(height: u64, index: u32) -> TransactionId {
 /// A block that sets row 1 of table 7 to its height, in a transaction of the role `ann`, and then deletes row 2.
 fn append(history: &RowHistory, height: u64, text: &str) {
     let row: Row = [Value::BigInt(1), Value::text(text)].into();
-    let principal = Principal { organisation: 3, role: "ann".to_string() };
+    let principal = Principal::new(3, "ann");
     let (one, two) = (key(1), key(2));
     let of = |index, key, value| RecordedRow {
         index,
@@ -67,7 +67,7 @@ fn changes_are_found_by_row_and_survive_a_restart() {
             height: 2,
             index: 4,
             transaction: transaction(2, 4),
-            principal: Principal { organisation: 3, role: "ann".to_string() },
+            principal: Principal::new(3, "ann"),
             existed: true,
             value: None,
         };

@@ -188,7 +188,7 @@ impl SentTransaction {
     }
 
     pub(crate) fn principal(&self) -> Principal {
-        Principal { organisation: self.organisation, role: self.role.clone() }
+        Principal::new(self.organisation, self.role.clone())
     }
 }
 

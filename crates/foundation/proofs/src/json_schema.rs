@@ -11,7 +11,8 @@ use crypto::Digest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use types::{
-    Certificate, Key, PartVotes, Receipt, Row, SchemaBlockOutcome, SchemaOutcome, Table, encode, format_value,
+    Certificate, Key, PartMoves, PartVotes, Receipt, Row, SchemaBlockOutcome, SchemaOutcome, Table, encode,
+    format_value,
 };
 
 const RECEIPT_KIND: &str = "entente schema receipt proof 1";
@@ -82,6 +83,18 @@ struct JsonStatement {
     height: u64,
     outcome: String,
     votes: Vec<JsonVotes>,
+    /// From execution version 6 on, where something moves between schemas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    moves: Vec<JsonMoves>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonMoves {
+    height: u64,
+    index: u32,
+    with: u32,
+    digest: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -195,6 +208,17 @@ fn check_kind(found: &str, expected: &str) -> Result<(), ProofError> {
     }
 }
 
+impl JsonMoves {
+    fn new(PartMoves { height, index, with, digest }: &PartMoves) -> JsonMoves {
+        JsonMoves { height: *height, index: *index, with: *with, digest: digest.to_string() }
+    }
+
+    fn moves(&self) -> Result<PartMoves, ProofError> {
+        let JsonMoves { height, index, with, digest: text } = self;
+        Ok(PartMoves { height: *height, index: *index, with: *with, digest: digest(text)? })
+    }
+}
+
 impl JsonEvidence {
     fn new(evidence: &SchemaEvidence) -> JsonEvidence {
         let Certificate { statement, signatures } = &evidence.certificate;
@@ -210,6 +234,7 @@ impl JsonEvidence {
                     height: statement.height,
                     outcome: statement.outcome.to_string(),
                     votes: votes.map(|PartVotes { height, yes, no }| JsonVotes { height, yes, no }).collect(),
+                    moves: statement.moves.iter().map(JsonMoves::new).collect(),
                 },
                 signatures: signatures.iter().map(JsonSignature::new).collect(),
             },
@@ -226,6 +251,7 @@ impl JsonEvidence {
             height: statement.height,
             outcome: digest(&statement.outcome)?,
             votes: votes.map(|JsonVotes { height, yes, no }| PartVotes { height, yes, no }).collect(),
+            moves: statement.moves.iter().map(JsonMoves::moves).collect::<Result<_, _>>()?,
         };
         let evidence = SchemaEvidence {
             salt: digest(&self.salt)?,

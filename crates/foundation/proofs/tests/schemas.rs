@@ -86,8 +86,14 @@ fn blocks() -> Vec<SchemaBlockOutcome> {
 
 fn signed(outcome: Digest, who: &[u16]) -> Certificate<SchemaOutcome> {
     let votes = vec![PartVotes { height: 15, yes: vec![1], no: vec![2] }];
-    let statement =
-        SchemaOutcome { ledger: charter(1).ledger(), schema: SCHEMA, height: ATTESTED, outcome, votes };
+    let statement = SchemaOutcome {
+        ledger: charter(1).ledger(),
+        schema: SCHEMA,
+        height: ATTESTED,
+        outcome,
+        votes,
+        moves: vec![],
+    };
     let sign = |member: &u16| {
         (*member, Attestation::sign(statement.clone(), *member, &node_key((*member).into())).signature)
     };

@@ -20,6 +20,8 @@ pub enum ExecutionVersion {
     V4 = 4,
     /// What members of schemas say stands in the ledger for many transactions at once, and shows what it says to outsiders.
     V5 = 5,
+    /// Transactions move things between schemas with members, and stakeholders agree to what changes theirs.
+    V6 = 6,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -46,19 +48,25 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 5] = [
+    pub const ALL: [ExecutionVersion; 6] = [
         ExecutionVersion::V1,
         ExecutionVersion::V2,
         ExecutionVersion::V3,
         ExecutionVersion::V4,
         ExecutionVersion::V5,
+        ExecutionVersion::V6,
     ];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V5;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V6;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V5;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V6;
+
+    /// The version of this number, if this program knows it.
+    pub fn of_number(number: u32) -> Option<ExecutionVersion> {
+        ExecutionVersion::ALL.into_iter().find(|version| version.number() == number)
+    }
 
     /// As charters write it.
     pub fn number(self) -> u32 {
@@ -69,6 +77,12 @@ impl ExecutionVersion {
 impl fmt::Display for ExecutionVersion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.number().fmt(formatter)
+    }
+}
+
+impl Default for ExecutionVersion {
+    fn default() -> ExecutionVersion {
+        ExecutionVersion::CURRENT
     }
 }
 
@@ -96,8 +110,7 @@ impl KnownVersions {
     /// [`UnknownVersion`].
     pub fn of(self, charter: &Charter, first: u64) -> Result<ExecutionVersion, UnknownVersion> {
         let needed = charter.execution_version;
-        let found = ExecutionVersion::ALL.into_iter().find(|version| version.number() == needed);
-        let known = found.filter(|version| *version <= self.newest);
+        let known = ExecutionVersion::of_number(needed).filter(|version| *version <= self.newest);
         known.ok_or(UnknownVersion { needed, first, newest: self.newest })
     }
 
@@ -124,7 +137,8 @@ mod tests {
         assert_eq!(this.of(&charter(3), 50), Ok(ExecutionVersion::V3));
         assert_eq!(this.of(&charter(4), 50), Ok(ExecutionVersion::V4));
         assert_eq!(this.of(&charter(5), 50), Ok(ExecutionVersion::V5));
-        assert!(this.of(&charter(6), 0).is_err());
+        assert_eq!(this.of(&charter(6), 50), Ok(ExecutionVersion::V6));
+        assert!(this.of(&charter(7), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }

@@ -80,6 +80,14 @@ impl Identity {
         transaction.sign(&self.key, self.credential)
     }
 
+    pub(crate) fn key(&self) -> &SecretKey {
+        &self.key
+    }
+
+    pub(crate) fn credential(&self) -> Credential {
+        self.credential
+    }
+
     /// As a file. It holds the secret key: readable by its owner alone.
     pub fn to_toml(&self) -> String {
         let file = IdentityFile {

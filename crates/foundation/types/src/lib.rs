@@ -7,6 +7,7 @@
 //!
 //! **Limits.** Every length that comes from outside is bounded by a constant of [`limits`].
 
+mod agreed_part;
 mod amendment;
 mod arithmetic;
 mod array;
@@ -41,6 +42,7 @@ mod outcome;
 mod overload;
 mod packed_rows;
 mod part;
+mod parts_draft;
 mod policy;
 mod polymorphic;
 mod proposal;
@@ -63,6 +65,7 @@ mod value;
 pub mod datetime;
 pub mod limits;
 
+pub use agreed_part::{AgreedPart, Move, StakeholderSignature, agreement, between_digest, part_core};
 pub use amendment::{
     AMENDMENT_MARGIN_BLOCKS, AmendedCharter, CharterChange, accept_membership, membership_message,
 };
@@ -113,20 +116,21 @@ pub use outcome::{BlockDigest, CheckpointRoot, OutcomeHeader, TableDigest};
 pub use overload::{is_overload_of, overload_range};
 pub use packed_rows::PackedRows;
 pub use part::{Part, PartCommitment, PartFault, PartSubmission};
+pub use parts_draft::{DraftPart, PartsDraft};
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
-pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable};
+pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable, Signers};
 pub use schema::{
     PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
     quoted_catalog_name, schema_of, split_catalog_name,
 };
 pub use schema_block_outcome::{AttestingMembers, SchemaBlockOutcome};
 pub use schema_outcome::{
-    PartMembers, PartVotes, SchemaAttestation, SchemaCertificate, SchemaOutcome, schema_quorum,
+    PartMembers, PartMoves, PartVotes, SchemaAttestation, SchemaCertificate, SchemaOutcome, schema_quorum,
 };
 pub use search_path_text::{parse_search_path, split_search_path};
 pub use sequence::{Counter, Generated, Sequence, SequenceOwner};

@@ -97,12 +97,9 @@ impl Part {
             let (schema, expected) = (schema.to_string(), committed.commitment);
             return Err(PartFault::Commitment { schema, expected, found });
         }
-        if matches!(
-            self.payload,
-            Payload::Parts { .. }
-                | Payload::SchemaOutcomes { .. }
-                | Payload::HeldParts { .. }
-                | Payload::Session { .. }
+        if !matches!(
+            self.payload.call(),
+            Payload::Call { .. } | Payload::Script { .. } | Payload::Insert { .. }
         ) {
             return Err(PartFault::Nested);
         }

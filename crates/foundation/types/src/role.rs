@@ -8,6 +8,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::BitOr;
+use std::sync::Arc;
 
 /// A set of privileges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, BorshSerialize, BorshDeserialize)]
@@ -242,9 +243,33 @@ pub struct Principal {
     pub organisation: u16,
     /// The role; empty: the organisation's administrator.
     pub role: String,
+    /// Who has signed, in a schema with members from execution version 6 on; elsewhere nobody asks.
+    pub signers: Option<Arc<Signers>>,
+}
+
+/// Who has signed a transaction's part in a schema with members: its client, and the stakeholders who agree to it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Signers {
+    /// Names of organisations, and keys in hexadecimal.
+    pub who: Vec<String>,
+    /// Names of the schema's members.
+    pub members: Vec<String>,
+}
+
+impl Signers {
+    /// Members of the schema that have not signed.
+    pub fn missing_members(&self) -> Vec<&str> {
+        let missing = self.members.iter().filter(|member| !self.who.contains(member));
+        missing.map(String::as_str).collect()
+    }
 }
 
 impl Principal {
+    /// An organisation's role; empty: its administrator.
+    pub fn new(organisation: u16, role: impl Into<String>) -> Principal {
+        Principal { organisation, role: role.into(), signers: None }
+    }
+
     /// Whether everything is allowed.
     pub fn is_administrator(&self) -> bool {
         self.role.is_empty()

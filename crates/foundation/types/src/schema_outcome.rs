@@ -7,6 +7,7 @@ use crate::{
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, sha256};
+use std::io;
 
 /// Command tag of the receipt of a transaction with parts.
 const PARTS_TAG: &str = "PARTS";
@@ -22,8 +23,25 @@ pub struct PartVotes {
     pub no: Vec<u32>,
 }
 
-/// What a block came to in a schema, and all blocks before.
+/// What members of a schema say of what one transaction moves between their schema and another one: the same as that one's members, if
+/// what leaves one comes into the other.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct PartMoves {
+    /// Height of the block that the transaction stands in.
+    pub height: u64,
+    /// Its position in the block.
+    pub index: u32,
+    /// [`crate::SchemaMembers::number`] of the other schema.
+    pub with: u32,
+    /// [`crate::between_digest`].
+    pub digest: Digest,
+}
+
+/// What a block came to in a schema, and all blocks before.
+///
+/// Where nothing moves between schemas it is encoded, and attested, as before execution version 6. Else the highest bit of `schema`
+/// says in the encoding that moves follow.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SchemaOutcome {
     /// Digest of the charter of the ledger.
     pub ledger: Digest,
@@ -37,6 +55,75 @@ pub struct SchemaOutcome {
     pub outcome: Digest,
     /// Ascending by height.
     pub votes: Vec<PartVotes>,
+    /// Of transactions that are voted for here, ascending; none up to execution version 5.
+    pub moves: Vec<PartMoves>,
+}
+
+/// Says in an encoding that moves follow: schemas are fewer ([`crate::limits::SCHEMAS_MAX`]).
+const HAS_MOVES: u32 = 1 << 31;
+
+impl SchemaOutcome {
+    fn write(&self, schema: u32, writer: &mut impl io::Write) -> io::Result<()> {
+        (self.ledger, schema, self.height, self.outcome).serialize(writer)?;
+        self.votes.serialize(writer)
+    }
+
+    fn read(reader: &mut impl io::Read) -> io::Result<SchemaOutcome> {
+        let (ledger, schema, height, outcome) = BorshDeserialize::deserialize_reader(reader)?;
+        let votes = BorshDeserialize::deserialize_reader(reader)?;
+        Ok(SchemaOutcome { ledger, schema, height, outcome, votes, moves: Vec::new() })
+    }
+}
+
+impl BorshSerialize for SchemaOutcome {
+    fn serialize<W: io::Write>(&self, writer: &mut W) -> io::Result<()> {
+        if self.moves.is_empty() {
+            return self.write(self.schema, writer);
+        }
+        self.write(self.schema | HAS_MOVES, writer)?;
+        self.moves.serialize(writer)
+    }
+}
+
+impl BorshDeserialize for SchemaOutcome {
+    fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<SchemaOutcome> {
+        let mut read = SchemaOutcome::read(reader)?;
+        if read.schema & HAS_MOVES != 0 {
+            read.schema &= !HAS_MOVES;
+            read.moves = BorshDeserialize::deserialize_reader(reader)?;
+            if read.moves.is_empty() {
+                let message = "expected moves, found none";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Certificates as [`crate::Payload::SchemaOutcomes`] has them, whose form is older than moves: [`HAS_MOVES`] is a part of the number
+/// in it.
+pub(crate) fn write_without_moves<W: io::Write>(
+    certificates: &[SchemaCertificate],
+    writer: &mut W,
+) -> io::Result<()> {
+    (certificates.len() as u32).serialize(writer)?;
+    for Certificate { statement, signatures } in certificates {
+        statement.write(statement.schema, writer)?;
+        signatures.serialize(writer)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn read_without_moves<R: io::Read>(reader: &mut R) -> io::Result<Vec<SchemaCertificate>> {
+    let count = u32::deserialize_reader(reader)?;
+    // Not made as long as it says it is: nothing of it need be there.
+    let mut certificates = Vec::new();
+    for _ in 0..count {
+        let statement = SchemaOutcome::read(reader)?;
+        let signatures = BorshDeserialize::deserialize_reader(reader)?;
+        certificates.push(Certificate { statement, signatures });
+    }
+    Ok(certificates)
 }
 
 /// One member's word on a schema's outcome.
@@ -179,8 +266,14 @@ mod tests {
             PartVotes { height: 8, yes: vec![2], no: vec![] },
             PartVotes { height: 9, yes: vec![0, 4], no: vec![1] },
         ];
-        let statement =
-            SchemaOutcome { ledger: charter.ledger(), schema: 3, height: 9, outcome: Digest([4; 32]), votes };
+        let statement = SchemaOutcome {
+            ledger: charter.ledger(),
+            schema: 3,
+            height: 9,
+            outcome: Digest([4; 32]),
+            votes,
+            moves: vec![],
+        };
         let sign = |number: &u16| {
             let key = &keys()[usize::from(*number)];
             (*number, Attestation::sign(statement.clone(), *number, key).signature)
@@ -232,6 +325,53 @@ mod tests {
             let read = decode_exactly::<SchemaCertificate>(&flipped);
             assert!(read.is_err() || check(&read.unwrap(), &rules, &[0, 1, 2]).is_err(), "byte {at}");
         }
+    }
+
+    #[test]
+    fn what_moves_is_signed_and_where_nothing_does_the_form_is_the_old_one() {
+        let charter = charter();
+        let rules = CertificateRules::new(&charter);
+        let still = certificate(&charter, &[0, 1]);
+        let SchemaOutcome { ledger, schema, height, outcome, votes, .. } = still.statement.clone();
+        assert_eq!(encode(&still.statement), encode(&(ledger, schema, height, outcome, votes)));
+        let mut statement = still.statement.clone();
+        statement.moves = vec![PartMoves { height: 9, index: 4, with: 6, digest: Digest([5; 32]) }];
+        let sign = |number: u16| {
+            let key = &keys()[usize::from(number)];
+            (number, Attestation::sign(statement.clone(), number, key).signature)
+        };
+        let moving = Certificate { signatures: vec![sign(0), sign(1)], statement: statement.clone() };
+        assert_eq!(check(&moving, &rules, &[0, 1, 2]), Ok(()));
+        let bytes = encode(&moving);
+        assert_eq!(decode_exactly::<SchemaCertificate>(&bytes).expect("what was encoded"), moving);
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1;
+            let read = decode_exactly::<SchemaCertificate>(&flipped);
+            assert!(read.is_err() || check(&read.unwrap(), &rules, &[0, 1, 2]).is_err(), "byte {at}");
+            assert!(decode_exactly::<SchemaCertificate>(&bytes[..at]).is_err(), "{at} bytes");
+        }
+        let said = encode(&(ledger, schema | HAS_MOVES, height, outcome, &statement.votes, 0_u32));
+        let empty = decode_exactly::<SchemaOutcome>(&said);
+        assert!(empty.expect_err("moves that are none").to_string().contains("found none"));
+    }
+
+    /// A program of before reads the highest bit of a schema's number as a part of the number. So does this one, there.
+    #[test]
+    fn the_payload_of_before_has_no_moves_whatever_a_number_looks_like() {
+        let mut odd = certificate(&charter(), &[0, 1]);
+        odd.statement.schema |= HAS_MOVES;
+        let payload = crate::Payload::SchemaOutcomes { certificates: vec![odd.clone()] };
+        let bytes = encode(&payload);
+        assert_eq!(decode_exactly::<crate::Payload>(&bytes).expect("what was encoded"), payload);
+        let still = certificate(&charter(), &[0, 1]);
+        let plain = crate::Payload::of_schema_outcomes(vec![still.clone()]);
+        assert_eq!(encode(&plain), [&[5][..], &encode(&vec![still.clone()])[..]].concat());
+        let mut moving = still;
+        moving.statement.moves = vec![PartMoves { height: 9, index: 4, with: 6, digest: Digest([5; 32]) }];
+        let moving = crate::Payload::of_schema_outcomes(vec![moving]);
+        let bytes = encode(&moving);
+        assert_eq!((bytes[0], decode_exactly::<crate::Payload>(&bytes).expect("encoded")), (7, moving));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use crate::{
-    EndorsedSimulation, HeldParts, PartCommitment, SchemaCertificate, SessionStep, Value, decode_exactly,
-    encode, limits,
+    AgreedPart, EndorsedSimulation, HeldParts, PartCommitment, SchemaCertificate, SessionStep, Value,
+    decode_exactly, encode, limits,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
@@ -112,7 +112,11 @@ pub enum Payload {
     /// Brings outcomes of schemas with members into the ledger, where they decide transactions in several of them: from execution
     /// version 4 on. Whoever signs it says nothing: the members have.
     SchemaOutcomes {
-        /// The outcomes.
+        /// The outcomes: none says that anything moves.
+        #[borsh(
+            serialize_with = "crate::schema_outcome::write_without_moves",
+            deserialize_with = "crate::schema_outcome::read_without_moves"
+        )]
         certificates: Vec<SchemaCertificate>,
     },
     /// Says that members of schemas hold their parts of transactions in the same block: from execution version 5 on. Whoever signs it
@@ -121,6 +125,15 @@ pub enum Payload {
         /// The members' words.
         held: Vec<HeldParts>,
     },
+    /// Brings outcomes as [`Payload::SchemaOutcomes`] does, with what their transactions move between schemas: from execution version
+    /// 6 on.
+    MovingOutcomes {
+        /// The outcomes.
+        certificates: Vec<SchemaCertificate>,
+    },
+    /// What a transaction does in one schema, who agrees to that, and what it shares with its other parts: from execution version 6 on,
+    /// in parts alone.
+    Agreed(Box<AgreedPart>),
 }
 
 impl Payload {
@@ -133,7 +146,43 @@ impl Payload {
             | Payload::Session { .. }
             | Payload::Parts { .. }
             | Payload::SchemaOutcomes { .. }
+            | Payload::MovingOutcomes { .. }
             | Payload::HeldParts { .. } => "",
+            Payload::Agreed(agreed) => agreed.call.contract(),
+        }
+    }
+
+    /// What a payload does: its own call, where it is a part that somebody agrees to.
+    pub fn call(&self) -> &Payload {
+        match self {
+            Payload::Agreed(agreed) => &agreed.call,
+            other => other,
+        }
+    }
+
+    /// The outcomes of schemas that it brings.
+    pub fn schema_outcomes(&self) -> &[SchemaCertificate] {
+        match self {
+            Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
+                certificates
+            }
+            _ => &[],
+        }
+    }
+
+    /// Whether nodes make such transactions, of what members of schemas say.
+    pub fn is_brought_by_nodes(&self) -> bool {
+        matches!(
+            self,
+            Payload::SchemaOutcomes { .. } | Payload::MovingOutcomes { .. } | Payload::HeldParts { .. }
+        )
+    }
+
+    /// What brings outcomes into the ledger.
+    pub fn of_schema_outcomes(certificates: Vec<SchemaCertificate>) -> Payload {
+        match certificates.iter().all(|one| one.statement.moves.is_empty()) {
+            true => Payload::SchemaOutcomes { certificates },
+            false => Payload::MovingOutcomes { certificates },
         }
     }
 
@@ -146,7 +195,10 @@ impl Payload {
             Payload::Parts { parts } => {
                 (parts.iter().map(|part| part.schema.len()).max().unwrap_or(0), parts.len(), 0)
             }
-            Payload::SchemaOutcomes { certificates } => (0, certificates.len(), 0),
+            Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
+                (0, certificates.len(), 0)
+            }
+            Payload::Agreed(agreed) => agreed.call.sizes(),
             Payload::HeldParts { held } => {
                 (0, held.iter().map(|one| one.holders.len()).max().unwrap_or(0).max(held.len()), 0)
             }
@@ -227,6 +279,8 @@ pub struct SignedTransaction {
 const PARTS: u8 = 4;
 /// [`Payload::SchemaOutcomes`] as its encoding begins.
 const SCHEMA_OUTCOMES: u8 = 5;
+/// [`Payload::MovingOutcomes`] as its encoding begins.
+const MOVING_OUTCOMES: u8 = 7;
 /// Bytes of a transaction before its role: ledger, client, request and expiry.
 const ROLE_AT: usize = 32 + 32 + 16 + 8;
 
@@ -305,6 +359,15 @@ impl SignedTransaction {
         name().unwrap_or_default()
     }
 
+    /// How the encoding of an encoded transaction's payload begins, where whatever stands before it can be read: what a
+    /// program sees of a payload that it does not know.
+    pub fn payload_kind(bytes: &[u8]) -> Option<u8> {
+        let (transaction, ..) = split(bytes).filter(|_| bytes.len() <= limits::TRANSACTION_BYTES_MAX)?;
+        let (length, rest) = transaction.get(ROLE_AT..)?.split_first_chunk()?;
+        let role = rest.get(..u32::from_le_bytes(*length) as usize)?;
+        std::str::from_utf8(role).is_ok().then(|| kind_of(transaction))?
+    }
+
     /// Whether an encoded transaction is one in schemas with members, read where it stands as by [`SignedTransaction::contract_of`].
     pub fn has_parts(bytes: &[u8]) -> bool {
         kind_of(bytes) == Some(PARTS)
@@ -312,7 +375,7 @@ impl SignedTransaction {
 
     /// Whether an encoded transaction brings outcomes of such schemas.
     pub fn has_schema_outcomes(bytes: &[u8]) -> bool {
-        kind_of(bytes) == Some(SCHEMA_OUTCOMES)
+        matches!(kind_of(bytes), Some(SCHEMA_OUTCOMES | MOVING_OUTCOMES))
     }
 
     /// Reads the canonical encoding and checks every limit; says nothing about the signature.

@@ -99,9 +99,9 @@ pub fn attack_schemas(
                 organisation.committed.insert(position, matches!(outcome, PartOutcome::Committed(_)));
             }
             for (transaction, yes) in executed.votes {
-                votes.push(Vote { transaction, schema, yes });
+                votes.push(Vote { transaction, schema, yes, moves: BTreeMap::new() });
                 if schema == liar {
-                    votes.push(Vote { transaction, schema, yes: !yes });
+                    votes.push(Vote { transaction, schema, yes: !yes, moves: BTreeMap::new() });
                 }
             }
         }

@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use types::{
-    AnswerAt, Charter, Charters, ExecutionModel, Outcome, Payload, Receipt, SignedTransaction, SqlError,
-    TransactionId,
+    AnswerAt, Charter, Charters, ExecutionModel, Outcome, Receipt, SignedTransaction, SqlError, TransactionId,
 };
 
 /// Orders of one block that are tried before the checker gives up.
@@ -112,9 +111,7 @@ impl Replayed {
 
 /// Whether nodes have made a transaction themselves, of what members of schemas say.
 fn is_of_nodes(bytes: &[u8]) -> bool {
-    SignedTransaction::from_bytes(bytes).is_ok_and(|signed| {
-        matches!(signed.transaction.payload, Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. })
-    })
+    SignedTransaction::from_bytes(bytes).is_ok_and(|signed| signed.transaction.payload.is_brought_by_nodes())
 }
 
 impl History {

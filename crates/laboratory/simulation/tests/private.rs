@@ -56,6 +56,13 @@ fn votes_that_no_quorum_has_cast_would_be_found() {
 }
 
 #[test]
+fn what_leaves_a_schema_and_comes_nowhere_would_be_found() {
+    let plan = |seed| Plan::with_part_lie(seed, None);
+    let (seed, error) = found(Mutation::Node(Defence::MovesCompared), 8, plan);
+    assert!(error.contains("moves") || error.contains("atomic"), "seed {seed}: {error}");
+}
+
+#[test]
 fn schemas_without_locks_would_be_found() {
     let plan = |seed| Plan::with_part_lie(seed, None);
     let (seed, error) = found(Mutation::Node(Defence::PartLocks), 8, plan);

@@ -11,8 +11,8 @@
 
 use crate::context::Authority;
 use crate::execution::Execution;
+use plan::assets::runs_in_execution;
 use plan::needs::Needs;
-use plan::sequence::is_sequence_function;
 use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
 
 /// `42501` for somebody who is no administrator and changes the schema.
@@ -29,6 +29,7 @@ impl<'a> Execution<'a> {
     /// In the name of this principal.
     pub fn acting_as(mut self, principal: &Principal) -> Execution<'a> {
         self.on.authority = Authority::of(principal);
+        self.assets.signers = principal.signers.clone();
         self
     }
 
@@ -41,7 +42,7 @@ impl<'a> Execution<'a> {
         for (object, privileges) in &needs.relations {
             self.require(authority, object, *privileges)?;
         }
-        for called in needs.called.iter().filter(|called| !is_sequence_function(&called.name)) {
+        for called in needs.called.iter().filter(|called| !runs_in_execution(&called.name)) {
             self.require(authority, &Securable::Routine(called.name.to_string()), Privileges::EXECUTE)?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 //! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
 //! ([`plan::expression::Memory`]).
 
+use crate::assets::Assets;
 use crate::context::{Authority, Context, Oracles, timestamp};
 use crate::cursor::Cursors;
 use crate::drawn::Drawn;
@@ -109,6 +110,7 @@ pub struct Execution<'a> {
     pub(crate) meter: Meter,
     pub(crate) running: Running,
     pub(crate) told: Told,
+    pub(crate) assets: Assets<'a>,
     /// Values drawn from sequences.
     pub drawn: Drawn,
     /// Open cursors.
@@ -144,6 +146,7 @@ impl<'a> Execution<'a> {
             meter: Meter { steps: 0, memory, depth: 0, queries: 0 },
             running: Running::default(),
             told: Told::default(),
+            assets: Assets::default(),
             drawn: Drawn::default(),
             cursors: Cursors::default(),
             address: 0,

@@ -30,6 +30,7 @@
 
 use crate::context::{Context, timestamp};
 use crate::programs::Programs;
+use plan::assets::AssetFunction;
 use plan::command::UpdatePlan;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::polymorphic::Actual;
@@ -217,6 +218,9 @@ impl<'a> Analysis<'a> {
         for call in calls {
             if is_sequence_function(&call.callee.name) {
                 self.counters_of(call);
+                continue;
+            }
+            if AssetFunction::named(&call.callee.name).is_some() {
                 continue;
             }
             let known = |argument: &Expression| match argument.is_row_independent() {

@@ -3,6 +3,7 @@
 use crate::execution::Execution;
 use crate::programs::{CallResult, Described};
 use crate::subqueries::Given;
+use plan::assets::AssetFunction;
 use plan::expression::RoutineCall;
 use plan::needs::Needs;
 use plan::polymorphic::{Actual, Callee};
@@ -36,7 +37,10 @@ impl Execution<'_> {
         }
         let definer = definition.is_some_and(|definition| definition.security_definer);
         let programs = self.on.programs;
-        self.as_definer(definer, |execution| programs.call(execution, name, actual, arguments))
+        let policy = definition.and_then(|definition| definition.endorsement.as_deref());
+        self.under_policy(policy, |execution| {
+            execution.as_definer(definer, |execution| programs.call(execution, name, actual, arguments))
+        })
     }
 
     /// Runs something with all rights, if its definer's hold.
@@ -107,6 +111,10 @@ impl Execution<'_> {
         let name = &callee.name;
         if is_sequence_function(name) {
             let value = Value::BigInt(self.sequence_value(name, &arguments)?);
+            return Ok(CallResult { values: vec![value], rows: None });
+        }
+        if let Some(function) = AssetFunction::named(name) {
+            let value = self.asset_value(function, &arguments)?;
             return Ok(CallResult { values: vec![value], rows: None });
         }
         self.beside_statement(|execution| execution.call(name, callee.actual, arguments))

@@ -11,6 +11,7 @@
 //! is charged, so that a statement ends after as many of them as the ledger allows.
 
 mod aggregate;
+mod assets;
 mod authority;
 mod change;
 mod change_firing;
@@ -43,6 +44,7 @@ mod trigger;
 mod window;
 mod with;
 
+pub use assets::Moves;
 pub use authority::refuse_schema_change;
 pub use change::{check_row_bytes, row_bytes};
 pub use context::{Context, Oracles, timestamp};

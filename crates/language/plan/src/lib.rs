@@ -12,6 +12,7 @@
 //! through [`expression::RunSubquery`].
 
 pub mod aggregate;
+pub mod assets;
 pub mod bind_tables;
 pub mod command;
 pub mod condition;

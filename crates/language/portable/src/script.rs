@@ -28,9 +28,11 @@ pub fn check_script(catalog: &Catalog, payload: &Payload, now_ms: u64) -> Result
         Payload::Call { procedure, .. } => Err(refused(format_args!("the call of procedure {procedure}"))
             .hint("Write the statements as a script.")),
         Payload::Session { .. } => Err(refused("a transaction block").hint(AS_ONE_SCRIPT)),
-        Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {
-            Err(refused("a transaction in schemas with members"))
-        }
+        Payload::Parts { .. }
+        | Payload::SchemaOutcomes { .. }
+        | Payload::MovingOutcomes { .. }
+        | Payload::HeldParts { .. }
+        | Payload::Agreed(_) => Err(refused("a transaction in schemas with members")),
     }
 }
 

@@ -320,7 +320,7 @@ fn approve(library: &Arc<Library>, place: &Place<'_>, number: u64) -> Result<Ans
     let mut script = None;
     let made = match &proposal.change {
         ProposedChange::Script(sql) => {
-            let principal = Principal { organisation: proposal.organisation, role: String::new() };
+            let principal = Principal::new(proposal.organisation, "");
             let place = Place { principal: &principal, ..*place };
             Script::parse(sql, library.version()).and_then(|parsed| {
                 let effects = run_script(library, &place, parsed);

@@ -16,7 +16,7 @@ impl Library {
     /// # Errors
     /// More than 256 procedures; what is wrong with a script.
     pub fn involved(&self, payload: &Payload) -> Result<Involvement, SqlError> {
-        let procedure = match payload {
+        let procedure = match payload.call() {
             Payload::Call { procedure, arguments } => &self.called_procedure(procedure, arguments)?,
             Payload::Script { sql, parameters } => {
                 let (called, statements) = self.called_by_script(sql, parameters)?;
@@ -26,7 +26,11 @@ impl Library {
                 let procedures = self.find_involved(&self.called_by_insert(table))?;
                 return Ok(Involvement { procedures, statements: true });
             }
-            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {
+            Payload::Parts { .. }
+            | Payload::SchemaOutcomes { .. }
+            | Payload::MovingOutcomes { .. }
+            | Payload::HeldParts { .. }
+            | Payload::Agreed(_) => {
                 return Ok(Involvement { procedures: self.find_involved(&[])?, statements: false });
             }
             Payload::Session { steps, .. } => {

@@ -2,6 +2,7 @@
 
 use crate::script::BoundScript;
 use crate::triggers::Triggers;
+use plan::assets::AssetFunction;
 use plan::overload::{Argument, choose_for_inputs};
 use plan::polymorphic::{Actual, Callee, is_polymorphic};
 use plan::routines::{Routine, no_procedure};
@@ -101,7 +102,8 @@ impl Library {
         let mut waiting = vec![callee.clone()];
         let mut seen: BTreeSet<Callee> = BTreeSet::new();
         while let Some(next) = waiting.pop() {
-            if matches!(next.name.as_ref(), NEXT_VALUE | SET_VALUE) {
+            let moves = AssetFunction::named(&next.name).is_some_and(AssetFunction::is_transaction);
+            if moves || matches!(next.name.as_ref(), NEXT_VALUE | SET_VALUE) {
                 return true;
             }
             // What does not compile ends with an error before it changes anything.

@@ -218,7 +218,7 @@ impl BoundScript {
 
 /// True where the transaction changes the schema: it runs alone.
 pub fn is_schema_change(payload: &Payload) -> bool {
-    match payload {
+    match payload.call() {
         Payload::Script { sql, .. } => parse::is_schema_change(sql),
         Payload::Session { steps, .. } => steps
             .iter()
@@ -227,6 +227,8 @@ pub fn is_schema_change(payload: &Payload) -> bool {
         | Payload::Insert { .. }
         | Payload::Parts { .. }
         | Payload::SchemaOutcomes { .. }
-        | Payload::HeldParts { .. } => false,
+        | Payload::MovingOutcomes { .. }
+        | Payload::HeldParts { .. }
+        | Payload::Agreed(_) => false,
     }
 }

@@ -7,7 +7,7 @@ use crate::library::Library;
 use crate::script::{Script, StatementKind, Step, is_schema_change};
 use crate::session::again::{committed, guard_results, run_again, run_again_alone};
 use crate::session::place::Place;
-use execute::{Analysis, Context, Execution, KnownFrame, Oracles, refused};
+use execute::{Analysis, Context, Execution, KnownFrame, Moves, Oracles, refused};
 use plan::expression::Expression;
 use plan::polymorphic::Actual;
 use plan::statement::default_row;
@@ -19,7 +19,7 @@ use syntax::parse::{self, ParsedStatement};
 use types::{
     AttestingMembers, Catalog, DataType, ExecutionVersion, MemoryPool, MemoryShare, OutputColumn,
     PartCommitment, PartMembers, Payload, Principal, SchemaCertificate, SessionResults, SessionStep,
-    SqlError, StatementResult, TriggerEvent, Value, results_have_changed,
+    SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
 };
 
 /// What is told to an execution in no block: it ends soon after `interrupt` is set, and shares `memory` with others.
@@ -37,6 +37,8 @@ pub struct Invocation {
     context: Context,
     principal: Principal,
     payload: Arc<Payload>,
+    /// Where it notes what it moves to other schemas with members.
+    moves: Option<Arc<Moves>>,
 }
 
 impl Invocation {
@@ -49,6 +51,7 @@ impl Invocation {
             context,
             principal: Principal::default(),
             payload: payload.into(),
+            moves: None,
         }
     }
 
@@ -71,6 +74,12 @@ impl Invocation {
     /// The same, which may ask these oracles.
     pub fn asking(mut self, oracles: Arc<dyn Oracles>) -> Invocation {
         self.oracles = Some(oracles);
+        self
+    }
+
+    /// The same, which notes what it moves to other schemas with members.
+    pub fn moving(mut self, moves: Arc<Moves>) -> Invocation {
+        self.moves = Some(moves);
         self
     }
 
@@ -151,7 +160,7 @@ impl Invocation {
 
     /// The statements of a script of which one changes the schema.
     fn script_with_schema_change(&self) -> Option<Script<'_>> {
-        let Payload::Script { sql, .. } = self.payload.as_ref() else { return None };
+        let Payload::Script { sql, .. } = self.payload.call() else { return None };
         if !parse::is_schema_change(sql) {
             return None;
         }
@@ -167,9 +176,12 @@ impl Invocation {
     fn change_schema(&self, snapshot: &dyn Snapshot) -> Option<Effects> {
         let (context, principal) = (self.context, &self.principal);
         let place = |session_ms| Place { snapshot, context, principal, session_ms, interrupt: None };
-        match self.payload.as_ref() {
+        match self.payload.call() {
             Payload::Script { sql, .. } => {
                 let script = self.script_with_schema_change()?;
+                if let Some(refused) = self.refuses_change_of_assets(snapshot) {
+                    return Some(refused);
+                }
                 Some(run_governed(&self.library, &place(None), sql, script))
             }
             Payload::Session { steps, now_ms, results } if is_schema_change(&self.payload) => {
@@ -180,6 +192,26 @@ impl Invocation {
             }
             _ => None,
         }
+    }
+
+    /// Where rows of a schema have stakeholders, nobody changes what protects them without the others: the schema is changed with
+    /// the signatures of all of its members.
+    fn refuses_change_of_assets(&self, snapshot: &dyn Snapshot) -> Option<Effects> {
+        let missing = self.principal.signers.as_ref()?.missing_members();
+        let catalog = snapshot.catalog();
+        let has_policy = catalog.tables.values().any(|table| table.endorsement.is_some())
+            || catalog.procedures.values().any(|procedure| procedure.endorsement.is_some());
+        if missing.is_empty() || !has_policy {
+            return None;
+        }
+        let message = format!(
+            "a change of a schema with stakeholders needs the signature of all its members: {} has not signed",
+            missing.join(", ")
+        );
+        let error = SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+            .hint("Offer it with entente.offer(…); the others sign it with entente.sign(…).");
+        let (reads, scans, commands, catalog) = Default::default();
+        Some(Effects { reads, scans, commands, result: Err(error), steps: 1, catalog })
     }
 
     /// What a script may touch. One that cannot be bound touches nothing and says so when it runs.
@@ -260,12 +292,12 @@ impl Simulate for Invocation {
         }
         let mut execution =
             Execution::new(&*self.library, snapshot, self.context).asking(self.oracles.as_deref());
-        execution = execution.acting_as(&self.principal);
+        execution = execution.acting_as(&self.principal).moving(self.moves.as_deref());
         if let Some(Local { interrupt, memory }) = &self.local {
             let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
             execution = execution.locally().sharing(share).interrupted_by(interrupt);
         }
-        let result = match self.payload.as_ref() {
+        let result = match self.payload.call() {
             Payload::Call { procedure, arguments } => self.call(&mut execution, procedure, arguments),
             Payload::Script { sql, parameters } => self.script(&mut execution, sql, parameters),
             Payload::Insert { table, columns, rows } => {
@@ -274,7 +306,10 @@ impl Simulate for Invocation {
             // What it does its schemas' members alone know. Here it takes its place in the order.
             Payload::Parts { parts } => Ok(vec![who_votes(self.library.catalog(), parts)]),
             // So they take effect in the schemas that they name.
-            Payload::SchemaOutcomes { certificates } => Ok(vec![who_attests(&self.library, certificates)]),
+            Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
+                Ok(vec![who_attests(&self.library, certificates)])
+            }
+            Payload::Agreed(_) => Err(SqlError::unsupported("a part inside of a part")),
             // Whoever looks whether parts are held has read it before.
             Payload::HeldParts { .. } => Ok(vec![tagged("HELD PARTS")]),
             Payload::Session { steps, now_ms, results } => {
@@ -297,7 +332,7 @@ impl Simulate for Invocation {
             return Err(refused("a schema change together with other transactions"));
         }
         let mut analysis = Analysis::new(&*self.library, self.context);
-        match self.payload.as_ref() {
+        match self.payload.call() {
             Payload::Call { procedure, arguments } => {
                 if let Ok((values, defaults)) = self.call_arguments(procedure, arguments) {
                     let nothing = KnownFrame::new(Vec::new());
@@ -313,7 +348,11 @@ impl Simulate for Invocation {
             Payload::Insert { table, columns, rows } => {
                 self.analyse_insert(&mut analysis, table, columns, rows.iter().cloned())?;
             }
-            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {}
+            Payload::Parts { .. }
+            | Payload::SchemaOutcomes { .. }
+            | Payload::MovingOutcomes { .. }
+            | Payload::HeldParts { .. }
+            | Payload::Agreed(_) => {}
             Payload::Session { steps, now_ms, .. } => {
                 analysis.set_now(*now_ms);
                 for step in steps {

@@ -294,7 +294,9 @@ impl TemporaryTables {
             | Payload::Session { .. }
             | Payload::Parts { .. }
             | Payload::SchemaOutcomes { .. }
-            | Payload::HeldParts { .. } => return None,
+            | Payload::MovingOutcomes { .. }
+            | Payload::HeldParts { .. }
+            | Payload::Agreed(_) => return None,
         };
         if !self.are_mentioned_in(text) {
             return None;

@@ -219,11 +219,11 @@ fn what_the_ledger_keeps_or_orders_never_reads_the_past() {
 #[test]
 fn the_privileges_are_those_of_the_table_now() {
     let (mut database, kept) = accounts();
-    database.principal = Principal { organisation: 0, role: "reader".to_string() };
+    database.principal = Principal::new(0, "reader");
     let read = |database: &Database| query(database, &kept, "SELECT count(*) FROM accounts AS OF HEIGHT 3");
     assert_eq!(read(&database).expect_err("no privilege").state, SqlState::INSUFFICIENT_PRIVILEGE);
     database.principal = Principal::default();
     database.run("GRANT SELECT ON accounts TO reader").expect("granted");
-    database.principal = Principal { organisation: 0, role: "reader".to_string() };
+    database.principal = Principal::new(0, "reader");
     assert_eq!(read(&database).as_deref(), Ok("3"));
 }

@@ -23,7 +23,7 @@ fn database() -> Database {
     ]);
     database.run("INSERT INTO account VALUES (1, 100, 'a'), (2, 100, 'b')").expect("rows");
     database.run("INSERT INTO secret VALUES (1, 'plugh')").expect("rows");
-    database.principal = Principal { organisation: 1, role: String::new() };
+    database.principal = Principal::new(1, "");
     database.run("CREATE ROLE stranger LOGIN").expect("another organisation's");
     database.principal = Principal::default();
     database
@@ -34,7 +34,7 @@ fn clerk(database: &mut Database, sql: &str) -> Result<Vec<Vec<String>>, SqlErro
 }
 
 fn act(database: &mut Database, role: &str, sql: &str) -> Result<Vec<Vec<String>>, SqlError> {
-    database.principal = Principal { organisation: 0, role: role.to_string() };
+    database.principal = Principal::new(0, role);
     let results = database.gateway(sql);
     database.principal = Principal::default();
     results.map(|results| results.last().map_or_else(Vec::new, texts))
@@ -149,7 +149,7 @@ fn rows_that_a_client_sends_and_calls_need_privileges_too() {
     };
     let call = || Payload::Call { procedure: "pay".into(), arguments: [1, 2, 3].map(Value::BigInt).to_vec() };
     let run = |database: &mut Database, payload: Payload| {
-        database.principal = Principal { organisation: 0, role: "clerk".into() };
+        database.principal = Principal::new(0, "clerk");
         let result = database.execute(payload).map_err(|error| error.message);
         database.principal = Principal::default();
         result.map(drop)

@@ -30,7 +30,7 @@ fn database() -> Database {
 }
 
 fn act(database: &mut Database, role: &str, sql: &str) -> Result<Vec<Vec<String>>, SqlError> {
-    database.principal = Principal { organisation: 0, role: role.to_string() };
+    database.principal = Principal::new(0, role);
     let results = database.gateway(sql);
     database.principal = Principal::default();
     results.map(|results| results.last().map_or_else(Vec::new, texts))

@@ -9,7 +9,7 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
-use crate::private::{self, AnswerWhen, Asking, Bundle, PrivateSchemas, Routed};
+use crate::private::{self, AnswerWhen, AskedOfOffer, Asking, Bundle, PrivateSchemas, Routed};
 use crate::process_memory;
 use crate::proving;
 use crate::proving_rows::ProvenFrom;
@@ -197,6 +197,23 @@ impl Database for NodeDatabase {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter().expiry_blocks_max));
         let expires_at = self.published.newest().0 + ahead;
+        let (asking, schemas) = &self.schemas;
+        if schemas.has_assets()
+            && let Some(asked) = AskedOfOffer::of(&payload)?
+        {
+            let library = self.published.library();
+            let (catalog, charter) = (library.catalog(), self.charter());
+            let heights = (expires_at, self.published.newest().0);
+            let order = async |bundle| {
+                let submit =
+                    |replies: &_| Bundle::submit(vec![bundle], &self.submitter, (answer_at, replies));
+                self.ordered(submit).await
+            };
+            let (session, when) = ((&self.session, role), answer_when(answer_at));
+            let answered = asking.offer(asked, session, (catalog, &charter), heights, when, order).await?;
+            let (results, height) = answered;
+            return Ok(Executed { results, height: height.unwrap_or(heights.1) });
+        }
         if let Some(routed) = private::route(self.published.library().catalog(), &payload)? {
             return self.execute_parts(routed, role, (expires_at, answer_at)).await;
         }

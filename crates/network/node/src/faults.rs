@@ -8,12 +8,12 @@ use sql::Library;
 use state::{AfterImage, KeyRange, LiveRequests, RowId, Snapshot, Store, Version};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use types::{Charter, Payload, Value, limits};
 
 /// What a node does so that its promises hold, and what a test switches off to see that it finds out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
+#[repr(u16)]
 pub enum Defence {
     /// Receipts are sent once their block is flushed.
     FlushBeforeAnswer = 1,
@@ -31,24 +31,26 @@ pub enum Defence {
     PartLocks = 64,
     /// Parts are handed out to members alone.
     MembersAlone = 128,
+    /// A transaction takes effect if what leaves one of its schemas is what comes into the other.
+    MovesCompared = 256,
 }
 
 /// What a test makes go wrong in a node's memory, behind its back. No configuration leads here.
 #[derive(Default)]
 pub struct Faults {
     table: Mutex<Option<String>>,
-    undefended: AtomicU8,
+    undefended: AtomicU16,
     checkpoints_lost: AtomicBool,
 }
 
 impl Faults {
     /// The node does without `defence` from now on.
     pub fn switch_off(&self, defence: Defence) {
-        self.undefended.fetch_or(defence as u8, Ordering::Relaxed);
+        self.undefended.fetch_or(defence as u16, Ordering::Relaxed);
     }
 
     pub(crate) fn lacks(&self, defence: Defence) -> bool {
-        self.undefended.load(Ordering::Relaxed) & defence as u8 != 0
+        self.undefended.load(Ordering::Relaxed) & defence as u16 != 0
     }
 
     /// The same where there may be no test.

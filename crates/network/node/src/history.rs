@@ -119,7 +119,7 @@ fn transaction_row(charter: &Charter, bytes: &[u8], receipt: &Receipt) -> Transa
 
 /// A payload for people: `send_payment(1, 2, 300)`, the SQL text, or what was loaded.
 fn call_text(payload: &Payload) -> String {
-    let text = match payload {
+    let text = match payload.call() {
         Payload::Call { procedure, arguments } => {
             let arguments: Vec<String> = arguments.iter().map(literal).collect();
             format!("{procedure}({})", arguments.join(", "))
@@ -130,7 +130,8 @@ fn call_text(payload: &Payload) -> String {
             let part = |part: &PartCommitment| format!("{} {}", part.schema, part.commitment.short());
             format!("PARTS {}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
         }
-        Payload::SchemaOutcomes { certificates } => {
+        Payload::Agreed(_) => String::new(),
+        Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
             let outcomes = certificates.iter().map(|one| (one.statement.schema, one.statement.height));
             let outcome = |(schema, height)| format!("schema {schema} at height {height}");
             format!("SCHEMA OUTCOMES {}", outcomes.map(outcome).collect::<Vec<_>>().join(", "))

@@ -77,7 +77,7 @@ impl LocalExecution {
     }
 
     fn principal(&self, role: &str) -> Principal {
-        Principal { organisation: self.organisation, role: role.to_string() }
+        Principal::new(self.organisation, role)
     }
 
     /// The time of a transaction block: now, and later than that of every other one, because it tells the values of

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn clients_and_roles_are_counted_by_themselves() {
         let limit = RateLimit::new(2);
-        let role = |role: &str| Principal { organisation: 0, role: role.into() };
+        let role = |role: &str| Principal::new(0, role);
         assert_eq!(admitted(&limit, &role("a"), 0, 5), 2);
         assert_eq!(admitted(&limit, &role("b"), 0, 5), 2);
         assert!(limit.admit(key(2), &role("a"), Duration::ZERO));
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn who_is_counted_is_bounded() {
         let limit = RateLimit::new(1);
-        let role = |number: usize| Principal { organisation: 0, role: number.to_string() };
+        let role = |number: usize| Principal::new(0, number.to_string());
         let at = Duration::from_secs;
         assert!((0..CLIENTS_MAX).all(|number| limit.admit(key(1), &role(number), at(1))));
         assert!(!limit.admit(key(1), &role(CLIENTS_MAX), at(1)));

@@ -55,6 +55,7 @@ impl SchemaCounts {
             Decision::Commit => "commit",
             Decision::No => "no",
             Decision::Window => "window",
+            Decision::Moves => "moves",
         };
         self.decided.get_or_create(&DecisionLabel { decision }).inc();
         self.decision_blocks.observe(blocks as f64);

@@ -307,7 +307,7 @@ impl SimulatedNode {
         let (library, snapshot) = self.parts.published.at_one_height();
         let prepared = sql::prepare(&library, sql, &[])?;
         let reader = sql::Reader {
-            principal: types::Principal { organisation: 0, role: String::new() },
+            principal: types::Principal::new(0, ""),
             step_limit: QUERY_STEPS_MAX,
             timestamp_ms: 0,
             interrupt: Arc::default(),

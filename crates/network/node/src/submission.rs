@@ -114,8 +114,7 @@ impl Submitter {
                 continue;
             }
             // What nodes bring for others is no client's.
-            let is_brought =
-                matches!(*transaction.payload, Payload::HeldParts { .. } | Payload::SchemaOutcomes { .. });
+            let is_brought = transaction.payload.is_brought_by_nodes();
             if let Some(limit) = &self.rate_limit
                 && !is_brought
                 && !limit.admit(transaction.client.key, &transaction.principal, self.started.elapsed())

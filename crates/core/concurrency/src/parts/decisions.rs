@@ -1,10 +1,11 @@
 //! Which transactions of several schemas commit: a function of the chain alone, so that no two members can differ.
 
 use super::LedgerPosition;
+use crypto::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a quorum of a schema's members says of one of its parts. That it is a quorum, whoever hands it over has verified.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vote<Schema> {
     /// The transaction.
     pub transaction: LedgerPosition,
@@ -12,6 +13,8 @@ pub struct Vote<Schema> {
     pub schema: Schema,
     /// Whether its part can commit.
     pub yes: bool,
+    /// What stands for all that the transaction moves between this schema and others, by the other schema; none where nothing does.
+    pub moves: BTreeMap<Schema, Digest>,
 }
 
 /// How a transaction was decided.
@@ -23,6 +26,8 @@ pub enum Decision {
     No,
     /// Some schema has said nothing until its window had passed.
     Window,
+    /// Every schema has said yes, but what leaves one of them is not what comes into the other.
+    Moves,
 }
 
 impl Decision {
@@ -60,14 +65,30 @@ struct Undecided<Schema> {
     /// The last block in which it can be decided.
     last: u64,
     schemas: BTreeSet<Schema>,
-    yes: BTreeSet<Schema>,
+    /// The schemas that have said yes, each with what it moves.
+    yes: BTreeMap<Schema, BTreeMap<Schema, Digest>>,
+}
+
+impl<Schema: Ord + Copy> Undecided<Schema> {
+    /// How it is decided once every schema has said yes.
+    fn when_complete(&self) -> Option<Decision> {
+        if self.yes.len() < self.schemas.len() {
+            return None;
+        }
+        let is_mirrored = |(schema, moves): (&Schema, &BTreeMap<Schema, Digest>)| {
+            moves.iter().all(|(with, digest)| {
+                with != schema && self.yes.get(with).and_then(|theirs| theirs.get(schema)) == Some(digest)
+            })
+        };
+        Some(if self.yes.iter().all(is_mirrored) { Decision::Commit } else { Decision::Moves })
+    }
 }
 
 /// The transactions of several schemas that wait for their decision.
 ///
 /// ```text
 /// T of block h is decided in block d, h < d ≤ h + window, by the first of
-///   d completes the yes of all its schemas  → commits
+///   d completes the yes of all its schemas  → commits, if each two say the same of what moves between them
 ///   d has the no of one of them             → does not
 ///   d = h + window                          → does not
 /// ```
@@ -91,9 +112,9 @@ impl<Schema: Ord + Copy> Decisions<Schema> {
 
     /// Whether a transaction waits for what this schema's members say.
     pub fn waits_for(&self, transaction: LedgerPosition, schema: Schema) -> bool {
-        self.undecided
-            .get(&transaction)
-            .is_some_and(|undecided| undecided.schemas.contains(&schema) && !undecided.yes.contains(&schema))
+        self.undecided.get(&transaction).is_some_and(|undecided| {
+            undecided.schemas.contains(&schema) && !undecided.yes.contains_key(&schema)
+        })
     }
 
     /// Takes the next block: the votes that it carries, and the transactions of several schemas that stand in it. Gives what is
@@ -122,9 +143,10 @@ impl<Schema: Ord + Copy> Decisions<Schema> {
                 decided.insert(vote.transaction, Decision::No);
                 continue;
             }
-            undecided.yes.insert(vote.schema);
-            if undecided.yes == undecided.schemas {
-                decided.insert(vote.transaction, Decision::Commit);
+            // What a schema has said first counts.
+            undecided.yes.entry(vote.schema).or_insert_with(|| vote.moves.clone());
+            if let Some(decision) = undecided.when_complete() {
+                decided.insert(vote.transaction, decision);
             }
         }
         for (transaction, undecided) in &self.undecided {
@@ -138,7 +160,7 @@ impl<Schema: Ord + Copy> Decisions<Schema> {
         for (index, schemas) in transactions {
             if schemas.len() > 1 {
                 let last = height + self.window;
-                let undecided = Undecided { last, schemas, yes: BTreeSet::new() };
+                let undecided = Undecided { last, schemas, yes: BTreeMap::new() };
                 self.undecided.insert(LedgerPosition { height, index }, undecided);
             }
         }
@@ -164,7 +186,12 @@ mod tests {
     const T: LedgerPosition = LedgerPosition { height: 5, index: 2 };
 
     fn vote(schema: u8, yes: bool) -> Vote<u8> {
-        Vote { transaction: T, schema, yes }
+        Vote { transaction: T, schema, yes, moves: BTreeMap::new() }
+    }
+
+    fn moving(schema: u8, moves: &[(u8, u8)]) -> Vote<u8> {
+        let moves = moves.iter().map(|(with, what)| (*with, Digest([*what; 32]))).collect();
+        Vote { moves, ..vote(schema, true) }
     }
 
     fn with_one() -> Decisions<u8> {
@@ -190,6 +217,46 @@ mod tests {
         let votes = [vote(1, true), vote(2, false), vote(2, true)];
         assert_eq!(decisions.block(6, &votes, []), Ok(decided(Decision::No)));
         assert!(decisions.is_settled(1, 9) && decisions.undecided_of(2) == 0);
+    }
+
+    #[test]
+    fn what_leaves_one_schema_comes_into_the_other_or_nothing_happens() {
+        let after = |votes: &[Vote<u8>]| {
+            let mut decisions = with_one();
+            decisions.block(6, votes, []).expect("the next block")
+        };
+        let moved = [moving(1, &[(2, 7)]), moving(2, &[(1, 7)])];
+        assert_eq!(after(&moved), decided(Decision::Commit));
+        let wrong = [
+            ("another amount", [moving(1, &[(2, 7)]), moving(2, &[(1, 8)])]),
+            ("it comes in and has left nowhere", [vote(1, true), moving(2, &[(1, 7)])]),
+            ("it leaves and comes in nowhere", [moving(1, &[(2, 7)]), vote(2, true)]),
+            ("a schema that is none of its", [moving(1, &[(2, 7), (3, 7)]), moving(2, &[(1, 7)])]),
+            ("from itself", [moving(1, &[(1, 7)]), vote(2, true)]),
+        ];
+        for (what, votes) in wrong {
+            assert_eq!(after(&votes), decided(Decision::Moves), "{what}");
+        }
+        let no = [moving(1, &[(2, 7)]), vote(2, false)];
+        assert_eq!(after(&no), decided(Decision::No), "a no is a no, whatever moves");
+        let twice = [moving(1, &[(2, 7)]), moving(1, &[(2, 8)]), moving(2, &[(1, 7)])];
+        assert_eq!(after(&twice), decided(Decision::Commit), "what is said first counts");
+    }
+
+    #[test]
+    fn of_three_schemas_each_two_are_compared() {
+        let three = BTreeSet::from([1, 2, 3]);
+        let after = |votes: &[Vote<u8>]| {
+            let mut decisions = Decisions::new(12);
+            assert_eq!(decisions.block(5, &[], [(2, three.clone())]), Ok(vec![]));
+            decisions.block(6, votes, []).expect("the next block")
+        };
+        let around =
+            [moving(1, &[(2, 4), (3, 6)]), moving(2, &[(1, 4), (3, 5)]), moving(3, &[(2, 5), (1, 6)])];
+        assert_eq!(after(&around), decided(Decision::Commit));
+        let broken =
+            [moving(1, &[(2, 4), (3, 6)]), moving(2, &[(1, 4), (3, 5)]), moving(3, &[(2, 5), (1, 7)])];
+        assert_eq!(after(&broken), decided(Decision::Moves));
     }
 
     #[test]

@@ -130,7 +130,8 @@ impl TwoSchemas {
             executed.changes.iter().for_each(|change| state.apply(change));
             let failed = |(_, outcome): &(_, PartOutcome)| matches!(outcome, PartOutcome::Aborted(_));
             assert!(!executed.outcomes.iter().any(failed));
-            let vote = |(transaction, yes)| Vote { transaction, schema: *schema, yes };
+            let vote =
+                |(transaction, yes)| Vote { transaction, schema: *schema, yes, moves: BTreeMap::new() };
             self.votes.extend(executed.votes.into_iter().map(vote));
         }
     }
@@ -166,7 +167,7 @@ fn fifo_no_two_schemas_never_wait_for_one_another() {
 fn decide_local_members_decide_by_the_chain_however_long_they_take() {
     let at = |index| LedgerPosition { height: 5, index };
     let schemas = BTreeSet::from([1u8, 2]);
-    let yes = |index, schema| Vote { transaction: at(index), schema, yes: true };
+    let yes = |index, schema| Vote { transaction: at(index), schema, yes: true, moves: BTreeMap::new() };
     let (mut quick, mut slow) = (Decisions::new(12), Decisions::new(12));
     for member in [&mut quick, &mut slow] {
         let new = [(0, schemas.clone()), (1, schemas.clone())];

@@ -44,19 +44,29 @@ enum Purpose {
 type Decoded =
     Result<(Arc<VerifiedTransaction>, Vec<(EndorserSignature, u64)>), (TransactionId, RejectReason)>;
 
-/// Why a payload is none before the execution version that has brought it: the words of the programs that did not know it, because
-/// receipts have them.
-fn unknown_before(charter: &Charter, payload: &Payload) -> Option<String> {
-    let (tag, since) = match payload {
-        Payload::Parts { .. } => (4, ExecutionVersion::V4),
-        Payload::SchemaOutcomes { .. } => (5, ExecutionVersion::V4),
-        Payload::HeldParts { .. } => (6, ExecutionVersion::V5),
+/// Why a payload of this kind is none before the execution version that has brought it: the words of the programs that did not know it,
+/// because receipts have them. They have not looked at what stands behind.
+fn unknown_before(charter: &Charter, bytes: &[u8]) -> Option<String> {
+    let kind = SignedTransaction::payload_kind(bytes)?;
+    let since = match kind {
+        // Parts, and outcomes of schemas.
+        4 | 5 => ExecutionVersion::V4,
+        // Members' words that they hold parts.
+        6 => ExecutionVersion::V5,
+        // Outcomes with what moves between schemas.
+        7 => ExecutionVersion::V6,
         _ => return None,
     };
     let is_known = charter.execution_version >= since.number();
-    let error = || TransactionError::Malformed(format!("Unexpected variant tag: {tag}"));
-    (!is_known).then(|| error().to_string())
+    (!is_known).then(|| unknown_kind(kind))
 }
+
+fn unknown_kind(kind: u8) -> String {
+    TransactionError::Malformed(format!("Unexpected variant tag: {kind}")).to_string()
+}
+
+/// The kind of [`Payload::Agreed`], which stands in parts, and never in the ledger: there nobody knows it.
+const AGREED: u8 = 8;
 
 impl Verifier {
     /// Judges transactions of the ledger with this charter.
@@ -169,11 +179,13 @@ impl Verifier {
         id: TransactionId,
         purpose: Purpose,
     ) -> Result<SignedTransaction, (TransactionId, RejectReason)> {
-        let signed = SignedTransaction::from_bytes(bytes)
-            .map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
-        if let Some(reason) = unknown_before(place.charter(), &signed.transaction.payload) {
+        let is_of_parts = SignedTransaction::payload_kind(bytes) == Some(AGREED);
+        let unknown = unknown_before(place.charter(), bytes);
+        if let Some(reason) = unknown.or_else(|| is_of_parts.then(|| unknown_kind(AGREED))) {
             return Err((id, RejectReason::Malformed(reason)));
         }
+        let signed = SignedTransaction::from_bytes(bytes)
+            .map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
             let found = signed.transaction.ledger;
             let reason = format!("expected a transaction of ledger {}, found one of {found}", self.ledger);

@@ -7,18 +7,40 @@ use types::{EndorsedEffects, HeldParts, Organisation, RequestId, Transaction};
 fn what_a_version_does_not_know_is_refused_in_the_words_of_programs_that_do_not_know_it() {
     // As borsh says it of a kind that nobody knows yet.
     let unknown = types::decode_exactly::<Payload>(&[200]).expect_err("there are not so many").to_string();
-    let third = Charter { execution_version: 3, ..charter().0 };
-    let fourth = Charter { execution_version: 4, ..charter().0 };
+    let of = |execution_version| Charter { execution_version, ..charter().0 };
+    let (ledger, root) = charter();
+    let agreed = types::AgreedPart {
+        call: Payload::Script { sql: "SELECT 1".into(), parameters: vec![] },
+        between: Default::default(),
+        others: Default::default(),
+        signatures: vec![],
+    };
     for (tag, payload, before) in [
-        (4, Payload::Parts { parts: vec![] }, &third),
-        (5, Payload::SchemaOutcomes { certificates: vec![] }, &third),
-        (6, Payload::HeldParts { held: vec![] }, &fourth),
+        (4, Payload::Parts { parts: vec![] }, Some(3)),
+        (5, Payload::SchemaOutcomes { certificates: vec![] }, Some(3)),
+        (6, Payload::HeldParts { held: vec![] }, Some(4)),
+        (7, Payload::MovingOutcomes { certificates: vec![] }, Some(5)),
+        (AGREED, Payload::Agreed(Box::new(agreed)), None),
     ] {
-        assert_eq!(types::encode(&payload)[0], tag);
-        let said = unknown_before(before, &payload).expect("it does not know it");
-        let expected = TransactionError::Malformed(unknown.replace("200", &tag.to_string()));
-        assert_eq!(said, expected.to_string());
-        assert_eq!(unknown_before(&charter().0, &payload), None);
+        let mut whole = transaction(&ledger, &root, 1);
+        whole.transaction.payload = payload;
+        let good = whole.to_bytes();
+        // Nobody who does not know a kind reads what stands behind it.
+        let at = good.len() - types::encode(&(whole.credential, whole.signature)).len() - 4;
+        let kind_at = at - types::encode(&whole.transaction.payload).len();
+        let broken = [&good[..=kind_at], &[0xff; 9], &good[at..]].concat();
+        let expected = TransactionError::Malformed(unknown.replace("200", &tag.to_string())).to_string();
+        for bytes in [good, broken] {
+            assert_eq!(SignedTransaction::payload_kind(&bytes), Some(tag));
+            if let Some(before) = before {
+                assert_eq!(unknown_before(&of(before), &bytes), Some(expected.clone()));
+                assert_eq!(unknown_before(&of(before + 1), &bytes), None);
+            }
+            let judged = check(&Verifier::new(&ledger), &ledger, &[Bytes::from(bytes)]).remove(0);
+            let reason = judged.expect_err("not signed, or unknown").1;
+            let is_unknown = reason == RejectReason::Malformed(expected.clone());
+            assert_eq!(is_unknown, tag == AGREED, "{reason:?}");
+        }
     }
 }
 

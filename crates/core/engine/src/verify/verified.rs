@@ -75,10 +75,7 @@ impl VerifiedTransaction {
             id,
             client: signed.client_id(),
             expires_at: signed.transaction.expires_at,
-            principal: Principal {
-                organisation: signed.credential.organisation,
-                role: signed.transaction.role,
-            },
+            principal: Principal::new(signed.credential.organisation, signed.transaction.role),
             payload: Arc::new(signed.transaction.payload),
             credential: signed.credential,
             signature: signed.signature,

@@ -124,7 +124,9 @@ impl Tally {
             | Payload::Session { .. }
             | Payload::Parts { .. }
             | Payload::SchemaOutcomes { .. }
-            | Payload::HeldParts { .. } => 0,
+            | Payload::MovingOutcomes { .. }
+            | Payload::HeldParts { .. }
+            | Payload::Agreed(_) => 0,
         };
         let microseconds = now.saturating_duration_since(submitted).as_micros() as u64;
         counts.latency.saturating_record(microseconds);

@@ -3,7 +3,7 @@
 
 use super::known::Known;
 use super::plan::{MemberChange, PlannedSchema};
-use super::statements::{STEPS, payload, set_up, table};
+use super::statements::{Moves, STEPS, may_move, payload, set_up, table};
 use super::watch::Watch;
 use crate::chance::Chance;
 use crate::history::{History, Submitted};
@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, error::TryRecvError};
 use types::{
-    AnswerAt, ClientId, Credential, Identity, Outcome, Part, PartCommitment, PartSubmission, Payload,
-    Receipt, RequestId, SubmissionRefusal, SubmissionReply, TransactionId,
+    AgreedPart, AnswerAt, ClientId, Credential, Identity, Outcome, Part, PartCommitment, PartSubmission,
+    Payload, Receipt, RequestId, SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// How many clients there are.
@@ -416,16 +416,44 @@ impl Client {
             among.extend((0..2).map(|_| *self.chance.pick(&ours)).collect::<Vec<_>>());
         }
         let height = nodes.iter().map(NodeState::height).max().unwrap_or(0);
-        let part = |number: usize, chance: &mut Chance| {
+        let operations: Vec<Operation> = among.iter().map(|_| Operation::of_part(&mut self.chance)).collect();
+        let can_move = among.len() > 1 && operations.iter().all(may_move);
+        let names: Vec<&str> = among.iter().map(|number| schemas[*number].name()).collect();
+        let (mut moves, is_created) = (vec![Moves::new(); among.len()], can_move && self.chance.percent(30));
+        if can_move && self.chance.percent(70) {
+            moves = move_around(&names, is_created, &mut self.chance);
+        }
+        let is_wrong = is_created && moves.iter().any(|moves| !moves.is_empty());
+        let mut parts = BTreeMap::new();
+        for ((number, operation), moves) in among.into_iter().zip(operations).zip(moves) {
             let schema = &schemas[number];
-            let canary = format!("{} written by {:x}", schema.prefix(), chance.word());
-            let operation = Operation::of_part(chance);
-            let payload = payload(&operation, schema.name(), &canary);
-            (number, (operation, payload))
-        };
-        let parts = among.into_iter().map(|number| part(number, &mut self.chance)).collect();
-        self.current = Some(UnderWay::sign(&self.identity, parts, schemas, height, &mut self.chance, known));
+            let canary = format!("{} written by {:x}", schema.prefix(), self.chance.word());
+            let payload = payload(&operation, schema.name(), &canary, &moves);
+            parts.insert(number, (operation, payload));
+        }
+        let signed = UnderWay::sign(&self.identity, parts, schemas, height, &mut self.chance, known);
+        if is_wrong {
+            known.wrong(signed.id);
+        }
+        self.current = Some(signed);
     }
+}
+
+/// Something goes from each schema to the next one. `is_wrong`: once it is not what comes.
+fn move_around(names: &[&str], is_wrong: bool, chance: &mut Chance) -> Vec<Moves> {
+    let mut moves = vec![Moves::new(); names.len()];
+    let wrong = chance.word() as usize % (names.len() - 1);
+    for (from, to) in (0..names.len()).zip(1..names.len()) {
+        let (amount, lies) = ((chance.word() % 90) as i64 + 1, is_wrong && from == wrong);
+        moves[from].push(("hand_over", names[to].to_string(), amount));
+        match (lies, chance.percent(50)) {
+            (false, _) => moves[to].push(("take_over", names[from].to_string(), amount)),
+            (true, true) => moves[to].push(("take_over", names[from].to_string(), 2 * amount)),
+            // It comes nowhere.
+            (true, false) => {}
+        }
+    }
+    moves
 }
 
 impl UnderWay {
@@ -442,7 +470,28 @@ impl UnderWay {
         let client = ClientId { key: identity.public_key(), request };
         let (mut operations, mut salted) = (BTreeMap::new(), BTreeMap::new());
         let among: Vec<usize> = parts.keys().copied().collect();
-        for (number, (operation, payload)) in parts {
+        let mut secrets = BTreeMap::new();
+        for one in &among {
+            for other in among.iter().filter(|other| *other > one) {
+                let secret: [u8; 32] = std::array::from_fn(|_| chance.word() as u8);
+                secrets.insert((*one, *other), secret);
+            }
+        }
+        for (number, (operation, call)) in parts {
+            let others = among.iter().filter(|other| **other != number);
+            let between: BTreeMap<String, [u8; 32]> = others
+                .map(|other| {
+                    let secret = secrets[&(number.min(*other), number.max(*other))];
+                    (schemas[*other].name().to_string(), secret)
+                })
+                .collect();
+            let payload = match between.is_empty() {
+                true => call,
+                false => {
+                    let (others, signatures) = Default::default();
+                    Payload::Agreed(Box::new(AgreedPart { call, between, others, signatures }))
+                }
+            };
             let salt = std::array::from_fn(|_| chance.word() as u8);
             salted.insert(schemas[number].name().to_string(), Part { salt, payload });
             operations.insert(schemas[number].name().to_string(), operation);

@@ -18,6 +18,8 @@ const TRIES_MAX: u32 = 200_000;
 pub(crate) struct Known {
     /// What each transaction does in its schemas, by name.
     signed: BTreeMap<TransactionId, BTreeMap<String, Operation>>,
+    /// Transactions in which something leaves a schema that does not come into the other.
+    wrong: BTreeSet<TransactionId>,
     answers: Vec<(TransactionId, usize, Receipt)>,
     /// How a part has ended, as the first member has said.
     ended: BTreeMap<(String, TransactionId), (u64, Outcome)>,
@@ -47,6 +49,11 @@ pub struct PrivateCounts {
 impl Known {
     pub(super) fn signed(&mut self, id: TransactionId, operations: BTreeMap<String, Operation>) {
         self.signed.insert(id, operations);
+    }
+
+    /// What leaves one of its schemas is not what comes into the other.
+    pub(super) fn wrong(&mut self, id: TransactionId) {
+        self.wrong.insert(id);
     }
 
     pub(super) fn answered(&mut self, id: TransactionId, node: usize, receipt: &Receipt) {
@@ -192,6 +199,15 @@ impl Known {
                 return Err(format!("ends: {id} at {:?} has not ended in {schema}", admitted.position));
             };
             let took_effect = matches!(outcome, Outcome::Committed(_));
+            let differs = matches!(outcome, Outcome::Aborted(error) if error.state == SqlState(*b"23000"));
+            let is_wrong = self.wrong.contains(id);
+            if took_effect && is_wrong || differs && !is_wrong {
+                return Err(format!(
+                    "moves: {id} at {:?} has ended in {schema} with {outcome:?}; what leaves a schema {} come into the other",
+                    admitted.position,
+                    if is_wrong { "does not" } else { "does" }
+                ));
+            }
             match admitted.decided {
                 Some((decided, commits)) if *height != decided || took_effect != commits => {
                     return Err(format!(

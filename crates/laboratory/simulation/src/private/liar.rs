@@ -140,7 +140,7 @@ impl PartLies {
         let forged = SchemaCertificate { signatures: everybody.collect(), ..alone.clone() };
         let transactions = [alone, forged].into_iter().map(|certificate| {
             let request = types::encode(&certificate);
-            let payload = Payload::SchemaOutcomes { certificates: vec![certificate] };
+            let payload = Payload::of_schema_outcomes(vec![certificate]);
             Bytes::from(self.sign(&request, payload).to_bytes())
         });
         let _ = services.ordering.submit(transactions.collect());
@@ -167,13 +167,17 @@ impl PartLies {
 
 /// Something else, for each member.
 fn alter(part: &mut Part, member: u16) {
-    match &mut part.payload {
+    let payload = match &mut part.payload {
+        Payload::Agreed(agreed) => &mut agreed.call,
+        other => other,
+    };
+    match payload {
         Payload::Script { sql, .. } => sql.push_str(&format!(" -- for {member}")),
         Payload::Call { arguments, .. } => arguments.truncate(usize::from(member % 3)),
         _ => {}
     }
     // Those of odd numbers get rows that differ.
-    if let Payload::Script { sql, .. } = &mut part.payload
+    if let Payload::Script { sql, .. } = payload
         && member % 2 == 1
     {
         *sql = sql.replace("balance + 1", "balance + 5").replace(", 20, ", ", 50, ");
@@ -184,5 +188,8 @@ fn alter(part: &mut Part, member: u16) {
 fn turn_votes(outcome: &mut SchemaOutcome) {
     for PartVotes { yes, no, .. } in &mut outcome.votes {
         std::mem::swap(yes, no);
+    }
+    for moves in &mut outcome.moves {
+        moves.digest = sha256(&[&moves.digest.0]);
     }
 }

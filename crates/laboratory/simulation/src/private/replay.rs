@@ -1,6 +1,7 @@
 //! What the chain says of transactions in schemas: who has a place, and what is decided. Told from one ledger, without what members
 //! execute.
 
+use crypto::Digest;
 use ledger::Ledger;
 use std::collections::{BTreeMap, BTreeSet};
 use types::{
@@ -17,8 +18,8 @@ pub(super) struct Admitted {
     pub(super) schemas: Vec<String>,
     /// Whose votes count; nobody's where it has one part.
     members: Vec<PartMembers>,
-    /// Numbers of schemas that have said yes.
-    yes: BTreeSet<u32>,
+    /// Numbers of schemas that have said yes, each with what stands for what it moves, by the other schema.
+    yes: BTreeMap<u32, BTreeMap<u32, Digest>>,
     /// The last block in which it can be decided.
     last: u64,
     /// In which block, and whether it takes effect.
@@ -66,7 +67,7 @@ impl Chain {
                             PartMembers::of_results(results),
                         ));
                     }
-                    Payload::SchemaOutcomes { certificates } => {
+                    Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
                         certificates.iter().for_each(|certificate| chain.count(certificate, charters));
                     }
                     _ => {}
@@ -113,12 +114,20 @@ impl Chain {
         for PartVotes { height, yes, no } in &statement.votes {
             let votes = yes.iter().map(|index| (index, true)).chain(no.iter().map(|index| (index, false)));
             for (index, is_yes) in votes {
-                self.vote((*height, *index), (statement.schema, &signed), is_yes);
+                let of_it = statement.moves.iter().filter(|one| (one.height, one.index) == (*height, *index));
+                let moves = of_it.map(|one| (one.with, one.digest)).collect();
+                self.vote((*height, *index), (statement.schema, &signed), is_yes.then_some(moves));
             }
         }
     }
 
-    fn vote(&mut self, position: Position, (schema, signed): (u32, &BTreeSet<u16>), is_yes: bool) {
+    /// `yes`: with these moves.
+    fn vote(
+        &mut self,
+        position: Position,
+        (schema, signed): (u32, &BTreeSet<u16>),
+        yes: Option<BTreeMap<u32, Digest>>,
+    ) {
         let Some(id) = self.by_position.get(&position) else { return };
         let Some(admitted) = self.admitted.get_mut(id) else { return };
         let members = admitted.members.iter().find(|members| members.number == schema);
@@ -127,12 +136,19 @@ impl Chain {
         if 2 * count <= members.organisations.len() {
             return;
         }
-        match is_yes {
-            true => drop(admitted.yes.insert(schema)),
-            false => admitted.decided = Some((self.height, false)),
-        }
-        if is_yes && admitted.yes.len() == admitted.members.len() {
-            admitted.decided = Some((self.height, true));
+        let Some(moves) = yes else {
+            admitted.decided = Some((self.height, false));
+            return;
+        };
+        admitted.yes.entry(schema).or_insert(moves);
+        if admitted.yes.len() == admitted.members.len() {
+            let moves = |(schema, moves): (&u32, &BTreeMap<u32, Digest>)| {
+                let schema = *schema;
+                moves.iter().map(|(with, digest)| (schema, *with, *digest)).collect::<Vec<_>>()
+            };
+            let one: BTreeSet<(u32, u32, Digest)> = admitted.yes.iter().flat_map(moves).collect();
+            let other = one.iter().map(|(schema, with, digest)| (*with, *schema, *digest)).collect();
+            admitted.decided = Some((self.height, one == other));
         }
     }
 

@@ -45,13 +45,27 @@ pub(super) fn set_up(step: usize, schema: &str, canary: &str) -> (Operation, Pay
     (operation, Payload::Script { sql, parameters: Vec::new() })
 }
 
-/// What an operation does in a schema.
-pub(super) fn payload(operation: &Operation, schema: &str, canary: &str) -> Payload {
+/// Things that a part says to hand over to other schemas, or to take over from them: how, the other schema, and how much.
+pub(super) type Moves = Vec<(&'static str, String, i64)>;
+
+/// Whether an operation can move things, too.
+pub(super) fn may_move(operation: &Operation) -> bool {
+    matches!(operation, Operation::Increment(_) | Operation::Add(_))
+}
+
+/// What an operation does in a schema, and what moves there.
+pub(super) fn payload(operation: &Operation, schema: &str, canary: &str, moves: &Moves) -> Payload {
     let table = table(schema);
     let script = |sql: String, parameters: Vec<Value>| Payload::Script { sql, parameters };
     let (number, text) = (Value::BigInt, Value::Text(canary.into()));
-    let update =
-        format!("UPDATE {table} SET version = version + 1, balance = balance + 1, note = $2 WHERE id = $1");
+    // What is said adds nothing to the note.
+    let move_one = |(how, other, amount): &(&str, String, i64)| {
+        format!(" || left(entente.{how}('{other}', {amount}), 0)")
+    };
+    let note: String = moves.iter().map(move_one).collect();
+    let update = format!(
+        "UPDATE {table} SET version = version + 1, balance = balance + 1, note = $2{note} WHERE id = $1"
+    );
     match *operation {
         Operation::Increment(row) => {
             script(format!("{update} RETURNING version, balance"), vec![number(row), text])

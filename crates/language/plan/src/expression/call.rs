@@ -1,6 +1,7 @@
 //! Binding of functions and aggregates.
 
 use crate::aggregate::{AggregateFunction, OrderedSet};
+use crate::assets::AssetFunction;
 use crate::expression::build::fold;
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
@@ -8,7 +9,7 @@ use crate::expression::{Binder, Expression, Kind, NamedArgument};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
-use types::{ArithmeticOperator, DataType, SqlError, SqlState, Value};
+use types::{ArithmeticOperator, DataType, ExecutionVersion, SqlError, SqlState, Value};
 use values::Comparison;
 use values::functions::{self, Function, Signature, refused, resolve};
 
@@ -23,6 +24,11 @@ impl Binder<'_> {
             _ => None,
         };
         let Some(name) = name else {
+            if self.scope().version() >= ExecutionVersion::V6
+                && let Some(asset) = AssetFunction::named(&function.name.to_string().to_ascii_lowercase())
+            {
+                return self.bind_asset_call(asset, function).map_err(|error| self.at(error, span));
+            }
             if function.name.to_string().eq_ignore_ascii_case("entente.oracle") {
                 let error = SqlError::unsupported("entente.oracle() here")
                     .hint("Assign it to a variable of a procedure first: rate := entente.oracle('eur_usd');");

@@ -4,6 +4,7 @@ mod analysis;
 mod bind;
 mod bind_aggregate;
 mod bind_array;
+mod bind_asset;
 mod bind_composite;
 mod bind_condition;
 mod bind_literal;

@@ -1,5 +1,6 @@
 //! Binding of UPDATE.
 
+use crate::assets::AssetFunction;
 use crate::command::UpdatePlan;
 use crate::condition::Condition;
 use crate::expression::{Binder, Expression, Source, columns_of};
@@ -95,7 +96,8 @@ pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
             let name = function.name.0.last().and_then(|part| part.as_ident());
             name.and_then(|name| name_of(name).ok())
         });
-        name.is_some_and(|name| scope.routines().get(&name).is_some() || draws_value(&name))
+        let is_asset = AssetFunction::named(&function.name.to_string().to_ascii_lowercase()).is_some();
+        is_asset || name.is_some_and(|name| scope.routines().get(&name).is_some() || draws_value(&name))
     };
     let flow = ast::visit_expressions(expr, |inner| match inner {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => std::ops::ControlFlow::Break(()),

@@ -26,9 +26,11 @@ impl Grammar {
         match version {
             ExecutionVersion::V1 => &VERSION_1,
             // The same since then.
-            ExecutionVersion::V2 | ExecutionVersion::V3 | ExecutionVersion::V4 | ExecutionVersion::V5 => {
-                &VERSION_2
-            }
+            ExecutionVersion::V2
+            | ExecutionVersion::V3
+            | ExecutionVersion::V4
+            | ExecutionVersion::V5
+            | ExecutionVersion::V6 => &VERSION_2,
         }
     }
 }

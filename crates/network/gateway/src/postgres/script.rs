@@ -319,6 +319,9 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "txid_current_if_assigned",
 ];
 
+/// Functions of `entente` that the database answers, and not the catalogue.
+const ASSET_FUNCTIONS: &[&str] = &["hand_over", "take_over", "signers", "offer", "offered", "sign", "submit"];
+
 /// Words that ask about the session without parentheses.
 const SESSION_WORDS: &[&str] =
     &["current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"];
@@ -398,7 +401,7 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
                 named && at(index + 3).is_some_and(|lexeme| lexeme.is("("))
             };
             return match name {
-                "entente" => !calls(&["history"]),
+                "entente" => !calls(&["history"]) && !calls(ASSET_FUNCTIONS),
                 "pg_catalog" => !calls(&["nextval", "setval", "currval", "lastval"]),
                 _ => name == "information_schema",
             };

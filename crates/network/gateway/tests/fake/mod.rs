@@ -607,7 +607,11 @@ impl Database for Fake {
     async fn execute(&self, _: &str, payload: Payload, _: AnswerAt) -> Result<Executed, SqlError> {
         self.payloads.lock().unwrap().push(payload.clone());
         let results = match payload {
-            Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {
+            Payload::Parts { .. }
+            | Payload::SchemaOutcomes { .. }
+            | Payload::MovingOutcomes { .. }
+            | Payload::HeldParts { .. }
+            | Payload::Agreed(_) => {
                 unreachable!("sessions make no parts")
             }
             Payload::Session { .. } if self.conflicting.load(Ordering::SeqCst) => {

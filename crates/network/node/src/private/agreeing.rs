@@ -168,7 +168,7 @@ mod tests {
         let (ledger, outcome) = (charter().ledger(), crypto::sha256(&[what.as_bytes()]));
         let votes = vec![PartVotes { height, yes: vec![1], no: vec![] }];
         SchemaAttestation::sign(
-            SchemaOutcome { ledger, schema, height, outcome, votes },
+            SchemaOutcome { ledger, schema, height, outcome, votes, moves: vec![] },
             member,
             &key(member),
         )

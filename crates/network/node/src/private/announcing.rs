@@ -96,7 +96,7 @@ impl Announcing {
         let (replies, mut refusals) = mpsc::channel(transactions.len());
         let submitted = (0..).zip(transactions).map(|(position, certificates)| {
             // Whoever has brought the same at this height before need not do it again.
-            let signed = self.session.sign_repeatable(Payload::SchemaOutcomes { certificates }, expires_at);
+            let signed = self.session.sign_repeatable(Payload::of_schema_outcomes(certificates), expires_at);
             let bytes = Bytes::from(signed.to_bytes());
             Submitted { position, bytes, answer_at: AnswerAt::Recorded, replies: replies.clone() }
         });

@@ -57,7 +57,7 @@ impl Answered {
 
 /// What asks other members for this node's clients.
 pub(crate) struct Asking {
-    schemas: Arc<PrivateSchemas>,
+    pub(super) schemas: Arc<PrivateSchemas>,
     patience: Patience,
     /// Who waits for members to hold a part.
     waiters: Waiters,
@@ -102,7 +102,25 @@ impl Asking {
             ))
             .hint("Connect as the administrator of the organisation."));
         }
-        let (signed, parts) = session.sign_parts(payloads, expires_at);
+        let (signed, parts) = match self.schemas.has_assets() && payloads.len() > 1 {
+            true => session.sign_draft(&session.draft_parts(payloads), expires_at)?,
+            false => session.sign_parts(payloads, expires_at),
+        };
+        let ended = self.run_signed((signed, parts), (session, height), when, order).await?;
+        Ok((results_in_order(ended.outcomes, &statements)?, ended.height))
+    }
+
+    /// Has a transaction that its client has signed held by the members and ordered, and waits for what it comes to.
+    ///
+    /// # Errors
+    /// As [`Asking::run`].
+    pub(super) async fn run_signed(
+        &self,
+        (signed, parts): (SignedTransaction, BTreeMap<String, Part>),
+        (session, height): (&Identity, u64),
+        when: AnswerWhen,
+        order: impl AsyncFnOnce(Bundle) -> Result<Receipt, SqlError>,
+    ) -> Result<Ended, SqlError> {
         let all = [self.to_hold(signed, parts)?];
         let (mut ready, mut missing) = self.hold(&all, (session, height)).await;
         if let Some((_, error)) = missing.pop() {
@@ -117,7 +135,7 @@ impl Asking {
         let Some(Some(ended)) = self.ended_transactions(&[transaction], when).await.pop() else {
             return Err(self.unknown(transaction));
         };
-        Ok((results_in_order(ended.outcomes, &statements)?, ended.height))
+        Ok(ended)
     }
 
     /// Takes what clients with keys of their own have submitted. `order` has transactions ordered: their receipts come by their
@@ -361,17 +379,17 @@ impl Asking {
 }
 
 /// How a transaction has ended in its schemas, by name.
-struct Ended {
+pub(super) struct Ended {
     /// Of the block in which it has taken effect.
-    height: u64,
-    outcomes: BTreeMap<String, Outcome>,
+    pub(super) height: u64,
+    pub(super) outcomes: BTreeMap<String, Outcome>,
 }
 
 /// What a transaction came to: its statements' results in their order; one schema's where `statements` is empty.
 ///
 /// # Errors
 /// What its parts have ended with.
-fn results_in_order(
+pub(super) fn results_in_order(
     outcomes: BTreeMap<String, Outcome>,
     statements: &[String],
 ) -> Result<Vec<StatementResult>, SqlError> {

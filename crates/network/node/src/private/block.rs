@@ -119,7 +119,7 @@ impl BlockOfParts {
                 let members = PartMembers::of_results(results).into();
                 self.transactions.push(OrderedParts { position, transaction, members });
             }
-            Payload::SchemaOutcomes { certificates } => {
+            Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
                 let members = AttestingMembers::of_results(results);
                 let ordered = certificates.iter().enumerate().map(|(number, certificate)| {
                     let of = |members: &&AttestingMembers| members.number == certificate.statement.schema;

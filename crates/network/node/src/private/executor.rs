@@ -1,24 +1,25 @@
 //! One schema at one of its members: an engine with rows and a catalog of its own, which executes the schema's parts block by
 //! block.
 
+use super::agreed::{AgreedIn, KnownSigners};
 use super::block::BlockOfParts;
 use super::opened::{Definitions, OpenedBlock};
 use super::opened_store::{BlockNote, CameBefore, CertifiedAt};
 use super::part_store::PartStore;
-use super::undecided::{Undecided, by_height};
+use super::undecided::{Undecided, by_height, moves_by_height};
 use super::view::SchemaView;
 use crate::NodeError;
 use crate::faults::{Defence, Faults};
 use concurrency::parts::{Decided, PartsRule};
 use crypto::{Digest, sha256};
-use engine::{Engine, ExecutedSchemaBlock, SchemaBlock, SchemaEngine, SchemaPart, VerifiedTransaction};
+use engine::{Engine, ExecutedSchemaBlock, SchemaBlock, SchemaEngine, VerifiedTransaction};
 use state::{
     AfterImage, CheckpointHeader, CheckpointProgress, LiveRequests, Reopened, ResumePoint, Stores, Version,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    BlockHeader, Catalog, Charter, ExecutionVersion, KnownVersions, Organisation, Outcome, Part, PartMembers,
+    BlockHeader, Catalog, Charter, ExecutionVersion, KnownVersions, Organisation, Outcome, PartMembers,
     SchemaBlockOutcome, SchemaMembers, SchemaOutcome, Statement, Table, TableId, TransactionId, limits,
 };
 
@@ -85,6 +86,7 @@ pub(super) struct SchemaExecutor {
     secret: Digest,
     attested: Attested,
     definitions: Definitions,
+    signers: KnownSigners,
 }
 
 /// What this member has attested of a schema, from execution version 5 on.
@@ -157,9 +159,11 @@ impl SchemaExecutor {
         if Faults::lack(faults, Defence::PartLocks) {
             engine = engine.without(PartsRule::Locks);
         }
-        let undecided = Undecided::counting(!Faults::lack(faults, Defence::VotesOfQuorum));
+        let has = |defence| !Faults::lack(faults, defence);
+        let undecided = Undecided::with((has(Defence::VotesOfQuorum), has(Defence::MovesCompared)));
         let (name, members) = (Arc::from(name), members.clone());
-        Ok(SchemaExecutor { name, members, engine, undecided, secret, attested, definitions })
+        let signers = KnownSigners::default();
+        Ok(SchemaExecutor { name, members, engine, undecided, secret, attested, definitions, signers })
     }
 
     pub(super) fn name(&self) -> &Arc<str> {
@@ -227,23 +231,24 @@ impl SchemaExecutor {
         charter_at: &dyn Fn(u64) -> Arc<Charter>,
     ) -> Result<Result<ExecutedParts, Arc<VerifiedTransaction>>, NodeError> {
         let (header, mut own, mut secret) = (&block.header, Vec::new(), self.secret);
+        let (charter, ledger) = (charter_at(header.height), header.ledger);
+        let (name, members) = (&self.name, &self.members);
+        let known = &mut self.signers;
+        let mut agreed = AgreedIn { known, ledger, schema: name, members, charter: &charter };
         for ordered in block.transactions.iter().filter(|ordered| ordered.concerns(&self.name)) {
             let Some(part) = parts.get(&ordered.transaction.id, &self.name)? else {
                 return Ok(Err(ordered.transaction.clone()));
             };
             secret = sha256(&[SECRET_DOMAIN, &secret.0, &part.salt]);
-            own.push(SchemaPart {
-                position: ordered.position,
-                transaction: part_of(&ordered.transaction, part),
-                timestamp_ms: header.timestamp_ms,
-                crossing: ordered.is_crossing(),
-            });
+            own.push(agreed.part(ordered, part, header.timestamp_ms));
         }
         let decisions = self.undecided.block(block, &self.name, charter_at);
         let decided = decisions.clone();
         let certified = self.follow_certificates(block, charter_at)?;
         let undecided = self.undecided.count() > 0;
-        let block = SchemaBlock { header: header.clone(), decisions, parts: own, undecided };
+        // A node stops in front of a block whose rules it does not know.
+        let version = ExecutionVersion::of_number(charter.execution_version).unwrap_or_default();
+        let block = SchemaBlock { header: header.clone(), decisions, parts: own, undecided, version };
         let executed = self.engine.execute(block)?;
         let is_secret_new = std::mem::replace(&mut self.secret, secret) != secret;
         let (outcome, opened) = match is_opened(&charter_at(header.height)) {
@@ -277,6 +282,7 @@ impl SchemaExecutor {
             height: header.height,
             outcome,
             votes,
+            moves: moves_by_height(&executed.moves),
         }
     }
 
@@ -358,12 +364,6 @@ fn is_opened(charter: &Charter) -> bool {
 /// Whether there is anything in it that others might want to know.
 fn happened(executed: &ExecutedSchemaBlock) -> bool {
     !executed.ended.is_empty() || !executed.votes.is_empty()
-}
-
-/// A transaction as it is in the schema: its part, in the name of its client.
-fn part_of(transaction: &VerifiedTransaction, part: Part) -> Arc<VerifiedTransaction> {
-    let payload = Arc::new(part.payload);
-    Arc::new(VerifiedTransaction { payload, endorsed: None, ..transaction.clone() })
 }
 
 /// The charter that a schema is executed with: the ledger's, where every member may change what the schema defines. Its name makes

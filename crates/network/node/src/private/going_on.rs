@@ -259,7 +259,8 @@ impl Writer {
             };
             let votes = vec![PartVotes { height, yes, no }];
             let (ledger, outcome) = (self.ledger, crypto::sha256(&[&height.to_le_bytes()]));
-            let statement = SchemaOutcome { ledger, schema: OTHER, height: self.height, outcome, votes };
+            let statement =
+                SchemaOutcome { ledger, schema: OTHER, height: self.height, outcome, votes, moves: vec![] };
             certificates.push(sign(statement, &[0, 3]));
         }
         if certificates.is_empty() {

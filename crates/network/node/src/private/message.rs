@@ -108,6 +108,7 @@ mod tests {
             height: 9,
             outcome: crypto::sha256(&[b"d"]),
             votes: vec![PartVotes { height: 8, yes: vec![1, 2], no: vec![3] }],
+            moves: vec![],
         };
         let (ledger, key) = (outcome.ledger, crypto::SecretKey::from_bytes([1; 32]));
         let attestation = SchemaAttestation::sign(outcome, 1, &key);

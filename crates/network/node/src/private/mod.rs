@@ -20,8 +20,9 @@
 //! The ledger says which parts there are, in which order, and that enough members hold each. So a schema's state follows from the
 //! ledger and the parts that are stored here. A node that starts goes on where the schema's store stands (`coming_back`, `schema_stores`, `opened_store`),
 //! or makes it again from both. Nobody else executes, stores or sees a part.
-//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039 to 0042.
+//! Rules: `oracle/shards/PROTOCOLS.md`, section 3; decisions 0039 to 0045.
 
+mod agreed;
 mod agreeing;
 mod announcing;
 mod asking;
@@ -38,6 +39,7 @@ mod going_on;
 mod held;
 mod holding;
 mod message;
+mod offering;
 mod opened;
 mod opened_store;
 mod part_store;
@@ -59,6 +61,7 @@ pub(crate) use collecting::Bundle;
 pub(crate) use held::no_member;
 pub(crate) use holding::Holding;
 pub(crate) use message::is_private;
+pub(crate) use offering::AskedOfOffer;
 pub(crate) use part_store::PartStore;
 pub(crate) use patience::Patience;
 pub(crate) use routing::{Routed, route};

@@ -182,7 +182,9 @@ impl PrivateSchemas {
 /// The certificate of a number in the transaction that brought it.
 fn certificate_of(signed: SignedTransaction, number: usize) -> Option<SchemaCertificate> {
     match signed.transaction.payload {
-        Payload::SchemaOutcomes { certificates } => certificates.into_iter().nth(number),
+        Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
+            certificates.into_iter().nth(number)
+        }
         _ => None,
     }
 }

@@ -48,7 +48,11 @@ pub(crate) fn route(catalog: &Catalog, payload: &Payload) -> Result<Option<Route
                 .hint("Send the statements without BEGIN and COMMIT: together, they are one transaction."));
             }
         }
-        Payload::Parts { .. } | Payload::SchemaOutcomes { .. } | Payload::HeldParts { .. } => {}
+        Payload::Parts { .. }
+        | Payload::SchemaOutcomes { .. }
+        | Payload::MovingOutcomes { .. }
+        | Payload::HeldParts { .. }
+        | Payload::Agreed(_) => {}
     }
     let payloads: BTreeMap<String, Payload> =
         schemas.into_iter().map(|schema| (schema, payload.clone())).collect();

@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
 use types::{
-    Outcome, PartMembers, Payload, Receipt, SchemaAttestation, SchemaMembers, SchemaOutcome, TransactionId,
-    limits,
+    ExecutionVersion, Outcome, PartMembers, Payload, Receipt, SchemaAttestation, SchemaMembers,
+    SchemaOutcome, TransactionId, limits,
 };
 
 /// Parts that others are asked for at once, and blocks that are looked at for them.
@@ -265,6 +265,12 @@ impl PrivateSchemas {
                 Err(error) => tracing::error!(schema = name, %error, "the schema cannot be executed"),
             }
         }
+    }
+
+    /// Whether the rules of the next block know what moves between schemas, and who agrees to that.
+    pub(crate) fn has_assets(&self) -> bool {
+        let version = self.node.charters.at(self.tip() + 1).execution_version;
+        version >= ExecutionVersion::V6.number()
     }
 
     /// The ledger's newest height.

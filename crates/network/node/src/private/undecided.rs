@@ -2,9 +2,10 @@
 
 use super::block::{BlockOfParts, OrderedParts};
 use concurrency::parts::{Decided, Decisions, LedgerPosition, Vote};
+use crypto::Digest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Charter, PartMembers, PartVotes, SchemaCertificate, SchemaOutcome};
+use types::{Charter, PartMembers, PartMoves, PartVotes, SchemaCertificate, SchemaOutcome};
 
 /// What one schema waits for.
 pub(super) struct Undecided {
@@ -13,12 +14,15 @@ pub(super) struct Undecided {
     transactions: BTreeMap<LedgerPosition, Arc<[PartMembers]>>,
     /// Votes count if enough members have signed them; else a test wants to see what happens.
     counts: bool,
+    /// What moves between schemas is compared; else a test wants to see what happens.
+    compares: bool,
 }
 
 impl Undecided {
-    /// Nothing waits. `counts`: votes count if enough members have signed them, which tests alone switch off.
-    pub(super) fn counting(counts: bool) -> Undecided {
-        Undecided { decisions: Decisions::new(1), transactions: BTreeMap::new(), counts }
+    /// Nothing waits. `counts`: votes count if enough members have signed them. `compares`: what moves between schemas is compared. Tests
+    /// alone switch them off.
+    pub(super) fn with((counts, compares): (bool, bool)) -> Undecided {
+        Undecided { decisions: Decisions::new(1), transactions: BTreeMap::new(), counts, compares }
     }
 
     /// How many there are.
@@ -64,10 +68,14 @@ impl Undecided {
     /// What a certificate says of transactions that wait here, as far as enough members seem to have signed it.
     fn votes_of(&self, certificate: &SchemaCertificate) -> Vec<Vote<u32>> {
         let schema = certificate.statement.schema;
-        let vote = |(transaction, yes)| {
+        let vote = |(transaction, yes): (LedgerPosition, bool)| {
             let members = self.members_of(transaction, schema)?;
             let is_enough = certificate.check_count(&members.organisations).is_ok() || !self.counts;
-            is_enough.then_some(Vote { transaction, schema, yes })
+            let of_it =
+                |one: &&PartMoves| LedgerPosition { height: one.height, index: one.index } == transaction;
+            let moves = certificate.statement.moves.iter().filter(of_it);
+            let moves = moves.filter(|_| self.compares).map(|one| (one.with, one.digest)).collect();
+            is_enough.then_some(Vote { transaction, schema, yes, moves })
         };
         votes(&certificate.statement).filter_map(vote).collect()
     }
@@ -94,6 +102,18 @@ fn votes(outcome: &SchemaOutcome) -> impl Iterator<Item = (LedgerPosition, bool)
     })
 }
 
+/// What the transactions move that a block's votes are about, for its outcome.
+pub(super) fn moves_by_height(moves: &[(LedgerPosition, BTreeMap<u32, Digest>)]) -> Vec<PartMoves> {
+    let of = |(LedgerPosition { height, index }, digests): &(LedgerPosition, BTreeMap<u32, Digest>)| {
+        let (height, index) = (*height, *index);
+        let digests = digests.clone().into_iter();
+        digests.map(move |(with, digest)| PartMoves { height, index, with, digest })
+    };
+    let mut found: Vec<PartMoves> = moves.iter().flat_map(of).collect();
+    found.sort_unstable_by_key(|one| (one.height, one.index, one.with));
+    found
+}
+
 /// The votes of a block for its outcome.
 pub(super) fn by_height(votes: &[(LedgerPosition, bool)]) -> Vec<PartVotes> {
     let mut heights: BTreeMap<u64, PartVotes> = BTreeMap::new();
@@ -114,7 +134,6 @@ mod tests {
     use super::super::four_members::{charter, key};
     use super::*;
     use concurrency::parts::Decision;
-    use crypto::Digest;
     use engine::VerifiedTransaction;
     use types::{
         BlockHeader, PartCommitment, Payload, RequestId, SchemaAttestation, SignedTransaction, Transaction,
@@ -165,7 +184,7 @@ mod tests {
     const T: LedgerPosition = LedgerPosition { height: 3, index: 7 };
 
     fn waiting() -> Undecided {
-        let mut undecided = Undecided::counting(true);
+        let mut undecided = Undecided::with((true, true));
         let block = BlockOfParts { transactions: vec![ordered(T)], ..block(3, vec![]) };
         assert!(undecided.block(&block, "a", &|_| Arc::new(charter())).is_empty());
         assert_eq!(undecided.count(), 1);
@@ -175,7 +194,7 @@ mod tests {
     fn certificate(schema: u32, yes: bool, who: &[u16]) -> SchemaCertificate {
         let (ledger, outcome) = (charter().ledger(), crypto::sha256(&[b"outcome"]));
         let votes = by_height(&[(T, yes), (LedgerPosition { height: 3, index: 9 }, true)]);
-        let statement = SchemaOutcome { ledger, schema, height: 3, outcome, votes };
+        let statement = SchemaOutcome { ledger, schema, height: 3, outcome, votes, moves: vec![] };
         let sign = |member: &u16| {
             (*member, SchemaAttestation::sign(statement.clone(), *member, &key(*member)).signature)
         };
@@ -227,6 +246,30 @@ mod tests {
             );
             assert_eq!(undecided.count(), 1, "{what}");
         }
+    }
+
+    #[test]
+    fn what_a_quorum_says_of_moves_is_compared() {
+        let moving = |schema: u32, with: u32, what: u8| {
+            let mut certificate = certificate(schema, true, &[]);
+            let other = LedgerPosition { height: 3, index: 9 };
+            let digests = |what| BTreeMap::from([(with, Digest([what; 32]))]);
+            certificate.statement.moves = moves_by_height(&[(other, digests(99)), (T, digests(what))]);
+            let who: &[u16] = if schema == 1 { &[0, 1] } else { &[0, 3] };
+            let sign = |member: &u16| {
+                let statement = certificate.statement.clone();
+                (*member, SchemaAttestation::sign(statement, *member, &key(*member)).signature)
+            };
+            SchemaCertificate { signatures: who.iter().map(sign).collect(), ..certificate.clone() }
+        };
+        let ends = |certificates| waiting().block(&block(4, certificates), "a", &|_| Arc::new(charter()));
+        assert_eq!(ends(vec![moving(1, 2, 7), moving(2, 1, 7)]), decided(Decision::Commit));
+        assert_eq!(ends(vec![moving(1, 2, 7), moving(2, 1, 8)]), decided(Decision::Moves));
+        let nothing = certificate(2, true, &[0, 3]);
+        assert_eq!(ends(vec![moving(1, 2, 7), nothing]), decided(Decision::Moves));
+        let mut altered = moving(2, 1, 8);
+        altered.statement.moves = moving(2, 1, 7).statement.moves;
+        assert!(ends(vec![moving(1, 2, 7), altered]).is_empty(), "signatures cover what moves");
     }
 
     /// The variant `votes` of `schemas.py`: a lying member of schema `a` votes against the others, and both ways.

@@ -1,0 +1,38 @@
+//! What a part moves between its schema and others, and what its members say of that in the ledger.
+
+use crypto::Digest;
+use sql::Moves;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{ClientId, Move, between_digest};
+
+/// What a part shares with the transaction's other parts.
+#[derive(Clone, Debug)]
+pub struct Between {
+    /// Digest of the charter of the ledger.
+    pub ledger: Digest,
+    /// The transaction's client.
+    pub client: ClientId,
+    /// By the names of the other schemas: [`types::SchemaMembers::number`], and what the two parts alone know.
+    pub others: BTreeMap<String, (u32, [u8; 32])>,
+    /// What stakeholders have signed, if anybody has.
+    pub agreement: Option<Digest>,
+    /// What the part moves, as it was executed last.
+    pub moves: Arc<Moves>,
+}
+
+impl Between {
+    /// For each other schema with which anything is to be compared: its number, and what stands for that.
+    pub(crate) fn digests(&self) -> BTreeMap<u32, Digest> {
+        let found = self.moves.found();
+        let mut digests = BTreeMap::new();
+        for (name, (number, secret)) in &self.others {
+            let moves: Vec<&Move> = found.iter().filter(|one| one.from == *name || one.to == *name).collect();
+            if !moves.is_empty() || self.agreement.is_some() {
+                let of = (&self.ledger, &self.client);
+                digests.insert(*number, between_digest(of, secret, self.agreement.as_ref(), moves));
+            }
+        }
+        digests
+    }
+}

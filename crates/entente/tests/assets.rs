@@ -1,0 +1,106 @@
+//! The tutorial `docs/assets.md`, at four organisations: each statement in it, and the errors that it shows.
+#![allow(missing_docs)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use support::TestNetwork;
+use tokio_postgres::SimpleQueryMessage;
+
+/// A statement of the tutorial.
+struct Said {
+    /// Position of the node, from 0.
+    node: usize,
+    sql: String,
+    /// Its answer is kept in a variable.
+    keeps: bool,
+    error: Option<String>,
+}
+
+/// The statements behind `org1=>` in blocks of consoles.
+fn statements(text: &str) -> Vec<Said> {
+    let mut said: Vec<Said> = Vec::new();
+    let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("console\n"));
+    for line in blocks.flat_map(str::lines) {
+        let prompt = line.strip_prefix("org").and_then(|rest| rest.split_once("=> "));
+        match (prompt, line.strip_prefix("ERROR:  ")) {
+            (Some((node, sql)), _) => {
+                let node = node.parse::<usize>().expect("a number") - 1;
+                said.push(Said { node, sql: sql.to_string(), keeps: false, error: None });
+            }
+            (None, Some(error)) => said.last_mut().expect("a statement").error = Some(error.to_string()),
+            (None, None) => said.last_mut().expect("a statement").sql.extend(["\n", line]),
+        }
+    }
+    for one in &mut said {
+        if let Some(sql) = one.sql.strip_suffix("\\gset") {
+            (one.sql, one.keeps) = (sql.to_string(), true);
+        }
+    }
+    said
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tutorial_about_assets_does_what_it_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/assets.md");
+    let said = statements(&std::fs::read_to_string(path).expect("the tutorial"));
+    assert!(said.len() > 30, "{} statements", said.len());
+    let mut network = TestNetwork::create(|charter| charter.governance = "any".to_string());
+    network.start_all().await;
+    let mut sessions = Vec::new();
+    for node in 0..4 {
+        sessions.push(network.session(node).await);
+    }
+    let mut kept = BTreeMap::new();
+    for Said { node, sql, keeps, error } in said {
+        let sql = kept.iter().fold(sql, |sql, (name, value): (&String, &String)| {
+            sql.replace(&format!(":'{name}'"), &format!("'{value}'"))
+        });
+        let answered = sessions[node].simple_query(&sql).await;
+        match (answered, error) {
+            (Err(found), Some(expected)) => {
+                let found = found.as_db_error().unwrap_or_else(|| panic!("{sql}: {found}"));
+                assert_eq!(found.message(), expected, "{sql}");
+            }
+            (Ok(_), Some(expected)) => panic!("{sql}: expected {expected}"),
+            (Err(found), None) => panic!("{sql}: {found:?}"),
+            (Ok(messages), None) => {
+                let row = messages.into_iter().find_map(|message| match message {
+                    SimpleQueryMessage::Row(row) => Some(row),
+                    _ => None,
+                });
+                if keeps {
+                    let row = row.expect("an answer");
+                    let (name, value) = (row.columns()[0].name(), row.get(0).expect("a text"));
+                    kept.insert(name.to_string(), value.to_string());
+                }
+            }
+        }
+        // What one node has answered the next one may not have executed yet.
+        let height = network.client(node).status().await.expect("it answers").height;
+        for other in 0..4 {
+            network.wait_for_height(other, height).await;
+        }
+    }
+    let balance = sessions[1].simple_query("SELECT balance FROM south.account").await.expect("a row");
+    assert!(matches!(&balance[1], SimpleQueryMessage::Row(row) if row.get(0) == Some("10")), "{balance:?}");
+    let coin = "SELECT stakeholders FROM coins.coin";
+    let coin = sessions[2].simple_query(coin).await.expect("org3 is a member");
+    assert!(matches!(&coin[1], SimpleQueryMessage::Row(row) if row.get(0) == Some("{org2}")), "{coin:?}");
+    assert!(sessions[2].simple_query("SELECT * FROM promises.promise").await.is_err(), "org3 is none");
+    // Drivers ask with parameters.
+    let offer = "CALL north.withdraw(1, 5); CALL south.deposit(1, 5)";
+    let row = sessions[0].query_one("SELECT entente.offer($1)", &[&offer]).await.expect("an offer");
+    let offer: String = row.get(0);
+    let row = sessions[1].query_one("SELECT entente.offered($1) AS what", &[&offer]).await.expect("shown");
+    let shown: String = row.get("what");
+    assert!(shown.contains("in north: CALL north.withdraw(1, 5)"), "{shown}");
+    assert!(shown.contains("signed by nobody yet"), "{shown}");
+    let elsewhere = sessions[1].query_one("SELECT entente.submit($1)", &[&offer]).await;
+    let elsewhere = elsewhere.expect_err("it is org1's").as_db_error().expect("said").message().to_string();
+    assert!(elsewhere.contains("another client"), "{elsewhere}");
+    let row = sessions[0].query_one("SELECT entente.submit($1)", &[&offer]).await.expect("submitted");
+    assert!(row.get::<_, String>(0).contains("in north, south"), "{row:?}");
+    let again = sessions[0].query_one("SELECT entente.submit($1)", &[&offer]).await;
+    assert!(again.is_err(), "an offer is used once");
+}
