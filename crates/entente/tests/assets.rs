@@ -101,6 +101,13 @@ async fn the_tutorial_about_assets_does_what_it_says() {
     assert!(elsewhere.contains("another client"), "{elsewhere}");
     let row = sessions[0].query_one("SELECT entente.submit($1)", &[&offer]).await.expect("submitted");
     assert!(row.get::<_, String>(0).contains("in north, south"), "{row:?}");
-    let again = sessions[0].query_one("SELECT entente.submit($1)", &[&offer]).await;
-    assert!(again.is_err(), "an offer is used once");
+    let again = sessions[0].query_one("SELECT entente.submit($1)", &[&offer]).await.expect("the same answer");
+    assert_eq!(again.get::<_, String>(0), row.get::<_, String>(0), "it was executed once");
+    let signed = sessions[1].query_one("SELECT entente.sign($1)", &[&offer]).await.expect("signed");
+    let signed: String = signed.get(0);
+    let later = sessions[0].query_one("SELECT entente.submit($1)", &[&signed]).await.expect_err("used up");
+    let later = later.as_db_error().expect("said").message().to_string();
+    assert_eq!(later, "the offer was submitted before");
+    let balance = sessions[1].simple_query("SELECT balance FROM south.account").await.expect("a row");
+    assert!(matches!(&balance[1], SimpleQueryMessage::Row(row) if row.get(0) == Some("15")), "{balance:?}");
 }

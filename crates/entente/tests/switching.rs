@@ -16,6 +16,30 @@ async fn versions(network: &TestNetwork, node: usize) -> (u64, u64) {
     (number("execution_version"), number("execution_version_known"))
 }
 
+/// The newest one, in which what moves between schemas is compared: also in a schema that is older.
+async fn goes_over_to_version_6(network: &TestNetwork, governor: &tokio_postgres::Client) {
+    governor
+        .batch_execute("SELECT entente.set_charter('execution_version', '6')")
+        .await
+        .expect("the next one");
+    let height = network.client(1).status().await.expect("it answers").height;
+    network.wait_for_height(1, height + 25).await;
+    for statement in [
+        "CREATE SCHEMA other MEMBERS (org1, org2)",
+        "CREATE TABLE other.t (id int PRIMARY KEY)",
+        "CREATE PROCEDURE deal.go(n int) LANGUAGE plpgsql AS $$ BEGIN
+             DELETE FROM deal.t WHERE id = n; PERFORM entente.hand_over('other', n); END $$",
+        "CREATE PROCEDURE other.come(n int) LANGUAGE plpgsql AS $$ BEGIN
+             INSERT INTO other.t VALUES (n); PERFORM entente.take_over('deal', n); END $$",
+    ] {
+        governor.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+    let wrong =
+        governor.batch_execute("CALL deal.go(1); CALL other.come(2)").await.expect_err("not the same");
+    assert_eq!(wrong.code().map(|code| code.code()), Some("23000"), "{wrong:?}");
+    governor.batch_execute("CALL deal.go(1); CALL other.come(1)").await.expect("the same");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let mut network = TestNetwork::create(|charter| {
@@ -28,7 +52,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.start_all().await;
     let load = Load::start(&network).await;
     load.wait_for(200, "version 2").await;
-    assert_eq!(versions(&network, 0).await, (2, 5));
+    assert_eq!(versions(&network, 0).await, (2, 6));
     let governor = network.session(1).await;
     let switch = "SELECT entente.set_charter('execution_version', '3')";
     let switched = governor.simple_query(switch).await;
@@ -57,7 +81,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(3, height).await;
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     for node in [0, 1, 2, 3, fifth] {
-        assert_eq!(versions(&network, node).await, (3, 5), "node {node}");
+        assert_eq!(versions(&network, node).await, (3, 6), "node {node}");
     }
     // And to the one behind it, in which schemas may have members.
     let create = "CREATE SCHEMA deal MEMBERS (org1, org2)";
@@ -71,7 +95,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(1, height + 25).await;
     governor.batch_execute(create).await.expect("version 4");
     governor.batch_execute("CREATE TABLE deal.t (id int PRIMARY KEY)").await.expect("at both members");
-    // And to the newest one, in which members say otherwise that they hold parts.
+    // To the one in which members say otherwise that they hold parts.
     governor
         .batch_execute("SELECT entente.set_charter('execution_version', '5')")
         .await
@@ -80,7 +104,9 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let height = network.client(1).status().await.expect("it answers").height;
     network.wait_for_height(1, height + 25).await;
     governor.batch_execute("INSERT INTO deal.t VALUES (2)").await.expect("version 5");
-    assert_eq!(versions(&network, 1).await, (5, 5));
+    assert_eq!(versions(&network, 1).await, (5, 6));
+    goes_over_to_version_6(&network, &governor).await;
+    assert_eq!(versions(&network, 1).await, (6, 6));
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     load.finish(&mut network).await;
     for node in 0..4 {

@@ -292,7 +292,8 @@ impl SchemaEngine {
                 }
             }
         };
-        NewPart { position, part, crossing }
+        let moved = self.between.get(&position).map(Between::counted);
+        NewPart { position, part, crossing, moved }
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a part moves between its schema and others, and what its members say of that in the ledger.
 
+use concurrency::parts::Moved;
 use crypto::Digest;
 use sql::Moves;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{ClientId, Move, between_digest};
 
@@ -22,6 +23,18 @@ pub struct Between {
 }
 
 impl Between {
+    /// Counts the other schemas of which anything is said.
+    pub(crate) fn counted(&self) -> Moved {
+        let (moves, all) = (self.moves.clone(), self.agreement.map(|_| self.others.len()));
+        Arc::new(move || {
+            let others = |found: Vec<Move>| -> usize {
+                let ways = found.into_iter().map(|one| (one.from, one.to));
+                ways.flat_map(|(from, to)| [from, to]).collect::<BTreeSet<_>>().len().saturating_sub(1)
+            };
+            all.unwrap_or_else(|| others(moves.found()))
+        })
+    }
+
     /// For each other schema with which anything is to be compared: its number, and what stands for that.
     pub(crate) fn digests(&self) -> BTreeMap<u32, Digest> {
         let found = self.moves.found();

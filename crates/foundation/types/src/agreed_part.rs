@@ -85,9 +85,14 @@ pub fn part_core(
 }
 
 /// What stakeholders sign: all that a transaction does, by the cores of its parts. Its client is part of it, so nobody else can have it
-/// executed.
-pub fn agreement(ledger: &Digest, client: &ClientId, cores: &BTreeMap<String, Digest>) -> Digest {
-    sha256(&[AGREEMENT_DOMAIN, &encode(&(ledger, client.key, client.request, cores))])
+/// executed; and so are its request and the last height at which it may stand, so that it is executed once: a ledger remembers requests
+/// up to that height.
+pub fn agreement(
+    ledger: &Digest,
+    (client, expires_at): (&ClientId, u64),
+    cores: &BTreeMap<String, Digest>,
+) -> Digest {
+    sha256(&[AGREEMENT_DOMAIN, &encode(&(ledger, client.key, client.request, expires_at, cores))])
 }
 
 /// What a transaction moves from one schema to another.
@@ -140,7 +145,7 @@ mod tests {
             |sql: &str, salt: u8| part_core((&ledger, "vault", &client), &[salt; 32], (&call(sql), &between));
         let cores =
             BTreeMap::from([("vault".to_string(), core("a", 1)), ("market".to_string(), core("b", 2))]);
-        let signed = agreement(&ledger, &client, &cores);
+        let signed = agreement(&ledger, (&client, 50), &cores);
         let alice = SecretKey::from_bytes([9; 32]);
         let word = StakeholderSignature::sign(&signed, &alice, None);
         assert!(word.is_under(&signed));
@@ -149,10 +154,11 @@ mod tests {
         let fewer = BTreeMap::from([("vault".to_string(), core("a", 1))]);
         let later = ClientId { request: RequestId([4; 16]), ..client };
         let others = [
-            agreement(&ledger, &client, &other),
-            agreement(&ledger, &client, &fewer),
-            agreement(&ledger, &later, &cores),
-            agreement(&sha256(&[b"other"]), &client, &cores),
+            agreement(&ledger, (&client, 50), &other),
+            agreement(&ledger, (&client, 50), &fewer),
+            agreement(&ledger, (&client, 51), &cores),
+            agreement(&ledger, (&later, 50), &cores),
+            agreement(&sha256(&[b"other"]), (&client, 50), &cores),
         ];
         assert!(others.iter().all(|other| !word.is_under(other)));
         assert!(core("a", 1) != core("a", 2), "a core has the part's salt: nobody finds it by trying");

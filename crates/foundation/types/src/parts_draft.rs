@@ -19,6 +19,8 @@ pub struct PartsDraft {
     pub ledger: Digest,
     /// Who will sign it.
     pub client: ClientId,
+    /// The last height at which it may stand: after that it has to be offered again.
+    pub expires_at: u64,
     /// What it does in each of its schemas, by the schema's name.
     pub parts: BTreeMap<String, DraftPart>,
     /// Who agrees so far.
@@ -59,7 +61,7 @@ impl PartsDraft {
 
     /// What those sign who agree.
     pub fn agreement(&self) -> Digest {
-        agreement(&self.ledger, &self.client, &self.cores())
+        agreement(&self.ledger, (&self.client, self.expires_at), &self.cores())
     }
 
     /// Somebody agrees, with a key that an organisation vouches for or with any other.
@@ -98,6 +100,19 @@ impl PartsDraft {
         Ok(())
     }
 
+    /// Each part shares something with each other one, or nobody could tell whether the others do what was signed.
+    fn check_shared(&self) -> Result<(), SqlError> {
+        for (schema, part) in &self.parts {
+            let DraftPart::Whole { between, .. } = part else { continue };
+            if !self.parts.keys().filter(|other| *other != schema).eq(between.keys()) {
+                let message =
+                    format!("the offer's part for schema \"{schema}\" shares nothing with the others");
+                return Err(wrong(&message));
+            }
+        }
+        Ok(())
+    }
+
     /// For people who send it to one another.
     pub fn to_text(&self) -> String {
         format!("{TEXT}{}", format_hexadecimal(&encode(self)))
@@ -115,6 +130,7 @@ impl PartsDraft {
         let damaged = |error: String| wrong(&format!("the offer is damaged: {error}; copy all of it"));
         let bytes = parse_hexadecimal(hexadecimal).map_err(|error| damaged(error.message))?;
         let draft: PartsDraft = decode_exactly(&bytes).map_err(|error| damaged(error.to_string()))?;
+        draft.check_shared()?;
         let agreement = draft.agreement();
         match draft.signatures.iter().find(|signature| !signature.is_under(&agreement)) {
             Some(forged) => Err(wrong(&format!("the signature of {} is not under this offer", forged.key))),
@@ -140,8 +156,12 @@ impl Identity {
         Ok(())
     }
 
-    /// What a transaction is to do in schemas with members, before anybody signs it.
-    pub fn draft_parts(&self, payloads: impl IntoIterator<Item = (String, Payload)>) -> PartsDraft {
+    /// What a transaction is to do in schemas with members, that may stand up to height `expires_at`, before anybody signs it.
+    pub fn draft_parts(
+        &self,
+        payloads: impl IntoIterator<Item = (String, Payload)>,
+        expires_at: u64,
+    ) -> PartsDraft {
         let payloads: BTreeMap<String, Payload> = payloads.into_iter().collect();
         let mut between: BTreeMap<String, BTreeMap<String, [u8; 32]>> = BTreeMap::new();
         for one in payloads.keys() {
@@ -159,6 +179,7 @@ impl Identity {
         PartsDraft {
             ledger: self.ledger(),
             client,
+            expires_at,
             parts: payloads.into_iter().map(part).collect(),
             signatures: Vec::new(),
         }
@@ -171,9 +192,8 @@ impl Identity {
     pub fn sign_draft(
         &self,
         draft: &PartsDraft,
-        expires_at: u64,
     ) -> Result<(SignedTransaction, BTreeMap<String, Part>), SqlError> {
-        let PartsDraft { ledger, client, parts, signatures } = draft;
+        let PartsDraft { ledger, client, expires_at, parts, signatures } = draft;
         if *ledger != self.ledger() {
             return Err(wrong("the offer is one of another ledger"));
         }
@@ -214,7 +234,7 @@ impl Identity {
             commitment: part.commitment(ledger, schema, client),
         };
         let payload = Payload::Parts { parts: made.iter().map(commitment).collect() };
-        Ok((self.sign_request(client.request, String::new(), payload, expires_at), made))
+        Ok((self.sign_request(client.request, String::new(), payload, *expires_at), made))
     }
 }
 
@@ -234,7 +254,7 @@ mod tests {
 
     fn draft(identity: &Identity) -> PartsDraft {
         let calls = [("vault", "CALL vault.give(7)"), ("market", "CALL market.take(7)")];
-        identity.draft_parts(calls.map(|(schema, sql)| (schema.to_string(), script(sql))))
+        identity.draft_parts(calls.map(|(schema, sql)| (schema.to_string(), script(sql))), 9)
     }
 
     #[test]
@@ -248,11 +268,11 @@ mod tests {
         signed.take_signatures(&seen).expect("the same offer");
         signed.take_signatures(&seen).expect("twice is once");
         assert_eq!(PartsDraft::from_text(&format!(" {}\n", signed.to_text())), Ok(signed.clone()));
-        let refused = alice.sign_draft(&seen, 9).expect_err("a part is missing").message;
+        let refused = alice.sign_draft(&seen).expect_err("a part is missing").message;
         assert!(refused.contains("what it does in schema \"vault\""), "{refused}");
-        let refused = bob.sign_draft(&signed, 9).expect_err("bob is not its client").message;
+        let refused = bob.sign_draft(&signed).expect_err("bob is not its client").message;
         assert!(refused.contains("another client"), "{refused}");
-        let (transaction, parts) = alice.sign_draft(&signed, 9).expect("all of it");
+        let (transaction, parts) = alice.sign_draft(&signed).expect("all of it");
         let Payload::Parts { parts: committed } = &transaction.transaction.payload else { panic!("parts") };
         for (schema, part) in &parts {
             let checked = part.check(&offer.ledger, schema, &transaction.client_id(), committed);
@@ -287,7 +307,13 @@ mod tests {
         for length in (TEXT.len()..whole.len()).step_by(7) {
             assert!(PartsDraft::from_text(&whole[..length]).is_err(), "{length} characters");
         }
+        let mut torn = draft(&alice);
+        if let Some(DraftPart::Whole { between, .. }) = torn.parts.get_mut("vault") {
+            between.clear();
+        }
+        let message = PartsDraft::from_text(&torn.to_text()).expect_err("nothing is compared").message;
+        assert!(message.contains("shares nothing with the others"), "{message}");
         let stranger = Identity::issue(sha256(&[b"other"]), &SecretKey::from_bytes([9; 32]), 0);
-        assert!(stranger.agree(&mut one).is_err() && stranger.sign_draft(&one, 9).is_err());
+        assert!(stranger.agree(&mut one).is_err() && stranger.sign_draft(&one).is_err());
     }
 }

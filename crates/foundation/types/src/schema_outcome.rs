@@ -193,9 +193,9 @@ impl PartMembers {
     }
 
     /// What the ledger says in the receipt of a transaction in several schemas, so that whoever has the ledger can tell whose votes
-    /// count, for ever: a row per schema. In one schema nobody votes.
+    /// count, for ever: a row per schema. Up to execution version 5 there are none for a transaction in one schema, where nobody votes.
     pub fn to_result(parts: &[PartMembers]) -> StatementResult {
-        if parts.len() < 2 {
+        if parts.is_empty() {
             return StatementResult { tag: PARTS_TAG.to_string(), ..StatementResult::default() };
         }
         let column = |name: &str, data_type| OutputColumn { name: name.to_string(), data_type };
@@ -379,7 +379,9 @@ mod tests {
         let parts = [members(&[0, 1, 7]), PartMembers { number: 9, ..members(&[5]) }];
         let result = PartMembers::to_result(&parts);
         assert_eq!(PartMembers::of_results(std::slice::from_ref(&result)), parts);
-        assert_eq!(PartMembers::to_result(&parts[..1]).rows, Vec::<Vec<Value>>::new());
+        let one = PartMembers::to_result(&parts[..1]);
+        assert_eq!(PartMembers::of_results(std::slice::from_ref(&one)), parts[..1]);
+        assert_eq!(PartMembers::to_result(&[]).rows, Vec::<Vec<Value>>::new());
         assert!(PartMembers::of_results(&[]).is_empty());
         let other = StatementResult { tag: "SELECT 2".into(), ..result.clone() };
         assert!(PartMembers::of_results(&[other]).is_empty());

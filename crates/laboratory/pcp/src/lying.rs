@@ -84,6 +84,7 @@ pub fn attack_schemas(
             let position = LedgerPosition { height, index: 0 };
             let part = transaction.and_then(|transaction| transaction.parts.get(&schema));
             let parts = part.map(|part| NewPart {
+                moved: None,
                 position,
                 part: Arc::new(Program { is_valid: part.is_endorsed || schema == liar }),
                 crossing: transaction.is_some_and(|transaction| transaction.parts.len() > 1),

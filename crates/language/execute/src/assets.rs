@@ -49,6 +49,11 @@ impl Moves {
         self.locked().clone()
     }
 
+    /// How many things the last execution has moved.
+    pub fn count(&self) -> usize {
+        self.locked().len()
+    }
+
     fn locked(&self) -> MutexGuard<'_, Vec<Move>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,6 +92,8 @@ pub(crate) struct Assets<'a> {
     pub(crate) moves: Option<&'a Moves>,
     /// Policies of the procedures that are running, the innermost last.
     policies: Vec<Arc<Policy>>,
+    /// Routines of the catalog that are running inside of one another: they alone say what moves, and clients do not.
+    routines: usize,
 }
 
 impl<'a> Execution<'a> {
@@ -136,6 +143,9 @@ impl<'a> Execution<'a> {
             let message = format!("{}() moves something, found NULL", function.name());
             return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
         };
+        if self.assets.routines == 0 {
+            return Err(not_here("in a statement of a client"));
+        }
         let moves =
             self.assets.moves.ok_or_else(|| not_here("in a transaction that has a part in one schema"))?;
         self.charge(1 + text.len() as u64 / 64)?;
@@ -143,28 +153,52 @@ impl<'a> Execution<'a> {
         Ok(Value::text(text))
     }
 
-    /// Runs a procedure whose calls need signatures by this policy.
+    /// Runs a routine of the catalog, whose changes need signatures by this policy.
     pub(crate) fn under_policy<R>(
         &mut self,
         policy: Option<&str>,
         run: impl FnOnce(&mut Self) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
         let policy = policy.filter(|_| self.assets.signers.is_some()).map(stored_policy).transpose()?;
-        let Some(policy) = policy else { return run(self) };
-        self.assets.policies.push(Arc::new(policy));
+        let before = self.assets.policies.len();
+        self.assets.policies.extend(policy.map(Arc::new));
+        self.assets.routines += 1;
         let result = run(self);
-        self.assets.policies.pop();
+        self.assets.routines -= 1;
+        self.assets.policies.truncate(before);
         result
+    }
+
+    /// How much the part has moved so far: what a block moved whose error is handled has not moved.
+    pub(crate) fn moved(&self) -> usize {
+        self.assets.moves.map_or(0, Moves::count)
+    }
+
+    /// Nothing has moved since that.
+    pub(crate) fn undo_moves(&self, moved: usize) {
+        if let Some(moves) = self.assets.moves {
+            moves.locked().truncate(moved);
+        }
     }
 
     /// Refuses a change of a row that somebody has a stake in who would have to sign it.
     ///
     /// # Errors
     /// `42501` says whose signatures are missing.
-    pub(crate) fn authorise_change(&mut self, row: &RowId, change: &RowChange) -> Result<(), SqlError> {
+    ///
+    /// What the row was, and what the change has looked at (`uses`), is read: at its place in the order it must come to the same as here,
+    /// or to nothing, and not to the change of another row.
+    pub(crate) fn authorise_change(
+        &mut self,
+        (row, uses): (&RowId, ColumnSet),
+        change: &RowChange,
+    ) -> Result<(), SqlError> {
         let Some(signers) = self.assets.signers.clone() else { return Ok(()) };
         let Some(table) = self.on.programs.tables().by_id(row.table) else { return Ok(()) };
         let Some(of_table) = &table.endorsement else { return Ok(()) };
+        let column = table.columns.iter().position(|column| column.name == STAKEHOLDERS);
+        let columns = column.map_or(ColumnSet::EXISTS, ColumnSet::column);
+        self.register_read(row.table, &row.key, columns | uses);
         let after = match change {
             RowChange::Unmatched => return Ok(()),
             RowChange::Put(row) => Some(row),
@@ -172,9 +206,6 @@ impl<'a> Execution<'a> {
         };
         let policy = self.assets.policies.last().cloned();
         let policy = policy.as_deref().unwrap_or(of_table);
-        let column = table.columns.iter().position(|column| column.name == STAKEHOLDERS);
-        let columns = column.map_or(ColumnSet::EXISTS, ColumnSet::column);
-        self.register_read(row.table, &row.key, columns);
         let before = self.current(row.table, &row.key)?;
         let asked = Asked { old: stakeholders(&before, column), new: stakeholders(&after.cloned(), column) };
         if let Some(unknown) = policy.organisations().into_iter().find(|name| Asked::is_mistaken(name)) {
@@ -185,9 +216,15 @@ impl<'a> Execution<'a> {
             return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
                 .hint("All members together can change the policy: entente.offer(…)."));
         }
-        if column.is_none() && policy.organisations().iter().any(|name| Asked::is_about_rows(name)) {
+        let is_about_rows = policy.organisations().iter().any(|name| Asked::is_about_rows(name));
+        if is_about_rows && column.is_none() {
             return Err(no_stakeholders(table));
         }
+        if is_about_rows && asked.new.as_ref().is_some_and(Vec::is_empty) {
+            return Err(nobody_has_a_stake(table));
+        }
+        let count = [&asked.old, &asked.new].into_iter().flatten().map(Vec::len).sum::<usize>();
+        self.charge(count as u64)?;
         let Some(missing) = policy.remaining(&|name| asked.holds(name, &signers)) else { return Ok(()) };
         Err(not_signed(table, &missing, &asked, &signers))
     }
@@ -239,6 +276,13 @@ fn no_stakeholders(table: &TablePlan) -> SqlError {
         .hint(format!(
             "ALTER TABLE … ADD COLUMN {STAKEHOLDERS} text[], or a policy that names organisations."
         ))
+}
+
+/// Else whatever all of its stakeholders must sign nobody would have to.
+fn nobody_has_a_stake(table: &TablePlan) -> SqlError {
+    let message = format!("a row of \"{}\" without stakeholders", table.name);
+    SqlError::new(SqlState(*b"23502"), message)
+        .hint(format!("Name somebody in the column \"{STAKEHOLDERS}\": an organisation or a key."))
 }
 
 fn not_signed(table: &TablePlan, missing: &Policy, asked: &Asked, signers: &Signers) -> SqlError {

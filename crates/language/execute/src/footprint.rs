@@ -43,7 +43,8 @@ use plan::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
 use types::{
-    ColumnSet, Key, ReferentialAction, Sequence, SqlError, TableId, TriggerEvent, Value, cast, limits,
+    ColumnSet, ExecutionVersion, Key, ReferentialAction, Sequence, SqlError, TableId, TriggerEvent, Value,
+    cast, limits,
 };
 
 /// Instructions that the analysis of one transaction may walk, those of called procedures included. Nobody is charged
@@ -357,6 +358,15 @@ impl<'a> Analysis<'a> {
         self.constraints(table, changes, &mut Vec::new())
     }
 
+    /// What is looked at of a row that is changed to see who has a stake in it: all of it, for simplicity. Whether anybody asks is not known
+    /// here.
+    fn stakes(&self, table: &TablePlan) -> ColumnSet {
+        match table.endorsement.is_some() && self.programs.version() >= ExecutionVersion::V6 {
+            true => ColumnSet::ALL,
+            false => ColumnSet::EMPTY,
+        }
+    }
+
     /// A row is inserted; of one that exists these columns are looked at. `known`: the value of a column, where it is the
     /// same on every state.
     pub fn insert_known(
@@ -365,6 +375,7 @@ impl<'a> Analysis<'a> {
         known: &dyn Fn(&Self, u16) -> Option<Value>,
         looks: ColumnSet,
     ) {
+        let looks = looks | self.stakes(table);
         // A trigger may make any row of it.
         let changes = table.triggers.at(TriggerEvent::Insert).before_row;
         let known = |analysis: &Self, ordinal: u16| {
@@ -496,6 +507,7 @@ impl<'a> Analysis<'a> {
             self.write(&plan.table, range, ColumnSet::ALL);
         }
         let columns = plan.uses | update.filter_columns | returned(&update.returning) | shown;
+        let columns = columns | self.stakes(&plan.table);
         let constrained =
             if writes.intersects(plan.table.constrained) { plan.table.constrained } else { ColumnSet::EMPTY };
         self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
@@ -552,6 +564,7 @@ impl<'a> Analysis<'a> {
         let given = plan.table.triggers.at(event).rows;
         let shown = if plan.may_show_row() || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | delete.filter_columns | returned(&delete.returning) | shown;
+        let columns = columns | self.stakes(&plan.table);
         let constrained = if plan.table.holds_keys { plan.table.constrained } else { ColumnSet::EMPTY };
         self.read(&plan.table, range.clone(), columns | constrained | ColumnSet::EXISTS);
         self.write(&plan.table, range, ColumnSet::ALL);

@@ -25,6 +25,7 @@ pub struct Savepoint {
     working: usize,
     cursors: u64,
     held: u64,
+    moved: usize,
 }
 
 impl Execution<'_> {
@@ -41,6 +42,7 @@ impl Execution<'_> {
             working: self.running.working.len(),
             cursors: self.cursors.opened(),
             held: self.meter.memory.held(),
+            moved: self.moved(),
         }
     }
 
@@ -52,7 +54,8 @@ impl Execution<'_> {
 
     /// It has ended with an error that a handler takes: its commands have not been.
     pub fn undo(&mut self, savepoint: Savepoint) {
-        let Savepoint { commands, own, protected, depth, queries, working, cursors, held } = savepoint;
+        let Savepoint { commands, own, protected, depth, queries, working, cursors, held, moved } = savepoint;
+        self.undo_moves(moved);
         self.written.protected = protected;
         self.forget_remembered();
         self.meter.memory.release_to(held);

@@ -100,7 +100,7 @@ impl Execution<'_> {
             }
         };
         self.read_what_may_fail(&command);
-        self.authorise_change(&command.row, &change)?;
+        self.authorise_change((&command.row, command.uses), &change)?;
         let space = self.meter.memory.keep(command_space(&command, &change));
         if let Err(error) = space.and_then(|()| self.remember_own()) {
             // How much it takes depends on the row.

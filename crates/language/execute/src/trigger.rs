@@ -206,7 +206,10 @@ impl Execution<'_> {
         }
         let (programs, inputs) = (self.on.programs, trigger.inputs(event, old, new));
         let definer = trigger.function.security_definer;
-        let result = self.as_definer(definer, |execution| programs.fire(execution, trigger, inputs));
+        let policy = trigger.function.endorsement.as_deref();
+        let result = self.under_policy(policy, |execution| {
+            execution.as_definer(definer, |execution| programs.fire(execution, trigger, inputs))
+        });
         self.running.working.truncate(working);
         self.see_newer();
         (self.outcome.last_matched, self.running.remaining) = (matched, remaining);

@@ -304,7 +304,7 @@ impl Simulate for Invocation {
                 insert_rows(&mut execution, table, columns, rows.iter().cloned())
             }
             // What it does its schemas' members alone know. Here it takes its place in the order.
-            Payload::Parts { parts } => Ok(vec![who_votes(self.library.catalog(), parts)]),
+            Payload::Parts { parts } => Ok(vec![who_votes(&self.library, parts)]),
             // So they take effect in the schemas that they name.
             Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
                 Ok(vec![who_attests(&self.library, certificates)])
@@ -374,7 +374,13 @@ impl Simulate for Invocation {
 }
 
 /// What the ledger says of a transaction in schemas with members that it has admitted: who the members are, who vote on its parts.
-fn who_votes(catalog: &Catalog, parts: &[PartCommitment]) -> StatementResult {
+/// From execution version 6 on also where there is one part: who the members were decides whose signatures a change of their schema
+/// needs.
+fn who_votes(library: &Library, parts: &[PartCommitment]) -> StatementResult {
+    if parts.len() < 2 && library.version() < ExecutionVersion::V6 {
+        return PartMembers::to_result(&[]);
+    }
+    let catalog = library.catalog();
     let members = parts.iter().filter_map(|part| {
         let members = catalog.members_of(&part.schema)?;
         Some(PartMembers {

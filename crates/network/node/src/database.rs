@@ -203,16 +203,16 @@ impl Database for NodeDatabase {
         {
             let library = self.published.library();
             let (catalog, charter) = (library.catalog(), self.charter());
-            let heights = (expires_at, self.published.newest().0);
+            let height = self.published.newest().0;
             let order = async |bundle| {
                 let submit =
                     |replies: &_| Bundle::submit(vec![bundle], &self.submitter, (answer_at, replies));
                 self.ordered(submit).await
             };
             let (session, when) = ((&self.session, role), answer_when(answer_at));
-            let answered = asking.offer(asked, session, (catalog, &charter), heights, when, order).await?;
-            let (results, height) = answered;
-            return Ok(Executed { results, height: height.unwrap_or(heights.1) });
+            let answered = asking.offer(asked, session, (catalog, &charter), height, when, order).await?;
+            let (results, effective) = answered;
+            return Ok(Executed { results, height: effective.unwrap_or(height) });
         }
         if let Some(routed) = private::route(self.published.library().catalog(), &payload)? {
             return self.execute_parts(routed, role, (expires_at, answer_at)).await;

@@ -18,7 +18,16 @@ pub struct NewPart {
     pub part: Arc<dyn Simulate>,
     /// Its transaction has parts of other schemas, too.
     pub crossing: bool,
+    /// Of how many of them its members say what moves, as it was simulated last; `None`: of none.
+    pub moved: Option<Moved>,
 }
+
+/// Counts the other schemas of which a part's members say what moves.
+pub type Moved = Arc<dyn Fn() -> usize + Send + Sync>;
+
+/// What members say of moves in one block, so that it fits into a message with their votes: a part behind that waits for the next block.
+/// One is 48 bytes long.
+const MOVES_MAX: usize = 40 * 1024 / 48;
 
 /// What a block has for a schema.
 pub struct PartsBlock {
@@ -82,6 +91,7 @@ pub enum PartsError {
 struct Waiting {
     part: Arc<dyn Simulate>,
     crossing: bool,
+    moved: Option<Moved>,
     /// What it came to when it was tried last. Whoever comes behind it in the ledger and would meet that waits behind it.
     tried: Option<Effects>,
     /// What it may come to, whatever it finds. `None`: nobody knows.
@@ -91,7 +101,7 @@ struct Waiting {
 impl Waiting {
     fn new(part: Arc<dyn Simulate>, crossing: bool, catalog: &Catalog) -> Waiting {
         let footprint = part.footprint(catalog).ok().map(Arc::new);
-        Waiting { part, crossing, tried: None, footprint }
+        Waiting { part, crossing, moved: None, tried: None, footprint }
     }
 
     /// The rows by which others find it.
@@ -153,6 +163,8 @@ struct Run<'a> {
     catalog: Arc<Catalog>,
     budget: Budget,
     executed: ExecutedParts,
+    /// How much members say of moves.
+    moves: usize,
 }
 
 impl PartsExecutor {
@@ -208,14 +220,16 @@ impl PartsExecutor {
             catalog: state.catalog().clone(),
             budget: Budget::new(block.steps),
             executed: ExecutedParts::default(),
+            moves: 0,
         };
         for decided in &block.decisions {
             self.decide(*decided, &mut run)?;
         }
         let waited: Vec<LedgerPosition> = self.waiting.keys().copied().collect();
         for position in waited {
-            let Some(Waiting { part, crossing, .. }) = self.waiting.get(&position) else { continue };
-            match self.attempt((position, &part.clone(), *crossing), &mut run)? {
+            let Some(Waiting { part, crossing, moved, .. }) = self.waiting.get(&position) else { continue };
+            let (part, crossing, moved) = (part.clone(), *crossing, moved.clone());
+            match self.attempt((position, &part, crossing), moved.as_ref(), &mut run)? {
                 Attempt::Ended => drop(self.unqueue(position)),
                 Attempt::Blocked(effects) => {
                     self.waiting.get_mut(&position).expect("it waits").tried = Some(effects);
@@ -223,13 +237,13 @@ impl PartsExecutor {
                 Attempt::NoSteps => {}
             }
         }
-        for NewPart { position, part, crossing } in block.parts {
-            let tried = match self.attempt((position, &part, crossing), &mut run)? {
+        for NewPart { position, part, crossing, moved } in block.parts {
+            let tried = match self.attempt((position, &part, crossing), moved.as_ref(), &mut run)? {
                 Attempt::Ended => continue,
                 Attempt::Blocked(effects) => Some(effects),
                 Attempt::NoSteps => None,
             };
-            self.queue(position, Waiting { tried, ..Waiting::new(part, crossing, &run.catalog) });
+            self.queue(position, Waiting { tried, moved, ..Waiting::new(part, crossing, &run.catalog) });
         }
         let Run { state, budget, mut executed, .. } = run;
         executed.changes = state.into_changes();
@@ -258,6 +272,7 @@ impl PartsExecutor {
     fn attempt(
         &mut self,
         (position, part, crossing): (LedgerPosition, &Arc<dyn Simulate>, bool),
+        moved: Option<&Moved>,
         run: &mut Run<'_>,
     ) -> Result<Attempt, PartsError> {
         if run.budget.is_spent() || (crossing && run.executed.votes.len() >= limits::VOTES_MAX) {
@@ -272,6 +287,11 @@ impl PartsExecutor {
             run.write(position, effects)?;
             return Ok(Attempt::Ended);
         }
+        let moves = moved.map_or(0, |moved| moved());
+        if moves > 0 && run.moves + moves > MOVES_MAX {
+            return Ok(Attempt::Blocked(effects));
+        }
+        run.moves += moves;
         match &effects.result {
             Ok(_) => {
                 run.executed.votes.push((position, true));

@@ -23,7 +23,9 @@ mod locks;
 mod touching;
 
 pub use decisions::{Decided, Decision, Decisions, DecisionsError, Vote};
-pub use executor::{ExecutedParts, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor, PartsRule};
+pub use executor::{
+    ExecutedParts, Moved, NewPart, PartOutcome, PartsBlock, PartsError, PartsExecutor, PartsRule,
+};
 
 /// Where a transaction stands in the ledger: parts are executed in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -295,7 +295,7 @@ fn replay(
             numbers.insert(position, transaction.number);
             let operations = program.iter().map(|operation| Operation::parse(operation)).collect();
             let part = Arc::new(ModelProgram { operations, is_foreseen: case.is_foreseen });
-            parts.push(NewPart { position, part, crossing: transaction.parts.len() > 1 });
+            parts.push(NewPart { position, part, crossing: transaction.parts.len() > 1, moved: None });
         }
         let block = PartsBlock { height: block.height, decisions, parts, steps: u64::MAX };
         let height = block.height;

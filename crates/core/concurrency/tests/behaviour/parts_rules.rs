@@ -122,7 +122,7 @@ impl TwoSchemas {
             let part = |(index, parts): (u32, &[&[Operation]; 2])| {
                 let operations = parts[usize::from(*schema) - 1].to_vec();
                 let part: Arc<dyn Simulate> = Arc::new(ModelProgram { operations, is_foreseen: false });
-                NewPart { position: LedgerPosition { height, index }, part, crossing: true }
+                NewPart { position: LedgerPosition { height, index }, part, crossing: true, moved: None }
             };
             let parts = (0..).zip(transactions).map(part).collect();
             let block = PartsBlock { height, decisions: decisions.clone(), parts, steps: u64::MAX };

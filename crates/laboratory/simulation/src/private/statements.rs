@@ -34,6 +34,10 @@ pub(super) fn set_up(step: usize, schema: &str, canary: &str) -> (Operation, Pay
                  UPDATE {table} SET version = receiver_version, balance = receiver_balance, note = remark WHERE id = receiver;
              END
              $$;
+             CREATE FUNCTION {schema}.hand_over(other text, amount bigint) RETURNS text LANGUAGE plpgsql AS $$
+             BEGIN RETURN left(entente.hand_over(other, amount), 0); END $$;
+             CREATE FUNCTION {schema}.take_over(other text, amount bigint) RETURNS text LANGUAGE plpgsql AS $$
+             BEGIN RETURN left(entente.take_over(other, amount), 0); END $$;
              COMMENT ON TABLE {table} IS '{canary}'"
         ),
         _ => format!(
@@ -59,9 +63,8 @@ pub(super) fn payload(operation: &Operation, schema: &str, canary: &str, moves: 
     let script = |sql: String, parameters: Vec<Value>| Payload::Script { sql, parameters };
     let (number, text) = (Value::BigInt, Value::Text(canary.into()));
     // What is said adds nothing to the note.
-    let move_one = |(how, other, amount): &(&str, String, i64)| {
-        format!(" || left(entente.{how}('{other}', {amount}), 0)")
-    };
+    let move_one =
+        |(how, other, amount): &(&str, String, i64)| format!(" || {schema}.{how}('{other}', {amount})");
     let note: String = moves.iter().map(move_one).collect();
     let update = format!(
         "UPDATE {table} SET version = version + 1, balance = balance + 1, note = $2{note} WHERE id = $1"

@@ -103,7 +103,7 @@ impl Asking {
             .hint("Connect as the administrator of the organisation."));
         }
         let (signed, parts) = match self.schemas.has_assets() && payloads.len() > 1 {
-            true => session.sign_draft(&session.draft_parts(payloads), expires_at)?,
+            true => session.sign_draft(&session.draft_parts(payloads, expires_at))?,
             false => session.sign_parts(payloads, expires_at),
         };
         let ended = self.run_signed((signed, parts), (session, height), when, order).await?;

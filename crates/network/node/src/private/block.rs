@@ -23,7 +23,7 @@ pub(crate) struct BlockOfParts {
 pub(super) struct OrderedParts {
     pub(super) position: LedgerPosition,
     pub(super) transaction: Arc<VerifiedTransaction>,
-    /// Whose votes count on it; nobody's where it has one part.
+    /// The members of its schemas there, whose votes count on it; up to execution version 5 nobody's where it has one part.
     pub(super) members: Arc<[PartMembers]>,
 }
 

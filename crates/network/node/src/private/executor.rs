@@ -232,9 +232,8 @@ impl SchemaExecutor {
     ) -> Result<Result<ExecutedParts, Arc<VerifiedTransaction>>, NodeError> {
         let (header, mut own, mut secret) = (&block.header, Vec::new(), self.secret);
         let (charter, ledger) = (charter_at(header.height), header.ledger);
-        let (name, members) = (&self.name, &self.members);
-        let known = &mut self.signers;
-        let mut agreed = AgreedIn { known, ledger, schema: name, members, charter: &charter };
+        let (known, schema) = (&mut self.signers, &self.name);
+        let mut agreed = AgreedIn { known, ledger, schema, charter: &charter };
         for ordered in block.transactions.iter().filter(|ordered| ordered.concerns(&self.name)) {
             let Some(part) = parts.get(&ordered.transaction.id, &self.name)? else {
                 return Ok(Err(ordered.transaction.clone()));

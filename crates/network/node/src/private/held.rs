@@ -156,6 +156,11 @@ impl PrivateSchemas {
             let message = format!("its client's organisation is no member of schema \"{}\"", held.schema);
             return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
         }
+        if matches!(held.part.payload, Payload::Agreed(_)) && !self.has_assets() {
+            let message =
+                "a part with signatures, or with what it shares with others, before execution version 6";
+            return Err(SqlError::unsupported(message));
+        }
         let checked = held.part.check(&ledger, &held.schema, &signed.client_id(), parts);
         if self.node.lacks(Defence::PartCommitments) {
             return Ok(());

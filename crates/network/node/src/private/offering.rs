@@ -7,7 +7,7 @@ use super::routing::route;
 use sql::{OfferCall, OfferFunction};
 use types::{
     Catalog, Charter, DataType, DraftPart, Identity, OutputColumn, PartsDraft, Payload, Receipt, SqlError,
-    SqlState, StatementResult, Value,
+    SqlState, StatementResult, Value, format_value,
 };
 
 /// What a session asks about an offer.
@@ -52,7 +52,7 @@ impl Asking {
         asked: AskedOfOffer,
         (session, role): (&Identity, &str),
         (catalog, charter): (&Catalog, &Charter),
-        (expires_at, height): (u64, u64),
+        height: u64,
         when: AnswerWhen,
         order: impl AsyncFnOnce(Bundle) -> Result<Receipt, SqlError>,
     ) -> Result<(Vec<StatementResult>, Option<u64>), SqlError> {
@@ -64,7 +64,10 @@ impl Asking {
         let AskedOfOffer { function, argument, column } = asked;
         let answer = |text: &str| answer(&column, text);
         Ok(match function {
-            OfferFunction::Offer => (answer(&made(session, catalog, argument)?.to_text()), None),
+            OfferFunction::Offer => {
+                let expires_at = height + u64::from(charter.expiry_blocks_max);
+                (answer(&made(session, catalog, (argument, expires_at))?.to_text()), None)
+            }
             OfferFunction::Offered => {
                 let draft = PartsDraft::from_text(&argument)?;
                 (answer(&shown(&draft, charter)), None)
@@ -76,7 +79,7 @@ impl Asking {
             }
             OfferFunction::Submit => {
                 let draft = PartsDraft::from_text(&argument)?;
-                let signed = session.sign_draft(&draft, expires_at)?;
+                let signed = session.sign_draft(&draft)?;
                 let ended = self.run_signed(signed, (session, height), when, order).await;
                 let ended = ended.map_err(explained)?;
                 let schemas: Vec<&str> = draft.parts.keys().map(String::as_str).collect();
@@ -100,14 +103,18 @@ fn explained(error: SqlError) -> SqlError {
 }
 
 /// An offer of statements in schemas with members.
-fn made(session: &Identity, catalog: &Catalog, sql: String) -> Result<PartsDraft, SqlError> {
+fn made(
+    session: &Identity,
+    catalog: &Catalog,
+    (sql, expires_at): (String, u64),
+) -> Result<PartsDraft, SqlError> {
     let routed = route(catalog, &Payload::Script { sql, parameters: Vec::new() })?;
     let routed = routed.ok_or_else(|| {
         let message = "the statements concern no schema with members";
         SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
             .hint("Send them as they are: what everybody sees needs nobody's signature.")
     })?;
-    Ok(session.draft_parts(routed.payloads))
+    Ok(session.draft_parts(routed.payloads, expires_at))
 }
 
 /// What an offer does, for whoever is to sign it.
@@ -116,12 +123,11 @@ fn shown(draft: &PartsDraft, charter: &Charter) -> String {
     let mut lines = Vec::new();
     for (schema, part) in &draft.parts {
         let what = match part {
-            DraftPart::Whole { call: Payload::Script { sql, .. }, .. } => sql.trim().to_string(),
-            DraftPart::Whole { call: Payload::Call { procedure, .. }, .. } => format!("CALL {procedure}(…)"),
-            DraftPart::Whole { .. } => "rows of a COPY".to_string(),
+            DraftPart::Whole { call, .. } => written(call),
             DraftPart::Core(_) => "not shown".to_string(),
         };
-        lines.push(format!("in {schema}: {what}"));
+        // Nothing in it looks like the next schema.
+        lines.push(format!("in {schema}: {}", what.trim().replace('\n', "\n    ")));
     }
     for signature in &draft.signatures {
         let vouching = signature.credential.filter(|credential| {
@@ -131,10 +137,31 @@ fn shown(draft: &PartsDraft, charter: &Charter) -> String {
         let organisation = vouching.and_then(|credential| name(credential.organisation));
         lines.push(format!("signed by {} {}", organisation.unwrap_or("key"), signature.key));
     }
+    lines.push(format!("by client {}", draft.client.key));
+    lines.push(format!("up to block {}", draft.expires_at));
     if draft.signatures.is_empty() {
         lines.push("signed by nobody yet".to_string());
     }
     lines.join("\n")
+}
+
+/// All that a part does.
+fn written(call: &Payload) -> String {
+    let value = |value: &Value| match format_value(value) {
+        Some(text) => format!("'{}'", text.replace('\'', "''")),
+        None => "NULL".to_string(),
+    };
+    let list = |values: &[Value]| values.iter().map(value).collect::<Vec<_>>().join(", ");
+    match call {
+        Payload::Script { sql, parameters } if parameters.is_empty() => sql.clone(),
+        Payload::Script { sql, parameters } => format!("{}\nwith {}", sql.trim(), list(parameters)),
+        Payload::Call { procedure, arguments } => format!("CALL {procedure}({})", list(arguments)),
+        Payload::Insert { table, columns, rows } => {
+            let rows: Vec<String> = rows.iter().map(|row| format!("({})", list(row))).collect();
+            format!("COPY {table} ({}): {}", columns.join(", "), rows.join(", "))
+        }
+        _ => "nothing that can be executed".to_string(),
+    }
 }
 
 fn answer(column: &str, text: &str) -> Vec<StatementResult> {
