@@ -101,6 +101,13 @@ async fn the_tutorial_about_assets_does_what_it_says() {
     assert!(elsewhere.contains("another client"), "{elsewhere}");
     let row = sessions[0].query_one("SELECT entente.submit($1)", &[&offer]).await.expect("submitted");
     assert!(row.get::<_, String>(0).contains("in north, south"), "{row:?}");
+    // What is ordered everybody reads: an offer is not.
+    let beside = sessions[1].simple_query(&format!("SELECT upper(entente.sign('{offer}'))")).await;
+    let beside = beside.expect_err("refused").as_db_error().expect("said").message().to_string();
+    assert_eq!(beside, "entente.sign() beside something else is not supported");
+    let ordered = sessions[3].simple_query("SELECT call FROM entente.transactions").await.expect("all");
+    let shows = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0).is_some_and(|call| call.contains("entente.")));
+    assert!(!ordered.iter().any(shows), "an offer was ordered");
     let again = sessions[0].query_one("SELECT entente.submit($1)", &[&offer]).await.expect("the same answer");
     assert_eq!(again.get::<_, String>(0), row.get::<_, String>(0), "it was executed once");
     let signed = sessions[1].query_one("SELECT entente.sign($1)", &[&offer]).await.expect("signed");

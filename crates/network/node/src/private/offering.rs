@@ -7,7 +7,7 @@ use super::routing::route;
 use sql::{OfferCall, OfferFunction};
 use types::{
     Catalog, Charter, DataType, DraftPart, Identity, OutputColumn, PartsDraft, Payload, Receipt, SqlError,
-    SqlState, StatementResult, Value, format_value,
+    SqlState, StatementResult, Value, format_value, split_search_path,
 };
 
 /// What a session asks about an offer.
@@ -22,11 +22,30 @@ impl AskedOfOffer {
     /// What a transaction of a session asks, if that is all that it does.
     ///
     /// # Errors
-    /// `22004` for NULL, `42883` for what is no text.
+    /// `22004` for NULL, `42883` for what is no text; `0A000` where something else stands beside it: what is ordered everybody reads, and
+    /// an offer says what is done in schemas with members.
     pub(crate) fn of(payload: &Payload) -> Result<Option<AskedOfOffer>, SqlError> {
         let Payload::Script { sql, parameters } = payload else { return Ok(None) };
-        let Some(OfferCall { function, argument, column }) = sql::offer_call(sql, parameters) else {
+        const SCHEMA: &[u8] = b"entente";
+        // Most statements are about something else, and are not read for this.
+        if !sql.as_bytes().windows(SCHEMA.len()).any(|word| word.eq_ignore_ascii_case(SCHEMA)) {
             return Ok(None);
+        }
+        let Some(OfferCall { function, argument, column }) = sql::offer_call(sql, parameters) else {
+            let (_, source) = split_search_path(sql).unwrap_or_default();
+            let names = sql::qualified_names(source).unwrap_or_default();
+            let is_offer = |(schema, name): &(String, String)| {
+                schema == "entente" && ["offer", "offered", "sign", "submit"].contains(&name.as_str())
+            };
+            return match names.iter().find(|name| is_offer(name)) {
+                Some((_, name)) => {
+                    let what = format_args!("entente.{name}() beside something else");
+                    Err(SqlError::unsupported(what).hint(format!(
+                        "Send it alone, with a text or a parameter: SELECT entente.{name}('…')"
+                    )))
+                }
+                None => Ok(None),
+            };
         };
         match argument {
             Value::Text(text) => Ok(Some(AskedOfOffer { function, argument: text.to_string(), column })),
