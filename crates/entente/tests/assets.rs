@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use support::TestNetwork;
 use tokio_postgres::SimpleQueryMessage;
 
@@ -40,6 +41,36 @@ fn statements(text: &str) -> Vec<Said> {
     said
 }
 
+/// Asks until what it is about is there: a member that missed a part of a transaction asks the others for it, and is behind meanwhile.
+async fn asked(
+    session: &tokio_postgres::Client,
+    sql: &str,
+) -> Result<Vec<SimpleQueryMessage>, tokio_postgres::Error> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let answered = session.simple_query(sql).await;
+        let is_behind = |error: &tokio_postgres::Error| {
+            error.as_db_error().is_some_and(|error| error.message().contains("does not exist"))
+        };
+        if !answered.as_ref().err().is_some_and(is_behind) || Instant::now() > deadline {
+            return answered;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn wait_for(session: &tokio_postgres::Client, sql: &str, expected: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = asked(session, sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        if matches!(&found[1], SimpleQueryMessage::Row(row) if row.get(0) == Some(expected)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{sql}: expected {expected}, found {found:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tutorial_about_assets_does_what_it_says() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/assets.md");
@@ -56,7 +87,7 @@ async fn the_tutorial_about_assets_does_what_it_says() {
         let sql = kept.iter().fold(sql, |sql, (name, value): (&String, &String)| {
             sql.replace(&format!(":'{name}'"), &format!("'{value}'"))
         });
-        let answered = sessions[node].simple_query(&sql).await;
+        let answered = asked(&sessions[node], &sql).await;
         match (answered, error) {
             (Err(found), Some(expected)) => {
                 let found = found.as_db_error().unwrap_or_else(|| panic!("{sql}: {found}"));
@@ -82,11 +113,8 @@ async fn the_tutorial_about_assets_does_what_it_says() {
             network.wait_for_height(other, height).await;
         }
     }
-    let balance = sessions[1].simple_query("SELECT balance FROM south.account").await.expect("a row");
-    assert!(matches!(&balance[1], SimpleQueryMessage::Row(row) if row.get(0) == Some("10")), "{balance:?}");
-    let coin = "SELECT stakeholders FROM coins.coin";
-    let coin = sessions[2].simple_query(coin).await.expect("org3 is a member");
-    assert!(matches!(&coin[1], SimpleQueryMessage::Row(row) if row.get(0) == Some("{org2}")), "{coin:?}");
+    wait_for(&sessions[1], "SELECT balance FROM south.account", "10").await;
+    wait_for(&sessions[2], "SELECT stakeholders FROM coins.coin", "{org2}").await;
     assert!(sessions[2].simple_query("SELECT * FROM promises.promise").await.is_err(), "org3 is none");
     // Drivers ask with parameters.
     let offer = "CALL north.withdraw(1, 5); CALL south.deposit(1, 5)";
@@ -115,6 +143,5 @@ async fn the_tutorial_about_assets_does_what_it_says() {
     let later = sessions[0].query_one("SELECT entente.submit($1)", &[&signed]).await.expect_err("used up");
     let later = later.as_db_error().expect("said").message().to_string();
     assert_eq!(later, "the offer was submitted before");
-    let balance = sessions[1].simple_query("SELECT balance FROM south.account").await.expect("a row");
-    assert!(matches!(&balance[1], SimpleQueryMessage::Row(row) if row.get(0) == Some("15")), "{balance:?}");
+    wait_for(&sessions[1], "SELECT balance FROM south.account", "15").await;
 }
