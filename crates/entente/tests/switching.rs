@@ -16,14 +16,17 @@ async fn versions(network: &TestNetwork, node: usize) -> (u64, u64) {
     (number("execution_version"), number("execution_version_known"))
 }
 
-/// The newest one, in which what moves between schemas is compared: also in a schema that is older.
-async fn goes_over_to_version_6(network: &TestNetwork, governor: &tokio_postgres::Client) {
-    governor
-        .batch_execute("SELECT entente.set_charter('execution_version', '6')")
-        .await
-        .expect("the next one");
+/// The amendment is decided, and holds.
+async fn goes_over_to(network: &TestNetwork, governor: &tokio_postgres::Client, version: u32) {
+    let amendment = format!("SELECT entente.set_charter('execution_version', '{version}')");
+    governor.batch_execute(&amendment).await.expect("the next one");
     let height = network.client(1).status().await.expect("it answers").height;
     network.wait_for_height(1, height + 25).await;
+}
+
+/// The newest one, in which what moves between schemas is compared: also in a schema that is older.
+async fn goes_over_to_version_6(network: &TestNetwork, governor: &tokio_postgres::Client) {
+    goes_over_to(network, governor, 6).await;
     for statement in [
         "CREATE SCHEMA other MEMBERS (org1, org2)",
         "CREATE TABLE other.t (id int PRIMARY KEY)",
@@ -87,12 +90,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let create = "CREATE SCHEMA deal MEMBERS (org1, org2)";
     let error = governor.batch_execute(create).await.expect_err("not yet");
     assert_eq!(error.code().map(|code| code.code()), Some("42601"), "{error:?}");
-    governor
-        .batch_execute("SELECT entente.set_charter('execution_version', '4')")
-        .await
-        .expect("the next one");
-    let height = network.client(1).status().await.expect("it answers").height;
-    network.wait_for_height(1, height + 25).await;
+    goes_over_to(&network, &governor, 4).await;
     governor.batch_execute(create).await.expect("version 4");
     governor.batch_execute("CREATE TABLE deal.t (id int PRIMARY KEY)").await.expect("at both members");
     // To the one in which members say otherwise that they hold parts.

@@ -297,9 +297,9 @@ fn alone(engine: &mut SchemaEngine, chain: &mut Chain, who: &[&str], sql: &str) 
 /// A change that finds no row where it is simulated may not find one at its place that nobody has looked at.
 #[test]
 fn a_row_that_comes_in_the_same_block_is_nobody_elses() {
-    for protocol in ["harmony", "aria", "rbc", "serial", "block-stm"] {
+    for protocol in concurrency::IDS {
         let charter = types::Charter { protocol: protocol.to_string(), ..charter() };
-        let Ok(engine) = Engine::new(Arc::new(charter.clone()), &memory::Memory) else { continue };
+        let engine = Engine::new(Arc::new(charter.clone()), &memory::Memory).expect("a known protocol");
         let (mut engine, mut chain) = (SchemaEngine::new(engine), Chain::new(charter));
         let coin = "CREATE TABLE coin (id int PRIMARY KEY, stakeholders text[] NOT NULL, holder text)
             WITH (endorsement_policy = 'old.all AND new.all')";

@@ -14,7 +14,7 @@
 //! compared in the ledger ([`crate::PartMoves`]): what leaves one schema comes into the other, and both sides have the same
 //! agreement before them.
 
-use crate::{ClientId, Credential, Payload, encode};
+use crate::{Charter, ClientId, Credential, Organisation, Payload, encode};
 use borsh::de::EnumExt;
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, sha256};
@@ -66,6 +66,14 @@ impl StakeholderSignature {
     /// Agrees.
     pub fn sign(agreement: &Digest, key: &SecretKey, credential: Option<Credential>) -> StakeholderSignature {
         StakeholderSignature { key: key.public_key(), credential, signature: key.sign(&agreement.0) }
+    }
+
+    /// The organisation whose word it is, too: a member by this charter, which vouches for the key. `ledger`: the charter's digest.
+    pub fn organisation<'a>(&self, charter: &'a Charter, ledger: &Digest) -> Option<&'a Organisation> {
+        let credential = self.credential?;
+        let organisation = charter.organisations.get(usize::from(credential.organisation))?;
+        let vouches = !organisation.removed && credential.verify(&organisation.root_key, ledger, &self.key);
+        vouches.then_some(organisation)
     }
 
     /// Whether this key has signed this.

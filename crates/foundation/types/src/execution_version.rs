@@ -80,12 +80,6 @@ impl fmt::Display for ExecutionVersion {
     }
 }
 
-impl Default for ExecutionVersion {
-    fn default() -> ExecutionVersion {
-        ExecutionVersion::CURRENT
-    }
-}
-
 impl Default for KnownVersions {
     /// Those of this program.
     fn default() -> KnownVersions {

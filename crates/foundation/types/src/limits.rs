@@ -20,6 +20,12 @@ pub const COMMENT_BYTES_MAX: usize = 16 * 1024;
 pub const CHECKPOINT_BLOCKS_MIN: u64 = 50;
 /// Parts of one transaction: schemas with members that it touches.
 pub const PARTS_MAX: usize = 16;
+/// Signatures of stakeholders that a transaction in schemas with members may have; with more none counts.
+pub const SIGNATURES_MAX: usize = 64;
+/// Things that a transaction moves from and to one schema with members.
+pub const MOVES_MAX: usize = 1_000;
+/// Bytes of all that moves.
+pub const MOVES_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one encoded part: it travels in one message between members.
 pub const PART_BYTES_MAX: usize = 48 * 1024;
 /// Votes of a schema's members on parts in one block; what comes behind waits for the next one.

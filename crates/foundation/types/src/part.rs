@@ -121,7 +121,7 @@ pub struct PartSubmission {
 
 impl Identity {
     /// Signs a transaction in schemas with members, that may stand up to height `expires_at`: what it does in each. Nobody but the
-    /// members of a schema learns what it does there.
+    /// members of a schema learns what it does there. Nothing can move between the schemas: that needs [`Identity::draft_parts`].
     pub fn sign_parts(
         &self,
         payloads: impl IntoIterator<Item = (String, Payload)>,

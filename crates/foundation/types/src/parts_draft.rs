@@ -198,9 +198,7 @@ impl Identity {
             return Err(wrong("the offer is one of another ledger"));
         }
         if client.key != self.public_key() {
-            return Err(wrong(
-                "the offer was made by another client, or before this node was started; whoever has made it submits it",
-            ));
+            return Err(wrong("the offer was made by another client; whoever has made it submits it"));
         }
         let cores = draft.cores();
         let mut made = BTreeMap::new();

@@ -39,5 +39,5 @@ pub use objects::DATABASE;
 pub use query::{Catalogue, Query};
 pub use relations::is_relation;
 pub use session::SessionFacts;
-pub use sql::{Reader, is_governance_function};
+pub use sql::{Reader, is_asset_function, is_governance_function};
 pub use wire::{type_length, type_modifier};

@@ -1,101 +1,23 @@
-//! Smart assets: what a transaction moves between schemas with members, and whose signatures its changes need (paper 003, section
-//! 5.2.3).
+//! Smart assets: the functions about them, and whose signatures changes of their rows need (paper 003, section 5.2.3).
 //!
 //! A table with an endorsement policy is one of assets: a row has an identifier, its key, and stakeholders, in the column
 //! `stakeholders`. Whoever changes a row needs the signatures that the policy of the procedure asks for which does it, or that of the table
 //! where none does. In a policy `old.all` and `old.any` are all, or one, of those who have a stake in the row as it was,
-//! `new.all` and `new.any` of those who have one in the row as it comes; other names are organisations and keys.
+//! `new.all` and `new.any` of those who have one in the row as it comes; other names are organisations.
 
 use crate::execution::Execution;
+use crate::moves::Moves;
 use plan::assets::AssetFunction;
 use plan::table::{TablePlan, stored_policy};
 use state::{RowChange, RowId};
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use types::{
-    Array, ColumnSet, DataType, ElementType, Move, Policy, Row, Signers, SqlError, SqlState, Value,
-    format_value,
+    Array, ColumnSet, DataType, ElementType, Policy, Row, Signers, SqlError, SqlState, Value, format_value,
 };
 use values::broken;
 
 /// The column that names who has a stake in a row.
 const STAKEHOLDERS: &str = "stakeholders";
-/// What a part can move, and the bytes of all of that.
-const MOVES_MAX: usize = 1_000;
-const MOVES_BYTES_MAX: usize = 64 * 1024;
-
-/// What one part of a transaction moves between its schema and the others, as its execution finds it.
-#[derive(Debug)]
-pub struct Moves {
-    schema: String,
-    /// The other schemas of the transaction with which this one can compare what moves.
-    others: BTreeSet<String>,
-    found: Mutex<Vec<Move>>,
-}
-
-impl Moves {
-    /// Nothing moves yet between a schema and these others.
-    pub fn new(schema: &str, others: impl IntoIterator<Item = String>) -> Moves {
-        Moves { schema: schema.to_string(), others: others.into_iter().collect(), found: Mutex::default() }
-    }
-
-    /// The part is executed, perhaps again.
-    pub fn begin(&self) {
-        self.locked().clear();
-    }
-
-    /// What the last execution has moved.
-    pub fn found(&self) -> Vec<Move> {
-        self.locked().clone()
-    }
-
-    /// How many things the last execution has moved.
-    pub fn count(&self) -> usize {
-        self.locked().len()
-    }
-
-    fn locked(&self) -> MutexGuard<'_, Vec<Move>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, function: AssetFunction, other: &str, what: String) -> Result<(), SqlError> {
-        if !self.others.contains(other) {
-            let message = format!("the transaction has no part in schema \"{other}\"");
-            return Err(SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(
-                "What leaves one schema comes into another one: send the statements of both together.",
-            ));
-        }
-        let (here, there) = (self.schema.clone(), other.to_string());
-        let moved = match function {
-            AssetFunction::TakeOver => Move { from: there, to: here, what },
-            _ => Move { from: here, to: there, what },
-        };
-        let mut found = self.locked();
-        let bytes: usize = found.iter().map(|one| one.what.len()).sum();
-        if found.len() >= MOVES_MAX || bytes + moved.what.len() > MOVES_BYTES_MAX {
-            let message = format!(
-                "a transaction moves at most {MOVES_MAX} things between schemas, of {MOVES_BYTES_MAX} bytes together"
-            );
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Split it."));
-        }
-        found.push(moved);
-        Ok(())
-    }
-}
-
-/// What an execution in a schema with members knows of the transaction.
-#[derive(Default)]
-pub(crate) struct Assets<'a> {
-    /// Who has signed it; `None`: nobody's signature is asked for.
-    pub(crate) signers: Option<Arc<Signers>>,
-    /// Where what it moves is noted.
-    pub(crate) moves: Option<&'a Moves>,
-    /// Policies of the procedures that are running, the innermost last.
-    policies: Vec<Arc<Policy>>,
-    /// Routines of the catalog that are running inside of one another: they alone say what moves, and clients do not.
-    routines: usize,
-}
-
 impl<'a> Execution<'a> {
     /// Which notes what it moves to other schemas.
     pub fn moving(mut self, moves: Option<&'a Moves>) -> Execution<'a> {
@@ -177,7 +99,7 @@ impl<'a> Execution<'a> {
     /// Nothing has moved since that.
     pub(crate) fn undo_moves(&self, moved: usize) {
         if let Some(moves) = self.assets.moves {
-            moves.locked().truncate(moved);
+            moves.truncate(moved);
         }
     }
 

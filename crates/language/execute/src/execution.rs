@@ -3,10 +3,10 @@
 //! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
 //! ([`plan::expression::Memory`]).
 
-use crate::assets::Assets;
 use crate::context::{Authority, Context, Oracles, timestamp};
 use crate::cursor::Cursors;
 use crate::drawn::Drawn;
+use crate::moves::Assets;
 use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
 use crate::remaining::Remaining;

@@ -1,6 +1,7 @@
 //! Functions about assets in schemas with members that run in the execution of their statement: what a transaction moves from one schema to
 //! another, and who has signed it.
 
+use sqlparser::ast;
 use sqlparser::tokenizer::{Token, Word};
 use syntax::parse::tokenize;
 use types::{Value, object_name};
@@ -61,10 +62,30 @@ impl AssetFunction {
         AssetFunction::ALL.into_iter().find(|one| one.name() == name)
     }
 
+    /// The function that a call in SQL names.
+    pub fn called(function: &ast::Function) -> Option<AssetFunction> {
+        AssetFunction::named(&function.name.to_string().to_ascii_lowercase())
+    }
+
     /// Whether a statement that calls it does more than to read.
     pub fn is_transaction(self) -> bool {
         self != AssetFunction::Signers
     }
+}
+
+impl OfferFunction {
+    /// The function of this name in the schema `entente`.
+    pub fn named(name: &str) -> Option<OfferFunction> {
+        match AssetFunction::named(&format!("entente.{name}")) {
+            Some(AssetFunction::Offer(function)) => Some(function),
+            _ => None,
+        }
+    }
+}
+
+/// Whether `entente` has such a function of this name, in small letters.
+pub fn is_asset_function(name: &str) -> bool {
+    AssetFunction::named(&format!("entente.{name}")).is_some()
 }
 
 /// A call of a function about offers that is all of a statement.
@@ -91,8 +112,7 @@ pub fn offer_call(sql: &str, parameters: &[Value]) -> Option<OfferCall> {
         .then_some(())?;
     (tokens.next()? == &Token::Period).then_some(())?;
     let Token::Word(name) = tokens.next()? else { return None };
-    let name = format!("entente.{}", name.value.to_ascii_lowercase());
-    let Some(AssetFunction::Offer(function)) = AssetFunction::named(&name) else { return None };
+    let function = OfferFunction::named(&name.value.to_ascii_lowercase())?;
     (tokens.next()? == &Token::LParen).then_some(())?;
     let argument = match tokens.next()? {
         Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => Value::text(text.as_str()),

@@ -38,7 +38,7 @@ pub use execute::{Context, Moves, Oracles};
 pub use fragments::{Fragment, RunFragments};
 pub use governance::{agreed_execution_version, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};
-pub use plan::assets::{OfferCall, OfferFunction, offer_call};
+pub use plan::assets::{OfferCall, OfferFunction, is_asset_function, offer_call};
 pub use plan::expression::output_name;
 pub use plpgsql::CompileOptions;
 pub use prepare::{Prepared, Reader, prepare, prepare_query};

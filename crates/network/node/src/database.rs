@@ -197,22 +197,10 @@ impl Database for NodeDatabase {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter().expiry_blocks_max));
         let expires_at = self.published.newest().0 + ahead;
-        let (asking, schemas) = &self.schemas;
-        if schemas.has_assets()
-            && let Some(asked) = AskedOfOffer::of(&payload)?
+        if let Some(asked) = AskedOfOffer::of(&payload)?
+            && self.schemas.1.has_assets()
         {
-            let library = self.published.library();
-            let (catalog, charter) = (library.catalog(), self.charter());
-            let height = self.published.newest().0;
-            let order = async |bundle| {
-                let submit =
-                    |replies: &_| Bundle::submit(vec![bundle], &self.submitter, (answer_at, replies));
-                self.ordered(submit).await
-            };
-            let (session, when) = ((&self.session, role), answer_when(answer_at));
-            let answered = asking.offer(asked, session, (catalog, &charter), height, when, order).await?;
-            let (results, effective) = answered;
-            return Ok(Executed { results, height: effective.unwrap_or(height) });
+            return self.answer_offer(asked, role, answer_at).await;
         }
         if let Some(routed) = private::route(self.published.library().catalog(), &payload)? {
             return self.execute_parts(routed, role, (expires_at, answer_at)).await;
@@ -417,6 +405,28 @@ impl NodeDatabase {
         result.map_err(refused)
     }
 
+    /// The same for a transaction in schemas with members, and what belongs to it.
+    async fn ordered_bundle(&self, bundle: Bundle, answer_at: AnswerAt) -> Result<Receipt, SqlError> {
+        self.ordered(|replies| Bundle::submit(vec![bundle], &self.submitter, (answer_at, replies))).await
+    }
+
+    /// Answers what a session asks about an offer.
+    async fn answer_offer(
+        &self,
+        asked: AskedOfOffer,
+        role: &str,
+        answer_at: AnswerAt,
+    ) -> Result<Executed, SqlError> {
+        let (library, charter) = (self.published.library(), self.charter());
+        let height = self.published.newest().0;
+        let order = async |bundle| self.ordered_bundle(bundle, answer_at).await;
+        let (session, when) = ((&self.session, role), answer_when(answer_at));
+        let on = (&**library.catalog(), &*charter);
+        let (asking, _) = &self.schemas;
+        let (results, effective) = asking.offer(asked, session, on, height, when, order).await?;
+        Ok(Executed { results, height: effective.unwrap_or(height) })
+    }
+
     /// Executes what a session wants in schemas with members: these hold it, the ledger has commitments.
     async fn execute_parts(
         &self,
@@ -425,10 +435,7 @@ impl NodeDatabase {
         (expires_at, answer_at): (u64, AnswerAt),
     ) -> Result<Executed, SqlError> {
         let (heights, (asking, _)) = ((expires_at, self.published.newest().0), &self.schemas);
-        let order = async |bundle| {
-            let submit = |replies: &_| Bundle::submit(vec![bundle], &self.submitter, (answer_at, replies));
-            self.ordered(submit).await
-        };
+        let order = async |bundle| self.ordered_bundle(bundle, answer_at).await;
         let ran = asking.run(routed, (&self.session, role), heights, answer_when(answer_at), order).await;
         ran.map(|(results, height)| Executed { results, height })
     }

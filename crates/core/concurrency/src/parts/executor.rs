@@ -27,7 +27,7 @@ pub type Moved = Arc<dyn Fn() -> usize + Send + Sync>;
 
 /// What members say of moves in one block, so that it fits into a message with their votes: a part behind that waits for the next block.
 /// One is 48 bytes long.
-const MOVES_MAX: usize = 40 * 1024 / 48;
+const MOVES_SAID_MAX: usize = 40 * 1024 / 48;
 
 /// What a block has for a schema.
 pub struct PartsBlock {
@@ -288,7 +288,7 @@ impl PartsExecutor {
             return Ok(Attempt::Ended);
         }
         let moves = moved.map_or(0, |moved| moved());
-        if moves > 0 && run.moves + moves > MOVES_MAX {
+        if moves > 0 && run.moves + moves > MOVES_SAID_MAX {
             return Ok(Attempt::Blocked(effects));
         }
         run.moves += moves;

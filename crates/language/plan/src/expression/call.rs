@@ -25,7 +25,7 @@ impl Binder<'_> {
         };
         let Some(name) = name else {
             if self.scope().version() >= ExecutionVersion::V6
-                && let Some(asset) = AssetFunction::named(&function.name.to_string().to_ascii_lowercase())
+                && let Some(asset) = AssetFunction::called(function)
             {
                 return self.bind_asset_call(asset, function).map_err(|error| self.at(error, span));
             }

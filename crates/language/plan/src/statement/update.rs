@@ -96,8 +96,7 @@ pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
             let name = function.name.0.last().and_then(|part| part.as_ident());
             name.and_then(|name| name_of(name).ok())
         });
-        let is_asset = scope.version() >= ExecutionVersion::V6
-            && AssetFunction::named(&function.name.to_string().to_ascii_lowercase()).is_some();
+        let is_asset = scope.version() >= ExecutionVersion::V6 && AssetFunction::called(function).is_some();
         is_asset || name.is_some_and(|name| scope.routines().get(&name).is_some() || draws_value(&name))
     };
     let flow = ast::visit_expressions(expr, |inner| match inner {

@@ -319,9 +319,6 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "txid_current_if_assigned",
 ];
 
-/// Functions of `entente` that the database answers, and not the catalogue.
-const ASSET_FUNCTIONS: &[&str] = &["hand_over", "take_over", "signers", "offer", "offered", "sign", "submit"];
-
 /// Words that ask about the session without parentheses.
 const SESSION_WORDS: &[&str] =
     &["current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"];
@@ -395,13 +392,15 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
         let name = lexeme.value();
         let name = name.as_str();
         if follows(index, ".") {
-            // The history of a row and the values of sequences are the database's.
-            let calls = |functions: &[&str]| {
-                let named = at(index + 2).is_some_and(|lexeme| functions.iter().any(|name| lexeme.is(name)));
-                named && at(index + 3).is_some_and(|lexeme| lexeme.is("("))
+            // The history of a row, functions about assets and the values of sequences are the database's.
+            let calls_one = |is_it: &dyn Fn(&Lexeme<'_>) -> bool| {
+                at(index + 2).is_some_and(is_it) && at(index + 3).is_some_and(|lexeme| lexeme.is("("))
             };
+            let calls =
+                |functions: &[&str]| calls_one(&|lexeme| functions.iter().any(|name| lexeme.is(name)));
+            let is_asset = |lexeme: &Lexeme<'_>| catalogue::is_asset_function(&lexeme.value());
             return match name {
-                "entente" => !calls(&["history"]) && !calls(ASSET_FUNCTIONS),
+                "entente" => !calls(&["history"]) && !calls_one(&is_asset),
                 "pg_catalog" => !calls(&["nextval", "setval", "currval", "lastval"]),
                 _ => name == "information_schema",
             };

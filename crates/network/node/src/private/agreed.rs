@@ -7,11 +7,9 @@ use sql::Moves;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
-    AgreedPart, Charter, ExecutionVersion, Part, Payload, Signers, StakeholderSignature, agreement, part_core,
+    AgreedPart, Charter, ExecutionVersion, Part, Payload, Signers, StakeholderSignature, agreement, limits,
+    part_core,
 };
-
-/// Signatures that one transaction may have; with more none counts.
-const SIGNATURES_MAX: usize = 64;
 
 /// Where a part is executed. `charter`: the ledger's, of the block that it stands in; `ledger`: its digest.
 pub(super) struct AgreedIn<'a> {
@@ -114,14 +112,7 @@ impl AgreedIn<'_> {
         let mut who: Vec<String> = name(transaction.principal.organisation).into_iter().collect();
         who.push(transaction.client.key.to_string());
         for signed in signatures {
-            let vouching = signed.credential.filter(|credential| {
-                let organisation = self.charter.organisations.get(usize::from(credential.organisation));
-                organisation.is_some_and(|organisation| {
-                    !organisation.removed
-                        && credential.verify(&organisation.root_key, &self.ledger, &signed.key)
-                })
-            });
-            who.extend(vouching.and_then(|credential| name(credential.organisation)));
+            who.extend(signed.organisation(self.charter, &self.ledger).map(|one| one.name.clone()));
             who.push(signed.key.to_string());
         }
         let mut seen = BTreeSet::new();
@@ -146,7 +137,7 @@ impl AgreedIn<'_> {
 
 /// One signature of each key that has signed; none where there are too many to look at.
 fn good<'a>(signatures: &'a [StakeholderSignature], agreement: &Digest) -> Vec<&'a StakeholderSignature> {
-    if signatures.len() > SIGNATURES_MAX {
+    if signatures.len() > limits::SIGNATURES_MAX {
         return Vec::new();
     }
     let mut seen = BTreeSet::new();
@@ -233,7 +224,9 @@ mod tests {
         assert!(!counts(&signed, |part| part.others.clear()), "not all of it");
         assert!(!counts(&signed, |part| part.others.values_mut().for_each(|core| core.0[0] ^= 1)));
         assert!(!counts(&signed, |part| part.signatures[0].signature.0[0] ^= 1));
-        assert!(!counts(&signed, |part| part.signatures = vec![part.signatures[0]; SIGNATURES_MAX + 1]));
+        assert!(
+            !counts(&signed, |part| part.signatures = vec![part.signatures[0]; limits::SIGNATURES_MAX + 1])
+        );
         let forged = executed(&signed, |part| part.signatures[0].signature.0[0] ^= 1);
         assert_eq!(forged.between.expect("crossing").agreement, None, "nobody has agreed to anything");
         assert!(!counts(&signed, |part| {

@@ -246,7 +246,8 @@ impl SchemaExecutor {
         let certified = self.follow_certificates(block, charter_at)?;
         let undecided = self.undecided.count() > 0;
         // A node stops in front of a block whose rules it does not know.
-        let version = ExecutionVersion::of_number(charter.execution_version).unwrap_or_default();
+        let version =
+            ExecutionVersion::of_number(charter.execution_version).unwrap_or(ExecutionVersion::NEWEST);
         let block = SchemaBlock { header: header.clone(), decisions, parts: own, undecided, version };
         let executed = self.engine.execute(block)?;
         let is_secret_new = std::mem::replace(&mut self.secret, secret) != secret;

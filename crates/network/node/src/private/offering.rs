@@ -35,7 +35,7 @@ impl AskedOfOffer {
             let (_, source) = split_search_path(sql).unwrap_or_default();
             let names = sql::qualified_names(source).unwrap_or_default();
             let is_offer = |(schema, name): &(String, String)| {
-                schema == "entente" && ["offer", "offered", "sign", "submit"].contains(&name.as_str())
+                schema == "entente" && OfferFunction::named(name).is_some()
             };
             return match names.iter().find(|name| is_offer(name)) {
                 Some((_, name)) => {
@@ -138,7 +138,6 @@ fn made(
 
 /// What an offer does, for whoever is to sign it.
 fn shown(draft: &PartsDraft, charter: &Charter) -> String {
-    let name = |position: u16| charter.organisations.get(usize::from(position)).map(|one| one.name.as_str());
     let mut lines = Vec::new();
     for (schema, part) in &draft.parts {
         let what = match part {
@@ -149,12 +148,9 @@ fn shown(draft: &PartsDraft, charter: &Charter) -> String {
         lines.push(format!("in {schema}: {}", what.trim().replace('\n', "\n    ")));
     }
     for signature in &draft.signatures {
-        let vouching = signature.credential.filter(|credential| {
-            let organisation = charter.organisations.get(usize::from(credential.organisation));
-            organisation.is_some_and(|one| credential.verify(&one.root_key, &draft.ledger, &signature.key))
-        });
-        let organisation = vouching.and_then(|credential| name(credential.organisation));
-        lines.push(format!("signed by {} {}", organisation.unwrap_or("key"), signature.key));
+        let organisation = signature.organisation(charter, &draft.ledger);
+        let who = organisation.map_or("key", |organisation| &organisation.name);
+        lines.push(format!("signed by {who} {}", signature.key));
     }
     lines.push(format!("by client {}", draft.client.key));
     lines.push(format!("up to block {}", draft.expires_at));
