@@ -1,11 +1,34 @@
-//! How a new ledger executes: the options that `init` and `demo` share.
+//! How a new ledger orders and executes: the options that `init` and `demo` share.
 
 use crate::CommandError;
 use clap::Args;
 use types::{Charter, ExecutionModel, Pipeline};
 
+/// Who puts transactions into an order.
+#[derive(Args)]
+pub(crate) struct OrderingArguments {
+    /// Who orders: bft, where a third of the organisations may lie; or raft, where all trust whoever leads with the order, and
+    /// only with that (docs/ordering.md)
+    #[arg(long, default_value = "bft", value_parser = ["bft", "raft"])]
+    pub(crate) ordering: String,
+}
+
+impl OrderingArguments {
+    /// Writes the choice into a charter.
+    pub(crate) fn apply(&self, charter: &mut Charter) {
+        charter.ordering.clone_from(&self.ordering);
+    }
+
+    /// Whether nodes lead in turn, or one leads until it fails.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.ordering == "bft"
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct ModelArguments {
+    #[command(flatten)]
+    pub(crate) ordering: OrderingArguments,
     /// When transactions are executed, and by whom: by every node after they are ordered; by endorsers before; or, as
     /// scripts, by each organisation's own database after they are ordered, who then agree on what came of them
     #[arg(long, default_value = "order-execute",
@@ -59,6 +82,7 @@ impl ModelArguments {
             let (execution, ids) = (&self.execution, ids.join(", "));
             return Err(format!("--protocol: {execution} has {ids}; found {protocol}").into());
         }
+        self.ordering.apply(charter);
         charter.execution = execution;
         charter.outcome_quorum = self.outcome_quorum;
         charter.protocol = protocol.to_string();

@@ -57,7 +57,8 @@ pub(super) async fn apply(
     let until = Instant::now() + time - CALM_BEFORE_END.min(time);
     let chaos = async {
         if arguments.chaos {
-            chaos::kill_in_turn(supervisor, gateways, until).await;
+            let takes_turns = arguments.model.ordering.takes_turns();
+            chaos::kill_in_turn(supervisor, (gateways, takes_turns), until).await;
         }
         std::future::pending().await
     };

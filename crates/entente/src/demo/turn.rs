@@ -1,4 +1,4 @@
-//! Whose turn to lead comes next, read from who proposed the newest blocks.
+//! Who leads, or whose turn to lead comes next, read from who proposed the newest blocks.
 
 use super::prepare::{explain, first_column};
 use crate::CommandError;
@@ -36,6 +36,16 @@ pub(crate) async fn await_turn(
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+}
+
+/// Who has proposed the newest block: who leads, where leaders do not take turns.
+///
+/// # Errors
+/// The session broke, or there is no block.
+pub(crate) async fn leader(session: &Client) -> Result<String, CommandError> {
+    let statement = "SELECT proposer FROM entente.blocks ORDER BY height DESC LIMIT 1";
+    let rows = session.simple_query(statement).await.map_err(|error| explain(statement, &error))?;
+    Ok(rows.iter().find_map(first_column).ok_or("expected a block, and who proposed it")?)
 }
 
 /// Whether `name` leads next, by the proposers of the newest blocks, the newest first: all have proposed, and the last time

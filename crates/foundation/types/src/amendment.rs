@@ -265,7 +265,10 @@ mod tests {
             four.amended(&remove("org2")),
             Err(CharterError::NoMember { organisation: "org2".into() })
         );
-        assert_eq!(four.amended(&remove("org1")), Err(CharterError::TooFewMembers(3)));
+        assert_eq!(
+            four.amended(&remove("org1")),
+            Err(CharterError::TooFewMembers { ordering: "bft".to_string(), members: 3 })
+        );
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub struct Charter {
     pub execution: ExecutionModel,
     /// How the conflicts of a batch are settled: a protocol's id. Which there are, the engine knows.
     pub protocol: String,
-    /// Who orders: `bft`, or `solo` for a network of one.
+    /// Who orders: `bft`; `raft`, where members trust whoever leads with the order; or `solo` for a network of one.
     pub ordering: String,
     /// Checkpoints are so many blocks apart, from execution version 3 on at most.
     pub checkpoint_blocks: u32,
@@ -130,11 +130,16 @@ pub enum CharterError {
     /// Not TOML, a field missing, a field unknown, a key that is none.
     #[error("the charter cannot be read: {0}")]
     Malformed(String),
-    /// Byzantine agreement needs four members to survive one.
+    /// Agreement on outcomes needs four members to survive one, whoever orders.
     #[error(
-        "a charter with `ordering = \"bft\"` needs at least 4 organisations to survive a faulty one, this has {0}"
+        "a charter with `ordering = \"{ordering}\"` needs at least 4 organisations to survive a faulty one, this has {members}"
     )]
-    TooFewMembers(usize),
+    TooFewMembers {
+        /// Who orders.
+        ordering: String,
+        /// How many members there are.
+        members: usize,
+    },
     /// A value that is out of its range.
     #[error("charter: {field} must be {expected}, found {found}")]
     Value {
@@ -389,8 +394,9 @@ impl Charter {
 
     fn check_rules(&self) -> Result<(), CharterError> {
         let members = self.members().count();
-        if self.ordering == "bft" && members < 4 {
-            return Err(CharterError::TooFewMembers(members));
+        if self.ordering != "solo" && members < 4 {
+            let (ordering, members) = (self.ordering.clone(), members);
+            return Err(CharterError::TooFewMembers { ordering, members });
         }
         self.check_values()?;
         let bytes = encode(self).len();
@@ -423,8 +429,8 @@ impl Charter {
         let wrong = |field, expected: &str, found: String| {
             Err(CharterError::Value { field, expected: expected.to_string(), found })
         };
-        if !["bft", "solo"].contains(&self.ordering.as_str()) {
-            return wrong("ordering", "`bft` or `solo`", format!("`{}`", self.ordering));
+        if !["bft", "raft", "solo"].contains(&self.ordering.as_str()) {
+            return wrong("ordering", "`bft`, `raft` or `solo`", format!("`{}`", self.ordering));
         }
         // Whether this program knows it is asked where blocks are executed: amendments of a newer one are in the ledger before.
         if self.execution_version == 0 {
@@ -563,7 +569,7 @@ mod tests {
         let (good, roots) = charter();
         let mut few = good.clone();
         few.organisations.truncate(3);
-        assert_eq!(few.check(), Err(CharterError::TooFewMembers(3)));
+        assert_eq!(few.check(), Err(CharterError::TooFewMembers { ordering: "bft".to_string(), members: 3 }));
 
         let mut changed = good.clone();
         changed.block.fill_ms = 21;

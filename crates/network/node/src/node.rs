@@ -16,6 +16,7 @@ use crate::{Faults, NodeConfig, NodeError, NodeFolder, access};
 use crypto::SecretKey;
 use gateway::{Access, Database};
 use ordering::bft::{self, BftConfig};
+use ordering::raft::{self, RaftConfig};
 use ordering::solo::{self, SoloConfig};
 use ordering::{Admission, MempoolLimits, Ordering, Services};
 use sql::RunFragments;
@@ -271,15 +272,12 @@ fn start_services(
         let config = SoloConfig { charters, node_key, last, mempool };
         return Ok(Services::of(solo::start(config, admission)?));
     }
-    let config = BftConfig {
-        charters,
-        node_key,
-        storage: folder.join("ordering"),
-        listen: config.listen,
-        start: height,
-        mempool,
-        worker_threads: 2,
-    };
+    let (storage, listen, worker_threads) = (folder.join("ordering"), config.listen, 2);
+    if charter.ordering == "raft" {
+        let config = RaftConfig { charters, node_key, storage, listen, last, mempool, worker_threads };
+        return Ok(Services::of(raft::start(config, admission)?));
+    }
+    let config = BftConfig { charters, node_key, storage, listen, start: height, mempool, worker_threads };
     Ok(Services::of(bft::start(config, admission)?))
 }
 

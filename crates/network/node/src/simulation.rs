@@ -27,9 +27,9 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Attestation, Charter, Charters, CheckpointRoot, Identity, Organisation, OutcomeHeader,
-    PartSubmission, Pipeline, ProposalReply, ProposalRequest, SchemaOutcome, SqlError, SubmissionReply,
-    Value,
+    AnswerAt, Attestation, BlockHeader, Charter, Charters, CheckpointRoot, Identity, Organisation,
+    OutcomeHeader, PartSubmission, Pipeline, ProposalReply, ProposalRequest, SchemaOutcome, SqlError,
+    SubmissionReply, Value,
 };
 
 pub use crate::private::simulated::{
@@ -137,7 +137,7 @@ impl Others for Asked<'_> {
 }
 
 impl SimulatedNode {
-    /// Recovers the state from the folder. `join` gives the node its services, with ordering above the height that it is told, with the
+    /// Recovers the state from the folder. `join` gives the node its services, with ordering above the block that it is told, with the
     /// charters that blocks up to there name.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl SimulatedNode {
     pub fn open(
         member: SimulatedMember,
         clock: Arc<dyn Fn() -> Duration + Send + Sync>,
-        join: impl FnOnce(u64, Charters, Arc<dyn Admission>) -> Services,
+        join: impl FnOnce(Option<BlockHeader>, Charters, Arc<dyn Admission>) -> Services,
     ) -> Result<SimulatedNode, NodeError> {
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let config = NodeConfig {
@@ -189,7 +189,7 @@ impl SimulatedNode {
             options,
             clock: clock.clone(),
         };
-        let join = |OrderingStart { height, charters, .. }, admission| Ok(join(height, charters, admission));
+        let join = |OrderingStart { last, charters, .. }, admission| Ok(join(last, charters, admission));
         let Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, .. } =
             core::open(whose, join)?;
         let private = PrivateTurns::new(holding, member.session, submitter.clone(), clock.clone());

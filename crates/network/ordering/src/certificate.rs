@@ -1,8 +1,10 @@
 //! What proves that a block is final.
 //!
-//! A certificate is the canonical encoding of one of two things, as the charter's `ordering` says:
+//! A certificate is the canonical encoding of one of three things, as the charter's `ordering` says:
 //!
 //! - `solo`: the only member's signature under the header's digest.
+//! - `raft`: the signature of the member that offered the block, under the header's digest. It proves who ordered the block,
+//!   and not that a majority had it.
 //! - `bft`: the signatures of n − f members under the digest of a block, encoded as the consensus crate encodes a
 //!   finalization, and the headers of the way from the certified block's header to that one: what a later block
 //!   builds on is final with it. The list is empty for nearly every block.
@@ -18,12 +20,14 @@ use types::{Attested, BlockHeader, Charter, Charters, decode_exactly, encode, qu
 /// Headers that a certificate may need to get from its block to one that was signed.
 pub(crate) const HEADERS_MAX: usize = 10_000;
 
+const OFFER_DOMAIN: &[u8] = b"entente offered block 1\0";
 const SOLO_DOMAIN: &[u8] = b"entente solo certificate 1\0";
 
 #[derive(BorshSerialize, BorshDeserialize, Debug)]
 pub(crate) enum Certificate {
     Solo(Signature),
     Bft { headers: Vec<BlockHeader>, finalization: Vec<u8> },
+    Raft(Signature),
 }
 
 impl Certificate {
@@ -35,6 +39,11 @@ impl Certificate {
 /// What the only member of a `solo` ledger signs.
 pub(crate) fn solo_message(header: &Digest) -> Vec<u8> {
     [SOLO_DOMAIN, &header.0].concat()
+}
+
+/// What the node signs that offers a block of a `raft` ledger.
+pub(crate) fn offer_message(header: &Digest) -> Vec<u8> {
+    [OFFER_DOMAIN, &header.0].concat()
 }
 
 /// Checks certificates of one ledger; made once, used for many blocks.
@@ -53,6 +62,8 @@ struct Version {
 enum Kind {
     Solo(PublicKey),
     Bft(Box<FinalizationVerifier>),
+    /// Node keys by position; none of those that have left.
+    Raft(Vec<Option<PublicKey>>),
 }
 
 impl CertificateVerifier {
@@ -109,7 +120,7 @@ impl CertificateVerifier {
         // The members of the height that was signed answer for all below.
         let signed = match &read {
             Certificate::Bft { headers, .. } => headers.last().unwrap_or(header).height,
-            Certificate::Solo(_) => header.height,
+            Certificate::Solo(_) | Certificate::Raft(_) => header.height,
         };
         at(signed).verify(header, read)
     }
@@ -124,7 +135,7 @@ impl CertificateVerifier {
         self.verify(header, certificate)?;
         match decode_exactly::<Certificate>(certificate) {
             Ok(Certificate::Bft { headers, finalization }) if headers.is_empty() => Ok(finalization),
-            Ok(Certificate::Solo(_)) => Ok(Vec::new()),
+            Ok(Certificate::Solo(_) | Certificate::Raft(_)) => Ok(Vec::new()),
             _ => {
                 let reason = "expected signatures under this block, not under a later one".to_string();
                 let version = self.charters.version_at(header.height) as usize;
@@ -139,6 +150,12 @@ impl Version {
         let mut members = charter.members();
         let kind = match (charter.ordering.as_str(), members.next()) {
             ("solo", Some((_, member))) => Kind::Solo(member.node_key),
+            ("raft", _) => {
+                let key = |organisation: &types::Organisation| {
+                    (!organisation.removed).then_some(organisation.node_key)
+                };
+                Kind::Raft(charter.organisations.iter().map(key).collect())
+            }
             _ => Kind::Bft(Box::new(FinalizationVerifier::new(charter)?)),
         };
         Ok(Version { ordering: charter.ordering.clone(), members: charter.members().count(), kind })
@@ -150,6 +167,16 @@ impl Version {
                 let message = solo_message(&header.digest());
                 let signed = SignedMessage { key: *key, signature, message: &message };
                 if crypto::verify(&signed) { Ok(()) } else { Err(self.no_quorum()) }
+            }
+            (Kind::Raft(keys), Certificate::Raft(signature)) => {
+                let key = keys.get(usize::from(header.proposer)).copied().flatten();
+                let message = offer_message(&header.digest());
+                let signed = |key| crypto::verify(&SignedMessage { key, signature, message: &message });
+                if key.is_some_and(signed) {
+                    Ok(())
+                } else {
+                    Err(CertificateError::NotOffered { proposer: header.proposer })
+                }
             }
             (Kind::Bft(verifier), Certificate::Bft { headers, finalization }) => {
                 let last = follow(header, &headers)?;
@@ -164,6 +191,7 @@ impl Version {
                 }
             }
             (_, Certificate::Solo(_)) => Err(self.malformed("it is one for `solo`".to_string())),
+            (_, Certificate::Raft(_)) => Err(self.malformed("it is one for `raft`".to_string())),
             (_, Certificate::Bft { .. }) => Err(self.malformed("it is one for `bft`".to_string())),
         }
     }

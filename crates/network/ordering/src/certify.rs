@@ -2,7 +2,7 @@
 
 use crate::CertificateError;
 use crate::bft::FinalizationSigner;
-use crate::certificate::{Certificate, solo_message};
+use crate::certificate::{Certificate, offer_message, solo_message};
 use bytes::Bytes;
 use crypto::SecretKey;
 use types::{BlockHeader, Charter, quorum};
@@ -13,6 +13,8 @@ pub struct CertificateSigner(Kind);
 enum Kind {
     Solo(Box<SecretKey>),
     Bft(FinalizationSigner),
+    /// By position in the charter.
+    Raft(Vec<SecretKey>),
 }
 
 impl CertificateSigner {
@@ -29,6 +31,10 @@ impl CertificateSigner {
         if charter.ordering == "solo" {
             return Ok(CertificateSigner(Kind::Solo(Box::new(own(0)?))));
         }
+        if charter.ordering == "raft" {
+            let keys = (0..charter.organisations.len()).map(own).collect::<Result<_, _>>()?;
+            return Ok(CertificateSigner(Kind::Raft(keys)));
+        }
         let members: Vec<usize> = charter.members().map(|(position, _)| position.into()).collect();
         let keys = members
             .iter()
@@ -42,6 +48,10 @@ impl CertificateSigner {
     pub fn sign(&self, header: &BlockHeader) -> Bytes {
         let certificate = match &self.0 {
             Kind::Solo(key) => Certificate::Solo(key.sign(&solo_message(&header.digest()))),
+            Kind::Raft(keys) => {
+                let key = &keys[usize::from(header.proposer)];
+                Certificate::Raft(key.sign(&offer_message(&header.digest())))
+            }
             Kind::Bft(signer) => {
                 let finalization = signer.sign(header.height, &header.digest());
                 Certificate::Bft { headers: Vec::new(), finalization }
@@ -93,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_is_signed_verifies_and_every_flipped_byte_shows() {
-        for (ordering, members) in [("bft", 4), ("bft", 7), ("solo", 1)] {
+        for (ordering, members) in [("bft", 4), ("bft", 7), ("raft", 4), ("solo", 1)] {
             let (charter, keys) = network(ordering, members);
             let header = header(&charter, 9);
             let certificate = CertificateSigner::new(&charter, &keys).expect("all keys").sign(&header);

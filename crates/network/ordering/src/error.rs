@@ -3,6 +3,7 @@
 use crypto::{Digest, PublicKey};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::thread::JoinHandle;
 use types::RejectReason;
 
 /// Why an ordering service cannot start.
@@ -176,10 +177,30 @@ pub enum CertificateError {
         /// How many there are.
         members: usize,
     },
+    /// The member that is said to have offered the block has not signed it, or is none.
+    #[error(
+        "the block is not signed by organisation {proposer} of the charter, which is said to have ordered it"
+    )]
+    NotOffered {
+        /// Its position in the charter.
+        proposer: u16,
+    },
     /// A block carries charters that cannot follow the known ones.
     #[error("the block's amended charters: {0}")]
     Charters(String),
     /// A key in the charter cannot be used.
     #[error("organisation {0} of the charter has a node key that is no curve point")]
     Key(String),
+}
+
+/// What a thread that should run has ended with.
+pub(crate) fn panic_message(thread: JoinHandle<()>) -> String {
+    match thread.join() {
+        Ok(()) => "its runtime returned".to_string(),
+        Err(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+            (Some(text), _) => text.clone(),
+            (_, Some(text)) => text.to_string(),
+            _ => "its runtime panicked".to_string(),
+        },
+    }
 }

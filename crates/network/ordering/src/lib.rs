@@ -1,5 +1,5 @@
 //! Ordering: bytes in, final blocks out, and what the members' nodes need beside that, in three narrow traits: [`Ordering`],
-//! [`CertifyOutcomes`] and [`ExchangeMessages`]. Two services give all of them.
+//! [`CertifyOutcomes`] and [`ExchangeMessages`]. Three services give all of them.
 //!
 //! ```text
 //!   transactions ──submit──▶ mempool ─▶ proposer ─▶ block ─▶ agreement ─▶ deliveries ──▶ the node's pipeline
@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - [`solo`]: a network of one. Blocks straight from the mempool; nothing is stored, the node's ledger is the memory.
+//! - [`raft`]: members that trust whoever leads with the order, by the `raft` crate.
 //! - [`bft`]: n organisations of which ⌊(n − 1)/3⌋ may do anything, on the `commonware` crates, which nothing outside
 //!   this crate sees.
 //!
@@ -35,10 +36,14 @@ mod certificates;
 mod certify;
 mod cutting;
 mod error;
+mod judging;
+mod members;
 mod mempool;
+pub mod raft;
 mod services;
 #[cfg(feature = "simulation")]
 pub mod simulation;
+mod sink;
 pub mod solo;
 
 pub use certificate::{CertificateVerifier, verify_certificate};

@@ -52,6 +52,14 @@ pub(crate) struct Level {
     pub bytes: usize,
 }
 
+/// Transactions that wait, for another node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Waiting {
+    /// Names those that stand in one block; none for those that need not.
+    pub group: Option<u64>,
+    pub transactions: Vec<Bytes>,
+}
+
 /// What the next block could take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Survey {
@@ -333,6 +341,35 @@ impl Mempool {
                 queue.recent.remove(&old);
             }
         }
+    }
+
+    /// Transactions from a position on, of at most so many bytes and so many at once, and where to go on: those that belong
+    /// together in one group each, the others together in one.
+    pub(crate) fn since(&self, position: u64, (count, bytes): (usize, usize)) -> (Vec<Waiting>, u64) {
+        let queue = self.queue.lock();
+        let (mut waiting, mut next) = (Vec::<Waiting>::new(), position);
+        let (mut taken, mut taken_bytes) = (0, 0);
+        for (position, entry) in queue.entries.range(position..) {
+            let goes_on =
+                entry.group.is_some() && waiting.last().is_some_and(|last| last.group == entry.group);
+            if !goes_on && taken > 0 && (taken >= count || taken_bytes + entry.bytes.len() > bytes) {
+                break;
+            }
+            (taken, taken_bytes, next) = (taken + 1, taken_bytes + entry.bytes.len(), position + 1);
+            match waiting.last_mut().filter(|last| last.group == entry.group) {
+                Some(last) => last.transactions.push(entry.bytes.clone()),
+                None => waiting.push(Waiting { group: entry.group, transactions: vec![entry.bytes.clone()] }),
+            }
+        }
+        (waiting, next)
+    }
+
+    /// How many wait that came before a position, counted up to `most`, and when the first of them came.
+    pub(crate) fn before(&self, position: u64, most: usize) -> (usize, Option<Duration>) {
+        let queue = self.queue.lock();
+        let mut before = queue.entries.range(..position).take(most);
+        let first = before.next().map(|(_, entry)| entry.arrived);
+        (before.count() + usize::from(first.is_some()), first)
     }
 
     /// Resolves when something arrives after the call.

@@ -1,37 +1,17 @@
-//! Four nodes over loopback TCP, each with its folder and its port, as on four machines.
+//! BFT over loopback TCP.
+
+mod support;
 
 use bytes::Bytes;
 use ordering::bft::{self, Bft, BftConfig};
-use ordering::simulation::{AnyBytes, charter, node_key};
-use ordering::{
-    CertificateError, CertificateVerifier, Delivery, ExchangeMessages, MempoolLimits, Ordering, OrderingError,
-};
+use ordering::simulation::{AnyBytes, node_key};
+use ordering::{CertificateVerifier, Delivery, ExchangeMessages, MempoolLimits, Ordering, OrderingError};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use support::{NODES, Node, PATIENCE, assert_same_chain, count, network, submit};
 use types::{AmendedCharter, Charter, CharterChange, Charters};
-
-const NODES: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A node with the ledger that its consumer keeps: every block once, in order.
-struct Node {
-    ordering: Arc<Bft>,
-    ledger: Vec<Delivery>,
-}
-
-fn network() -> (Arc<Charter>, Vec<SocketAddr>) {
-    let sockets: Vec<_> =
-        (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    let addresses: Vec<_> = sockets.iter().map(|socket| socket.local_addr().expect("bound")).collect();
-    let mut charter = charter(1, NODES);
-    charter.block.idle_ms = 300;
-    for (organisation, address) in charter.organisations.iter_mut().zip(&addresses) {
-        organisation.address = address.to_string();
-    }
-    (Arc::new(charter), addresses)
-}
 
 fn config(
     charter: &Arc<Charter>,
@@ -51,81 +31,15 @@ fn config(
     }
 }
 
-fn start(config: BftConfig, ledger: Vec<Delivery>) -> Node {
+fn start(config: BftConfig, ledger: Vec<Delivery>) -> Node<Bft> {
     Node { ordering: bft::start(config, Arc::new(AnyBytes)).expect("the node starts"), ledger }
-}
-
-impl Node {
-    /// Takes what is delivered until `enough` or the patience is over; acknowledges as it goes.
-    fn follow(&mut self, enough: impl Fn(&[Delivery]) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !enough(&self.ledger) {
-            let delivery = self.ordering.deliveries().recv_deadline(deadline).unwrap_or_else(|error| {
-                let (blocks, status) = (self.ledger.len(), self.ordering.status());
-                panic!("{error} after {blocks} blocks with {} transactions: {status:?}", self.transactions())
-            });
-            let (height, next) = (delivery.block.header.height, self.ledger.len() as u64 + 1);
-            assert!(height <= next, "height {height} follows {}", next - 1);
-            if height == next {
-                self.ledger.push(delivery);
-            }
-            self.ordering.acknowledge(height);
-        }
-    }
-
-    fn transactions(&self) -> usize {
-        count(&self.ledger)
-    }
-}
-
-fn count(ledger: &[Delivery]) -> usize {
-    ledger.iter().map(|delivery| delivery.block.transactions.len()).sum()
-}
-
-fn submit(node: &Node, from: usize, to: usize) {
-    let transactions = (from..to).map(|number| Bytes::from(format!("transaction {number}"))).collect();
-    for answer in node.ordering.submit(transactions) {
-        answer.expect("there is room");
-    }
-}
-
-fn assert_same_chain(nodes: &[Node], charter: &Charter) {
-    let verifier = CertificateVerifier::new(Charters::new(Arc::new(charter.clone()))).expect("good keys");
-    for node in nodes {
-        for (position, delivery) in node.ledger.iter().enumerate() {
-            let header = &delivery.block.header;
-            verifier.verify(header, &delivery.certificate).expect("a certificate");
-            let previous = match position {
-                0 => charter.ledger(),
-                _ => node.ledger[position - 1].block.header.digest(),
-            };
-            assert_eq!(header.previous, previous);
-            assert_eq!(delivery.block.check_content(), Ok(()));
-            if let Some(other) = nodes[0].ledger.get(position) {
-                assert_eq!(other.block, delivery.block, "height {}", header.height);
-            }
-        }
-    }
-    for (position, delivery) in nodes[0].ledger.iter().enumerate().skip(1) {
-        let other = &nodes[0].ledger[position - 1];
-        let header = &delivery.block.header;
-        assert!(matches!(
-            verifier.verify(header, &other.certificate),
-            Err(CertificateError::OtherBlock { .. } | CertificateError::BrokenChain { .. })
-        ));
-        let mut cut = delivery.certificate.to_vec();
-        let last = cut.len() - 1;
-        cut[last] ^= 1;
-        assert!(verifier.verify(header, &cut).is_err(), "a changed signature");
-        assert!(verifier.verify(header, &cut[..last]).is_err(), "a certificate that is cut off");
-    }
 }
 
 #[test]
 fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (charter, addresses) = network();
-    let mut nodes: Vec<Node> = (0..NODES)
+    let (charter, addresses) = network("bft");
+    let mut nodes: Vec<Node<Bft>> = (0..NODES)
         .map(|organisation| start(config(&charter, &addresses, organisation, folder.path(), 0), Vec::new()))
         .collect();
 
@@ -180,8 +94,8 @@ fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
 #[test]
 fn a_node_that_skips_blocks_is_given_those_behind_them() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (charter, addresses) = network();
-    let mut nodes: Vec<Node> = (0..3)
+    let (charter, addresses) = network("bft");
+    let mut nodes: Vec<Node<Bft>> = (0..3)
         .map(|organisation| start(config(&charter, &addresses, organisation, folder.path(), 0), Vec::new()))
         .collect();
     for round in 0..40 {
@@ -230,7 +144,7 @@ fn a_node_that_skips_blocks_is_given_those_behind_them() {
 #[test]
 fn what_cannot_start_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (charter, addresses) = network();
+    let (charter, addresses) = network("bft");
     let refused = |config: BftConfig| match bft::start(config, Arc::new(AnyBytes)) {
         Ok(_) => panic!("expected an error"),
         Err(error) => error,

@@ -14,6 +14,7 @@ mod shares;
 
 use super::figures::median;
 use crate::CommandError;
+use crate::model::OrderingArguments;
 use crate::store::StoreArguments;
 use clap::Args;
 use network::FaultsNetwork;
@@ -56,6 +57,8 @@ pub(crate) struct FaultsArguments {
     #[arg(long)]
     rate: Option<f64>,
     #[command(flatten)]
+    ordering: OrderingArguments,
+    #[command(flatten)]
     store: StoreArguments,
     /// First port of the network: Postgres is 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7500)]
@@ -82,6 +85,7 @@ pub(crate) fn run(arguments: &FaultsArguments) -> Result<(), CommandError> {
     let mut network = FaultsNetwork::start(
         folder.path(),
         (arguments.port_base, arguments.customers, arguments.store.choice()),
+        &arguments.ordering,
         arguments.program.as_deref(),
     )?;
     let measured = measure(arguments, &mut network);

@@ -8,6 +8,7 @@ use crate::commands::figures::processor_time;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::screen::Screen;
 use crate::demo::{prepare, report, turn};
+use crate::model::OrderingArguments;
 use bench::{LatencyMs, Load, LoadHandle, LoadOptions, LoadReport, Pace, Submit};
 use client::Client;
 use node::{Network, NetworkOptions, StoreChoice};
@@ -39,6 +40,8 @@ pub(super) struct FaultsNetwork {
     clients: Vec<Client>,
     gateways: Vec<SocketAddr>,
     customers: u64,
+    /// Whether nodes lead in turn.
+    takes_turns: bool,
     /// Number of the next load, which is its seed: no two submit the same transactions.
     loads: u64,
     runtime: Runtime,
@@ -70,10 +73,12 @@ impl FaultsNetwork {
     pub(super) fn start(
         folder: &Path,
         (port_base, customers, store): (u16, u64, StoreChoice),
+        ordering: &OrderingArguments,
         program: Option<&Path>,
     ) -> Result<FaultsNetwork, CommandError> {
         let mut charter = Charter::with_defaults("faults", u64::from_be_bytes(crypto::random_bytes()));
         charter.governance = "any".to_string();
+        ordering.apply(&mut charter);
         let options = NetworkOptions {
             organisations: NODES,
             port_base,
@@ -88,7 +93,9 @@ impl FaultsNetwork {
         println!("{}", shares.describe());
         let nodes = RunningNodes::start(&network.folders, program)?;
         let (clients, gateways) = (nodes.clients(&network.clients)?, nodes.postgres_addresses());
-        let mut network = FaultsNetwork { nodes, shares, clients, gateways, customers, loads: 0, runtime };
+        let takes_turns = ordering.takes_turns();
+        let mut network =
+            FaultsNetwork { nodes, shares, clients, gateways, customers, takes_turns, loads: 0, runtime };
         match network.set_up() {
             Ok(()) => Ok(network),
             Err(error) => {
@@ -263,14 +270,17 @@ impl FaultsNetwork {
         })
     }
 
-    /// Kills `node` when its turn to lead comes, under an open load at the others, starts it again, and gives the longest
+    /// Kills `node` when its turn to lead comes, or whichever leads where nodes do not take turns, under an open load at the others, starts it again, and gives the longest
     /// time that one of the others' gateways had no answer for its clients. One node fails at a time: the one before has
     /// caught up by then.
     pub(super) fn kill_leader(&mut self, node: usize, rate: f64) -> Result<Duration, CommandError> {
+        let node = if self.takes_turns { node } else { self.runtime.block_on(self.leader())? };
         let load = self.begin_open_load(node, rate)?;
         std::thread::sleep(OPEN_BEFORE);
         self.await_level()?;
-        self.runtime.block_on(self.await_turn(node))?;
+        if self.takes_turns {
+            self.runtime.block_on(self.await_turn(node))?;
+        }
         load.handle.forget_pauses();
         self.kill(node)?;
         std::thread::sleep(WATCHED);
@@ -310,6 +320,17 @@ impl FaultsNetwork {
         let session = prepare::connect(self.gateways[(node + 1) % NODES]).await?;
         let name = self.organisation_of(node).await?;
         turn::await_turn(&session, (&name, NODES), PATIENCE).await
+    }
+
+    /// The node that leads, as the first one that answers says.
+    async fn leader(&self) -> Result<usize, CommandError> {
+        let name = turn::leader(&prepare::connect(self.gateways[0]).await?).await?;
+        for node in 0..NODES {
+            if self.organisation_of(node).await? == name {
+                return Ok(node);
+            }
+        }
+        Err(format!("expected a leader among the nodes, found {name}").into())
     }
 
     /// Name of a node's organisation, from the node itself once it answers.

@@ -5,13 +5,13 @@
 //! yet, so both walk back over those to know what they hold already.
 
 use super::block::{OrderedBlock, consensus_digest, plain_digest};
-use super::committee::{self, Floor};
 use super::delivery::Acknowledgements;
-use super::epochs::Epochs;
-use super::messages::Messages;
+use super::finalization::{self, Floor};
 use super::work::Work;
 use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
+use crate::judging::{check_certificates, check_transactions, off_the_reactor};
+use crate::members::{Epochs, Messages};
 use crate::mempool::{Clock, Mempool, Placing, Survey};
 use crate::{Admission, CertificateError, CertificateVerifier, OrderingStatus, SubmitError};
 use bytes::Bytes;
@@ -110,7 +110,7 @@ impl Shared {
         let (shared, judged) = (self.clone(), block.inner_shared());
         let judge = move || {
             let place = Place { charters: &shared.epochs.charters(), height: judged.0.header.height };
-            judge(&*shared.admission, place, &judged.0.transactions)
+            check_transactions(&*shared.admission, place, &judged.0.transactions)
         };
         let ids = off_the_reactor(context, judge).await?;
         let ids = Arc::new(ids);
@@ -128,24 +128,7 @@ impl Shared {
             return Ok(());
         }
         let (shared, judged) = (self.clone(), block.inner_shared());
-        off_the_reactor(context, move || {
-            let Attested { outcome, checkpoint, .. } = &judged.0.attested;
-            let fault = |of, height| move |reason| Fault::Certificate { of, height, reason };
-            if let Some(certificate) = outcome {
-                let height = certificate.statement.height;
-                let checked = shared.epochs.rules_at(height).check_certificate(certificate);
-                checked.map_err(fault("outcome", height))?;
-            }
-            match checkpoint {
-                Some(certificate) => {
-                    let height = certificate.statement.height;
-                    let checked = shared.epochs.rules_at(height).check_certificate(certificate);
-                    checked.map_err(fault("checkpoint", height))
-                }
-                None => Ok(()),
-            }
-        })
-        .await
+        off_the_reactor(context, move || check_certificates(&shared.epochs, &judged.0.attested)).await
     }
 
     /// The node has a certificate of its own outcomes, and knows the charters that it names.
@@ -167,7 +150,7 @@ impl Shared {
         let charter = charters.at(header.height).charter.clone();
         let finalization = CertificateVerifier::new(charters)?.verify_own(header, certificate)?;
         acknowledgements.durable(header.height);
-        Ok(committee::floor(&charter, &finalization))
+        Ok(finalization::floor(&charter, &finalization))
     }
 
     /// Transactions for this node's mempool, where it is a member's.
@@ -204,32 +187,6 @@ impl Shared {
 
     fn clock_ms(&self) -> u64 {
         (self.clock)().as_millis() as u64
-    }
-}
-
-fn judge(
-    admission: &dyn Admission,
-    place: Place<'_>,
-    transactions: &[Bytes],
-) -> Result<Vec<TransactionId>, Fault> {
-    let verdicts = admission.check(place, transactions);
-    assert_eq!(verdicts.len(), transactions.len(), "admission gives a verdict per transaction");
-    let fault = |(position, reason)| Fault::Transaction { position, reason };
-    verdicts
-        .into_iter()
-        .enumerate()
-        .map(|(position, verdict)| verdict.map_err(|reason| fault((position, reason))))
-        .collect()
-}
-
-/// Runs `work` where it may hold its thread. A runtime that ends in the meantime never answers, like a cancellation.
-async fn off_the_reactor<E: Spawner, T: Send + 'static>(
-    context: &E,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> T {
-    match context.child("computation").shared(true).spawn(|_| async move { work() }).await {
-        Ok(result) => result,
-        Err(_) => std::future::pending().await,
     }
 }
 
@@ -555,7 +512,8 @@ mod tests {
     fn consensus(leader: usize, parent: &Digested<OrderedBlock>) -> Context<sha256::Digest, PublicKey> {
         Context {
             round: Round::new(Epoch::zero(), View::new(9)),
-            leader: committee::public_key(&node_key(leader).public_key()).expect("a good key"),
+            leader: crate::members::committee::public_key(&node_key(leader).public_key())
+                .expect("a good key"),
             parent: (View::new(8), parent.digest()),
         }
     }

@@ -49,8 +49,8 @@ pub(crate) mod channel {
     pub(crate) const ALL: [(u64, u32); 8] =
         [(0, 1_024), (1, 1_024), (2, 128), (3, 128), (4, 64), (5, 64), (6, 512), (7, 512)];
 
-    pub(crate) fn quotas() -> impl Iterator<Item = (u64, Quota)> {
-        ALL.into_iter().map(|(channel, rate)| {
+    pub(crate) fn quotas() -> [(u64, Quota); ALL.len()] {
+        ALL.map(|(channel, rate)| {
             let rate = std::num::NonZeroU32::new(rate).unwrap_or(NZU32!(1));
             (channel, Quota::per_second(rate))
         })

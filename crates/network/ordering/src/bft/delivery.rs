@@ -3,10 +3,10 @@
 
 use super::application::Shared;
 use super::block::OrderedBlock;
-use super::config::memory;
 use super::wiring::MarshalMailbox;
 use crate::Delivery;
 use crate::certificate::{Certificate, HEADERS_MAX};
+use crate::sink::{Sink, hand_over};
 use bytes::Bytes;
 use commonware_actor::Feedback;
 use commonware_codec::Encode as _;
@@ -22,46 +22,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::{debug, error, warn};
 
-/// How long delivery waits before it offers a block again to a consumer whose queue is full.
-const OFFER_AGAIN: Duration = Duration::from_millis(2);
-
 /// How long delivery waits before it looks again for a certificate that is not on the disk.
 const CERTIFICATE_AGAIN: Duration = Duration::from_millis(100);
-
-/// Where final blocks go.
-pub(crate) trait Sink: Send + 'static {
-    /// Takes the block, or gives it back if there is no room now.
-    fn offer(&mut self, delivery: Delivery) -> Result<(), Full>;
-}
-
-/// Why a sink did not take a block.
-pub(crate) enum Full {
-    /// No room now.
-    Later(Box<Delivery>),
-    /// The consumer is gone.
-    Never,
-}
-
-/// The consumer's end of a bounded channel.
-pub(crate) struct ChannelSink(crossbeam_channel::Sender<Delivery>);
-
-impl ChannelSink {
-    /// With the other end. Marshal has at most as many blocks under way as there is room, so that delivery need not wait.
-    pub(crate) fn new() -> (ChannelSink, crossbeam_channel::Receiver<Delivery>) {
-        let (sender, deliveries) = crossbeam_channel::bounded(memory::PENDING_BLOCKS.get());
-        (ChannelSink(sender), deliveries)
-    }
-}
-
-impl Sink for ChannelSink {
-    fn offer(&mut self, delivery: Delivery) -> Result<(), Full> {
-        use crossbeam_channel::TrySendError;
-        self.0.try_send(delivery).map_err(|error| match error {
-            TrySendError::Full(delivery) => Full::Later(Box::new(delivery)),
-            TrySendError::Disconnected(_) => Full::Never,
-        })
-    }
-}
 
 /// Marshal's acknowledgements of blocks that the node has not made durable yet. Dropping one would stop marshal.
 #[derive(Default)]
@@ -165,17 +127,10 @@ async fn deliver<E: Spawner + Clock>(
             continue;
         }
         let certificate = await_certificate(&context, &marshal, &block).await;
-        let mut delivery = Delivery { block: block.inner().0.clone(), certificate };
-        loop {
-            match sink.offer(delivery) {
-                Ok(()) => break,
-                Err(Full::Later(back)) => delivery = *back,
-                Err(Full::Never) => {
-                    debug!(height, "nobody takes blocks any more; delivery ends");
-                    return;
-                }
-            }
-            context.sleep(OFFER_AGAIN).await;
+        let delivery = Delivery { block: block.inner().0.clone(), certificate };
+        if !hand_over(&context, &mut sink, delivery).await {
+            debug!(height, "nobody takes blocks any more; delivery ends");
+            return;
         }
     }
 }

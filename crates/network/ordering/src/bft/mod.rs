@@ -20,12 +20,10 @@
 
 mod application;
 mod block;
-mod committee;
 mod config;
 mod delivery;
 mod epochs;
-mod folder;
-mod messages;
+mod finalization;
 mod network;
 mod reigns;
 mod wiring;
@@ -34,16 +32,21 @@ mod work;
 #[cfg(feature = "simulation")]
 pub(crate) use {
     application::Shared,
-    committee::{Floor, public_key},
-    config::channel,
-    delivery::{Acknowledgements, ChannelSink, read},
-    network::{max_message_size, shared},
-    wiring::{MarshalMailbox, Parts, Peers, start as start_member},
+    config::{channel, memory},
+    delivery::{Acknowledgements, read},
+    finalization::Floor,
+    wiring::{MarshalMailbox, Parts, start as start_member},
 };
 
-pub(crate) use committee::{FinalizationSigner, FinalizationVerifier};
+pub(crate) use finalization::{FinalizationSigner, FinalizationVerifier};
+#[cfg(feature = "simulation")]
+pub(crate) use network::{max_message_size, shared};
 
+use crate::members::committee;
+use crate::members::folder::{self, Claim};
+use crate::members::network::{self as connections, Connection};
 use crate::mempool::{Clock, Placing};
+use crate::sink::ChannelSink;
 use crate::{
     Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
     OrderingError, OrderingStatus, SubmitError,
@@ -112,13 +115,14 @@ struct Started {
 /// been started then.
 pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Bft>, OrderingError> {
     network::check_service(&config)?;
-    network::check_port(config.listen)?;
+    connections::check_port(config.listen)?;
     for reign in config.charters.reigns() {
         committee::addresses(&reign.charter)?;
     }
-    folder::claim(&config)?;
+    let BftConfig { storage: folder, charters, node_key, start, .. } = &config;
+    folder::claim(&Claim { folder, charters, node_key, start: *start })?;
     let acknowledgements = Arc::new(delivery::Acknowledgements::default());
-    let (sink, deliveries) = delivery::ChannelSink::new();
+    let (sink, deliveries) = ChannelSink::new(config::memory::PENDING_BLOCKS.get());
     let (ready, started) = crossbeam_channel::bounded(1);
     let (stop, stopped) = oneshot::channel();
     let settings = runtime::Config::new()
@@ -137,7 +141,7 @@ pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Bft
             return Err(OrderingError::Ended(what));
         }
         Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
-            return Err(OrderingError::Ended(panic_message(thread)));
+            return Err(OrderingError::Ended(crate::error::panic_message(thread)));
         }
     };
     let (stop, thread, metrics) =
@@ -145,23 +149,12 @@ pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Bft
     Ok(Arc::new(Bft { shared, acknowledgements, marshal, metrics, deliveries, stop, thread }))
 }
 
-fn panic_message(thread: JoinHandle<()>) -> String {
-    match thread.join() {
-        Ok(()) => "its runtime returned".to_string(),
-        Err(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
-            (Some(text), _) => text.clone(),
-            (_, Some(text)) => text.to_string(),
-            _ => "its runtime panicked".to_string(),
-        },
-    }
-}
-
 /// What moves into the runtime's thread.
 struct Node {
     config: BftConfig,
     admission: Arc<dyn Admission>,
     acknowledgements: Arc<delivery::Acknowledgements>,
-    sink: delivery::ChannelSink,
+    sink: ChannelSink,
     ready: Sender<Started>,
 }
 
@@ -172,12 +165,15 @@ impl Node {
         let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let charters = config.charters.clone();
         let shared = network::shared(charters, &config.node_key, config.mempool, admission, clock);
-        let (network, oracle, channels) = network::join(&context, &config);
+        let connection =
+            Connection { charters: &config.charters, node_key: &config.node_key, listen: config.listen };
+        let (network, oracle, channels) =
+            connections::join(&context, &connection, config::channel::quotas(), network::max_message_size());
         let parts = wiring::Parts {
             shared: shared.clone(),
             blocker: oracle.clone(),
             peers: oracle.clone(),
-            tracked: network::tracked(oracle, &config.charters),
+            tracked: connections::tracked(oracle, &config.charters),
             channels,
             acknowledgements,
             start: config.start,

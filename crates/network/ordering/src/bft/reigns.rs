@@ -10,7 +10,8 @@
 
 use super::application::Shared;
 use super::config::{Timing, memory};
-use super::wiring::{MarshalMailbox, Peers};
+use super::wiring::MarshalMailbox;
+use crate::members::Peers;
 use commonware_consensus::marshal::Identifier;
 use commonware_consensus::simplex::config::{Floor, ForwardPolicy, SkipPolicy};
 use commonware_consensus::simplex::types::{Activity, Context as View};

@@ -14,11 +14,11 @@
 use super::application::{Application, Shared};
 use super::block::{BlockRules, OrderedBlock};
 use super::config::{Timing, channel, memory};
-use super::delivery::{self, Acknowledgements, Sink};
-use super::epochs::Epochs;
+use super::delivery::{self, Acknowledgements};
 use super::reigns::Reigns;
-use super::work::KnownEpochs;
-use super::{messages, work};
+use super::work::{self, KnownEpochs};
+use crate::members::{Epochs, Peers, messages};
+use crate::sink::Sink;
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::{Inline, Standard};
 use commonware_consensus::marshal::{self, core::Actor as Marshal, resolver::p2p as marshal_resolver};
@@ -36,19 +36,11 @@ use rand_core::CryptoRng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
-use types::Charters;
 
 pub(crate) type MarshalMailbox = marshal::core::Mailbox<Scheme, Standard<OrderedBlock>>;
 
 /// A member's end of every channel, in the order of [`channel::ALL`].
 pub(crate) type Channels<S, R> = [(S, R); channel::ALL.len()];
-
-/// Whom the network connects with.
-pub(crate) trait Peers: Send {
-    /// The node is in this epoch, and these charters are known: the members of the epoch, of the one before and of those
-    /// to come are its peers.
-    fn track(&mut self, charters: &Charters, epoch: u64);
-}
 
 /// What differs between members and runtimes.
 pub(crate) struct Parts<B, P, S, R> {

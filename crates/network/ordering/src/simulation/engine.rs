@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use types::{AmendedCharter, Charter, CharterChange, CharterError, Charters, Governance};
+use types::{AmendedCharter, Charter, CharterChange, CharterError, Governance};
 
 /// How often a node looks whether there is something to say about outcomes.
 const ATTEST: Duration = Duration::from_millis(20);
@@ -204,9 +204,11 @@ impl Nodes {
 impl Process for Nodes {
     fn start(&self, node: usize, clock: Arc<dyn Fn() -> Duration + Send + Sync>, join: Join<'_>) {
         let (simulation, state) = (&self.simulation, &self.nodes[node]);
-        // What its blocks say of charters ordering reads from its own.
-        let charters = Charters::new(simulation.charter.clone());
-        let services = join(state.durable.lock().ledger.height(), charters, state.admission.clone());
+        let (last, charters) = {
+            let durable = state.durable.lock();
+            (durable.ledger.last.clone(), durable.ledger.charters().clone())
+        };
+        let services = join(last, charters, state.admission.clone());
         let injection = |number: usize| simulation.injection(number, &self.stays);
         let mine = |number: &usize| injection(*number).0 == node;
         let waiting = (0..simulation.transactions)

@@ -4,7 +4,7 @@ use crate::{CertificateVerifier, Delivery};
 use crypto::{Digest, sha256};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use types::{AmendedCharter, Block, Charter, Charters, OutcomeHeader};
+use types::{AmendedCharter, Block, BlockHeader, Charter, Charters, OutcomeHeader};
 
 /// The final blocks of one node: survives its crashes.
 pub(super) struct Ledger {
@@ -21,6 +21,8 @@ pub(super) struct Ledger {
     pub checkpoint: u64,
     /// Digest of the last block's header, of the charter before the first.
     tip: Digest,
+    /// The last block's header.
+    pub last: Option<BlockHeader>,
     /// Digests of the headers, from height 1.
     pub digests: Vec<Digest>,
     /// Digests of the transactions' bytes.
@@ -41,6 +43,7 @@ impl Ledger {
             certified: 0,
             checkpoint: 0,
             tip: charter.ledger(),
+            last: None,
             digests: Vec::new(),
             transactions: FxHashSet::default(),
             violation: None,
@@ -49,6 +52,11 @@ impl Ledger {
 
     pub fn height(&self) -> u64 {
         self.digests.len() as u64
+    }
+
+    /// The charters that its blocks name.
+    pub fn charters(&self) -> &Charters {
+        self.verifier.charters()
     }
 
     /// Takes a delivery; says whether its block is new.
@@ -100,6 +108,7 @@ impl Ledger {
         });
         self.tip = digest;
         self.digests.push(digest);
+        self.last = Some(block.header.clone());
         true
     }
 

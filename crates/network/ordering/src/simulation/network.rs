@@ -2,11 +2,15 @@
 //! blocks, as a node's pipeline does.
 
 use super::adversary::Adversary;
-use super::service::SimulatedOrdering;
+use super::service::{SimulatedBft, SimulatedService};
 use super::{Scenario, node_key};
-use crate::bft::{self, Acknowledgements, ChannelSink, MarshalMailbox, Parts, Peers, Shared};
+use crate::bft::{self, Acknowledgements, Parts, Shared};
+use crate::members::{Peers, committee};
 use crate::mempool::Clock;
-use crate::{Admission, Delivery, MempoolLimits, Ordering, Services};
+use crate::raft;
+use crate::sink::ChannelSink;
+use crate::{Admission, Delivery, MempoolLimits, Services};
+use commonware_consensus::types::{Epoch, Height, Round, View};
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_glue::simulate::action::{Action, Crash, Schedule};
 use commonware_glue::simulate::engine::{ChannelPair, EngineDefinition, InitContext};
@@ -14,7 +18,7 @@ use commonware_glue::simulate::exit::ExitCondition;
 use commonware_glue::simulate::plan::PlanBuilder;
 use commonware_glue::simulate::processed::ProcessedHeight;
 use commonware_glue::simulate::reporter::MonitorReporter;
-use commonware_glue::simulate::tracker::ProgressTracker;
+use commonware_glue::simulate::tracker::{FinalizationUpdate, ProgressTracker};
 use commonware_p2p::simulated::Link;
 use commonware_runtime::{Clock as _, Handle, Quota, Spawner as _, Supervisor as _, deterministic::Context};
 use commonware_utils::Probability;
@@ -26,7 +30,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::{Duration, UNIX_EPOCH};
-use types::{Charter, Charters};
+use tokio::sync::mpsc;
+use types::{BlockHeader, Charter, Charters};
 
 /// The longest pause between two turns of a process.
 const TURN_MS: u64 = 12;
@@ -37,9 +42,9 @@ const NOBODYS: u64 = 99;
 /// How often clients get their turn.
 const CLIENTS: Duration = Duration::from_millis(5);
 
-/// Gives a process that starts its services: with ordering above which height, with which charters known up to there, and what ordering
-/// must know about transactions.
-pub type Join<'a> = &'a mut dyn FnMut(u64, Charters, Arc<dyn Admission>) -> Services;
+/// Gives a process that starts its services: with ordering above which block, with which charters known up to there, and what
+/// ordering must know about transactions.
+pub type Join<'a> = &'a mut dyn FnMut(Option<BlockHeader>, Charters, Arc<dyn Admission>) -> Services;
 
 /// What runs beside ordering: the rest of each node, and the clients. Everything is called on one thread.
 pub trait Process: Send + Sync + 'static {
@@ -153,8 +158,9 @@ impl Network {
     /// # Errors
     /// It did not get there in time.
     pub fn run(&self, process: Arc<dyn Process>) -> Result<Ran, String> {
-        let key =
-            |index| bft::public_key(&node_key(index).public_key()).expect("a secret key has a public key");
+        let key = |index| {
+            committee::public_key(&node_key(index).public_key()).expect("a secret key has a public key")
+        };
         let members: Vec<PublicKey> = (0..self.nodes).map(key).collect();
         let state = RunState {
             network: self.clone(),
@@ -249,19 +255,22 @@ impl EngineDefinition for Running {
     }
 
     fn channels(&self) -> Vec<(u64, Quota)> {
-        let mut channels: Vec<_> = bft::channel::quotas().collect();
+        if self.is_raft() {
+            return raft::channel::quotas().to_vec();
+        }
+        let mut channels: Vec<_> = bft::channel::quotas().to_vec();
         // One more, for what is to reach nobody.
         channels.extend(channels.get(PROPOSED_BLOCKS).map(|(_, quota)| (NOBODYS, *quota)));
         channels
     }
 
     fn max_message_size(&self) -> u32 {
-        bft::max_message_size()
+        bft::max_message_size().max(raft::max_message_size())
     }
 
     async fn init(&self, init: InitContext<'_, PublicKey>) -> (Handle<()>, State) {
         let InitContext { context, index, public_key, oracle, mut channels, monitor, .. } = init;
-        let nobodys = channels.pop();
+        let nobodys = if self.is_raft() { None } else { channels.pop() };
         if let Some(nobodys) = nobodys
             && self.0.network.withholding.contains(&index)
         {
@@ -284,13 +293,19 @@ impl EngineDefinition for Running {
                 let (shared, _) = running.share(&context, index, charters, Arc::new(super::AnyBytes));
                 adversary.run(context, running.0.network.seed, shared, channels).await;
             }),
+            None if self.is_raft() => context.spawn(move |context| async move {
+                let killed = Killed { running: running.clone(), index, starts };
+                running.0.newest[index].store(starts, Atomic::Relaxed);
+                running.clone().run_raft(&context, (index, starts), (public_key, monitor), channels).await;
+                drop(killed);
+            }),
             None => {
                 let wrap = move |reporter| MonitorReporter::new(public_key, monitor, reporter);
                 context.spawn(move |context| async move {
                     let killed = Killed { running: running.clone(), index, starts };
                     running.0.newest[index].store(starts, Atomic::Relaxed);
                     let Some(Joined { shared, acknowledgements, start, sink, ordering }) =
-                        running.join(&context, index)
+                        running.join_bft(&context, index)
                     else {
                         return;
                     };
@@ -301,8 +316,8 @@ impl EngineDefinition for Running {
                     let parts = Parts { shared, blocker, peers, tracked, channels, acknowledgements, start };
                     let prefix = format!("node{index}");
                     let member = bft::start_member(context.child("member"), &prefix, parts, sink, wrap).await;
-                    let pace = Pace { seed: running.0.network.seed, start: starts, turns: 0 };
-                    running.drive(&context, index, &ordering, &member.marshal, pace).await;
+                    let service = SimulatedService::Bft(ordering, member.marshal);
+                    running.drive(&context, (index, starts), service, |_| {}).await;
                     drop(killed);
                 })
             }
@@ -328,7 +343,7 @@ struct Joined {
     acknowledgements: Arc<Acknowledgements>,
     start: u64,
     sink: ChannelSink,
-    ordering: Arc<SimulatedOrdering>,
+    ordering: Arc<SimulatedBft>,
 }
 
 /// How long a process pauses: nodes are not equally fast, nor always.
@@ -385,13 +400,60 @@ impl Running {
         (shared, Arc::new(Acknowledgements::default()))
     }
 
-    /// Starts the process of a node; nothing where that did not join ordering.
-    fn join(&self, context: &Context, index: usize) -> Option<Joined> {
+    fn is_raft(&self) -> bool {
+        self.0.network.charter.ordering == "raft"
+    }
+
+    /// A node of a Raft group, until it is killed.
+    async fn run_raft(
+        self,
+        context: &Context,
+        (index, starts): (usize, u64),
+        (key, monitor): (PublicKey, mpsc::UnboundedSender<FinalizationUpdate<PublicKey>>),
+        channels: AllChannels,
+    ) {
         let mut joined = None;
-        let join: Join<'_> = &mut |start, charters, admission| {
+        let join: Join<'_> = &mut |last, charters, admission| {
+            let (limits, clock) = (MempoolLimits::default(), self.clock(context));
+            let shared =
+                raft::Shared::new(charters, &node_key(index), (limits, clock), admission, last.as_ref());
+            let (sink, deliveries) = ChannelSink::new(bft::memory::PENDING_BLOCKS.get());
+            let (handle, requests) = raft::Handle::new(shared.clone(), deliveries);
+            let handle = Arc::new(handle);
+            joined = Some((shared, last, sink, requests, handle.clone()));
+            Services::of(handle)
+        };
+        self.0.process.start(index, self.clock(context), join);
+        let Some((shared, last, sink, requests, handle)) = joined else { return };
+        let Ok(channels) = channels.try_into() else { unreachable!("as many channels as quotas") };
+        let parts = raft::Parts { shared, tracked: Box::new(AllAreLinked), channels, last, requests };
+        let member = raft::start_member(context.child("member"), &format!("node{index}"), parts, sink).await;
+        let member = member.unwrap_or_else(|failed| panic!("node {index} does not start: {failed}"));
+        let delivered = move |delivery: &Delivery| {
+            let header = &delivery.block.header;
+            let _ = monitor.send(FinalizationUpdate {
+                pk: key.clone(),
+                round: Round::new(Epoch::zero(), View::new(header.height)),
+                height: Height::new(header.height),
+                block_digest: header.digest().0.to_vec(),
+            });
+        };
+        commonware_macros::select! {
+            ended = member => if let Ok(reason) = ended {
+                panic!("node {index} ended: {reason}");
+            },
+            _ = self.drive(context, (index, starts), SimulatedService::Raft(handle), delivered) => {},
+        }
+    }
+
+    /// Starts the process of a node; nothing where that did not join ordering.
+    fn join_bft(&self, context: &Context, index: usize) -> Option<Joined> {
+        let mut joined = None;
+        let join: Join<'_> = &mut |last, charters, admission| {
+            let start = last.map_or(0, |last| last.height);
             let (shared, acknowledgements) = self.share(context, index, charters, admission);
-            let (sink, deliveries) = ChannelSink::new();
-            let ordering = Arc::new(SimulatedOrdering {
+            let (sink, deliveries) = ChannelSink::new(bft::memory::PENDING_BLOCKS.get());
+            let ordering = Arc::new(SimulatedBft {
                 shared: shared.clone(),
                 acknowledgements: acknowledgements.clone(),
                 deliveries,
@@ -408,28 +470,27 @@ impl Running {
     async fn drive(
         self,
         context: &Context,
-        index: usize,
-        ordering: &SimulatedOrdering,
-        marshal: &MarshalMailbox,
-        mut pace: Pace,
+        (index, start): (usize, u64),
+        service: SimulatedService,
+        delivered: impl Fn(&Delivery),
     ) {
+        let mut pace = Pace { seed: self.0.network.seed, start, turns: 0 };
         let process = &self.0.process;
         let slow = self.0.network.slow.filter(|(node, _)| *node == index);
         let (block_time, mut busy_until) = (slow.map_or(Duration::ZERO, |(_, time)| time), UNIX_EPOCH);
         loop {
             context.sleep(pace.next()).await;
-            if let Some(floor) = ordering.floor.lock().take() {
-                marshal.set_floor(floor);
-            }
+            service.skip();
             while context.current() >= busy_until
-                && let Ok(delivery) = ordering.deliveries().try_recv()
+                && let Ok(delivery) = service.deliveries().try_recv()
             {
                 busy_until = context.current() + block_time;
                 for height in process.missing(index, delivery.block.header.height) {
-                    let Some(missing) = bft::read(marshal, height).await else { break };
+                    let Some(missing) = service.read(height).await else { break };
                     process.deliver(index, missing);
                     busy_until += block_time;
                 }
+                delivered(&delivery);
                 process.deliver(index, delivery);
             }
             process.turn(index);

@@ -1,7 +1,8 @@
 //! What the network gives to a simulated node.
 
-use crate::bft::{Acknowledgements, Floor, Shared};
+use crate::bft::{self, Acknowledgements, Floor, MarshalMailbox, Shared};
 use crate::mempool::Placing;
+use crate::raft;
 use crate::{
     CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, Ordering, OrderingStatus, SubmitError,
 };
@@ -11,8 +12,40 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
 
-/// One node's ordering. Blocks of other times are read by who runs the network, as reading takes simulated time.
-pub(super) struct SimulatedOrdering {
+/// One node's ordering as who runs the network sees it.
+pub(super) enum SimulatedService {
+    Bft(Arc<SimulatedBft>, MarshalMailbox),
+    Raft(Arc<raft::Handle>),
+}
+
+impl SimulatedService {
+    pub(super) fn deliveries(&self) -> &Receiver<Delivery> {
+        match self {
+            SimulatedService::Bft(ordering, _) => ordering.deliveries(),
+            SimulatedService::Raft(handle) => handle.deliveries(),
+        }
+    }
+
+    /// Tells ordering of blocks that are not needed.
+    pub(super) fn skip(&self) {
+        if let SimulatedService::Bft(ordering, marshal) = self
+            && let Some(floor) = ordering.floor.lock().take()
+        {
+            marshal.set_floor(floor);
+        }
+    }
+
+    /// A block of another time.
+    pub(super) async fn read(&self, height: u64) -> Option<Delivery> {
+        match self {
+            SimulatedService::Bft(_, marshal) => bft::read(marshal, height).await,
+            SimulatedService::Raft(handle) => handle.read(height).await,
+        }
+    }
+}
+
+/// One node's BFT ordering. Blocks of other times are read by who runs the network, as reading takes simulated time.
+pub(super) struct SimulatedBft {
     pub(super) shared: Arc<Shared>,
     pub(super) acknowledgements: Arc<Acknowledgements>,
     pub(super) deliveries: Receiver<Delivery>,
@@ -20,7 +53,7 @@ pub(super) struct SimulatedOrdering {
     pub(super) floor: Mutex<Option<Floor>>,
 }
 
-impl Ordering for SimulatedOrdering {
+impl Ordering for SimulatedBft {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
         self.shared.submit(transactions, Placing::Anywhere)
     }
@@ -51,7 +84,7 @@ impl Ordering for SimulatedOrdering {
     fn stop(&self) {}
 }
 
-impl CertifyOutcomes for SimulatedOrdering {
+impl CertifyOutcomes for SimulatedBft {
     fn certify(&self, certificate: OutcomeCertificate) {
         self.shared.certify(certificate);
     }
@@ -73,7 +106,7 @@ impl CertifyOutcomes for SimulatedOrdering {
     }
 }
 
-impl ExchangeMessages for SimulatedOrdering {
+impl ExchangeMessages for SimulatedBft {
     fn broadcast(&self, message: Bytes) {
         self.shared.messages.send(None, message);
     }

@@ -1,26 +1,35 @@
 //! The folder with this node's votes: claimed for one member of one ledger, so that no other node votes from it.
 
-use super::BftConfig;
 use crate::OrderingError;
-use crypto::PublicKey;
+use crypto::{PublicKey, SecretKey};
 use std::path::{Path, PathBuf};
+use types::Charters;
 
 /// Says whose folder it is.
 const OWNER: &str = "owner";
 /// Stands beside the folder and says that there was one: who has lost it has voted before.
 const CLAIMED: &str = "claimed";
 
+/// Whose folder it is to be.
+pub(crate) struct Claim<'a> {
+    pub folder: &'a Path,
+    pub charters: &'a Charters,
+    pub node_key: &'a SecretKey,
+    /// Height of the node's ledger.
+    pub start: u64,
+}
+
 /// Makes the folder this node's, or checks that it is already.
-pub(super) fn claim(config: &BftConfig) -> Result<(), OrderingError> {
-    let path = &config.storage;
+pub(crate) fn claim(claim: &Claim<'_>) -> Result<(), OrderingError> {
+    let path = &claim.folder.to_path_buf();
     let failed =
         |error: std::io::Error| OrderingError::Storage { path: path.clone(), reason: error.to_string() };
-    let owner = format!("ledger {}\nnode key {}\n", config.charters.ledger(), config.node_key.public_key());
+    let owner = format!("ledger {}\nnode key {}\n", claim.charters.ledger(), claim.node_key.public_key());
     let (file, claimed) = (path.join(OWNER), path.with_extension(CLAIMED));
     let beside = path.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     match std::fs::read_to_string(&file) {
         Ok(found) if found == owner => write(&beside, &claimed, &owner).map_err(failed),
-        Ok(found) if replaces(config, &found) => {
+        Ok(found) if replaces(claim, &found) => {
             write(path, &file, &owner).and_then(|()| write(&beside, &claimed, &owner)).map_err(failed)
         }
         Ok(found) => {
@@ -29,9 +38,9 @@ pub(super) fn claim(config: &BftConfig) -> Result<(), OrderingError> {
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             // Only a key that comes after the one which was here has not voted.
-            let voted = std::fs::read_to_string(&claimed).is_ok_and(|found| !replaces(config, &found));
-            if voted || config.start > 0 && may_have_voted(config) {
-                return Err(OrderingError::VotesLost { path: path.clone(), height: config.start });
+            let voted = std::fs::read_to_string(&claimed).is_ok_and(|found| !replaces(claim, &found));
+            if voted || claim.start > 0 && may_have_voted(claim) {
+                return Err(OrderingError::VotesLost { path: path.clone(), height: claim.start });
             }
             std::fs::create_dir_all(path).map_err(failed)?;
             write(path, &file, &owner).map_err(failed)?;
@@ -43,19 +52,19 @@ pub(super) fn claim(config: &BftConfig) -> Result<(), OrderingError> {
 
 /// Whether the folder's owner had the key that an amendment has replaced by this node's: its votes bind nobody any more,
 /// and its blocks are the same.
-fn replaces(config: &BftConfig, found: &str) -> bool {
-    let ledger = format!("ledger {}", config.charters.ledger());
+fn replaces(claim: &Claim<'_>, found: &str) -> bool {
+    let ledger = format!("ledger {}", claim.charters.ledger());
     let mut lines = found.lines();
     let (Some(first), Some(key)) = (lines.next(), lines.next()) else { return false };
     let Some(key) = key.strip_prefix("node key ").and_then(|key| key.parse::<PublicKey>().ok()) else {
         return false;
     };
     let place = |key: &PublicKey| {
-        let reigns = config.charters.reigns().iter().enumerate();
+        let reigns = claim.charters.reigns().iter().enumerate();
         let mut places = reigns.map(|(version, reign)| (version, reign.charter.member(key)));
         places.find_map(|(version, position)| Some((version, position?)))
     };
-    match (place(&key), place(&config.node_key.public_key())) {
+    match (place(&key), place(&claim.node_key.public_key())) {
         (Some((before, former)), Some((after, present))) => {
             first == ledger && former == present && before < after
         }
@@ -64,10 +73,10 @@ fn replaces(config: &BftConfig, found: &str) -> bool {
 }
 
 /// Whether this node's key is that of a member at a height that its ledger has, or the next one.
-fn may_have_voted(config: &BftConfig) -> bool {
-    let key = config.node_key.public_key();
-    let reigns = config.charters.reigns().iter();
-    reigns.filter(|reign| reign.first <= config.start + 1).any(|reign| reign.charter.member(&key).is_some())
+fn may_have_voted(claim: &Claim<'_>) -> bool {
+    let key = claim.node_key.public_key();
+    let reigns = claim.charters.reigns().iter();
+    reigns.filter(|reign| reign.first <= claim.start + 1).any(|reign| reign.charter.member(&key).is_some())
 }
 
 fn write(folder: &Path, file: &Path, owner: &str) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! What the members' nodes tell one another beside ordering: on two channels of its own, one for what all are told and one
 //! for what one of them is told, over the same authenticated connections. Nothing here waits: what finds no room is dropped, and whoever needs it says it again.
 
-use super::epochs::Epochs;
+use super::Epochs;
 use crate::MESSAGE_BYTES_MAX;
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;

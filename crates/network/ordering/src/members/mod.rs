@@ -1,0 +1,12 @@
+//! The members' nodes: who they are at which height, how they are connected, what they tell one another beside ordering, and
+//! whose folder of votes it is. Every service of several nodes stands on this.
+
+pub(crate) mod committee;
+pub(crate) mod epochs;
+pub(crate) mod folder;
+pub(crate) mod messages;
+pub(crate) mod network;
+
+pub(crate) use epochs::Epochs;
+pub(crate) use messages::Messages;
+pub(crate) use network::Peers;

@@ -1,0 +1,373 @@
+//! The log on disk: entries in a journal, and beside it what this member has promised.
+//!
+//! | partition | what | when it is flushed |
+//! | --- | --- | --- |
+//! | `…-log` | every entry, at the position of its index | before anybody is told that this member has it |
+//! | `…-state` | [`State`]: term and vote, who votes, where the log begins | before a vote is sent; else now and then |
+//!
+//! Nothing is ever pruned: members that are behind get blocks from here.
+
+use super::chain::Offer;
+use super::window::{Position, Window};
+use super::wire::{Voters, WireEntry};
+use borsh::{BorshDeserialize, BorshSerialize};
+use commonware_codec::{EncodeSize, Error as CodecError, Read, Write};
+use commonware_runtime::buffer::paged::CacheRef;
+use commonware_runtime::{Buf, BufMut, Clock, Metrics, Spawner, Storage};
+use commonware_storage::journal::contiguous::{Contiguous as _, Many, variable};
+use commonware_storage::metadata::{self, Metadata};
+use commonware_utils::{NZU16, NZU64, NZUsize, sequence::U64};
+use crypto::Digest;
+use raft::eraftpb::{Entry, HardState};
+use std::num::{NonZeroU64, NonZeroUsize};
+use types::{BlockHeader, decode_exactly, encode};
+
+/// Entries of a file.
+const ENTRIES_PER_FILE: NonZeroU64 = NZU64!(4_096);
+const BUFFER: NonZeroUsize = NZUsize!(64 * 1024);
+/// Pages of 4 KiB that stay in memory.
+const CACHE_PAGES: NonZeroUsize = NZUsize!(256);
+/// Committed entries that come back into memory at a start.
+const ENTRIES_READ: u64 = 128;
+/// An entry of the journal is no longer: a block with what stands around it.
+const ENTRY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What a member has promised, and how its log begins.
+#[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug)]
+pub(super) struct State {
+    pub term: u64,
+    /// Whom it has voted for in this term; 0 for nobody.
+    pub vote: u64,
+    /// Entries up to there are known to be committed: at least.
+    pub commit: u64,
+    /// Who votes since which entry.
+    pub voters: Voters,
+    pub voters_since: u64,
+    /// Entries up to there are not in the log.
+    pub floor: Floor,
+    /// Blocks come from elsewhere, so that the node's ledger may be ahead of the log.
+    pub follows: bool,
+}
+
+/// The block up to which the log holds none, because it began behind it.
+#[derive(BorshSerialize, BorshDeserialize, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Floor {
+    pub index: u64,
+    pub term: u64,
+    pub height: u64,
+    /// Of the block's header; of the charter at height 0.
+    pub block: Digest,
+}
+
+/// An entry in the journal.
+struct Item(Vec<u8>);
+
+impl Write for Item {
+    fn write(&self, buffer: &mut impl BufMut) {
+        buffer.put_u32_le(self.0.len() as u32);
+        buffer.put_slice(&self.0);
+    }
+}
+
+impl EncodeSize for Item {
+    fn encode_size(&self) -> usize {
+        4 + self.0.len()
+    }
+}
+
+impl Read for Item {
+    type Cfg = ();
+
+    fn read_cfg(buffer: &mut impl Buf, (): &()) -> Result<Self, CodecError> {
+        if buffer.remaining() < 4 {
+            return Err(CodecError::EndOfBuffer);
+        }
+        let length = buffer.get_u32_le() as usize;
+        if length > ENTRY_BYTES_MAX {
+            return Err(CodecError::InvalidLength(length));
+        }
+        if buffer.remaining() < length {
+            return Err(CodecError::EndOfBuffer);
+        }
+        let mut bytes = vec![0; length];
+        buffer.copy_to_slice(&mut bytes);
+        Ok(Item(bytes))
+    }
+}
+
+/// What the log's disk needs of a runtime.
+pub(crate) trait Runtime: Clock + Spawner + Storage + Metrics {}
+
+impl<E: Clock + Spawner + Storage + Metrics> Runtime for E {}
+
+/// Why the log cannot be used: the disk fails, or holds what nobody has written.
+pub(super) type Failed = String;
+
+/// The log of one member.
+pub(super) struct Disk<E: Runtime> {
+    context: E,
+    prefix: String,
+    page_cache: CacheRef,
+    journal: Option<variable::Journal<E, Item>>,
+    states: Option<Metadata<E, U64, Vec<u8>>>,
+    pub state: State,
+    /// Times that a journal was opened: each needs a name of its own.
+    opened: u64,
+}
+
+fn failed(what: &str) -> impl Fn(&dyn std::fmt::Display) -> Failed {
+    move |error| format!("the Raft log cannot be {what}: {error}")
+}
+
+const GONE: &str = "an earlier error has ended the log";
+
+impl<E: Runtime> Disk<E> {
+    /// Opens the log of a member, or begins it with `first`.
+    pub(super) async fn open(context: E, prefix: &str, first: State) -> Result<Disk<E>, Failed> {
+        let opening = failed("opened");
+        let config =
+            metadata::Config { partition: format!("{prefix}-state"), codec_config: ((0..).into(), ()) };
+        let states: Metadata<E, U64, Vec<u8>> =
+            Metadata::init(context.child("state"), config).await.map_err(|error| opening(&error))?;
+        let known = states.get(&U64::new(0)).map(|bytes| decode_exactly::<State>(bytes));
+        let known = known.transpose().map_err(|error| opening(&error))?;
+        let is_new = known.is_none();
+        let mut disk = Disk {
+            prefix: prefix.to_string(),
+            page_cache: CacheRef::new(NZU16!(4096), CACHE_PAGES),
+            journal: None,
+            states: Some(states),
+            state: known.unwrap_or(first),
+            opened: 0,
+            context,
+        };
+        if is_new {
+            disk.save().await?;
+        }
+        disk.open_journal().await?;
+        Ok(disk)
+    }
+
+    fn config(&mut self) -> (E, variable::Config<()>) {
+        self.opened += 1;
+        let config = variable::Config {
+            partition: format!("{}-log", self.prefix),
+            items_per_section: ENTRIES_PER_FILE,
+            compression: None,
+            codec_config: (),
+            page_cache: self.page_cache.clone(),
+            write_buffer: BUFFER,
+            replay_buffer: BUFFER,
+        };
+        (self.context.child("log").with_attribute("opened", self.opened), config)
+    }
+
+    /// Opens the journal so that it goes on behind the floor: one that was to begin anew when the node ended does so now.
+    async fn open_journal(&mut self) -> Result<(), Failed> {
+        let opening = failed("opened");
+        let (context, config) = self.config();
+        let journal = variable::Journal::init(context, config).await.map_err(|error| opening(&error))?;
+        let Floor { index, term, .. } = self.state.floor;
+        let bounds = journal.bounds();
+        let fits = match bounds.start == index + 1 {
+            true => true,
+            // What stands there is followed by what stood behind it only if it is the same entry.
+            false if bounds.contains(&index) && index > 0 => {
+                let item: Item = journal.read(index).await.map_err(|error| opening(&error))?;
+                entry(index, &item.0)?.term == term
+            }
+            false => false,
+        };
+        self.journal = Some(journal);
+        if !fits {
+            self.begin_behind(index).await?;
+        }
+        Ok(())
+    }
+
+    async fn begin_behind(&mut self, index: u64) -> Result<(), Failed> {
+        drop(self.journal.take());
+        let (context, config) = self.config();
+        let journal = variable::Journal::init_at_size(context, config, index + 1).await;
+        self.journal = Some(journal.map_err(|error| failed("begun anew")(&error))?);
+        Ok(())
+    }
+
+    fn journal(&self) -> Result<&variable::Journal<E, Item>, Failed> {
+        self.journal.as_ref().ok_or_else(|| GONE.to_string())
+    }
+
+    /// The index behind the last entry.
+    pub(super) fn end(&self) -> Result<u64, Failed> {
+        Ok(self.journal()?.size())
+    }
+
+    /// An entry that is there.
+    pub(super) async fn read(&self, index: u64) -> Result<Entry, Failed> {
+        let item = self.journal()?.read(index).await.map_err(|error| failed("read")(&error))?;
+        entry(index, &item.0)
+    }
+
+    /// The first entry with a block for whose header something holds that then holds for all behind it, or the end of the log.
+    /// Heights, and the charters that headers name, only grow along the log wherever members follow the rules.
+    pub(super) async fn first_where(&self, holds: impl Fn(&BlockHeader) -> bool) -> Result<u64, Failed> {
+        let (mut low, mut high) = (self.state.floor.index + 1, self.end()?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mut found = None;
+            for index in (low..=middle).rev() {
+                let entry = self.read(index).await?;
+                if let Some(header) = Offer::header_of(&entry.data) {
+                    found = Some((index, holds(&header)));
+                    break;
+                }
+            }
+            match found {
+                Some((index, true)) => high = index,
+                _ => low = middle + 1,
+            }
+        }
+        Ok(low)
+    }
+
+    /// Writes entries and flushes them; what stood at their places and behind them is gone.
+    pub(super) async fn append(&mut self, entries: &[Entry]) -> Result<(), Failed> {
+        let Some(first) = entries.first() else { return Ok(()) };
+        let writing = failed("written");
+        if first.index < self.journal()?.size() {
+            drop(self.journal.take());
+            let (context, config) = self.config();
+            let cut = variable::Journal::init_at_most(context, config, first.index).await;
+            self.journal = Some(cut.map_err(|error| writing(&error))?);
+        }
+        let journal = self.journal.take().ok_or_else(|| GONE.to_string())?;
+        if journal.size() != first.index {
+            return Err(format!(
+                "the Raft log ends before entry {}, and {} is to be written",
+                journal.size(),
+                first.index
+            ));
+        }
+        let items: Vec<Item> = entries.iter().map(|entry| Item(encode(&WireEntry::of(entry)))).collect();
+        let (journal, _) = journal.append_many(Many::Flat(&items)).await.map_err(|error| writing(&error))?;
+        self.journal = Some(journal.commit().await.map_err(|error| writing(&error))?);
+        Ok(())
+    }
+
+    /// Makes the state durable.
+    pub(super) async fn save(&mut self) -> Result<(), Failed> {
+        let mut states = self.states.take().ok_or_else(|| GONE.to_string())?;
+        states.put(U64::new(0), encode(&self.state));
+        self.states = Some(states.sync().await.map_err(|error| failed("written")(&error))?);
+        Ok(())
+    }
+
+    /// The log begins anew behind a block.
+    pub(super) async fn restart(&mut self, floor: Floor, voters: Voters) -> Result<(), Failed> {
+        let State { term, commit, .. } = &mut self.state;
+        (*term, *commit) = ((*term).max(floor.term), floor.index);
+        (self.state.voters, self.state.voters_since, self.state.floor) = (voters, floor.index, floor);
+        // The state first: a node that ends in between begins the log anew when it starts.
+        self.save().await?;
+        self.begin_behind(floor.index).await
+    }
+
+    /// The newest entries, for the Raft crate.
+    pub(super) async fn window(&mut self) -> Result<Window, Failed> {
+        let (end, floor) = (self.end()?, self.state.floor);
+        let last = end - 1;
+        let state = &mut self.state;
+        // The journal is flushed on its own: it may know of a later term than was saved.
+        state.commit = state.commit.clamp(floor.index, last.max(floor.index));
+        let base = state.commit.saturating_sub(ENTRIES_READ).max(floor.index);
+        let mut entries = Vec::new();
+        for index in base + 1..end {
+            entries.push(self.read(index).await?);
+        }
+        let term = match base == floor.index {
+            true => floor.term,
+            false => self.read(base).await?.term,
+        };
+        let newest = entries.last().map_or(term, |entry| entry.term);
+        if newest > self.state.term {
+            (self.state.term, self.state.vote) = (newest, 0);
+        }
+        let State { term: current, vote, commit, voters, .. } = &self.state;
+        let mut hard = HardState::default();
+        (hard.term, hard.vote, hard.commit) = (*current, *vote, *commit);
+        let mut window = Window::new(hard, voters.to_state(), Position { index: base, term });
+        window.append(&entries);
+        Ok(window)
+    }
+}
+
+fn entry(index: u64, bytes: &[u8]) -> Result<Entry, Failed> {
+    let read = decode_exactly::<WireEntry>(bytes).map_err(|error| failed("read")(&error))?;
+    match read.to_entry() {
+        Some(entry) if entry.index == index => Ok(entry),
+        _ => Err(format!("the Raft log holds something else than entry {index} at its place")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use commonware_runtime::{Runner as _, Supervisor as _, deterministic};
+    use raft::Storage as _;
+
+    fn first() -> State {
+        let floor = Floor { index: 0, term: 0, height: 0, block: Digest::ZERO };
+        let voters = Voters { voters: vec![1, 2, 3], ..Voters::default() };
+        State { term: 0, vote: 0, commit: 0, voters, voters_since: 0, floor, follows: false }
+    }
+
+    fn entries(range: std::ops::RangeInclusive<u64>, term: u64) -> Vec<Entry> {
+        let entry = |index| {
+            let mut entry = Entry::default();
+            (entry.index, entry.term) = (index, term);
+            entry.data = format!("{index} of term {term}").into_bytes().into();
+            entry
+        };
+        range.map(entry).collect()
+    }
+
+    #[test]
+    fn entries_behind_a_gap_are_refused() {
+        deterministic::Runner::default().start(|context| async move {
+            let mut disk = Disk::open(context, "one", first()).await.expect("a new log");
+            disk.append(&entries(1..=9, 1)).await.expect("room");
+            let error = disk.append(&entries(11..=12, 2)).await.expect_err("a gap");
+            assert!(error.contains("ends before entry 10"), "{error}");
+        });
+    }
+
+    #[test]
+    fn a_log_opens_with_its_state_and_goes_on_behind_a_floor() {
+        deterministic::Runner::default().start(|context| async move {
+            let mut disk = Disk::open(context.child("first"), "one", first()).await.expect("a new log");
+            disk.append(&entries(1..=9, 1)).await.expect("room");
+            disk.append(&entries(7..=8, 2)).await.expect("room");
+            (disk.state.term, disk.state.vote, disk.state.commit) = (1, 2, 5);
+            disk.save().await.expect("room");
+            drop(disk);
+            let unused = State { term: 99, ..first() };
+            let mut disk =
+                Disk::open(context.child("second"), "one", unused.clone()).await.expect("it opens");
+            assert_eq!((disk.end(), disk.read(6).await), (Ok(9), Ok(entries(6..=6, 1).remove(0))));
+            assert_eq!(disk.read(8).await, Ok(entries(8..=8, 2).remove(0)));
+            let window = disk.window().await.expect("it is there");
+            // The journal knows of a later term: whom this member voted for in it is not known, and it has said nothing.
+            assert_eq!((window.hard.term, window.hard.vote, window.hard.commit), (2, 0, 5));
+            assert_eq!((window.first_index(), window.last_index()), (Ok(1), Ok(8)));
+            let floor = Floor { index: 40, term: 3, height: 30, block: Digest([7; 32]) };
+            disk.restart(floor, Voters::default()).await.expect("room");
+            disk.append(&entries(41..=43, 3)).await.expect("room");
+            drop(disk);
+            let mut disk = Disk::open(context.child("third"), "one", unused).await.expect("it opens");
+            assert_eq!((disk.state.floor, disk.end()), (floor, Ok(44)));
+            let window = disk.window().await.expect("it is there");
+            assert_eq!((window.first_index(), window.term(40)), (Ok(41), Ok(3)));
+            assert!(disk.read(8).await.is_err());
+        });
+    }
+}

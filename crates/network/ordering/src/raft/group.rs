@@ -1,0 +1,250 @@
+//! The Raft group as this member sees it: the state machine of the `raft` crate, with what it must not be told kept away
+//! from it. No clock, no network, no disk: [`super::member`] brings all three.
+
+use super::config::raft_config;
+use super::disk::Failed;
+use super::window::{Point, Position, Window};
+use borsh::{BorshDeserialize, BorshSerialize};
+use raft::eraftpb::{
+    ConfChangeSingle, ConfChangeType, ConfChangeV2, ConfState, Entry, EntryType, Message, MessageType,
+};
+use raft::{LightReady, RawNode, Ready, SnapshotStatus, StateRole};
+use slog::{Drain, Logger, OwnedKVList, Record, o};
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use types::{decode_exactly, encode};
+
+/// Longer changes of who votes are none.
+const CHANGE_BYTES_MAX: usize = 16 * 1024;
+
+/// Who comes in and who leaves: the context of an entry that changes who votes.
+#[derive(BorshSerialize, BorshDeserialize, Default, Clone, PartialEq, Eq, Debug)]
+struct Change {
+    comes: Vec<u64>,
+    leaves: Vec<u64>,
+}
+
+impl Change {
+    fn to_raft(&self) -> ConfChangeV2 {
+        let single = |kind, id: &u64| {
+            let mut single = ConfChangeSingle::default();
+            single.set_change_type(kind);
+            single.node_id = *id;
+            single
+        };
+        let comes = self.comes.iter().map(|id| single(ConfChangeType::AddNode, id));
+        let leaves = self.leaves.iter().map(|id| single(ConfChangeType::RemoveNode, id));
+        let mut change = ConfChangeV2::default();
+        change.set_changes(comes.chain(leaves).collect::<Vec<_>>().into());
+        change
+    }
+}
+
+/// One member of the group.
+pub(super) struct Group {
+    node: RawNode<Window>,
+    /// Who votes, since which entry: the last changes that this node has seen.
+    voters: Vec<(u64, ConfState)>,
+}
+
+impl Group {
+    /// Goes on where `window` ends. `place`: the member's among all, so that members do not stand for election at once.
+    pub(super) fn new(id: u64, place: u16, window: Window, voters_since: u64) -> Result<Group, Failed> {
+        let voters = vec![(voters_since, window.voters.clone())];
+        let config = raft_config(id, place, window.base().index);
+        let node = RawNode::new(&config, window, &Logger::root(ToTracing, o!()));
+        let node = node.map_err(|error| format!("the Raft group cannot start from its log: {error}"))?;
+        Ok(Group { node, voters })
+    }
+
+    pub(super) fn tick(&mut self) {
+        self.node.tick();
+    }
+
+    /// Hears another member. What contradicts this node's log ends the node: either its folder was rolled back, or the other
+    /// one's was.
+    pub(super) fn hear(&mut self, message: Message) -> Result<(), Failed> {
+        let (from, last) = (message.from, self.last_index());
+        if message.get_msg_type() == MessageType::MsgHeartbeat
+            && message.term >= self.term()
+            && message.commit > last
+        {
+            return Err(format!(
+                "this node's Raft log ends at entry {last}, and the leader knows that it had entries up to {}: the folder \
+                 has been rolled back; restore it, or give the organisation a new node key",
+                message.commit
+            ));
+        }
+        let heard = std::panic::catch_unwind(AssertUnwindSafe(|| self.node.step(message)));
+        match heard {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                tracing::debug!(from, %error, "ignored a member's message");
+                Ok(())
+            }
+            Err(_) => Err(format!(
+                "what member {from:x} says contradicts this node's Raft log (committed up to entry {}): one of the two \
+                 folders has been rolled back, or belongs to another network",
+                self.committed()
+            )),
+        }
+    }
+
+    /// Puts an entry behind the last one; gives its index. Only a leader can.
+    pub(super) fn offer(&mut self, bytes: Vec<u8>) -> Option<Position> {
+        if !self.is_leader() {
+            return None;
+        }
+        match self.node.propose(Vec::new(), bytes) {
+            Ok(()) => Some(Position { index: self.last_index(), term: self.term() }),
+            Err(error) => {
+                tracing::debug!(%error, "an entry could not be offered");
+                None
+            }
+        }
+    }
+
+    /// Has these members vote, if others do now; a leader's business. A leader that is none of them hands over first.
+    pub(super) fn have_vote(&mut self, wanted: &BTreeSet<u64>) {
+        if !self.is_leader() || self.node.raft.has_pending_conf() {
+            return;
+        }
+        let now = self.node.raft.prs().conf().to_conf_state();
+        let voting: BTreeSet<u64> = now.get_voters().iter().copied().collect();
+        if !now.get_voters_outgoing().is_empty() || voting == *wanted {
+            return;
+        }
+        if !wanted.contains(&self.node.raft.id) {
+            let progress = self.node.raft.prs().iter().filter(|(id, _)| wanted.contains(*id));
+            let next = progress.max_by_key(|(id, progress)| (progress.matched, **id)).map(|(id, _)| *id);
+            if let Some(next) = next {
+                self.node.transfer_leader(next);
+                return;
+            }
+        }
+        let comes = wanted.difference(&voting).copied().collect();
+        let leaves = voting.difference(wanted).copied().filter(|id| *id != self.node.raft.id).collect();
+        let change = Change { comes, leaves };
+        if change == Change::default() {
+            return;
+        }
+        if let Err(error) = self.node.propose_conf_change(encode(&change), change.to_raft()) {
+            tracing::debug!(%error, "a change of members could not be offered");
+        }
+    }
+
+    /// Takes note of a committed entry; says whether others vote now.
+    pub(super) fn apply(&mut self, entry: &Entry) -> bool {
+        let since = self.voters.last().map_or(0, |(since, _)| *since);
+        if entry.get_entry_type() == EntryType::EntryNormal || entry.index <= since {
+            return false;
+        }
+        let known = Some(&entry.context).filter(|context| context.len() <= CHANGE_BYTES_MAX);
+        let change = known.and_then(|context| decode_exactly::<Change>(context).ok()).unwrap_or_default();
+        let applied =
+            std::panic::catch_unwind(AssertUnwindSafe(|| self.node.apply_conf_change(&change.to_raft())));
+        match applied {
+            Ok(Ok(voters)) => {
+                self.voters.push((entry.index, voters.clone()));
+                self.window().voters = voters;
+                // Members that need more than the last few get a newer point.
+                let old = self.voters.len().saturating_sub(8);
+                self.voters.drain(..old);
+                true
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(index = entry.index, %error, "a change of members is none");
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Who votes, and since which entry.
+    pub(super) fn voters(&self) -> (u64, &ConfState) {
+        let (since, voters) = self.voters.last().expect("there is one from the beginning");
+        (*since, voters)
+    }
+
+    /// Whether this node is one of those that vote.
+    pub(super) fn is_voter(&self) -> bool {
+        let (_, voters) = self.voters();
+        voters.get_voters().contains(&self.node.raft.id)
+    }
+
+    /// The log begins anew behind a position: another member's snapshot is durable.
+    pub(super) fn restart(&mut self, base: Position, voters: ConfState) {
+        self.voters = vec![(base.index, voters.clone())];
+        self.window().restart(base, voters);
+    }
+
+    /// Offers who lacks older entries to begin behind this block, unless it is not known who voted there.
+    pub(super) fn offer_point(&mut self, position: Position, data: Vec<u8>) {
+        let voters = self.voters.iter().rev().find(|(since, _)| *since <= position.index);
+        let voters = voters.map(|(_, voters)| voters.clone());
+        if let Some(voters) = voters
+            && position.index > 0
+        {
+            self.window().point = Some(Point { position, voters, data });
+        }
+    }
+
+    /// Nobody knows whether a snapshot has arrived; who has not got it is sent another.
+    pub(super) fn send_snapshot_again(&mut self, to: u64) {
+        self.node.report_snapshot(to, SnapshotStatus::Failure);
+    }
+
+    pub(super) fn ready(&mut self) -> Option<Ready> {
+        self.node.has_ready().then(|| self.node.ready())
+    }
+
+    pub(super) fn advance(&mut self, ready: Ready) -> LightReady {
+        self.node.advance(ready)
+    }
+
+    pub(super) fn applied(&mut self) {
+        self.node.advance_apply();
+    }
+
+    pub(super) fn window(&mut self) -> &mut Window {
+        self.node.mut_store()
+    }
+
+    pub(super) fn is_leader(&self) -> bool {
+        self.node.raft.state == StateRole::Leader
+    }
+
+    /// The leader, if one is known.
+    pub(super) fn leader(&self) -> Option<u64> {
+        Some(self.node.raft.leader_id).filter(|id| *id != 0)
+    }
+
+    pub(super) fn term(&self) -> u64 {
+        self.node.raft.term
+    }
+
+    pub(super) fn committed(&self) -> u64 {
+        self.node.raft.raft_log.committed
+    }
+
+    pub(super) fn last_index(&self) -> u64 {
+        self.node.raft.raft_log.last_index()
+    }
+}
+
+/// What the crate logs, where ours stands.
+struct ToTracing;
+
+impl Drain for ToTracing {
+    type Ok = ();
+    type Err = slog::Never;
+
+    fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), slog::Never> {
+        if record.level().is_at_least(slog::Level::Error) {
+            tracing::warn!(target: "raft", "{}", record.msg());
+        } else {
+            tracing::trace!(target: "raft", "{}", record.msg());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,761 @@
+//! Drives one member of the group: brings it time, messages and a disk, and offers blocks while this member leads.
+//!
+//! ```text
+//!   messages ─▶ Group ─▶ Ready ─▶ Disk, flushed ─▶ messages
+//!                          └─▶ committed entries ─▶ delivery ─▶ node
+//!   leads:        mempool ─▶ Offer ─▶ Group
+//!   does not:     mempool ─▶ the leader's mempool
+//!   lacks blocks: asks one member after the other, and judges what comes as if it stood in the log
+//! ```
+
+use super::chain::Offer;
+use super::config::{
+    BACKFILL_AGAIN, BACKFILL_BYTES, COMMITS_UNSAVED, FED_ENTRIES, FORWARD_AGAIN, FORWARD_BYTES,
+    FORWARD_PAUSE, FORWARDED, OFFERED_BLOCKS, PRESENCE, SNAPSHOT_AGAIN, TICK, channel,
+};
+use super::delivery::{self, Feed, Tip};
+use super::disk::{Disk, Failed, Floor, Runtime, State};
+use super::group::Group;
+use super::shared::Shared;
+use super::window::Position;
+use super::wire::{Backfill, Forwarded, Group as Together, Said, Voters};
+use crate::Delivery;
+use crate::certificate::Certificate;
+use crate::certificates::Allowed;
+use crate::cutting::{Cut, Parent, assemble, when_to_cut};
+use crate::judging::off_the_reactor;
+use crate::members::{Peers, committee, messages};
+use crate::mempool::{Placing, Survey};
+use crate::sink::Sink;
+use bytes::Bytes;
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_macros::select;
+use commonware_p2p::{Receiver, Recipients, Sender};
+use commonware_runtime::Handle;
+use crypto::Digest;
+use raft::eraftpb::{EntryType, Message, MessageType};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering as Atomic;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tracing::{debug, info, warn};
+use types::{BlockHeader, Charter, TransactionId, decode_exactly, encode};
+
+/// Arrivals within this time are looked at together.
+const ARRIVALS: Duration = Duration::from_millis(1);
+/// Messages with transactions that wait for the mempool.
+const TAKEN: usize = 64;
+
+/// A member's end of every channel.
+pub(crate) type Channels<S, R> = [(S, R); channel::ALL.len()];
+
+/// What differs between members and runtimes.
+pub(crate) struct Parts<S, R> {
+    pub shared: Arc<Shared>,
+    pub tracked: Box<dyn Peers>,
+    pub channels: Channels<S, R>,
+    /// The last block of the node's ledger.
+    pub last: Option<BlockHeader>,
+    pub requests: mpsc::Receiver<Request>,
+}
+
+/// What the node asks of its member.
+pub(crate) enum Request {
+    /// A block of another time.
+    Read { height: u64, answer: oneshot::Sender<Option<Delivery>> },
+}
+
+/// The name of a node in the group: the beginning of its key. A new key is a new member, which has promised nothing.
+fn id_of(key: &PublicKey) -> u64 {
+    let bytes: &[u8] = key.as_ref();
+    bytes.first_chunk().map_or(1, |start| u64::from_le_bytes(*start).max(1))
+}
+
+/// The members of a charter.
+fn members_of(charter: &Charter) -> BTreeSet<u64> {
+    let keys = charter.members().filter_map(|(_, member)| committee::public_key(&member.node_key));
+    keys.map(|key| id_of(&key)).collect()
+}
+
+/// A block that this leader has offered.
+struct Offered {
+    position: Position,
+    parent: Parent,
+    ids: Vec<TransactionId>,
+}
+
+/// This node's work as the leader.
+#[derive(Default)]
+struct Reign {
+    /// Since which term it leads; 0 if it does not.
+    term: u64,
+    /// It offers nothing before it has judged the log up to here: what it builds on must be known.
+    from: u64,
+    offered: VecDeque<Offered>,
+    ids: FxHashSet<TransactionId>,
+    /// When it offered last, or could first.
+    idle_since: Duration,
+}
+
+/// What this node knows of the leader's mempool.
+#[derive(Default)]
+struct Forwarding {
+    /// The term in which that holds.
+    term: u64,
+    /// What came before this position is at the leader.
+    next: u64,
+    last: Duration,
+}
+
+/// What this node lacks, and whom it has asked.
+#[derive(Default)]
+struct Missing {
+    /// The log begins behind this block, which the node does not have.
+    floor: Option<Floor>,
+    asked: Option<Duration>,
+    /// How often; says who is next.
+    times: usize,
+}
+
+/// One member at work.
+struct Member<E: Runtime, S> {
+    context: E,
+    shared: Arc<Shared>,
+    disk: Disk<E>,
+    group: Group,
+    raft: S,
+    forward: S,
+    backfill: S,
+    feeds: mpsc::Sender<Feed>,
+    taken: mpsc::Sender<Forwarded>,
+    tracked: Box<dyn Peers>,
+    /// Keys of all members that were, are or will be, by their name in the group; made anew with every charter.
+    keys: (Digest, BTreeMap<u64, PublicKey>),
+    own: u64,
+    /// The last entry that was given to be judged.
+    fed: u64,
+    saved_commit: u64,
+    reign: Reign,
+    forwarding: Forwarding,
+    missing: Missing,
+    /// Who was sent a snapshot, and when.
+    snapshots: BTreeMap<u64, Duration>,
+    tick: Duration,
+    presence: Duration,
+}
+
+/// Opens a member's log and starts it. Names of its files begin with `prefix`.
+pub(crate) async fn start<E, S, R>(
+    context: E,
+    prefix: &str,
+    parts: Parts<S, R>,
+    sink: impl Sink,
+) -> Result<Handle<Failed>, Failed>
+where
+    E: Runtime,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+{
+    let Parts { shared, tracked, channels, last, requests } = parts;
+    let founding = shared.epochs.charters().founding().clone();
+    let first = first_state(&founding);
+    let mut disk = Disk::open(context.child("disk"), prefix, first).await?;
+    let own = id_of(shared.epochs.own_key());
+    if let Some(last) = &last {
+        // A node that judged by older ones would find another ledger than the others.
+        if !shared.epochs.knows(&last.charters) {
+            return Err(format!(
+                "the charters that block {} names are not those of this node's ledger",
+                last.height
+            ));
+        }
+    }
+    let fed = place_of(&mut disk, last.as_ref(), own).await?;
+    let window = disk.window().await?;
+    disk.save().await?;
+    let place = shared.epochs.own_at(shared.height() + 1).unwrap_or_default();
+    let group = Group::new(own, place, window, disk.state.voters_since)?;
+    let term = if fed == disk.state.floor.index { disk.state.floor.term } else { disk.read(fed).await?.term };
+    let tip = Tip { parent: shared.tip.borrow().parent, position: Position { index: fed, term } };
+    shared.publish(tip);
+    let [raft, forward, backfill, to_all, to_one] = channels;
+    messages::start(context.child("messages"), to_all, shared.messages.clone(), shared.epochs.clone());
+    messages::start(context.child("exchange"), to_one, shared.exchange.clone(), shared.epochs.clone());
+    let (feeds, fed_entries) = mpsc::channel(FED_ENTRIES);
+    let delivered = shared.clone();
+    context.child("delivery").spawn(move |context| delivery::run(context, delivered, fed_entries, sink));
+    let (taken, to_take) = mpsc::channel(TAKEN);
+    let taking = shared.clone();
+    context.child("taking").spawn(move |context| take(context, taking, to_take));
+    let floor = Some(disk.state.floor).filter(|floor| floor.height > tip.parent.height);
+    let now = shared.now();
+    let member = Member {
+        context: context.child("member"),
+        saved_commit: disk.state.commit,
+        disk,
+        group,
+        raft: raft.0,
+        forward: forward.0,
+        backfill: backfill.0,
+        feeds,
+        taken,
+        tracked,
+        keys: (Digest::ZERO, BTreeMap::new()),
+        own,
+        fed,
+        reign: Reign::default(),
+        forwarding: Forwarding::default(),
+        missing: Missing { floor, ..Missing::default() },
+        snapshots: BTreeMap::new(),
+        tick: now + TICK,
+        presence: now,
+        shared,
+    };
+    let heard = (raft.1, forward.1, backfill.1);
+    Ok(context.child("group").spawn(move |_| async move {
+        match member.run(heard, requests).await {
+            Ok(()) => "the node does not take blocks any more".to_string(),
+            Err(failed) => failed,
+        }
+    }))
+}
+
+/// How the log of every founding member begins.
+fn first_state(founding: &Charter) -> State {
+    let voters = members_of(founding).into_iter().collect();
+    State {
+        term: 0,
+        vote: 0,
+        commit: 0,
+        voters: Voters { voters, ..Voters::default() },
+        voters_since: 0,
+        floor: Floor { index: 0, term: 0, height: 0, block: founding.ledger() },
+        follows: false,
+    }
+}
+
+/// Up to which entry of the log the node's ledger goes.
+async fn place_of<E: Runtime>(
+    disk: &mut Disk<E>,
+    last: Option<&BlockHeader>,
+    own: u64,
+) -> Result<u64, Failed> {
+    let floor = disk.state.floor;
+    let Some(last) = last else { return Ok(floor.index) };
+    let (found, end) = (disk.first_where(|header| header.height >= last.height).await?, disk.end()?);
+    for index in found..end {
+        let entry = disk.read(index).await?;
+        match Offer::from_bytes(&entry.data) {
+            Ok(offer) if offer.block.header == *last => return Ok(index),
+            Ok(offer) if offer.block.header.height > last.height => break,
+            _ => {}
+        }
+    }
+    let (voted, logged) = (disk.state.voters.voters.contains(&own), end > floor.index + 1);
+    if found == end && logged && voted && floor.height < last.height && !disk.state.follows {
+        return Err(format!(
+            "the Raft log of this node ends before block {}, which its ledger has: the folder has been rolled back; restore \
+             it, or give the organisation a new node key",
+            last.height
+        ));
+    }
+    Ok(floor.index)
+}
+
+/// Puts transactions of other members into this node's mempool, which verifies signatures.
+async fn take<E: Runtime>(context: E, shared: Arc<Shared>, mut to_take: mpsc::Receiver<Forwarded>) {
+    while let Some(forwarded) = to_take.recv().await {
+        let shared = shared.clone();
+        off_the_reactor(&context, move || {
+            for Together { together, transactions } in forwarded.groups {
+                let placing = if together { Placing::InOneBlock } else { Placing::Anywhere };
+                // What is refused here its own node refuses, too; what finds no room comes again.
+                drop(shared.put(transactions.into_iter().map(Bytes::from).collect(), placing));
+            }
+        })
+        .await;
+    }
+}
+
+impl<E, S> Member<E, S>
+where
+    E: Runtime,
+    S: Sender<PublicKey = PublicKey>,
+{
+    async fn run<R: Receiver<PublicKey = PublicKey>>(
+        mut self,
+        (mut raft, mut forward, mut backfill): (R, R, R),
+        mut requests: mpsc::Receiver<Request>,
+    ) -> Result<(), Failed> {
+        let shared = self.shared.clone();
+        let mut tips = shared.tip.subscribe();
+        loop {
+            // Created before the look at what there is, so that nothing that happens after it is missed.
+            let (arrival, certified) = (shared.mempool.arrival(), shared.certificates.changed());
+            let acknowledged = shared.acknowledgement.notified();
+            tips.borrow_and_update();
+            self.know_members();
+            self.work().await?;
+            if self.feeds.is_closed() {
+                return shared.failed.lock().take().map_or(Ok(()), Err);
+            }
+            let wake = self.lead_or_follow().await?;
+            self.work().await?;
+            let wake = wake.min(self.tick).saturating_sub(shared.now());
+            select! {
+                message = raft.recv() => match message {
+                    Ok((peer, message)) => self.hear(&peer, message.as_ref())?,
+                    Err(_) => return Ok(()),
+                },
+                message = forward.recv() => match message {
+                    Ok((peer, message)) => self.hear_forwarded(&peer, message.as_ref()),
+                    Err(_) => return Ok(()),
+                },
+                message = backfill.recv() => match message {
+                    Ok((peer, message)) => self.hear_backfill(&peer, message.as_ref()).await?,
+                    Err(_) => return Ok(()),
+                },
+                request = requests.recv() => match request {
+                    Some(request) => self.answer(request).await?,
+                    None => return Ok(()),
+                },
+                _ = arrival => self.context.sleep(ARRIVALS).await,
+                _ = certified => {},
+                _ = acknowledged => {},
+                _ = tips.changed() => {},
+                _ = self.context.sleep(wake) => {},
+            }
+            self.pass_time();
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let now = self.shared.now();
+        // A machine that slept does not make up for it: the others have not slept.
+        let behind = now.saturating_sub(self.tick) > TICK * 4;
+        while self.tick <= now {
+            self.group.tick();
+            self.tick = if behind { now + TICK } else { self.tick + TICK };
+        }
+        if self.presence <= now {
+            self.presence = now + PRESENCE;
+            let here = Backfill::Here { height: self.shared.height() };
+            self.backfill.send(Recipients::All, encode(&here), false);
+        }
+    }
+
+    /// Looks up who the members are, if a charter is new.
+    fn know_members(&mut self) {
+        let charters = self.shared.epochs.charters();
+        self.tracked.track(&charters, self.shared.epochs.epoch_at(self.shared.height() + 1));
+        if self.keys.0 == charters.digest() {
+            return;
+        }
+        let organisations = charters.reigns().iter().flat_map(|reign| &reign.charter.organisations);
+        let keys = organisations.filter_map(|organisation| committee::public_key(&organisation.node_key));
+        self.keys = (charters.digest(), keys.map(|key| (id_of(&key), key)).collect());
+    }
+
+    /// Everything that the group wants done: what it needs to be durable, to be said, and to be judged.
+    async fn work(&mut self) -> Result<(), Failed> {
+        while let Some(mut ready) = self.group.ready() {
+            self.say(ready.take_messages());
+            if !ready.snapshot().is_empty() {
+                let metadata = ready.snapshot().get_metadata();
+                let begin = Position { index: metadata.index, term: metadata.term };
+                let (voters, data) = (metadata.get_conf_state().clone(), ready.snapshot().data.clone());
+                self.begin_behind(begin, (&voters).into(), &data).await?;
+                self.group.restart(begin, voters);
+            }
+            let entries = ready.take_entries();
+            if !entries.is_empty() {
+                self.disk.append(&entries).await?;
+                self.group.window().append(&entries);
+            }
+            if let Some(hard) = ready.hs() {
+                let promised = (self.disk.state.term, self.disk.state.vote) != (hard.term, hard.vote);
+                let state = &mut self.disk.state;
+                (state.term, state.vote, state.commit) = (hard.term, hard.vote, hard.commit);
+                self.shared.term.store(hard.term, Atomic::Relaxed);
+                if promised || hard.commit >= self.saved_commit + COMMITS_UNSAVED {
+                    self.save().await?;
+                }
+                let hard = hard.clone();
+                self.group.window().hard = hard;
+            }
+            self.say(ready.take_persisted_messages());
+            let mut others = false;
+            for entry in ready.take_committed_entries() {
+                others |= self.group.apply(&entry);
+            }
+            let mut light = self.group.advance(ready);
+            if let Some(commit) = light.commit_index() {
+                self.disk.state.commit = commit;
+                self.group.window().hard.commit = commit;
+            }
+            self.say(light.take_messages());
+            for entry in light.take_committed_entries() {
+                others |= self.group.apply(&entry);
+            }
+            self.group.applied();
+            if others {
+                self.note_voters().await?;
+            }
+        }
+        self.feed().await
+    }
+
+    async fn save(&mut self) -> Result<(), Failed> {
+        self.saved_commit = self.disk.state.commit;
+        self.disk.save().await
+    }
+
+    /// Others vote now: made durable, so that the entry is not applied twice.
+    async fn note_voters(&mut self) -> Result<(), Failed> {
+        let (since, voters) = self.group.voters();
+        let (since, voters) = (since, Voters::from(voters));
+        info!(
+            since,
+            voters = voters.voters.len(),
+            joint = !voters.outgoing.is_empty(),
+            "members of the Raft group"
+        );
+        let state = &mut self.disk.state;
+        (state.voters, state.voters_since, state.commit) = (voters, since, state.commit.max(since));
+        self.save().await
+    }
+
+    /// The log begins behind a block that another member names.
+    async fn begin_behind(&mut self, begin: Position, voters: Voters, data: &[u8]) -> Result<(), Failed> {
+        let (height, block) = decode_exactly::<(u64, Digest)>(data)
+            .map_err(|error| format!("the leader's snapshot names no block: {error}"))?;
+        let floor = Floor { index: begin.index, term: begin.term, height, block };
+        info!(
+            height,
+            entry = begin.index,
+            "the Raft log begins behind this block; those before come from others"
+        );
+        self.disk.restart(floor, voters).await?;
+        self.saved_commit = self.disk.state.commit;
+        self.missing.floor = Some(floor);
+        Ok(())
+    }
+
+    fn say(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            let Some(key) = self.keys.1.get(&message.to).cloned() else { continue };
+            if message.get_msg_type() == MessageType::MsgSnapshot {
+                self.snapshots.insert(message.to, self.shared.now() + SNAPSHOT_AGAIN);
+            }
+            let urgent = message.get_msg_type() != MessageType::MsgAppend;
+            self.raft.send(Recipients::One(key), encode(&Said::of(&message)), urgent);
+        }
+    }
+
+    /// Gives committed entries to be judged, as many as there is room for.
+    async fn feed(&mut self) -> Result<(), Failed> {
+        let tip = *self.shared.tip.borrow();
+        let skip = self.shared.skip.lock().take();
+        if let Some(header) = skip
+            && let Err(error) = self.feeds.try_send(Feed::Skip { header })
+            && let mpsc::error::TrySendError::Full(Feed::Skip { header }) = error
+        {
+            self.shared.skip.lock().get_or_insert(header);
+        }
+        if let Some(floor) = self.missing.floor {
+            if tip.parent.height < floor.height {
+                return Ok(());
+            }
+            if tip.parent.height == floor.height && tip.parent.digest != floor.block {
+                return Err(format!(
+                    "block {} of this node's ledger is {}, and the Raft group has {}: the ledger or the group is another \
+                     network's",
+                    floor.height, tip.parent.digest, floor.block
+                ));
+            }
+            self.missing.floor = None;
+            self.fed = floor.index;
+        }
+        if self.disk.state.follows
+            && self.group.is_voter()
+            && tip.position.index > self.disk.state.floor.index
+        {
+            self.disk.state.follows = false;
+            self.save().await?;
+        }
+        self.group.window().trim(tip.position.index);
+        self.group.offer_point(tip.position, encode(&(tip.parent.height, tip.parent.digest)));
+        let committed = self.group.committed();
+        while self.fed < committed {
+            let index = self.fed + 1;
+            let entry = match self.group.window().get(index).cloned() {
+                Some(entry) => entry,
+                None => self.disk.read(index).await?,
+            };
+            let Ok(room) = self.feeds.try_reserve() else { return Ok(()) };
+            let position = Position { index, term: entry.term };
+            let is_block = entry.get_entry_type() == EntryType::EntryNormal;
+            let bytes = if is_block { entry.data.clone() } else { Bytes::new() };
+            room.send(Feed::Entry { position, bytes });
+            self.fed = index;
+        }
+        Ok(())
+    }
+
+    /// What there is to do beside the group's work; gives when to look again.
+    async fn lead_or_follow(&mut self) -> Result<Duration, Failed> {
+        let now = self.shared.now();
+        let again: Vec<u64> =
+            self.snapshots.iter().filter(|(_, at)| **at <= now).map(|(id, _)| *id).collect();
+        for id in again {
+            self.snapshots.remove(&id);
+            self.group.send_snapshot_again(id);
+        }
+        let asks = self.ask_for_blocks().await?;
+        let does = match self.group.is_leader() {
+            true => self.lead().await,
+            false => {
+                self.reign = Reign::default();
+                self.forward()
+            }
+        };
+        Ok(asks.min(does))
+    }
+
+    /// Offers a block if one is due; gives when one will be.
+    async fn lead(&mut self) -> Duration {
+        let shared = self.shared.clone();
+        let (now, later) = (shared.now(), shared.now() + TICK);
+        let tip = *shared.tip.borrow();
+        if self.reign.term != self.group.term() {
+            let (term, from) = (self.group.term(), self.group.last_index());
+            info!(term, "this node leads the Raft group");
+            self.reign = Reign { term, from, idle_since: now, ..Reign::default() };
+        }
+        if tip.position.index < self.reign.from || self.missing.floor.is_some() {
+            return later;
+        }
+        while let Some(offered) =
+            self.reign.offered.front().filter(|offered| offered.position.index <= tip.position.index)
+        {
+            if tip.parent.height < offered.parent.height {
+                // It was dropped, and what builds on it will be.
+                warn!(height = offered.parent.height, "a block of this node was dropped");
+                self.reign = Reign {
+                    from: self.group.last_index(),
+                    term: self.reign.term,
+                    idle_since: now,
+                    ..Reign::default()
+                };
+                return later;
+            }
+            for id in &offered.ids {
+                self.reign.ids.remove(id);
+            }
+            self.reign.offered.pop_front();
+        }
+        let parent = self.reign.offered.back().map_or(tip.parent, |offered| offered.parent);
+        let height = parent.height + 1;
+        self.group.have_vote(&members_of(&shared.epochs.charter_at(tip.parent.height + 1)));
+        let (Some(organisation), true) =
+            (shared.epochs.own_at(height), self.reign.offered.len() < OFFERED_BLOCKS)
+        else {
+            return later;
+        };
+        let charter = shared.epochs.charter_at(height);
+        let allowed = shared.certificates.allow(&parent, &charter);
+        let survey = match allowed {
+            Allowed::Transactions => shared.mempool.survey(&charter.block, &self.reign.ids),
+            Allowed::Empty => Survey::default(),
+            Allowed::Nothing => return later,
+        };
+        match when_to_cut(&survey, &charter.block, self.reign.idle_since, now, false) {
+            Cut::At(time) => time,
+            Cut::Now => {
+                let limits = charter.block;
+                let attested = shared.certificates.for_child_of(&parent);
+                let ordered = self.reign.ids.clone();
+                let build = move || {
+                    let (ids, transactions) = match allowed {
+                        Allowed::Transactions => shared.mempool.take(&*shared.admission, &limits, &ordered),
+                        Allowed::Empty | Allowed::Nothing => Default::default(),
+                    };
+                    let clock_ms = shared.now().as_millis() as u64;
+                    let block =
+                        assemble(shared.ledger, &parent, organisation, clock_ms, attested, transactions);
+                    let parent = Parent::block(&block.header);
+                    (ids, parent, Offer::sign(block, &shared.key).to_bytes())
+                };
+                let (ids, parent, bytes) = off_the_reactor(&self.context, build).await;
+                if let Some(position) = self.group.offer(bytes) {
+                    self.reign.ids.extend(&ids);
+                    self.reign.offered.push_back(Offered { position, parent, ids });
+                }
+                self.reign.idle_since = now;
+                now
+            }
+        }
+    }
+
+    /// Gives the leader what waits in this node's mempool; gives when to do it again.
+    fn forward(&mut self) -> Duration {
+        let (now, term) = (self.shared.now(), self.group.term());
+        let leader = self.group.leader().and_then(|id| self.keys.1.get(&id)).cloned();
+        let Some(leader) = leader.filter(|_| self.shared.mempool.level().transactions > 0) else {
+            return now + TICK;
+        };
+        if self.forwarding.term != term {
+            self.forwarding = Forwarding { term, ..Forwarding::default() };
+        }
+        let next = self.forwarding.last + FORWARD_PAUSE;
+        if now < next {
+            return next;
+        }
+        let (waiting, first) = self.shared.mempool.before(self.forwarding.next, FORWARDED);
+        if waiting > 0
+            && now > self.forwarding.last + FORWARD_AGAIN
+            && first.is_some_and(|at| now > at + FORWARD_AGAIN)
+        {
+            self.forwarding.next = 0;
+        }
+        let room = FORWARDED.saturating_sub(waiting);
+        if room == 0 && self.forwarding.next > 0 {
+            return now + TICK;
+        }
+        let (waiting, next) = self.shared.mempool.since(self.forwarding.next, (room.max(1), FORWARD_BYTES));
+        if waiting.is_empty() {
+            return now + TICK;
+        }
+        let group = |waiting: crate::mempool::Waiting| Together {
+            together: waiting.group.is_some(),
+            transactions: waiting.transactions.iter().map(|bytes| bytes.to_vec()).collect(),
+        };
+        let forwarded = Forwarded { groups: waiting.into_iter().map(group).collect() };
+        self.forwarding.last = now;
+        if !self.forward.send(Recipients::One(leader), encode(&forwarded), false).is_empty() {
+            self.forwarding.next = next;
+        }
+        now + FORWARD_PAUSE
+    }
+
+    /// Asks another member for blocks that the log does not bring; gives when to ask again.
+    async fn ask_for_blocks(&mut self) -> Result<Duration, Failed> {
+        let now = self.shared.now();
+        if self.missing.floor.is_none() && self.group.is_voter() {
+            return Ok(now + TICK);
+        }
+        let due = self.missing.asked.map_or(now, |asked| asked + BACKFILL_AGAIN);
+        // What was brought is judged first.
+        if now < due || self.feeds.capacity() < FED_ENTRIES {
+            return Ok(due.max(now + ARRIVALS));
+        }
+        if !self.disk.state.follows {
+            self.disk.state.follows = true;
+            self.save().await?;
+        }
+        let others: Vec<&PublicKey> =
+            self.keys.1.iter().filter(|(id, _)| **id != self.own).map(|(_, key)| key).collect();
+        self.missing.times += 1;
+        self.missing.asked = Some(now);
+        if let Some(peer) = others.get(self.missing.times % others.len().max(1)) {
+            let wanted = Backfill::Wanted { from: self.shared.height() + 1 };
+            self.backfill.send(Recipients::One((*peer).clone()), encode(&wanted), false);
+        }
+        Ok(now + BACKFILL_AGAIN)
+    }
+
+    fn hear(&mut self, peer: &PublicKey, message: &[u8]) -> Result<(), Failed> {
+        let Some(member) = self.shared.epochs.member(peer) else { return Ok(()) };
+        self.shared.hear(member);
+        let message = decode_exactly::<Said>(message).ok().and_then(Said::to_message);
+        match message.filter(|message| message.from == id_of(peer) && message.to == self.own) {
+            Some(message) => self.group.hear(message),
+            None => {
+                debug!(member, "ignored what is no message of the Raft group from this member");
+                Ok(())
+            }
+        }
+    }
+
+    fn hear_forwarded(&mut self, peer: &PublicKey, message: &[u8]) {
+        let Some(member) = self.shared.epochs.member(peer) else { return };
+        self.shared.hear(member);
+        // A member that leads no more is not the right one; the sender learns of it.
+        if self.group.is_leader()
+            && let Ok(forwarded) = decode_exactly::<Forwarded>(message)
+            && self.taken.try_send(forwarded).is_err()
+        {
+            debug!(member, "too many transactions come at once; some are dropped, and come again");
+        }
+    }
+
+    async fn hear_backfill(&mut self, peer: &PublicKey, message: &[u8]) -> Result<(), Failed> {
+        let Some(member) = self.shared.epochs.member(peer) else { return Ok(()) };
+        self.shared.hear(member);
+        match decode_exactly::<Backfill>(message) {
+            Ok(Backfill::Here { .. }) => {}
+            Ok(Backfill::Wanted { from }) => {
+                let offered = self.blocks_from(from).await?;
+                let height = self.shared.height();
+                if !offered.is_empty() {
+                    let blocks = Backfill::Blocks { from, offered, height };
+                    self.backfill.send(Recipients::One(peer.clone()), encode(&blocks), false);
+                }
+            }
+            Ok(Backfill::Blocks { from, offered, .. }) => {
+                let wanted = self.missing.floor.is_some() || !self.group.is_voter();
+                if wanted && from == self.shared.height() + 1 && self.feeds.capacity() == FED_ENTRIES {
+                    for bytes in offered {
+                        if self.feeds.try_send(Feed::Backfill { bytes: bytes.into() }).is_err() {
+                            break;
+                        }
+                    }
+                    self.missing.asked = None;
+                }
+            }
+            Err(_) => debug!(member, "ignored what asks for no blocks and brings none"),
+        }
+        Ok(())
+    }
+
+    /// What stands in the log from a height on, as far as it is judged here.
+    async fn blocks_from(&mut self, height: u64) -> Result<Vec<Vec<u8>>, Failed> {
+        let tip = *self.shared.tip.borrow();
+        if height == 0 || height > tip.parent.height || height <= self.disk.state.floor.height {
+            return Ok(Vec::new());
+        }
+        let (mut offered, mut bytes) = (Vec::new(), 0);
+        for index in self.disk.first_where(|header| header.height >= height).await?..=tip.position.index {
+            if index >= self.disk.end()? {
+                break;
+            }
+            let entry = self.disk.read(index).await?;
+            if entry.get_entry_type() != EntryType::EntryNormal || entry.data.is_empty() {
+                continue;
+            }
+            if !offered.is_empty()
+                && (bytes + entry.data.len() > BACKFILL_BYTES || offered.len() >= FED_ENTRIES)
+            {
+                break;
+            }
+            bytes += entry.data.len();
+            offered.push(entry.data.to_vec());
+        }
+        Ok(offered)
+    }
+
+    async fn answer(&mut self, request: Request) -> Result<(), Failed> {
+        let Request::Read { height, answer } = request;
+        let offered = self.blocks_from(height).await?;
+        let offers = offered.into_iter().filter_map(|bytes| Offer::from_bytes(&bytes.into()).ok());
+        let found =
+            offers.filter(|offer| offer.block.header.height == height).map(|Offer { signature, block }| {
+                Delivery { block, certificate: Certificate::Raft(signature).to_bytes() }
+            });
+        // Nobody may wait for it any more.
+        let _ = answer.send(found.last());
+        Ok(())
+    }
+}
