@@ -364,6 +364,11 @@ impl Mempool {
         (waiting, next)
     }
 
+    /// The position of the next that comes.
+    pub(crate) fn end(&self) -> u64 {
+        self.queue.lock().next
+    }
+
     /// How many wait that came before a position, counted up to `most`, and when the first of them came.
     pub(crate) fn before(&self, position: u64, most: usize) -> (usize, Option<Duration>) {
         let queue = self.queue.lock();

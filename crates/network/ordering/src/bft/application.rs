@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     /// The same, for whoever waits for a height.
     pub reached: watch::Sender<u64>,
     pub ids: Mutex<KnownIds>,
+    /// Who leads the newest view that this node has taken part in.
+    pub leader: Mutex<Option<PublicKey>>,
 }
 
 /// Ids of the transactions of the latest blocks, so that each block's are computed once.
@@ -166,6 +168,11 @@ impl Shared {
         let charters = self.epochs.charters();
         let place = Place { charters: &charters, height };
         self.mempool.submit(&*self.admission, place, (transactions, placing))
+    }
+
+    /// A view has a proposal of this leader, or is to have one.
+    fn led(&self, leader: &PublicKey) {
+        *self.leader.lock() = Some(leader.clone());
     }
 
     /// How this member is doing.
@@ -443,7 +450,9 @@ where
         ancestry: impl Ancestry<OrderedBlock>,
         (): (),
     ) -> Option<Digested<OrderedBlock>> {
-        self.build(&context, consensus.round.epoch().get(), ancestry).await
+        let built = self.build(&context, consensus.round.epoch().get(), ancestry).await;
+        self.0.led(&consensus.leader);
+        built
     }
 
     async fn verify(
@@ -451,6 +460,7 @@ where
         (context, consensus): (E, Self::Context),
         ancestry: impl Ancestry<OrderedBlock>,
     ) -> bool {
+        self.0.led(&consensus.leader);
         match self.judge(&context, &consensus, ancestry).await {
             Ok(()) => true,
             Err(fault) => {

@@ -52,6 +52,7 @@ pub(crate) fn shared(
         delivered: AtomicU64::new(0),
         reached: watch::Sender::new(0),
         ids: parking_lot::Mutex::new(KnownIds::default()),
+        leader: parking_lot::Mutex::new(None),
     })
 }
 

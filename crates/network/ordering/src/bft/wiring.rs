@@ -17,7 +17,7 @@ use super::config::{Timing, channel, memory};
 use super::delivery::{self, Acknowledgements};
 use super::reigns::Reigns;
 use super::work::{self, KnownEpochs};
-use crate::members::{Epochs, Peers, messages};
+use crate::members::{Epochs, Peers, forwarding, messages};
 use crate::sink::Sink;
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::{Inline, Standard};
@@ -124,7 +124,11 @@ where
     messages::start(context.child("exchange"), to_one, shared.exchange.clone(), shared.epochs.clone());
     let progress = Reached { shared: shared.clone(), marshal: marshal.clone() };
     let words = (shared.work.clone(), shared.mempool.clone());
-    work::start(context.child("work"), work_channel, words.0, words.1, progress);
+    let taking = shared.clone();
+    // What is refused here its own node refuses, too.
+    let put = move |transactions, placing| drop(taking.submit(transactions, placing));
+    let taken = forwarding::start(context.child("taking"), put);
+    work::start(context.child("work"), work_channel, words, taken, progress);
     let epochs = shared.epochs.clone();
     let inline = Inline::new(context.child("inline"), Application(shared.clone()), marshal.clone(), epochs);
     let storing = actor.start(wrap(reporter), buffer, backfill);
@@ -160,6 +164,12 @@ impl KnownEpochs<PublicKey> for Reached {
 
     fn over(&self, epoch: u64) -> Option<u64> {
         self.shared.epochs.last_of(epoch).filter(|_| epoch < self.epoch())
+    }
+
+    fn next_leader(&self) -> Option<PublicKey> {
+        let leader = self.shared.leader.lock().clone()?;
+        let next = self.shared.epochs.after(*self.shared.reached.borrow() + 1, &leader)?;
+        (next != *self.shared.epochs.own_key()).then_some(next)
     }
 
     fn fetch(&self, last: u64, peer: &PublicKey) {

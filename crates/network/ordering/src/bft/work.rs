@@ -1,4 +1,8 @@
-//! "I have work": how a leader with nothing to propose learns that another member waits for its turn.
+//! "I have work": how transactions come to the leader, and how a leader with nothing to propose learns that another member waits
+//! for its turn.
+//!
+//! A few transactions that arrive are given to whoever leads next, who proposes them with its own. Where there are many, each
+//! member proposes its own in its turn: then every turn has a full block, and giving them away would only send them twice.
 //!
 //! Each member tells the others, in one byte, whether transactions wait in its mempool: at once when the first one
 //! arrives, every [`REPEAT`] while some wait, and every [`PRESENCE`] in any case (which also shows who is connected).
@@ -8,7 +12,8 @@
 //! The same word says in which epoch its sender is. Whoever is in a later one answers with the last height of that
 //! epoch, which the sender then fetches: consensus of an epoch that is over tells it nothing any more.
 
-use crate::mempool::{Clock, Mempool};
+use crate::members::Forwarded;
+use crate::mempool::{Clock, Level, Mempool};
 use commonware_macros::select;
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::{Handle, Metrics, Spawner};
@@ -16,13 +21,19 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tracing::debug;
+use types::{decode_exactly, encode};
 
 /// How often a member with work repeats itself.
 const REPEAT: Duration = Duration::from_millis(100);
-/// The least time between two messages.
+/// The least time between two messages: with repetitions fewer than the channel's quota.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Up to so many transactions are given to the next leader, and bytes of them.
+const FEW: usize = 64;
+const FEW_BYTES: usize = 32 * 1024;
+/// The first byte of a message that brings transactions.
+const TRANSACTIONS: u8 = 3;
 /// How often a member without work shows that it is there.
 const PRESENCE: Duration = Duration::from_secs(1);
 /// How long word of work is believed.
@@ -126,6 +137,8 @@ pub(crate) trait KnownEpochs<P>: Send + 'static {
     fn epoch(&self) -> u64;
     /// The last height of an epoch, if it is over.
     fn over(&self, epoch: u64) -> Option<u64>;
+    /// Who leads next, if that is somebody else and known.
+    fn next_leader(&self) -> Option<P>;
     /// A peer says that this node's epoch is over, with this height.
     fn fetch(&self, last: u64, peer: &P);
 }
@@ -134,8 +147,8 @@ pub(crate) trait KnownEpochs<P>: Send + 'static {
 pub(crate) fn start<E, S, R>(
     context: E,
     (mut sender, mut receiver): (S, R),
-    work: Arc<Work>,
-    mempool: Arc<Mempool>,
+    (work, mempool): (Arc<Work>, Arc<Mempool>),
+    taken: mpsc::Sender<Forwarded>,
     progress: impl KnownEpochs<S::PublicKey>,
 ) -> Handle<()>
 where
@@ -145,19 +158,44 @@ where
 {
     context.spawn(move |context| async move {
         let (mut due, mut pause_until) = (Duration::ZERO, Duration::ZERO);
+        // Where in the mempool transactions begin that nobody was given, and when it is time to give some.
+        let (mut given, mut give) = (0, None::<Duration>);
+        let mut said_so = false;
         loop {
             // Created before the look at the mempool, so that no arrival is missed.
             let arrival = mempool.arrival();
             let has_work = mempool.level().transactions > 0;
             let now = (work.clock)();
+            if give.is_some_and(|at| now >= at) {
+                give = None;
+                let (forwarded, next) = few(&mempool, given);
+                given = next;
+                match forwarded.and_then(|forwarded| Some((progress.next_leader()?, forwarded))) {
+                    Some((leader, forwarded)) => {
+                        let message = [&[TRANSACTIONS][..], &encode(&forwarded)].concat();
+                        sender.send(Recipients::One(leader), message, true);
+                        (pause_until, due) = (now + PAUSE, now + REPEAT);
+                    }
+                    // This node leads next, or has so many that it waits for its turn.
+                    None if !said_so => due = due.min(pause_until.max(now)),
+                    None => {}
+                }
+            }
             if now >= due {
                 let word = Word::Here { has_work, epoch: progress.epoch() };
                 sender.send(Recipients::All, word.to_bytes(), false);
-                pause_until = now + PAUSE;
+                (pause_until, said_so) = (now + PAUSE, has_work);
                 due = now + if has_work { REPEAT } else { PRESENCE };
             }
             select! {
                 message = receiver.recv() => match message {
+                    Ok((peer, message)) if message.as_ref().first() == Some(&TRANSACTIONS) => {
+                        let forwarded = decode_exactly(&message.as_ref()[1..]).ok();
+                        let forwarded = forwarded.filter(|_| progress.member(&peer).is_some());
+                        if forwarded.is_none_or(|forwarded| taken.try_send(forwarded).is_err()) {
+                            debug!("transactions of another member were not taken; its turn comes");
+                        }
+                    }
                     Ok((peer, message)) => {
                         if let Some(answer) = hear(&work, &progress, &peer, message.as_ref()) {
                             sender.send(Recipients::One(peer), answer.to_bytes(), false);
@@ -165,11 +203,23 @@ where
                     }
                     Err(_) => return,
                 },
-                _ = arrival => if !has_work { due = pause_until; },
-                _ = context.sleep(due.saturating_sub(now)) => {},
+                _ = arrival => give = Some(give.unwrap_or(pause_until)),
+                _ = context.sleep(give.unwrap_or(due).min(due).saturating_sub(now)) => {},
             }
         }
     })
+}
+
+/// What waits from a position on, if it is little, and where the next begins.
+fn few(mempool: &Mempool, from: u64) -> (Option<Forwarded>, u64) {
+    let (waiting, next) = mempool.since(from, (FEW + 1, FEW_BYTES));
+    let transactions: usize = waiting.iter().map(|waiting| waiting.transactions.len()).sum();
+    match mempool.level() {
+        Level { transactions: 1..=FEW, bytes: 0..=FEW_BYTES } if transactions > 0 => {
+            (Some(Forwarded::of(waiting)), next)
+        }
+        _ => (None, mempool.end()),
+    }
 }
 
 /// Takes a word; gives the answer to one that is behind.
@@ -212,6 +262,10 @@ mod tests {
 
         fn over(&self, epoch: u64) -> Option<u64> {
             (epoch == 0).then_some(20)
+        }
+
+        fn next_leader(&self) -> Option<usize> {
+            None
         }
 
         fn fetch(&self, last: u64, _: &usize) {

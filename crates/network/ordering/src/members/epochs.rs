@@ -131,6 +131,15 @@ impl Epochs {
         known.committees.get(usize::try_from(epoch).ok()?).map(|committee| committee.scheme.clone())
     }
 
+    /// The member after this one in the order of keys, in which members lead.
+    pub(crate) fn after(&self, height: u64, key: &PublicKey) -> Option<PublicKey> {
+        let known = self.0.known.read();
+        let committee = &known.committees[known.charters.version_at(height) as usize];
+        let members = committee.keys.iter().flatten();
+        let later = members.clone().filter(|member| *member > key).min();
+        later.or_else(|| members.min()).cloned()
+    }
+
     /// Position in the charter of the member with this key at a height.
     pub(crate) fn member_at(&self, height: u64, key: &PublicKey) -> Option<u16> {
         let known = self.0.known.read();

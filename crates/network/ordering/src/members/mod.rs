@@ -4,9 +4,11 @@
 pub(crate) mod committee;
 pub(crate) mod epochs;
 pub(crate) mod folder;
+pub(crate) mod forwarding;
 pub(crate) mod messages;
 pub(crate) mod network;
 
 pub(crate) use epochs::Epochs;
+pub(crate) use forwarding::Forwarded;
 pub(crate) use messages::Messages;
 pub(crate) use network::Peers;

@@ -18,14 +18,14 @@ use super::disk::{Disk, Failed, Floor, Runtime, State};
 use super::group::Group;
 use super::shared::Shared;
 use super::window::Position;
-use super::wire::{Backfill, Forwarded, Group as Together, Said, Voters};
+use super::wire::{Backfill, Said, Voters};
 use crate::Delivery;
 use crate::certificate::Certificate;
 use crate::certificates::Allowed;
 use crate::cutting::{Cut, Parent, assemble, when_to_cut};
 use crate::judging::off_the_reactor;
-use crate::members::{Peers, committee, messages};
-use crate::mempool::{Placing, Survey};
+use crate::members::{Forwarded, Peers, committee, forwarding, messages};
+use crate::mempool::Survey;
 use crate::sink::Sink;
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
@@ -45,8 +45,6 @@ use types::{BlockHeader, Charter, TransactionId, decode_exactly, encode};
 
 /// Arrivals within this time are looked at together.
 const ARRIVALS: Duration = Duration::from_millis(1);
-/// Messages with transactions that wait for the mempool.
-const TAKEN: usize = 64;
 
 /// A member's end of every channel.
 pub(crate) type Channels<S, R> = [(S, R); channel::ALL.len()];
@@ -186,9 +184,10 @@ where
     let (feeds, fed_entries) = mpsc::channel(FED_ENTRIES);
     let delivered = shared.clone();
     context.child("delivery").spawn(move |context| delivery::run(context, delivered, fed_entries, sink));
-    let (taken, to_take) = mpsc::channel(TAKEN);
     let taking = shared.clone();
-    context.child("taking").spawn(move |context| take(context, taking, to_take));
+    // What is refused here its own node refuses, too; what finds no room comes again.
+    let put = move |transactions, placing| drop(taking.put(transactions, placing));
+    let taken = forwarding::start(context.child("taking"), put);
     let floor = Some(disk.state.floor).filter(|floor| floor.height > tip.parent.height);
     let now = shared.now();
     let member = Member {
@@ -262,21 +261,6 @@ async fn place_of<E: Runtime>(
         ));
     }
     Ok(floor.index)
-}
-
-/// Puts transactions of other members into this node's mempool, which verifies signatures.
-async fn take<E: Runtime>(context: E, shared: Arc<Shared>, mut to_take: mpsc::Receiver<Forwarded>) {
-    while let Some(forwarded) = to_take.recv().await {
-        let shared = shared.clone();
-        off_the_reactor(&context, move || {
-            for Together { together, transactions } in forwarded.groups {
-                let placing = if together { Placing::InOneBlock } else { Placing::Anywhere };
-                // What is refused here its own node refuses, too; what finds no room comes again.
-                drop(shared.put(transactions.into_iter().map(Bytes::from).collect(), placing));
-            }
-        })
-        .await;
-    }
 }
 
 impl<E, S> Member<E, S>
@@ -628,11 +612,7 @@ where
         if waiting.is_empty() {
             return now + TICK;
         }
-        let group = |waiting: crate::mempool::Waiting| Together {
-            together: waiting.group.is_some(),
-            transactions: waiting.transactions.iter().map(|bytes| bytes.to_vec()).collect(),
-        };
-        let forwarded = Forwarded { groups: waiting.into_iter().map(group).collect() };
+        let forwarded = Forwarded::of(waiting);
         self.forwarding.last = now;
         if !self.forward.send(Recipients::One(leader), encode(&forwarded), false).is_empty() {
             self.forwarding.next = next;

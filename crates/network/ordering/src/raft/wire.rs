@@ -1,4 +1,4 @@
-//! What members say to one another: the Raft crate's messages, transactions for the leader, and blocks for who is behind.
+//! What members say to one another: the Raft crate's messages, and blocks for who is behind.
 //!
 //! Messages have an encoding of ours. That of the Raft crate reads what strangers send by recursion without a bound.
 
@@ -51,19 +51,6 @@ pub(super) struct Voters {
     /// Those before, while both have to agree.
     pub outgoing: Vec<u64>,
     pub auto_leave: bool,
-}
-
-/// Transactions for the leader. Those of a group stand in one block.
-#[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Forwarded {
-    pub groups: Vec<Group>,
-}
-
-/// Transactions that a node's clients have submitted, in their order.
-#[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Group {
-    pub together: bool,
-    pub transactions: Vec<Vec<u8>>,
 }
 
 /// Asks for final blocks, or brings some, or says that one is there.
