@@ -130,6 +130,10 @@ async fn refused_where_nobody_may_wait(sessions: &[Client]) {
     first.batch_execute("CREATE TABLE u (id bigint); CREATE TABLE v (id bigint)").await.expect("a proposal");
     assert_eq!(value(first, "SELECT count(*) FROM entente.proposals WHERE state = 'open'").await, "1");
     assert_eq!(value(first, "SELECT entente.withdraw(2)").await, "withdrawn");
+    let founded = first.batch_execute("SELECT entente.set_charter('ordering', 'raft')").await;
+    let (code, message) = error(&founded.expect_err("what a ledger is founded with stays"));
+    assert_eq!(code, "55000", "{message}");
+    assert!(message.contains("what the ledger was founded with"), "{message}");
     assert_eq!(value(first, "SELECT entente.set_charter('governance', 'any')").await, "proposal 3");
     follow(fourth, first).await;
     assert_eq!(

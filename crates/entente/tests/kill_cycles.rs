@@ -1,5 +1,6 @@
 //! `kill -9` of one to four of four nodes at random instants under load, again and again: every receipt that a client was
-//! given stands in every node's ledger, as it was given, and every transaction has taken effect once.
+//! given stands in every node's ledger, as it was given, and every transaction has taken effect once. Where a Raft group orders,
+//! every other cycle kills whoever leads.
 //!
 //! `make test` runs a few cycles. Many, with another build of the program:
 //!
@@ -14,26 +15,50 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
-use support::TestNetwork;
 use support::load::{Load, variable};
+use support::{TestNetwork, rows};
 
 const NODES: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_receipt_survives_kills_at_random_instants() {
+    run("bft").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_receipt_survives_kills_of_raft_leaders() {
+    run("raft").await;
+}
+
+/// Who has ordered the newest block of which a node says.
+async fn leader(network: &TestNetwork, node: usize) -> usize {
+    let session = network.session(node).await;
+    let found = rows(&session, "SELECT proposer FROM entente.blocks ORDER BY height DESC LIMIT 1").await;
+    let name = found.first().and_then(|row| row.first()).expect("a block");
+    (0..NODES).find(|node| *name == format!("org{}", node + 1)).expect("a member")
+}
+
+async fn run(ordering: &str) {
     let (cycles, seed) = (variable("KILL_CYCLES", 4), variable("KILL_SEED", 1));
     let mut random = StdRng::seed_from_u64(seed);
-    let mut network = TestNetwork::create(|charter| charter.checkpoint_blocks = 25);
+    let mut network = TestNetwork::create(|charter| {
+        charter.checkpoint_blocks = 25;
+        charter.ordering = ordering.to_string();
+    });
     network.start_all().await;
     let load = Load::start(&network).await;
 
-    let mut kills = [0; NODES + 1];
+    let (mut kills, mut leaders) = ([0; NODES + 1], 0);
     for cycle in 0..cycles {
         load.wait_for(100, &format!("seed {seed}, cycle {cycle}")).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(0..500))).await;
         let mut nodes: Vec<usize> = (0..NODES).collect();
         nodes.shuffle(&mut random);
         nodes.truncate(random.random_range(1..=NODES));
+        if ordering == "raft" && cycle % 2 == 0 {
+            nodes = vec![leader(&network, nodes[0]).await];
+            leaders += 1;
+        }
         kills[nodes.len()] += 1;
         for &node in &nodes {
             network.kill(node);
@@ -51,8 +76,8 @@ async fn every_receipt_survives_kills_at_random_instants() {
     }
     let told = load.finish(&mut network).await;
     println!(
-        "seed {seed}: {cycles} cycles (of one to four nodes: {:?}), {} receipts, {} submissions repeated, \
-         none lost or contradicted",
+        "{ordering}, seed {seed}: {cycles} cycles (of one to four nodes: {:?}; of leaders on purpose: {leaders}), {} receipts, \
+         {} submissions repeated, none lost or contradicted",
         &kills[1..],
         told.receipts.len(),
         told.repeated

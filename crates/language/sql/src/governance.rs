@@ -225,27 +225,19 @@ fn open_proposal(
     Ok(Arc::make_mut(proposal))
 }
 
-/// The execution version that a transaction agrees to, by proposing it or by approving of the proposal: whoever takes the
-/// transaction should know it.
-pub fn agreed_execution_version(library: &Library, payload: &Payload) -> Option<u32> {
+/// The amendment of the charter that a transaction agrees to, by proposing it or by approving of the proposal.
+pub fn agreed_amendment(library: &Library, payload: &Payload) -> Option<CharterChange> {
     let Payload::Script { sql, .. } = payload else { return None };
     let script = is_schema_change(payload).then(|| Script::parse(sql, library.version()).ok()).flatten()?;
-    let request = only_call(library, &script)?.request;
-    let change = match &request {
-        GovernanceRequest::Amend(change) => change,
+    match only_call(library, &script)?.request {
+        GovernanceRequest::Amend(change) => Some(change),
         GovernanceRequest::Approve(number) => {
-            match &library.catalog().governance.proposals.get(number)?.change {
-                ProposedChange::Charter(change) => change,
-                ProposedChange::Script(_) => return None,
+            match &library.catalog().governance.proposals.get(&number)?.change {
+                ProposedChange::Charter(change) => Some(change.clone()),
+                ProposedChange::Script(_) => None,
             }
         }
-        GovernanceRequest::Reject(_) | GovernanceRequest::Withdraw(_) => return None,
-    };
-    match change {
-        CharterChange::SetParameter { parameter, value } if parameter == "execution_version" => {
-            value.parse().ok()
-        }
-        _ => None,
+        GovernanceRequest::Reject(_) | GovernanceRequest::Withdraw(_) => None,
     }
 }
 

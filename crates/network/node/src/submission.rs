@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Outcome, Payload, Place, Receipt, RejectReason, SqlError, SqlState, StatementResult,
-    SubmissionRefusal, SubmissionReply, TransactionId,
+    AnswerAt, CharterChange, Outcome, Payload, Place, Receipt, RejectReason, SqlError, SqlState,
+    StatementResult, SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// A transaction that somebody has submitted and waits for.
@@ -109,7 +109,7 @@ impl Submitter {
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 continue;
             }
-            if let Some(error) = self.agrees_to_unknown_version(&transaction.payload) {
+            if let Some(error) = self.refuses_amendment(&transaction.payload) {
                 one.reply(Err(SubmissionRefusal::Aborted(error)));
                 continue;
             }
@@ -157,10 +157,23 @@ impl Submitter {
         }
     }
 
+    /// Why nobody should agree to an amendment through this node.
+    fn refuses_amendment(&self, payload: &Payload) -> Option<SqlError> {
+        let CharterChange::SetParameter { parameter, value } =
+            sql::agreed_amendment(&self.published.library(), payload)?
+        else {
+            return None;
+        };
+        match parameter.as_str() {
+            "execution_version" => self.refuses_version(value.parse().ok()?),
+            "ordering" | "execution" | "protocol" | "concurrency" => Some(is_founded_with(&parameter)),
+            _ => None,
+        }
+    }
+
     /// Why nobody should agree to rules of execution through a node that does not have them: it would stop where they hold.
     /// Where all nodes refuse, the ledger cannot come to what nobody can execute.
-    fn agrees_to_unknown_version(&self, payload: &Payload) -> Option<SqlError> {
-        let version = sql::agreed_execution_version(&self.published.library(), payload)?;
+    fn refuses_version(&self, version: u32) -> Option<SqlError> {
         let newest = self.charters.known_versions().newest();
         if version <= newest.number() {
             return None;
@@ -235,4 +248,13 @@ pub(crate) fn results_of(outcome: Outcome) -> Result<Vec<StatementResult>, SqlEr
         .hint("Submit it again.")),
         Outcome::Rejected(reason) => Err(reason.to_error()),
     }
+}
+
+/// What a ledger is founded with stays: its old blocks are checked by it.
+fn is_founded_with(parameter: &str) -> SqlError {
+    let message =
+        format!("`{parameter}` of the charter is what the ledger was founded with, and cannot be amended");
+    SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(
+        "Found a new ledger with the other choice (entente init) and load the rows of this one with COPY; this one stays provable.",
+    )
 }

@@ -73,8 +73,9 @@ pub(crate) enum Cut {
 
 /// When a block is cut: at once if it is full or nobody waits for more; else `fill_ms` after its first transaction
 /// came, or as soon as a quarter of that has passed without another (then whoever submits waits for answers, and
-/// waiting longer would only slow a closed loop); `idle_ms` after `began` if there is nothing. An empty block is
-/// proposed at once if another member waits for its turn.
+/// waiting longer would only slow a closed loop); at once, too, if its first transaction came after `fill_ms` in which there was
+/// nothing to do since `began`: on an idle network nobody waits for company, and what comes meanwhile fills the next block;
+/// `idle_ms` after `began` if there is nothing. An empty block is proposed at once if another member waits for its turn.
 pub(crate) fn when_to_cut(
     survey: &Survey,
     block: &BlockLimits,
@@ -87,6 +88,7 @@ pub(crate) fn when_to_cut(
         Survey { full: true, .. } => return Cut::Now,
         Survey { transactions: 0, .. } if others_wait => return Cut::Now,
         Survey { transactions: 0, .. } => began + Duration::from_millis(block.idle_ms.into()),
+        Survey { oldest, .. } if *oldest >= began + fill => return Cut::Now,
         Survey { oldest, newest, .. } => (*oldest + fill).min(*newest + fill / 4),
     };
     if time <= now { Cut::Now } else { Cut::At(time) }
@@ -256,6 +258,8 @@ mod tests {
         assert_eq!(cut(survey(1, 100, 100, false), 105, false), Cut::Now);
         assert_eq!(cut(survey(2, 100, 119, false), 119, false), Cut::At(ms(120)));
         assert_eq!(cut(survey(2, 50, 99, false), 100, false), Cut::Now, "it waited for this turn already");
+        assert_eq!(cut(survey(1, 120, 120, false), 120, false), Cut::Now, "the network is idle");
+        assert_eq!(cut(survey(1, 119, 119, false), 119, false), Cut::At(ms(124)));
     }
 
     #[test]

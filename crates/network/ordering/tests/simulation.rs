@@ -76,6 +76,25 @@ fn a_raft_group_survives_kills_loss_partitions_and_late_members() {
     assert!(crashes > 0);
 }
 
+/// Whoever leads sends its blocks to half of the members only: the others find another leader, and all hold the same blocks.
+#[test]
+fn a_leader_that_half_of_the_members_hear_stops_nobody_for_long() {
+    for node in 0..4 {
+        for simulation in
+            [raft(1, Scenario::HeardByHalf(node)), Simulation::new(1, Scenario::HeardByHalf(node))]
+        {
+            let ordering = simulation.charter.ordering.clone();
+            let (_, blocks) = run_as(simulation);
+            // It was half heard from second 1 on; there are blocks with transactions before it was heard by all again.
+            let times =
+                blocks[(node + 2) % 4].iter().filter(|delivery| !delivery.block.transactions.is_empty());
+            let before = times.map(|delivery| delivery.block.header.timestamp_ms);
+            let before = before.filter(|time| (4_000..9_000).contains(time)).count();
+            assert!(before > 0, "{ordering}, node {node}");
+        }
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_raft_run() {
     let report = run_as(raft(9, Scenario::CrashAndRestart)).0;
