@@ -230,7 +230,7 @@ pub fn agreed_amendment(library: &Library, payload: &Payload) -> Option<CharterC
     let Payload::Script { sql, .. } = payload else { return None };
     let script = is_schema_change(payload).then(|| Script::parse(sql, library.version()).ok()).flatten()?;
     match only_call(library, &script)?.request {
-        GovernanceRequest::Amend(change) => Some(change),
+        GovernanceRequest::Amend(change) => Some(*change),
         GovernanceRequest::Approve(number) => {
             match &library.catalog().governance.proposals.get(&number)?.change {
                 ProposedChange::Charter(change) => Some(change.clone()),
