@@ -102,6 +102,8 @@ pub(crate) struct OrderingStart {
     pub(crate) height: u64,
     /// The header of that block.
     pub(crate) last: Option<BlockHeader>,
+    /// Whether the ledger begins behind that block, from a checkpoint.
+    pub(crate) joined: bool,
     /// The charters that its blocks name.
     pub(crate) charters: Charters,
 }
@@ -259,7 +261,13 @@ impl Tip {
     }
 
     fn ordering_start(&self, files: &Files) -> OrderingStart {
-        OrderingStart { height: self.height, last: self.last.clone(), charters: files.charters.clone() }
+        let joined = files.ledger.anchor().is_some_and(|anchor| anchor.height() == self.height);
+        OrderingStart {
+            height: self.height,
+            last: self.last.clone(),
+            joined,
+            charters: files.charters.clone(),
+        }
     }
 }
 

@@ -260,7 +260,7 @@ impl Node {
 
 /// Starts what the charter's ordering names; it gives everything that a node needs of the network.
 fn start_services(
-    OrderingStart { height, last, charters }: OrderingStart,
+    OrderingStart { height, last, joined, charters }: OrderingStart,
     admission: Arc<dyn Admission>,
     charter: &Charter,
     node_key: SecretKey,
@@ -274,7 +274,8 @@ fn start_services(
     }
     let (storage, listen, worker_threads) = (folder.join("ordering"), config.listen, 2);
     if charter.ordering == "raft" {
-        let config = RaftConfig { charters, node_key, storage, listen, last, mempool, worker_threads };
+        let config =
+            RaftConfig { charters, node_key, storage, listen, last, joined, mempool, worker_threads };
         return Ok(Services::of(raft::start(config, admission)?));
     }
     let config = BftConfig { charters, node_key, storage, listen, start: height, mempool, worker_threads };

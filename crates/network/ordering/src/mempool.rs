@@ -352,7 +352,11 @@ impl Mempool {
         for (position, entry) in queue.entries.range(position..) {
             let goes_on =
                 entry.group.is_some() && waiting.last().is_some_and(|last| last.group == entry.group);
-            if !goes_on && taken > 0 && (taken >= count || taken_bytes + entry.bytes.len() > bytes) {
+            let more = match entry.group {
+                Some(_) if !goes_on => queue.group_from(*position, &FxHashSet::default()).1,
+                _ => entry.bytes.len(),
+            };
+            if !goes_on && taken > 0 && (taken >= count || taken_bytes + more > bytes) {
                 break;
             }
             (taken, taken_bytes, next) = (taken + 1, taken_bytes + entry.bytes.len(), position + 1);
@@ -375,6 +379,34 @@ impl Mempool {
         let mut before = queue.entries.range(..position).take(most);
         let first = before.next().map(|(_, entry)| entry.arrived);
         (before.count() + usize::from(first.is_some()), first)
+    }
+
+    /// Whether there is room for what other nodes give: half of it is for this node's own clients.
+    pub(crate) fn has_room_for_others(&self) -> bool {
+        let Level { transactions, bytes } = self.level();
+        transactions < self.limits.transactions_max / 2 && bytes < self.limits.bytes_max / 2
+    }
+
+    /// Forgets those of these transactions that are refused at a place now, with all that belong together with them; all of
+    /// them if none is refused alone: they stood in a block that nobody took.
+    pub(crate) fn forget_refused(&self, admission: &dyn Admission, place: Place<'_>, ids: &[TransactionId]) {
+        let waiting: Vec<(TransactionId, Option<u64>, Bytes)> = {
+            let queue = self.queue.lock();
+            let entries = ids.iter().filter_map(|id| queue.entries.get(queue.positions.get(id)?));
+            entries.map(|entry| (entry.id, entry.group, entry.bytes.clone())).collect()
+        };
+        let bytes: Vec<Bytes> = waiting.iter().map(|(_, _, bytes)| bytes.clone()).collect();
+        let verdicts = admission.check(place, &bytes);
+        let refused: Vec<_> = waiting.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_err()).collect();
+        let groups: FxHashSet<u64> = refused.iter().filter_map(|((_, group, _), _)| *group).collect();
+        let alone: FxHashSet<TransactionId> = refused.iter().map(|((id, _, _), _)| *id).collect();
+        let all = alone.is_empty();
+        let mut queue = self.queue.lock();
+        for (id, group, _) in &waiting {
+            if all || alone.contains(id) || group.is_some_and(|group| groups.contains(&group)) {
+                queue.remove(id);
+            }
+        }
     }
 
     /// Resolves when something arrives after the call.
@@ -597,6 +629,32 @@ mod tests {
         assert_eq!(take(&["another word", "e", "f"]), (of(&["a third word", "c"]), false));
         let narrow = BlockLimits { transactions_max: 1, ..BLOCK };
         assert_eq!(mempool.take(&admission, &narrow, &none()).1, ["f"], "a charter that has become narrower");
+    }
+
+    #[test]
+    fn what_is_given_to_another_node_goes_on_where_it_ended_and_groups_stay_whole() {
+        let mempool = mempool(100, 10_000);
+        submit(&mempool, &["one", "two", "three"]);
+        submit_together(&mempool, &["four", "five"]);
+        submit(&mempool, &["six"]);
+        let taken = |from, count, bytes| {
+            let (waiting, next) = mempool.since(from, (count, bytes));
+            let texts = waiting.iter().map(|waiting| {
+                waiting.transactions.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
+            });
+            (texts.collect::<Vec<Vec<String>>>(), next)
+        };
+        assert_eq!(taken(0, 2, 100), (vec![vec!["one".into(), "two".into()]], 2));
+        assert_eq!(taken(2, 9, 12), (vec![vec!["three".into()]], 3), "the group does not fit beside it");
+        assert_eq!(
+            taken(3, 1, 1),
+            (vec![vec!["four".into(), "five".into()]], 5),
+            "never less than one group"
+        );
+        assert_eq!(taken(5, 9, 100), (vec![vec!["six".into()]], 6));
+        assert_eq!((taken(6, 9, 100), mempool.end()), ((vec![], 6), 6));
+        assert_eq!(mempool.before(4, 9).0, 4);
+        assert_eq!(mempool.before(4, 2).0, 2);
     }
 
     #[test]

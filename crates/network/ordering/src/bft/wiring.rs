@@ -126,7 +126,11 @@ where
     let words = (shared.work.clone(), shared.mempool.clone());
     let taking = shared.clone();
     // What is refused here its own node refuses, too.
-    let put = move |transactions, placing| drop(taking.submit(transactions, placing));
+    let put = move |transactions, placing| {
+        if taking.mempool.has_room_for_others() {
+            drop(taking.submit(transactions, placing));
+        }
+    };
     let taken = forwarding::start(context.child("taking"), put);
     work::start(context.child("work"), work_channel, words, taken, progress);
     let epochs = shared.epochs.clone();

@@ -32,6 +32,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Up to so many transactions are given to the next leader, and bytes of them.
 const FEW: usize = 64;
 const FEW_BYTES: usize = 32 * 1024;
+/// No message that brings so few is longer.
+const MESSAGE_MAX: usize = FEW_BYTES + FEW * 16 + 16;
 /// The first byte of a message that brings transactions.
 const TRANSACTIONS: u8 = 3;
 /// How often a member without work shows that it is there.
@@ -174,7 +176,7 @@ where
                     Some((leader, forwarded)) => {
                         let message = [&[TRANSACTIONS][..], &encode(&forwarded)].concat();
                         sender.send(Recipients::One(leader), message, true);
-                        (pause_until, due) = (now + PAUSE, now + REPEAT);
+                        (pause_until, due) = (now + PAUSE, due.min(now + REPEAT));
                     }
                     // This node leads next, or has so many that it waits for its turn.
                     None if !said_so => due = due.min(pause_until.max(now)),
@@ -190,8 +192,10 @@ where
             select! {
                 message = receiver.recv() => match message {
                     Ok((peer, message)) if message.as_ref().first() == Some(&TRANSACTIONS) => {
-                        let forwarded = decode_exactly(&message.as_ref()[1..]).ok();
-                        let forwarded = forwarded.filter(|_| progress.member(&peer).is_some());
+                        let bytes = &message.as_ref()[1..];
+                        let known = bytes.len() <= MESSAGE_MAX && progress.member(&peer).is_some();
+                        let forwarded = known.then(|| decode_exactly::<Forwarded>(bytes).ok()).flatten();
+                        let forwarded = forwarded.filter(|forwarded| forwarded.transactions() <= FEW);
                         if forwarded.is_none_or(|forwarded| taken.try_send(forwarded).is_err()) {
                             debug!("transactions of another member were not taken; its turn comes");
                         }

@@ -34,6 +34,11 @@ impl Forwarded {
         };
         Forwarded { groups: waiting.into_iter().map(group).collect() }
     }
+
+    /// How many there are.
+    pub(crate) fn transactions(&self) -> usize {
+        self.groups.iter().map(|group| group.transactions.len()).sum()
+    }
 }
 
 /// Where transactions of others go: into this node's mempool, which verifies their signatures, one message after the other.

@@ -13,6 +13,8 @@ use bytes::Bytes;
 use crypto::{SecretKey, Signature, SignedMessage};
 use types::{Block, BlockHeader, Place, TransactionId};
 
+/// The end of the year 9999. What is earlier is the leader's to say: nodes that judge a block later, or again, have no other clock.
+const TIME_MAX_MS: u64 = 253_402_300_799_999;
 /// Bytes of a signature in front of a block.
 const SIGNATURE_BYTES: usize = 64;
 
@@ -47,6 +49,8 @@ pub(super) enum Dropped {
     Stranger { proposer: u16, height: u64 },
     #[error("the signature is not that of organisation {proposer} of the charter")]
     Signature { proposer: u16 },
+    #[error("its time, {time_ms} ms, is later than the year 9999")]
+    Time { time_ms: u64 },
     #[error("{0}")]
     Fault(Fault),
 }
@@ -104,6 +108,9 @@ fn check_offer(shared: &Shared, parent: &Parent, offer: &Offer) -> Result<Vec<Tr
     let (height, proposer) = (parent.height + 1, header.proposer);
     let charter = shared.epochs.charter_at(height);
     check(&offer.block, &Rules::of(&charter, shared.ledger), parent, proposer).map_err(Dropped::Fault)?;
+    if header.timestamp_ms > TIME_MAX_MS {
+        return Err(Dropped::Time { time_ms: header.timestamp_ms });
+    }
     let member = charter.members().find(|(position, _)| *position == proposer);
     let Some((_, member)) = member else { return Err(Dropped::Stranger { proposer, height }) };
     let (key, signature) = (member.node_key, offer.signature);
@@ -188,6 +195,9 @@ mod tests {
         assert!(dropped(&shared, &parent, &offer(&shared, &parent, 1, &["one", "one"])).contains("already"));
         let stranger = Offer { signature: good.signature, block: offer(&shared, &parent, 9, &[]).block };
         assert!(dropped(&shared, &parent, &stranger).contains("is no member"));
+        let mut end = good.block.clone();
+        end.header.timestamp_ms = u64::MAX;
+        assert!(dropped(&shared, &parent, &Offer::sign(end, &node_key(1))).contains("9999"));
         let others = Offer::sign(good.block.clone(), &node_key(2));
         assert!(dropped(&shared, &parent, &others).contains("not that of organisation 1"));
     }

@@ -2,7 +2,7 @@
 //! hands the blocks over. A task of its own, so that the group goes on while signatures are verified.
 
 use super::Shared;
-use super::chain::{Judged, judge};
+use super::chain::{Judged, Offer, judge};
 use super::config::PENDING_BLOCKS;
 use super::window::Position;
 use crate::cutting::Parent;
@@ -33,6 +33,8 @@ pub(super) struct Tip {
     pub parent: Parent,
     /// The last entry of the log that has been judged.
     pub position: Position,
+    /// Whether the last block stands in this node's log, up to that entry.
+    pub is_logged: bool,
 }
 
 /// Runs until nobody feeds it or takes blocks any more.
@@ -44,18 +46,19 @@ pub(super) async fn run<E: Spawner + Clock>(
 ) {
     let mut tip = *shared.tip.borrow();
     while let Some(feed) = feeds.recv().await {
-        let (bytes, position) = match feed {
-            Feed::Entry { position, bytes } => (bytes, position),
-            Feed::Backfill { bytes } => (bytes, tip.position),
+        let (bytes, position, in_log) = match feed {
+            Feed::Entry { position, bytes } => (bytes, position, true),
+            Feed::Backfill { bytes } => (bytes, tip.position, false),
             Feed::Skip { header } => {
                 if header.height > tip.parent.height {
-                    tip.parent = Parent::block(&header);
+                    (tip.parent, tip.is_logged) = (Parent::block(&header), false);
                     shared.publish(tip);
                 }
                 continue;
             }
         };
         tip.position = position;
+        let height = Offer::header_of(&bytes).map_or(0, |header| header.height);
         let judged = match bytes.is_empty() {
             true => Judged::Behind,
             false => {
@@ -64,7 +67,10 @@ pub(super) async fn run<E: Spawner + Clock>(
             }
         };
         match judged {
-            Judged::Behind => shared.publish(tip),
+            Judged::Behind => {
+                tip.is_logged |= in_log && height == tip.parent.height;
+                shared.publish(tip);
+            }
             Judged::Unknown => {
                 let height = tip.parent.height;
                 *shared.failed.lock() = Some(format!(
@@ -74,14 +80,16 @@ pub(super) async fn run<E: Spawner + Clock>(
             }
             Judged::Dropped(reason) => {
                 warn!(entry = position.index, %reason, "an offered block is dropped by every node");
+                if in_log {
+                    shared.dropped.lock().push(position.index);
+                }
                 shared.publish(tip);
             }
             Judged::Block { delivery, ids } => {
-                let height = delivery.block.header.height;
                 wait_for_room(&shared, height).await;
                 shared.mempool.delivered(&ids);
                 shared.certificates.carried(&delivery.block.attested);
-                tip.parent = Parent::block(&delivery.block.header);
+                (tip.parent, tip.is_logged) = (Parent::block(&delivery.block.header), in_log);
                 shared.publish(tip);
                 if !hand_over(&context, &mut sink, *delivery).await {
                     debug!(height, "nobody takes blocks any more; delivery ends");

@@ -19,6 +19,7 @@ use commonware_storage::metadata::{self, Metadata};
 use commonware_utils::{NZU16, NZU64, NZUsize, sequence::U64};
 use crypto::Digest;
 use raft::eraftpb::{Entry, HardState};
+use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
 use types::{BlockHeader, decode_exactly, encode};
 
@@ -27,10 +28,10 @@ const ENTRIES_PER_FILE: NonZeroU64 = NZU64!(4_096);
 const BUFFER: NonZeroUsize = NZUsize!(64 * 1024);
 /// Pages of 4 KiB that stay in memory.
 const CACHE_PAGES: NonZeroUsize = NZUsize!(256);
+/// When a journal opens it reads again what was written since it noted its end: so many entries at most.
+const ENTRIES_UNMARKED: usize = 256;
 /// Committed entries that come back into memory at a start.
 const ENTRIES_READ: u64 = 128;
-/// An entry of the journal is no longer: a block with what stands around it.
-const ENTRY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What a member has promised, and how its log begins.
 #[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug)]
@@ -47,6 +48,8 @@ pub(super) struct State {
     pub floor: Floor,
     /// Blocks come from elsewhere, so that the node's ledger may be ahead of the log.
     pub follows: bool,
+    /// Committed entries that are no block.
+    pub dropped: BTreeSet<u64>,
 }
 
 /// The block up to which the log holds none, because it began behind it.
@@ -83,7 +86,7 @@ impl Read for Item {
             return Err(CodecError::EndOfBuffer);
         }
         let length = buffer.get_u32_le() as usize;
-        if length > ENTRY_BYTES_MAX {
+        if length > super::max_message_size() as usize {
             return Err(CodecError::InvalidLength(length));
         }
         if buffer.remaining() < length {
@@ -111,6 +114,8 @@ pub(super) struct Disk<E: Runtime> {
     journal: Option<variable::Journal<E, Item>>,
     states: Option<Metadata<E, U64, Vec<u8>>>,
     pub state: State,
+    /// Entries that were flushed since the journal noted where it need not look again when it opens.
+    unmarked: usize,
     /// Times that a journal was opened: each needs a name of its own.
     opened: u64,
 }
@@ -138,6 +143,7 @@ impl<E: Runtime> Disk<E> {
             journal: None,
             states: Some(states),
             state: known.unwrap_or(first),
+            unmarked: 0,
             opened: 0,
             context,
         };
@@ -209,7 +215,7 @@ impl<E: Runtime> Disk<E> {
     }
 
     /// The first entry with a block for whose header something holds that then holds for all behind it, or the end of the log.
-    /// Heights, and the charters that headers name, only grow along the log wherever members follow the rules.
+    /// Entries that are known to be no block do not count; without them heights only grow along the log.
     pub(super) async fn first_where(&self, holds: impl Fn(&BlockHeader) -> bool) -> Result<u64, Failed> {
         let (mut low, mut high) = (self.state.floor.index + 1, self.end()?);
         while low < high {
@@ -217,7 +223,9 @@ impl<E: Runtime> Disk<E> {
             let mut found = None;
             for index in (low..=middle).rev() {
                 let entry = self.read(index).await?;
-                if let Some(header) = Offer::header_of(&entry.data) {
+                if let Some(header) = Offer::header_of(&entry.data)
+                    && !self.state.dropped.contains(&index)
+                {
                     found = Some((index, holds(&header)));
                     break;
                 }
@@ -250,7 +258,15 @@ impl<E: Runtime> Disk<E> {
         }
         let items: Vec<Item> = entries.iter().map(|entry| Item(encode(&WireEntry::of(entry)))).collect();
         let (journal, _) = journal.append_many(Many::Flat(&items)).await.map_err(|error| writing(&error))?;
-        self.journal = Some(journal.commit().await.map_err(|error| writing(&error))?);
+        self.unmarked += entries.len();
+        let flushed = match self.unmarked >= ENTRIES_UNMARKED {
+            true => journal.sync().await,
+            false => journal.commit().await,
+        };
+        if self.unmarked >= ENTRIES_UNMARKED {
+            self.unmarked = 0;
+        }
+        self.journal = Some(flushed.map_err(|error| writing(&error))?);
         Ok(())
     }
 
@@ -318,7 +334,16 @@ mod tests {
     fn first() -> State {
         let floor = Floor { index: 0, term: 0, height: 0, block: Digest::ZERO };
         let voters = Voters { voters: vec![1, 2, 3], ..Voters::default() };
-        State { term: 0, vote: 0, commit: 0, voters, voters_since: 0, floor, follows: false }
+        State {
+            term: 0,
+            vote: 0,
+            commit: 0,
+            voters,
+            voters_since: 0,
+            floor,
+            follows: false,
+            dropped: BTreeSet::new(),
+        }
     }
 
     fn entries(range: std::ops::RangeInclusive<u64>, term: u64) -> Vec<Entry> {

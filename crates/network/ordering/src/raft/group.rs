@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use types::{decode_exactly, encode};
 
+/// Members do not get through so many elections between two messages.
+const TERMS_AHEAD_MAX: u64 = 1_000_000;
 /// Longer changes of who votes are none.
 const CHANGE_BYTES_MAX: usize = 16 * 1024;
 
@@ -45,6 +47,8 @@ pub(super) struct Group {
     node: RawNode<Window>,
     /// Who votes, since which entry: the last changes that this node has seen.
     voters: Vec<(u64, ConfState)>,
+    /// To whom this node has handed over, or tried to, last.
+    handed_to: u64,
 }
 
 impl Group {
@@ -54,21 +58,33 @@ impl Group {
         let config = raft_config(id, place, window.base().index);
         let node = RawNode::new(&config, window, &Logger::root(ToTracing, o!()));
         let node = node.map_err(|error| format!("the Raft group cannot start from its log: {error}"))?;
-        Ok(Group { node, voters })
+        Ok(Group { node, voters, handed_to: 0 })
     }
 
-    pub(super) fn tick(&mut self) {
-        self.node.tick();
+    pub(super) fn tick(&mut self) -> Result<(), Failed> {
+        let ticked = std::panic::catch_unwind(AssertUnwindSafe(|| self.node.tick()));
+        ticked.map(|_| ()).map_err(|_| "the Raft group cannot go on from its log".to_string())
     }
 
     /// Hears another member. What contradicts this node's log ends the node: either its folder was rolled back, or the other
     /// one's was.
-    pub(super) fn hear(&mut self, message: Message) -> Result<(), Failed> {
+    pub(super) fn hear(&mut self, mut message: Message) -> Result<(), Failed> {
         let (from, last) = (message.from, self.last_index());
-        if message.get_msg_type() == MessageType::MsgHeartbeat
-            && message.term >= self.term()
-            && message.commit > last
-        {
+        if message.term > self.term().saturating_add(TERMS_AHEAD_MAX) {
+            tracing::warn!(
+                from,
+                term = message.term,
+                "ignored a member's message of a term that cannot have come"
+            );
+            return Ok(());
+        }
+        if message.get_msg_type() == MessageType::MsgHeartbeat && message.commit > last {
+            // Who leads is believed at its second word.
+            if message.term != self.term() || self.leader() != Some(from) {
+                message.commit = last;
+            }
+        }
+        if message.get_msg_type() == MessageType::MsgHeartbeat && message.commit > last {
             return Err(format!(
                 "this node's Raft log ends at entry {last}, and the leader knows that it had entries up to {}: the folder \
                  has been rolled back; restore it, or give the organisation a new node key",
@@ -111,16 +127,26 @@ impl Group {
         }
         let now = self.node.raft.prs().conf().to_conf_state();
         let voting: BTreeSet<u64> = now.get_voters().iter().copied().collect();
-        if !now.get_voters_outgoing().is_empty() || voting == *wanted {
+        if !now.get_voters_outgoing().is_empty() || wanted.is_empty() {
             return;
         }
         if !wanted.contains(&self.node.raft.id) {
-            let progress = self.node.raft.prs().iter().filter(|(id, _)| wanted.contains(*id));
-            let next = progress.max_by_key(|(id, progress)| (progress.matched, **id)).map(|(id, _)| *id);
-            if let Some(next) = next {
+            let fit =
+                |(id, progress): &(&u64, &raft::Progress)| wanted.contains(*id) && progress.recent_active;
+            let members = self.node.raft.prs().iter().filter(fit);
+            // Another one than last time, which may be gone.
+            let rank =
+                |(id, progress): &(&u64, &raft::Progress)| (**id != self.handed_to, progress.matched, **id);
+            if let Some(next) = members.max_by_key(rank).map(|(id, _)| *id)
+                && self.node.raft.lead_transferee.is_none()
+            {
+                self.handed_to = next;
                 self.node.transfer_leader(next);
-                return;
             }
+            return;
+        }
+        if voting == *wanted {
+            return;
         }
         let comes = wanted.difference(&voting).copied().collect();
         let leaves = voting.difference(wanted).copied().filter(|id| *id != self.node.raft.id).collect();
@@ -146,7 +172,16 @@ impl Group {
         match applied {
             Ok(Ok(voters)) => {
                 self.voters.push((entry.index, voters.clone()));
-                self.window().voters = voters;
+                self.window().voters = voters.clone();
+                let own = self.node.raft.id;
+                if self.is_leader()
+                    && !voters.get_voters().contains(&own)
+                    && !voters.get_voters_outgoing().contains(&own)
+                {
+                    // The crate would let it lead, and offer nothing.
+                    let term = self.term();
+                    self.node.raft.become_follower(term, 0);
+                }
                 // Members that need more than the last few get a newer point.
                 let old = self.voters.len().saturating_sub(8);
                 self.voters.drain(..old);
@@ -170,6 +205,12 @@ impl Group {
     pub(super) fn is_voter(&self) -> bool {
         let (_, voters) = self.voters();
         voters.get_voters().contains(&self.node.raft.id)
+    }
+
+    /// Whether a member votes, or both had to agree with it.
+    pub(super) fn counts(&self, id: u64) -> bool {
+        let (_, voters) = self.voters();
+        voters.get_voters().contains(&id) || voters.get_voters_outgoing().contains(&id)
     }
 
     /// The log begins anew behind a position: another member's snapshot is durable.

@@ -33,7 +33,7 @@ use commonware_macros::select;
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::Handle;
 use crypto::Digest;
-use raft::eraftpb::{EntryType, Message, MessageType};
+use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info, warn};
-use types::{BlockHeader, Charter, TransactionId, decode_exactly, encode};
+use types::{BlockHeader, Charter, Place, TransactionId, decode_exactly, encode};
 
 /// Arrivals within this time are looked at together.
 const ARRIVALS: Duration = Duration::from_millis(1);
@@ -56,6 +56,8 @@ pub(crate) struct Parts<S, R> {
     pub channels: Channels<S, R>,
     /// The last block of the node's ledger.
     pub last: Option<BlockHeader>,
+    /// Whether the ledger begins behind that block: the node was about to say so when it ended.
+    pub joined: bool,
     pub requests: mpsc::Receiver<Request>,
 }
 
@@ -105,6 +107,8 @@ struct Forwarding {
     /// What came before this position is at the leader.
     next: u64,
     last: Duration,
+    /// When everything was given again last.
+    again: Duration,
 }
 
 /// What this node lacks, and whom it has asked.
@@ -113,6 +117,8 @@ struct Missing {
     /// The log begins behind this block, which the node does not have.
     floor: Option<Floor>,
     asked: Option<Duration>,
+    /// The greatest height that another member has said it has.
+    ahead: u64,
     /// How often; says who is next.
     times: usize,
 }
@@ -156,7 +162,7 @@ where
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
-    let Parts { shared, tracked, channels, last, requests } = parts;
+    let Parts { shared, tracked, channels, last, joined, requests } = parts;
     let founding = shared.epochs.charters().founding().clone();
     let first = first_state(&founding);
     let mut disk = Disk::open(context.child("disk"), prefix, first).await?;
@@ -170,13 +176,16 @@ where
             ));
         }
     }
+    disk.state.follows |= joined;
     let fed = place_of(&mut disk, last.as_ref(), own).await?;
     let window = disk.window().await?;
     disk.save().await?;
-    let place = shared.epochs.own_at(shared.height() + 1).unwrap_or_default();
+    // Whoever will come in is not at any place yet.
+    let place = shared.epochs.member(shared.epochs.own_key()).map_or((own % 64) as u16, |place| place as u16);
     let group = Group::new(own, place, window, disk.state.voters_since)?;
     let term = if fed == disk.state.floor.index { disk.state.floor.term } else { disk.read(fed).await?.term };
-    let tip = Tip { parent: shared.tip.borrow().parent, position: Position { index: fed, term } };
+    let is_logged = fed > disk.state.floor.index;
+    let tip = Tip { parent: shared.tip.borrow().parent, position: Position { index: fed, term }, is_logged };
     shared.publish(tip);
     let [raft, forward, backfill, to_all, to_one] = channels;
     messages::start(context.child("messages"), to_all, shared.messages.clone(), shared.epochs.clone());
@@ -186,7 +195,11 @@ where
     context.child("delivery").spawn(move |context| delivery::run(context, delivered, fed_entries, sink));
     let taking = shared.clone();
     // What is refused here its own node refuses, too; what finds no room comes again.
-    let put = move |transactions, placing| drop(taking.put(transactions, placing));
+    let put = move |transactions, placing| {
+        if taking.mempool.has_room_for_others() {
+            drop(taking.put(transactions, placing));
+        }
+    };
     let taken = forwarding::start(context.child("taking"), put);
     let floor = Some(disk.state.floor).filter(|floor| floor.height > tip.parent.height);
     let now = shared.now();
@@ -232,6 +245,7 @@ fn first_state(founding: &Charter) -> State {
         voters_since: 0,
         floor: Floor { index: 0, term: 0, height: 0, block: founding.ledger() },
         follows: false,
+        dropped: BTreeSet::new(),
     }
 }
 
@@ -311,16 +325,16 @@ where
                 _ = tips.changed() => {},
                 _ = self.context.sleep(wake) => {},
             }
-            self.pass_time();
+            self.pass_time()?;
         }
     }
 
-    fn pass_time(&mut self) {
+    fn pass_time(&mut self) -> Result<(), Failed> {
         let now = self.shared.now();
         // A machine that slept does not make up for it: the others have not slept.
         let behind = now.saturating_sub(self.tick) > TICK * 4;
         while self.tick <= now {
-            self.group.tick();
+            self.group.tick()?;
             self.tick = if behind { now + TICK } else { self.tick + TICK };
         }
         if self.presence <= now {
@@ -328,6 +342,7 @@ where
             let here = Backfill::Here { height: self.shared.height() };
             self.backfill.send(Recipients::All, encode(&here), false);
         }
+        Ok(())
     }
 
     /// Looks up who the members are, if a charter is new.
@@ -353,21 +368,26 @@ where
                 self.begin_behind(begin, (&voters).into(), &data).await?;
                 self.group.restart(begin, voters);
             }
+            // Who holds a change of members must not forget that the one before is committed: it could win an election among those
+            // who voted then.
+            let is_change = |entry: &Entry| entry.get_entry_type() != EntryType::EntryNormal;
+            let changes = ready.entries().iter().chain(ready.committed_entries()).any(is_change);
             let entries = ready.take_entries();
             if !entries.is_empty() {
                 self.disk.append(&entries).await?;
                 self.group.window().append(&entries);
             }
-            if let Some(hard) = ready.hs() {
-                let promised = (self.disk.state.term, self.disk.state.vote) != (hard.term, hard.vote);
+            let mut unsaved = changes;
+            if let Some(hard) = ready.hs().cloned() {
                 let state = &mut self.disk.state;
+                unsaved |= (state.term, state.vote) != (hard.term, hard.vote);
+                unsaved |= hard.commit >= self.saved_commit + COMMITS_UNSAVED;
                 (state.term, state.vote, state.commit) = (hard.term, hard.vote, hard.commit);
                 self.shared.term.store(hard.term, Atomic::Relaxed);
-                if promised || hard.commit >= self.saved_commit + COMMITS_UNSAVED {
-                    self.save().await?;
-                }
-                let hard = hard.clone();
                 self.group.window().hard = hard;
+            }
+            if unsaved {
+                self.save().await?;
             }
             self.say(ready.take_persisted_messages());
             let mut others = false;
@@ -441,7 +461,15 @@ where
     /// Gives committed entries to be judged, as many as there is room for.
     async fn feed(&mut self) -> Result<(), Failed> {
         let tip = *self.shared.tip.borrow();
+        let dropped = std::mem::take(&mut *self.shared.dropped.lock());
+        if !dropped.is_empty() {
+            self.disk.state.dropped.extend(dropped);
+            self.save().await?;
+        }
         let skip = self.shared.skip.lock().take();
+        if skip.is_some() {
+            self.follow_others().await?;
+        }
         if let Some(header) = skip
             && let Err(error) = self.feeds.try_send(Feed::Skip { header })
             && let mpsc::error::TrySendError::Full(Feed::Skip { header }) = error
@@ -462,10 +490,7 @@ where
             self.missing.floor = None;
             self.fed = floor.index;
         }
-        if self.disk.state.follows
-            && self.group.is_voter()
-            && tip.position.index > self.disk.state.floor.index
-        {
+        if self.disk.state.follows && self.group.is_voter() && tip.is_logged {
             self.disk.state.follows = false;
             self.save().await?;
         }
@@ -527,6 +552,9 @@ where
             if tip.parent.height < offered.parent.height {
                 // It was dropped, and what builds on it will be.
                 warn!(height = offered.parent.height, "a block of this node was dropped");
+                let charters = shared.epochs.charters();
+                let place = Place { charters: &charters, height: tip.parent.height + 1 };
+                shared.mempool.forget_refused(&*shared.admission, place, &offered.ids);
                 self.reign = Reign {
                     from: self.group.last_index(),
                     term: self.reign.term,
@@ -598,17 +626,16 @@ where
             return next;
         }
         let (waiting, first) = self.shared.mempool.before(self.forwarding.next, FORWARDED);
-        if waiting > 0
-            && now > self.forwarding.last + FORWARD_AGAIN
-            && first.is_some_and(|at| now > at + FORWARD_AGAIN)
-        {
-            self.forwarding.next = 0;
+        let is_late = first.is_some_and(|at| now > at + FORWARD_AGAIN);
+        let gives_again = is_late && now > self.forwarding.again + FORWARD_AGAIN;
+        if gives_again {
+            (self.forwarding.next, self.forwarding.again) = (0, now);
         }
-        let room = FORWARDED.saturating_sub(waiting);
-        if room == 0 && self.forwarding.next > 0 {
+        let room = if gives_again { FORWARDED } else { FORWARDED.saturating_sub(waiting) };
+        if room == 0 {
             return now + TICK;
         }
-        let (waiting, next) = self.shared.mempool.since(self.forwarding.next, (room.max(1), FORWARD_BYTES));
+        let (waiting, next) = self.shared.mempool.since(self.forwarding.next, (room, FORWARD_BYTES));
         if waiting.is_empty() {
             return now + TICK;
         }
@@ -620,10 +647,29 @@ where
         now + FORWARD_PAUSE
     }
 
+    /// From now on the node's ledger may be ahead of its log, until that has caught up.
+    async fn follow_others(&mut self) -> Result<(), Failed> {
+        if self.disk.state.follows {
+            return Ok(());
+        }
+        self.disk.state.follows = true;
+        self.save().await
+    }
+
+    /// Whether blocks are missing that the log does not bring: they stand before its beginning, or this node is no member of the
+    /// group, or is one no more and has not been told.
+    fn lacks_blocks(&self) -> bool {
+        let height = self.shared.height();
+        self.missing.floor.is_some()
+            || !self.group.is_voter()
+            || self.shared.epochs.own_at(height + 1).is_none()
+            || self.group.leader().is_none() && self.missing.ahead > height
+    }
+
     /// Asks another member for blocks that the log does not bring; gives when to ask again.
     async fn ask_for_blocks(&mut self) -> Result<Duration, Failed> {
         let now = self.shared.now();
-        if self.missing.floor.is_none() && self.group.is_voter() {
+        if !self.lacks_blocks() {
             return Ok(now + TICK);
         }
         let due = self.missing.asked.map_or(now, |asked| asked + BACKFILL_AGAIN);
@@ -631,12 +677,13 @@ where
         if now < due || self.feeds.capacity() < FED_ENTRIES {
             return Ok(due.max(now + ARRIVALS));
         }
-        if !self.disk.state.follows {
-            self.disk.state.follows = true;
-            self.save().await?;
-        }
-        let others: Vec<&PublicKey> =
-            self.keys.1.iter().filter(|(id, _)| **id != self.own).map(|(_, key)| key).collect();
+        self.follow_others().await?;
+        // The leader has enough to do, and who has left may be gone.
+        let leader = self.group.leader();
+        let members = members_of(&self.shared.epochs.charters().newest().charter);
+        let fit =
+            |(id, _): &(&u64, &PublicKey)| **id != self.own && Some(**id) != leader && members.contains(*id);
+        let others: Vec<&PublicKey> = self.keys.1.iter().filter(fit).map(|(_, key)| key).collect();
         self.missing.times += 1;
         self.missing.asked = Some(now);
         if let Some(peer) = others.get(self.missing.times % others.len().max(1)) {
@@ -649,6 +696,11 @@ where
     fn hear(&mut self, peer: &PublicKey, message: &[u8]) -> Result<(), Failed> {
         let Some(member) = self.shared.epochs.member(peer) else { return Ok(()) };
         self.shared.hear(member);
+        // Whoever has left says nothing any more.
+        let is_member = self.shared.epochs.key_of(member as u16).as_ref() == Some(peer);
+        if !is_member && !self.group.counts(id_of(peer)) {
+            return Ok(());
+        }
         let message = decode_exactly::<Said>(message).ok().and_then(Said::to_message);
         match message.filter(|message| message.from == id_of(peer) && message.to == self.own) {
             Some(message) => self.group.hear(message),
@@ -665,6 +717,7 @@ where
         // A member that leads no more is not the right one; the sender learns of it.
         if self.group.is_leader()
             && let Ok(forwarded) = decode_exactly::<Forwarded>(message)
+            && forwarded.transactions() <= FORWARDED
             && self.taken.try_send(forwarded).is_err()
         {
             debug!(member, "too many transactions come at once; some are dropped, and come again");
@@ -675,9 +728,9 @@ where
         let Some(member) = self.shared.epochs.member(peer) else { return Ok(()) };
         self.shared.hear(member);
         match decode_exactly::<Backfill>(message) {
-            Ok(Backfill::Here { .. }) => {}
+            Ok(Backfill::Here { height }) => self.missing.ahead = self.missing.ahead.max(height),
             Ok(Backfill::Wanted { from }) => {
-                let offered = self.blocks_from(from).await?;
+                let offered = self.blocks_from(from, FED_ENTRIES).await?;
                 let height = self.shared.height();
                 if !offered.is_empty() {
                     let blocks = Backfill::Blocks { from, offered, height };
@@ -685,8 +738,10 @@ where
                 }
             }
             Ok(Backfill::Blocks { from, offered, .. }) => {
-                let wanted = self.missing.floor.is_some() || !self.group.is_voter();
-                if wanted && from == self.shared.height() + 1 && self.feeds.capacity() == FED_ENTRIES {
+                if self.lacks_blocks()
+                    && from == self.shared.height() + 1
+                    && self.feeds.capacity() == FED_ENTRIES
+                {
                     for bytes in offered {
                         if self.feeds.try_send(Feed::Backfill { bytes: bytes.into() }).is_err() {
                             break;
@@ -701,7 +756,7 @@ where
     }
 
     /// What stands in the log from a height on, as far as it is judged here.
-    async fn blocks_from(&mut self, height: u64) -> Result<Vec<Vec<u8>>, Failed> {
+    async fn blocks_from(&mut self, height: u64, most: usize) -> Result<Vec<Vec<u8>>, Failed> {
         let tip = *self.shared.tip.borrow();
         if height == 0 || height > tip.parent.height || height <= self.disk.state.floor.height {
             return Ok(Vec::new());
@@ -712,12 +767,11 @@ where
                 break;
             }
             let entry = self.disk.read(index).await?;
-            if entry.get_entry_type() != EntryType::EntryNormal || entry.data.is_empty() {
+            let is_block = entry.get_entry_type() == EntryType::EntryNormal && !entry.data.is_empty();
+            if !is_block || self.disk.state.dropped.contains(&index) {
                 continue;
             }
-            if !offered.is_empty()
-                && (bytes + entry.data.len() > BACKFILL_BYTES || offered.len() >= FED_ENTRIES)
-            {
+            if offered.len() >= most || !offered.is_empty() && bytes + entry.data.len() > BACKFILL_BYTES {
                 break;
             }
             bytes += entry.data.len();
@@ -728,7 +782,7 @@ where
 
     async fn answer(&mut self, request: Request) -> Result<(), Failed> {
         let Request::Read { height, answer } = request;
-        let offered = self.blocks_from(height).await?;
+        let offered = self.blocks_from(height, 1).await?;
         let offers = offered.into_iter().filter_map(|bytes| Offer::from_bytes(&bytes.into()).ok());
         let found =
             offers.filter(|offer| offer.block.header.height == height).map(|Offer { signature, block }| {

@@ -70,6 +70,8 @@ pub struct RaftConfig {
     pub listen: SocketAddr,
     /// Header of the last block in the node's ledger; `None` for an empty one.
     pub last: Option<BlockHeader>,
+    /// Whether the ledger begins behind that block, from a checkpoint.
+    pub joined: bool,
     /// How much may wait at this node.
     pub mempool: MempoolLimits,
     /// Threads for network and agreement.
@@ -155,12 +157,12 @@ struct Node {
 impl Node {
     async fn run(self, context: runtime::Context, stopped: oneshot::Receiver<()>) {
         let Node { config, shared, requests, sink, ready } = self;
-        let RaftConfig { charters, node_key, listen, last, .. } = config;
+        let RaftConfig { charters, node_key, listen, last, joined, .. } = config;
         let connection = Connection { charters: &charters, node_key: &node_key, listen };
         let (network, oracle, channels) =
             connections::join(&context, &connection, config::channel::quotas(), max_message_size());
         let tracked = connections::tracked(oracle, &charters);
-        let parts = Parts { shared: shared.clone(), tracked, channels, last, requests };
+        let parts = Parts { shared: shared.clone(), tracked, channels, last, joined, requests };
         let member = match start_member(context.child("member"), "raft", parts, sink).await {
             Ok(member) => member,
             Err(failed) => {

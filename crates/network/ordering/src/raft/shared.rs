@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     pub acknowledgement: Notify,
     /// Blocks up to this one are not needed.
     pub(super) skip: Mutex<Option<Box<BlockHeader>>>,
+    /// Entries that turned out to be no block, until the log has taken note.
+    pub(super) dropped: Mutex<Vec<u64>>,
     /// Why nothing is judged any more.
     pub(super) failed: Mutex<Option<String>>,
     /// The group's term.
@@ -73,10 +75,11 @@ impl Shared {
             messages: Arc::new(Messages::new()),
             exchange: Arc::new(Messages::new()),
             clock,
-            tip: watch::Sender::new(Tip { parent, position: Position::default() }),
+            tip: watch::Sender::new(Tip { parent, position: Position::default(), is_logged: false }),
             acknowledged: AtomicU64::new(parent.height),
             acknowledgement: Notify::new(),
             skip: Mutex::new(None),
+            dropped: Mutex::default(),
             failed: Mutex::new(None),
             term: AtomicU64::new(0),
             heard: Mutex::default(),

@@ -1,7 +1,7 @@
 //! The newest entries of the log in memory, as the Raft crate asks for them.
 //!
 //! A member that lacks what is older is sent where the log begins for it, and gets the blocks before from anybody
-//! ([`super::member`]). So this node never reads its disk while it serves the others' logs.
+//! ([`super::member`]). So the group itself never waits for the disk to read.
 
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot, SnapshotMetadata};
 use raft::{Error, GetEntriesContext, RaftState, Result, Storage, StorageError};

@@ -426,7 +426,8 @@ impl Running {
         self.0.process.start(index, self.clock(context), join);
         let Some((shared, last, sink, requests, handle)) = joined else { return };
         let Ok(channels) = channels.try_into() else { unreachable!("as many channels as quotas") };
-        let parts = raft::Parts { shared, tracked: Box::new(AllAreLinked), channels, last, requests };
+        let parts =
+            raft::Parts { shared, tracked: Box::new(AllAreLinked), channels, last, joined: false, requests };
         let member = raft::start_member(context.child("member"), &format!("node{index}"), parts, sink).await;
         let member = member.unwrap_or_else(|failed| panic!("node {index} does not start: {failed}"));
         let delivered = move |delivery: &Delivery| {
