@@ -17,7 +17,7 @@ use super::config::{Timing, channel, memory};
 use super::delivery::{self, Acknowledgements};
 use super::reigns::Reigns;
 use super::work::{self, KnownEpochs};
-use crate::members::{Epochs, Peers, forwarding, messages};
+use crate::members::{Epochs, Forwarded, Peers, forwarding, messages};
 use crate::sink::Sink;
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::{Inline, Standard};
@@ -36,6 +36,7 @@ use rand_core::CryptoRng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 pub(crate) type MarshalMailbox = marshal::core::Mailbox<Scheme, Standard<OrderedBlock>>;
 
@@ -124,14 +125,7 @@ where
     messages::start(context.child("exchange"), to_one, shared.exchange.clone(), shared.epochs.clone());
     let progress = Reached { shared: shared.clone(), marshal: marshal.clone() };
     let words = (shared.work.clone(), shared.mempool.clone());
-    let taking = shared.clone();
-    // What is refused here its own node refuses, too.
-    let put = move |transactions, placing| {
-        if taking.mempool.has_room_for_others() {
-            drop(taking.submit(transactions, placing));
-        }
-    };
-    let taken = forwarding::start(context.child("taking"), put);
+    let taken = take_from_others(context.child("taking"), &shared);
     work::start(context.child("work"), work_channel, words, taken, progress);
     let epochs = shared.epochs.clone();
     let inline = Inline::new(context.child("inline"), Application(shared.clone()), marshal.clone(), epochs);
@@ -149,6 +143,13 @@ where
     let consensus = reigns.start(context.child("consensus"), [votes, certificates, resolver]);
     let tasks = [storing, delivering, broadcasting];
     Member { marshal, consensus, tasks }
+}
+
+/// Puts into this node's mempool what other members give it. What is refused here its own node refuses, too.
+fn take_from_others<E: Spawner>(context: E, shared: &Arc<Shared>) -> mpsc::Sender<Forwarded> {
+    let taking = shared.clone();
+    let put = move |transactions, placing| drop(taking.submit(transactions, placing));
+    forwarding::start(context, shared.mempool.clone(), put)
 }
 
 /// How far this node is, for the words of others.

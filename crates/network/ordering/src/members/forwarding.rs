@@ -3,7 +3,7 @@
 //! They stay in this node's mempool until a block has them, so nothing is lost with the one that was to lead.
 
 use crate::judging::off_the_reactor;
-use crate::mempool::{Placing, Waiting};
+use crate::mempool::{Mempool, Placing, Waiting};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use commonware_runtime::Spawner;
@@ -42,15 +42,19 @@ impl Forwarded {
 }
 
 /// Where transactions of others go: into this node's mempool, which verifies their signatures, one message after the other.
-/// `put` is called where it may hold its thread.
+/// Those that find no room are lost: their own node keeps them. `put` is called where it may hold its thread.
 pub(crate) fn start<E: Spawner>(
     context: E,
+    mempool: Arc<Mempool>,
     put: impl Fn(Vec<Bytes>, Placing) + Send + Sync + 'static,
 ) -> mpsc::Sender<Forwarded> {
     let (taken, mut to_take) = mpsc::channel::<Forwarded>(TAKEN);
     let put = Arc::new(put);
     context.spawn(move |context| async move {
         while let Some(forwarded) = to_take.recv().await {
+            if !mempool.has_room_for_others() {
+                continue;
+            }
             let put = put.clone();
             let take = move || {
                 for Group { together, transactions } in forwarded.groups {
@@ -87,7 +91,8 @@ mod tests {
         let put = heard.clone();
         deterministic::Runner::default().start(|context| async move {
             let put = move |transactions: Vec<Bytes>, placing| put.lock().push((transactions, placing));
-            let taken = start(context.child("taking"), put);
+            let mempool = Mempool::new(crate::MempoolLimits::default(), Arc::new(|| Duration::ZERO));
+            let taken = start(context.child("taking"), Arc::new(mempool), put);
             taken.try_send(decode_exactly(&sent).expect("what was sent")).expect("room");
             context.sleep(Duration::from_millis(100)).await;
         });

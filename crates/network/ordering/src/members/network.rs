@@ -20,6 +20,9 @@ type Handshake = Cups<Sake<ed25519::PrivateKey>, ChaCha20Poly1305>;
 type Sender = lookup::Sender<ed25519::PublicKey, Context>;
 type Receiver = lookup::Receiver<ed25519::PublicKey>;
 
+/// This node's ends of so many channels.
+type Channels<const CHANNELS: usize> = [(Sender, Receiver); CHANNELS];
+
 /// Messages between two parts of the network.
 const MAILBOX: NonZeroUsize = NZUsize!(1_024);
 
@@ -113,7 +116,7 @@ pub(crate) fn join<const CHANNELS: usize>(
     config: &Connection<'_>,
     quotas: [(u64, Quota); CHANNELS],
     max_message_size: u32,
-) -> (Network<Context, Handshake>, Oracle<ed25519::PublicKey>, [(Sender, Receiver); CHANNELS]) {
+) -> (Network<Context, Handshake>, Oracle<ed25519::PublicKey>, Channels<CHANNELS>) {
     let handshake = Cups::<_, ChaCha20Poly1305>::new(
         Sake {
             signer: committee::private_key(config.node_key),

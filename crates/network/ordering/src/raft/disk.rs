@@ -319,7 +319,7 @@ impl<E: Runtime> Disk<E> {
 
 fn entry(index: u64, bytes: &[u8]) -> Result<Entry, Failed> {
     let read = decode_exactly::<WireEntry>(bytes).map_err(|error| failed("read")(&error))?;
-    match read.to_entry() {
+    match read.into_entry() {
         Some(entry) if entry.index == index => Ok(entry),
         _ => Err(format!("the Raft log holds something else than entry {index} at its place")),
     }

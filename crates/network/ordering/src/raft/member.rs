@@ -193,14 +193,7 @@ where
     let (feeds, fed_entries) = mpsc::channel(FED_ENTRIES);
     let delivered = shared.clone();
     context.child("delivery").spawn(move |context| delivery::run(context, delivered, fed_entries, sink));
-    let taking = shared.clone();
-    // What is refused here its own node refuses, too; what finds no room comes again.
-    let put = move |transactions, placing| {
-        if taking.mempool.has_room_for_others() {
-            drop(taking.put(transactions, placing));
-        }
-    };
-    let taken = forwarding::start(context.child("taking"), put);
+    let taken = take_from_others(context.child("taking"), &shared);
     let floor = Some(disk.state.floor).filter(|floor| floor.height > tip.parent.height);
     let now = shared.now();
     let member = Member {
@@ -232,6 +225,13 @@ where
             Err(failed) => failed,
         }
     }))
+}
+
+/// Puts into this node's mempool what other members give it. What is refused here its own node refuses, too.
+fn take_from_others<E: Runtime>(context: E, shared: &Arc<Shared>) -> mpsc::Sender<Forwarded> {
+    let taking = shared.clone();
+    let put = move |transactions, placing| drop(taking.put(transactions, placing));
+    forwarding::start(context, shared.mempool.clone(), put)
 }
 
 /// How the log of every founding member begins.
@@ -677,7 +677,6 @@ where
         if now < due || self.feeds.capacity() < FED_ENTRIES {
             return Ok(due.max(now + ARRIVALS));
         }
-        self.follow_others().await?;
         // The leader has enough to do, and who has left may be gone.
         let leader = self.group.leader();
         let members = members_of(&self.shared.epochs.charters().newest().charter);
@@ -701,7 +700,7 @@ where
         if !is_member && !self.group.counts(id_of(peer)) {
             return Ok(());
         }
-        let message = decode_exactly::<Said>(message).ok().and_then(Said::to_message);
+        let message = decode_exactly::<Said>(message).ok().and_then(Said::into_message);
         match message.filter(|message| message.from == id_of(peer) && message.to == self.own) {
             Some(message) => self.group.hear(message),
             None => {
@@ -742,6 +741,7 @@ where
                     && from == self.shared.height() + 1
                     && self.feeds.capacity() == FED_ENTRIES
                 {
+                    self.follow_others().await?;
                     for bytes in offered {
                         if self.feeds.try_send(Feed::Backfill { bytes: bytes.into() }).is_err() {
                             break;
@@ -784,12 +784,12 @@ where
         let Request::Read { height, answer } = request;
         let offered = self.blocks_from(height, 1).await?;
         let offers = offered.into_iter().filter_map(|bytes| Offer::from_bytes(&bytes.into()).ok());
-        let found =
+        let mut found =
             offers.filter(|offer| offer.block.header.height == height).map(|Offer { signature, block }| {
                 Delivery { block, certificate: Certificate::Raft(signature).to_bytes() }
             });
         // Nobody may wait for it any more.
-        let _ = answer.send(found.last());
+        let _ = answer.send(found.next());
         Ok(())
     }
 }

@@ -95,7 +95,7 @@ impl WireEntry {
         }
     }
 
-    pub(super) fn to_entry(self) -> Option<Entry> {
+    pub(super) fn into_entry(self) -> Option<Entry> {
         let mut entry = Entry::default();
         entry.set_entry_type(match self.kind {
             0 => EntryType::EntryNormal,
@@ -140,7 +140,7 @@ impl Said {
     }
 
     /// The message, if its kinds are ones that there are and its entries follow one another.
-    pub(super) fn to_message(self) -> Option<Message> {
+    pub(super) fn into_message(self) -> Option<Message> {
         let kind = KINDS.iter().copied().find(|kind| *kind as u8 == self.kind)?;
         let mut message = Message::default();
         message.set_msg_type(kind);
@@ -153,7 +153,7 @@ impl Said {
             if kind == MessageType::MsgAppend && entry.index != next {
                 return None;
             }
-            entries.push(entry.to_entry()?);
+            entries.push(entry.into_entry()?);
         }
         message.set_entries(entries.into());
         (message.commit, message.commit_term) = (self.commit, self.commit_term);
@@ -221,7 +221,7 @@ mod tests {
     fn messages_round_trip_and_nothing_else_decodes() {
         let bytes = encode(&Said::of(&message()));
         let said: Said = decode_exactly(&bytes).expect("what was encoded");
-        assert_eq!(said.to_message(), Some(message()));
+        assert_eq!(said.into_message(), Some(message()));
         for length in 0..bytes.len() {
             assert!(decode_exactly::<Said>(&bytes[..length]).is_err(), "{length}");
         }
@@ -231,7 +231,7 @@ mod tests {
                 let mut flipped = bytes.clone();
                 flipped[at] ^= bit;
                 if let Ok(said) = decode_exactly::<Said>(&flipped) {
-                    drop(said.to_message());
+                    drop(said.into_message());
                 }
             }
         }
@@ -241,9 +241,9 @@ mod tests {
     fn kinds_for_the_crate_itself_and_entries_with_gaps_are_refused() {
         let mut hup = message();
         hup.set_msg_type(MessageType::MsgHup);
-        assert_eq!(Said::of(&hup).to_message(), None);
+        assert_eq!(Said::of(&hup).into_message(), None);
         let mut gap = message();
         gap.mut_entries()[1].index = 9;
-        assert_eq!(Said::of(&gap).to_message(), None);
+        assert_eq!(Said::of(&gap).into_message(), None);
     }
 }
