@@ -154,13 +154,13 @@ fn ordering_waits_for_certificates_and_goes_on_when_they_come() {
         };
         let meanwhile: Vec<_> = blocks[0].iter().filter(within).collect();
         // Certificates that were made before the silence still come into blocks. Behind the last of them there are four blocks that may
-        // have transactions, and two more.
+        // have transactions, and six empty ones.
         let certified = meanwhile.last().map(|delivery| delivery.block.header.certified_height);
         let behind = |delivery: &&&Delivery| Some(delivery.block.header.certified_height) == certified;
         let behind: Vec<_> = meanwhile.iter().filter(behind).collect();
         let with = behind.iter().filter(|delivery| !delivery.block.transactions.is_empty()).count();
         assert!(with <= 4, "seed {seed}: {with} blocks with transactions, {report:?}");
-        assert!(behind.len() <= 6, "seed {seed}: {} blocks, {report:?}", behind.len());
+        assert!(behind.len() <= 10, "seed {seed}: {} blocks, {report:?}", behind.len());
         let last = blocks[0].last().expect("blocks");
         assert!(Duration::from_millis(last.block.header.timestamp_ms) > to);
     }
