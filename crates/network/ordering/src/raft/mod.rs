@@ -1,7 +1,7 @@
 //! Ordering by Raft: the members trust whoever leads to put transactions into an order, and a majority of them to be there.
 //!
 //! The group agrees on a log with the `raft` crate, whose state machine has no clock, threads or disk of its own. Entries are
-//! blocks that the leader has signed ([`chain`]), so a ledger proves who has ordered what. What blocks come to, members
+//! blocks that the leader has signed, so a ledger proves who has ordered what. What blocks come to, members
 //! attest and certify as under BFT: a leader that lies about the present is found out, and one that wants to can keep
 //! transactions out or choose their order.
 //!
