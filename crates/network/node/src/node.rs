@@ -276,10 +276,10 @@ fn start_services(
     if charter.ordering == "raft" {
         let config =
             RaftConfig { charters, node_key, storage, listen, last, joined, mempool, worker_threads };
-        return Ok(Services::of(raft::start(config, admission)?));
+        return Ok(raft::start(config, admission)?.services());
     }
     let config = BftConfig { charters, node_key, storage, listen, start: height, mempool, worker_threads };
-    Ok(Services::of(bft::start(config, admission)?))
+    Ok(bft::start(config, admission)?.services())
 }
 
 /// What endorses for others, and collects endorsements for this node's clients.

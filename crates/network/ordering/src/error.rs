@@ -3,7 +3,6 @@
 use crypto::{Digest, PublicKey};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::thread::JoinHandle;
 use types::RejectReason;
 
 /// Why an ordering service cannot start.
@@ -191,16 +190,4 @@ pub enum CertificateError {
     /// A key in the charter cannot be used.
     #[error("organisation {0} of the charter has a node key that is no curve point")]
     Key(String),
-}
-
-/// What a thread that should run has ended with.
-pub(crate) fn panic_message(thread: JoinHandle<()>) -> String {
-    match thread.join() {
-        Ok(()) => "its runtime returned".to_string(),
-        Err(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
-            (Some(text), _) => text.clone(),
-            (_, Some(text)) => text.to_string(),
-            _ => "its runtime panicked".to_string(),
-        },
-    }
 }

@@ -5,7 +5,6 @@ use crate::Admission;
 use crate::cutting::Fault;
 use crate::members::Epochs;
 use bytes::Bytes;
-use commonware_runtime::Spawner;
 use types::{Attested, Place, TransactionId};
 
 /// The ids of a block's transactions, or why one of them is refused.
@@ -40,16 +39,5 @@ pub(crate) fn check_certificates(epochs: &Epochs, attested: &Attested) -> Result
             checked.map_err(fault("checkpoint", height))
         }
         None => Ok(()),
-    }
-}
-
-/// Runs `work` where it may hold its thread. A runtime that ends in the meantime never answers, like a cancellation.
-pub(crate) async fn off_the_reactor<E: Spawner, T: Send + 'static>(
-    context: &E,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> T {
-    match context.child("computation").shared(true).spawn(|_| async move { work() }).await {
-        Ok(result) => result,
-        Err(_) => std::future::pending().await,
     }
 }

@@ -34,12 +34,14 @@ pub mod bft;
 mod certificate;
 mod certificates;
 mod certify;
+mod computation;
 mod cutting;
 mod error;
 mod judging;
 mod members;
 mod mempool;
 pub mod raft;
+mod running;
 mod services;
 #[cfg(feature = "simulation")]
 pub mod simulation;

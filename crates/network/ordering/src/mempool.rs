@@ -448,6 +448,17 @@ fn oversized() -> RejectReason {
     ))
 }
 
+/// Takes everything, under the digest of its bytes.
+#[cfg(test)]
+pub(crate) struct AnyId;
+
+#[cfg(test)]
+impl Admission for AnyId {
+    fn check(&self, _: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+        transactions.iter().map(|bytes| Ok(TransactionId(crypto::sha256(&[bytes])))).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -629,6 +640,49 @@ mod tests {
         assert_eq!(take(&["another word", "e", "f"]), (of(&["a third word", "c"]), false));
         let narrow = BlockLimits { transactions_max: 1, ..BLOCK };
         assert_eq!(mempool.take(&admission, &narrow, &none()).1, ["f"], "a charter that has become narrower");
+    }
+
+    /// Refuses what is named: what stands in a block that everybody drops.
+    struct RefusesNow(&'static [&'static str]);
+
+    impl Admission for RefusesNow {
+        fn check(&self, _: Place<'_>, transactions: &[Bytes]) -> Vec<Result<TransactionId, RejectReason>> {
+            let refused = |bytes: &Bytes| self.0.iter().any(|text| text.as_bytes() == bytes);
+            let verdict = |bytes: &Bytes| match refused(bytes) {
+                true => Err(RejectReason::Unsigned("not any more".to_string())),
+                false => Ok(id(bytes)),
+            };
+            transactions.iter().map(verdict).collect()
+        }
+    }
+
+    #[test]
+    fn what_a_dropped_block_held_is_forgotten_as_far_as_it_is_refused() {
+        let charters = Charters::new(Arc::new(Charter::with_defaults("test", 1)));
+        let place = Place { charters: &charters, height: 9 };
+        let left = |refused: &'static [&'static str], block: &[&str]| {
+            let mempool = mempool(100, 10_000);
+            submit(&mempool, &["one", "two"]);
+            submit_together(&mempool, &["three", "four"]);
+            submit(&mempool, &["five"]);
+            let block: Vec<TransactionId> = block.iter().map(|text| id(text.as_bytes())).collect();
+            mempool.forget_refused(&RefusesNow(refused), place, &block);
+            mempool.level().transactions
+        };
+        assert_eq!(left(&["one"], &["one", "two", "three", "four"]), 4);
+        assert_eq!(left(&["three"], &["one", "three", "four"]), 3, "with all that belong together");
+        assert_eq!(left(&[], &["one", "two"]), 3, "all, where none is refused alone");
+        assert_eq!(left(&["five"], &["one", "nine"]), 4, "what did not stand in the block stays");
+    }
+
+    #[test]
+    fn room_for_others_ends_earlier_than_for_own_clients() {
+        let mempool = mempool(4, 10_000);
+        submit(&mempool, &["one"]);
+        assert!(mempool.has_room_for_others());
+        submit(&mempool, &["two"]);
+        assert!(!mempool.has_room_for_others());
+        assert_eq!(submit(&mempool, &["three"]), vec![Ok(id(b"three"))]);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! | [`CertifyOutcomes`] | puts into blocks what the members agree on beside their order | services whose members do not trust one another |
 //! | [`ExchangeMessages`] | carries what the members' nodes say to one another | the same, as they have a network already |
 //!
-//! [`crate::bft`] and [`crate::solo`] give all three. A log that one organisation runs orders only: then the other two are
-//! somebody else's, and [`Services`] is put together of several parts where the node opens.
+//! [`crate::bft`], [`crate::raft`] and [`crate::solo`] give all three. A log that one organisation runs orders only: then the other two
+//! are somebody else's, and [`Services`] is put together of several parts where the node opens.
 
 use crate::{CertificateError, Delivery, SubmitError};
 use bytes::Bytes;

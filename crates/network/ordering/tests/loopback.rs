@@ -3,9 +3,9 @@
 mod support;
 
 use bytes::Bytes;
-use ordering::bft::{self, Bft, BftConfig};
+use ordering::bft::{self, BftConfig};
 use ordering::simulation::{AnyBytes, node_key};
-use ordering::{CertificateVerifier, Delivery, ExchangeMessages, MempoolLimits, Ordering, OrderingError};
+use ordering::{CertificateVerifier, Delivery, MempoolLimits, OrderingError};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,15 +31,15 @@ fn config(
     }
 }
 
-fn start(config: BftConfig, ledger: Vec<Delivery>) -> Node<Bft> {
-    Node { ordering: bft::start(config, Arc::new(AnyBytes)).expect("the node starts"), ledger }
+fn start(config: BftConfig, ledger: Vec<Delivery>) -> Node {
+    Node { services: bft::start(config, Arc::new(AnyBytes)).expect("the node starts").services(), ledger }
 }
 
 #[test]
 fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let (charter, addresses) = network("bft");
-    let mut nodes: Vec<Node<Bft>> = (0..NODES)
+    let mut nodes: Vec<Node> = (0..NODES)
         .map(|organisation| start(config(&charter, &addresses, organisation, folder.path(), 0), Vec::new()))
         .collect();
 
@@ -50,17 +50,17 @@ fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
         node.follow(|ledger| count(ledger) >= 400);
     }
     let deadline = Instant::now() + PATIENCE;
-    while nodes[0].ordering.status().connected_peers < 3 {
-        assert!(Instant::now() < deadline, "{:?}", nodes[0].ordering.status());
+    while nodes[0].services.ordering.status().connected_peers < 3 {
+        assert!(Instant::now() < deadline, "{:?}", nodes[0].services.ordering.status());
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(nodes[0].ordering.metrics().contains("finalized_height"));
+    assert!(nodes[0].services.ordering.metrics().contains("finalized_height"));
 
     // One node stops; the other three go on.
     let stopped = nodes.remove(3);
-    stopped.ordering.stop();
-    let Node { ordering, ledger } = stopped;
-    drop(ordering);
+    stopped.services.ordering.stop();
+    let Node { services, ledger } = stopped;
+    drop(services);
     submit(&nodes[0], 400, 500);
     for node in &mut nodes {
         node.follow(|ledger| count(ledger) >= 500);
@@ -77,16 +77,16 @@ fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
     assert_same_chain(&nodes, &charter);
 
     // A ledger that lost its tail is healed from the ordering's own storage.
-    let healed = nodes[3].ordering.read(2).expect("a stored block");
+    let healed = nodes[3].services.ordering.read(2).expect("a stored block");
     assert_eq!(healed.block, nodes[0].ledger[1].block);
     let verifier = CertificateVerifier::new(Charters::new(charter.clone())).expect("good keys");
     verifier.verify(&healed.block.header, &healed.certificate).expect("a certificate");
-    assert_eq!(nodes[3].ordering.read(0), None);
-    assert_eq!(nodes[3].ordering.read(1_000_000), None);
+    assert_eq!(nodes[3].services.ordering.read(0), None);
+    assert_eq!(nodes[3].services.ordering.read(1_000_000), None);
     for node in &nodes {
-        node.ordering.stop();
-        while node.ordering.deliveries().try_recv().is_ok() {}
-        assert!(node.ordering.deliveries().recv().is_err(), "the channel ends with the service");
+        node.services.ordering.stop();
+        while node.services.ordering.deliveries().try_recv().is_ok() {}
+        assert!(node.services.ordering.deliveries().recv().is_err(), "the channel ends with the service");
     }
 }
 
@@ -95,7 +95,7 @@ fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
 fn a_node_that_skips_blocks_is_given_those_behind_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let (charter, addresses) = network("bft");
-    let mut nodes: Vec<Node<Bft>> = (0..3)
+    let mut nodes: Vec<Node> = (0..3)
         .map(|organisation| start(config(&charter, &addresses, organisation, folder.path(), 0), Vec::new()))
         .collect();
     for round in 0..40 {
@@ -107,38 +107,39 @@ fn a_node_that_skips_blocks_is_given_those_behind_them() {
 
     let late = start(config(&charter, &addresses, 3, folder.path(), 0), Vec::new());
     let wrong = nodes[0].ledger[28].certificate.clone();
-    assert!(late.ordering.skip_to(header, &wrong).is_err());
-    late.ordering.skip_to(header, &anchor.certificate).expect("it proves the block");
+    assert!(late.services.ordering.skip_to(header, &wrong).is_err());
+    late.services.ordering.skip_to(header, &anchor.certificate).expect("it proves the block");
     let deadline = Instant::now() + PATIENCE;
     let mut next = height + 1;
     let mut transactions = 0;
     while next <= nodes[0].ledger.len() as u64 {
-        let delivery = late.ordering.deliveries().recv_deadline(deadline).expect("the blocks behind it");
+        let delivery =
+            late.services.ordering.deliveries().recv_deadline(deadline).expect("the blocks behind it");
         // Some of those in front may have been on their way.
         if delivery.block.header.height == next {
             assert_eq!(delivery.block, nodes[0].ledger[next as usize - 1].block);
             transactions += delivery.block.transactions.len();
             next += 1;
         }
-        late.ordering.acknowledge(delivery.block.header.height);
+        late.services.ordering.acknowledge(delivery.block.header.height);
     }
     assert!(transactions > 0);
-    assert_eq!(late.ordering.read(20), None, "nobody has fetched it");
+    assert_eq!(late.services.ordering.read(20), None, "nobody has fetched it");
 
     // It takes part: with one of the others away, its votes are needed.
-    nodes.remove(2).ordering.stop();
-    late.ordering.submit(vec![Bytes::from_static(b"by the late node")]);
+    nodes.remove(2).services.ordering.stop();
+    late.services.ordering.submit(vec![Bytes::from_static(b"by the late node")]);
     nodes[0].follow(|ledger| count(ledger) > 400);
 
     // What one node tells another, nobody else hears.
-    while late.ordering.told().is_empty() {
+    while late.services.messages.told().is_empty() {
         assert!(Instant::now() < deadline, "nothing is heard");
-        nodes[0].ordering.tell(3, Bytes::from_static(b"for the fourth"));
-        nodes[0].ordering.tell(9, Bytes::from_static(b"for nobody"));
+        nodes[0].services.messages.tell(3, Bytes::from_static(b"for the fourth"));
+        nodes[0].services.messages.tell(9, Bytes::from_static(b"for nobody"));
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(late.ordering.told().recv(), Ok((0, Bytes::from_static(b"for the fourth"))));
-    assert!(nodes[1].ordering.told().is_empty());
+    assert_eq!(late.services.messages.told().recv(), Ok((0, Bytes::from_static(b"for the fourth"))));
+    assert!(nodes[1].services.messages.told().is_empty());
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn what_cannot_start_says_why() {
     let claimed =
         BftConfig { storage: folder.path().join("1"), ..config(&charter, &addresses, 0, folder.path(), 0) };
     let node = start(good(0), Vec::new());
-    node.ordering.stop();
+    node.services.ordering.stop();
     let error = refused(claimed);
     assert!(matches!(error, OrderingError::OtherNode { .. }), "{error}");
 
@@ -190,7 +191,7 @@ fn what_cannot_start_says_why() {
     let with = |key| BftConfig { charters: charters.clone(), node_key: node_key(key), ..good(0) };
     let error = refused(with(7));
     assert!(matches!(error, OrderingError::OtherNode { .. }), "a stranger: {error}");
-    start(with(8), Vec::new()).ordering.stop();
+    start(with(8), Vec::new()).services.ordering.stop();
     let error = refused(with(1));
     assert!(matches!(error, OrderingError::OtherNode { .. }), "{error}");
 

@@ -3,9 +3,9 @@
 mod support;
 
 use bytes::Bytes;
-use ordering::raft::{self, Raft, RaftConfig};
+use ordering::raft::{self, RaftConfig};
 use ordering::simulation::{AnyBytes, node_key};
-use ordering::{CertificateVerifier, Delivery, ExchangeMessages, MempoolLimits, Ordering, OrderingError};
+use ordering::{CertificateVerifier, Delivery, MempoolLimits, OrderingError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ fn config(
     }
 }
 
-fn start(config: RaftConfig, ledger: Vec<Delivery>) -> Node<Raft> {
-    Node { ordering: raft::start(config, Arc::new(AnyBytes)).expect("the node starts"), ledger }
+fn start(config: RaftConfig, ledger: Vec<Delivery>) -> Node {
+    Node { services: raft::start(config, Arc::new(AnyBytes)).expect("the node starts").services(), ledger }
 }
 
 fn refused(config: RaftConfig) -> OrderingError {
@@ -43,13 +43,13 @@ fn refused(config: RaftConfig) -> OrderingError {
 }
 
 /// Stops a node and gives its ledger.
-fn stop(node: Node<Raft>) -> Vec<Delivery> {
-    node.ordering.stop();
+fn stop(node: Node) -> Vec<Delivery> {
+    node.services.ordering.stop();
     node.ledger
 }
 
 /// Who has offered the last block.
-fn leader(node: &Node<Raft>) -> usize {
+fn leader(node: &Node) -> usize {
     node.ledger.last().expect("a block").block.header.proposer.into()
 }
 
@@ -60,7 +60,7 @@ fn the_others_go_on_without_their_leader_and_it_catches_up_when_it_comes_back() 
     let of = |organisation, ledger: &[Delivery]| {
         config((&charter, &addresses), organisation, folder.path(), ledger)
     };
-    let mut nodes: Vec<Option<Node<Raft>>> =
+    let mut nodes: Vec<Option<Node>> =
         (0..NODES).map(|organisation| Some(start(of(organisation, &[]), Vec::new()))).collect();
     let mut ordered = 0;
     for round in 0..3 {
@@ -85,25 +85,25 @@ fn the_others_go_on_without_their_leader_and_it_catches_up_when_it_comes_back() 
         back.follow(|ledger| count(ledger) >= ordered);
         assert_eq!(back.transactions(), ordered, "each transaction once");
     }
-    let nodes: Vec<Node<Raft>> = nodes.into_iter().flatten().collect();
+    let nodes: Vec<Node> = nodes.into_iter().flatten().collect();
     assert_same_chain(&nodes, &charter);
     let deadline = Instant::now() + PATIENCE;
-    while nodes[0].ordering.status().connected_peers < 3 {
-        assert!(Instant::now() < deadline, "{:?}", nodes[0].ordering.status());
+    while nodes[0].services.ordering.status().connected_peers < 3 {
+        assert!(Instant::now() < deadline, "{:?}", nodes[0].services.ordering.status());
         std::thread::sleep(Duration::from_millis(20));
     }
 
     // A ledger that lost its tail is healed from the log.
-    let healed = nodes[3].ordering.read(2).expect("a stored block");
+    let healed = nodes[3].services.ordering.read(2).expect("a stored block");
     assert_eq!(healed.block, nodes[0].ledger[1].block);
     let verifier = CertificateVerifier::new(Charters::new(charter)).expect("good keys");
     verifier.verify(&healed.block.header, &healed.certificate).expect("a certificate");
-    assert_eq!(nodes[3].ordering.read(0), None);
-    assert_eq!(nodes[3].ordering.read(1_000_000), None);
+    assert_eq!(nodes[3].services.ordering.read(0), None);
+    assert_eq!(nodes[3].services.ordering.read(1_000_000), None);
     for node in &nodes {
-        node.ordering.stop();
-        while node.ordering.deliveries().try_recv().is_ok() {}
-        assert!(node.ordering.deliveries().recv().is_err(), "the channel ends with the service");
+        node.services.ordering.stop();
+        while node.services.ordering.deliveries().try_recv().is_ok() {}
+        assert!(node.services.ordering.deliveries().recv().is_err(), "the channel ends with the service");
     }
 }
 
@@ -113,7 +113,7 @@ fn a_node_that_skips_blocks_is_given_those_behind_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let (charter, addresses) = network("raft");
     let of = |organisation| config((&charter, &addresses), organisation, folder.path(), &[]);
-    let mut nodes: Vec<Node<Raft>> = (0..3).map(|organisation| start(of(organisation), Vec::new())).collect();
+    let mut nodes: Vec<Node> = (0..3).map(|organisation| start(of(organisation), Vec::new())).collect();
     for round in 0..40 {
         submit(&nodes[round % 3], round * 10, round * 10 + 10);
         nodes.iter_mut().for_each(|node| node.follow(|ledger| count(ledger) >= round * 10 + 10));
@@ -122,29 +122,30 @@ fn a_node_that_skips_blocks_is_given_those_behind_them() {
     let (header, height) = (&anchor.block.header, anchor.block.header.height);
     let late = start(of(3), Vec::new());
     let wrong = nodes[0].ledger[28].certificate.clone();
-    assert!(late.ordering.skip_to(header, &wrong).is_err());
-    late.ordering.skip_to(header, &anchor.certificate).expect("it proves the block");
+    assert!(late.services.ordering.skip_to(header, &wrong).is_err());
+    late.services.ordering.skip_to(header, &anchor.certificate).expect("it proves the block");
     let deadline = Instant::now() + PATIENCE;
     let mut next = height + 1;
     while next <= nodes[0].ledger.len() as u64 {
-        let delivery = late.ordering.deliveries().recv_deadline(deadline).expect("the blocks behind it");
+        let delivery =
+            late.services.ordering.deliveries().recv_deadline(deadline).expect("the blocks behind it");
         // Some of those in front may have been on their way.
         if delivery.block.header.height == next {
             assert_eq!(delivery.block, nodes[0].ledger[next as usize - 1].block);
             next += 1;
         }
-        late.ordering.acknowledge(delivery.block.header.height);
+        late.services.ordering.acknowledge(delivery.block.header.height);
     }
     // With one of the others away, its vote is needed.
     stop(nodes.remove(2));
-    late.ordering.submit(vec![Bytes::from_static(b"by the late node")]);
+    late.services.ordering.submit(vec![Bytes::from_static(b"by the late node")]);
     nodes[0].follow(|ledger| count(ledger) > 400);
-    while late.ordering.told().is_empty() {
+    while late.services.messages.told().is_empty() {
         assert!(Instant::now() < deadline, "nothing is heard");
-        nodes[0].ordering.tell(3, Bytes::from_static(b"for the fourth"));
+        nodes[0].services.messages.tell(3, Bytes::from_static(b"for the fourth"));
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(late.ordering.told().recv(), Ok((0, Bytes::from_static(b"for the fourth"))));
+    assert_eq!(late.services.messages.told().recv(), Ok((0, Bytes::from_static(b"for the fourth"))));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -178,7 +179,7 @@ fn a_folder_that_is_not_as_this_node_has_left_it_is_refused_or_mended() {
     let of = |organisation, ledger: &[Delivery]| {
         config((&charter, &addresses), organisation, folder.path(), ledger)
     };
-    let mut nodes: Vec<Node<Raft>> =
+    let mut nodes: Vec<Node> =
         (0..NODES).map(|organisation| start(of(organisation, &[]), Vec::new())).collect();
     submit(&nodes[0], 0, 100);
     // Some blocks more, so that the last node's own log has them, also where it was connected last.

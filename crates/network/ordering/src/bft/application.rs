@@ -8,10 +8,11 @@ use super::block::{OrderedBlock, consensus_digest, plain_digest};
 use super::delivery::Acknowledgements;
 use super::finalization::{self, Floor};
 use super::work::Work;
-use crate::certificates::{Allowed, Certificates};
+use crate::certificates::Allowed;
+use crate::computation::off_the_reactor;
 use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
-use crate::judging::{check_certificates, check_transactions, off_the_reactor};
-use crate::members::{Epochs, Messages};
+use crate::judging::{check_certificates, check_transactions};
+use crate::members::Members;
 use crate::mempool::{Clock, Mempool, Placing, Survey};
 use crate::{Admission, CertificateError, CertificateVerifier, OrderingStatus, SubmitError};
 use bytes::Bytes;
@@ -30,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
 use tokio::sync::watch;
 use tracing::{debug, warn};
-use types::{Attested, Block, BlockHeader, BlockLimits, OutcomeCertificate, Place, TransactionId};
+use types::{Attested, Block, BlockHeader, BlockLimits, Place, TransactionId};
 
 /// Blocks whose transactions' ids are remembered.
 const IDS_MAX: usize = 64;
@@ -51,19 +52,12 @@ const ARRIVALS: Duration = Duration::from_millis(1);
 /// What proposer, verifier, delivery and the service share.
 pub(crate) struct Shared {
     pub ledger: Digest,
-    /// Which charter holds when, and who is a member then.
-    pub epochs: Epochs,
+    pub members: Members,
     pub mempool: Arc<Mempool>,
     pub admission: Arc<dyn Admission>,
     pub work: Arc<Work>,
-    /// What this node's next block carries.
-    pub certificates: Certificates,
     /// Whether certificates in others' blocks are looked at: a test takes them on trust to see what happens.
     pub checks_certificates: bool,
-    /// What all members' nodes are told.
-    pub messages: Arc<Messages>,
-    /// What one of them is told.
-    pub exchange: Arc<Messages>,
     pub clock: Clock,
     /// The highest height known to be final, and its view.
     pub final_height: AtomicU64,
@@ -111,7 +105,7 @@ impl Shared {
         }
         let (shared, judged) = (self.clone(), block.inner_shared());
         let judge = move || {
-            let place = Place { charters: &shared.epochs.charters(), height: judged.0.header.height };
+            let place = Place { charters: &shared.members.epochs.charters(), height: judged.0.header.height };
             check_transactions(&*shared.admission, place, &judged.0.transactions)
         };
         let ids = off_the_reactor(context, judge).await?;
@@ -130,15 +124,7 @@ impl Shared {
             return Ok(());
         }
         let (shared, judged) = (self.clone(), block.inner_shared());
-        off_the_reactor(context, move || check_certificates(&shared.epochs, &judged.0.attested)).await
-    }
-
-    /// The node has a certificate of its own outcomes, and knows the charters that it names.
-    pub(crate) fn certify(&self, certificate: OutcomeCertificate) {
-        if let Some(decided) = self.certificates.decided() {
-            self.epochs.certified(&decided, &certificate.statement.charters);
-        }
-        self.certificates.certify(certificate);
+        off_the_reactor(context, move || check_certificates(&shared.members.epochs, &judged.0.attested)).await
     }
 
     /// Blocks up to this one are not needed, if the certificate is of this very block; gives what marshal is to be told.
@@ -148,7 +134,7 @@ impl Shared {
         header: &BlockHeader,
         certificate: &[u8],
     ) -> Result<Option<Floor>, CertificateError> {
-        let charters = self.epochs.charters();
+        let charters = self.members.epochs.charters();
         let charter = charters.at(header.height).charter.clone();
         let finalization = CertificateVerifier::new(charters)?.verify_own(header, certificate)?;
         acknowledgements.durable(header.height);
@@ -162,10 +148,10 @@ impl Shared {
         placing: Placing,
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let height = *self.reached.borrow() + 1;
-        if self.epochs.own_at(height).is_none() {
+        if self.members.epochs.own_at(height).is_none() {
             return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
         }
-        let charters = self.epochs.charters();
+        let charters = self.members.epochs.charters();
         let place = Place { charters: &charters, height };
         self.mempool.submit(&*self.admission, place, (transactions, placing))
     }
@@ -189,7 +175,7 @@ impl Shared {
 
     /// What the block after `parent` may be.
     fn allows(&self, parent: &Parent) -> Allowed {
-        self.certificates.allow(parent, &self.epochs.charter_at(parent.height + 1))
+        self.members.certificates.allow(parent, &self.members.epochs.charter_at(parent.height + 1))
     }
 
     fn clock_ms(&self) -> u64 {
@@ -232,12 +218,12 @@ impl Application {
         ordered: &FxHashSet<TransactionId>,
     ) {
         let shared = &self.0;
-        let limits = shared.epochs.charter_at(parent.height + 1).block;
+        let limits = shared.members.epochs.charter_at(parent.height + 1).block;
         let began = (shared.clock)();
         loop {
             // Created before the look at what there is, so that nothing that happens after it is missed.
             let (arrival, word) = (shared.mempool.arrival(), shared.work.changed());
-            let certified = shared.certificates.changed();
+            let certified = shared.members.certificates.changed();
             let (survey, others_wait) = match shared.allows(parent) {
                 Allowed::Transactions => (shared.mempool.survey(&limits, ordered), shared.work.others_wait()),
                 Allowed::Empty => (Survey::default(), false),
@@ -270,23 +256,23 @@ impl Application {
         let parent_block = ancestry.next().await?;
         let parent = parent_of(&parent_block);
         let height = parent.height + 1;
-        if !shared.epochs.knows(&parent.charters) {
+        if !shared.members.epochs.knows(&parent.charters) {
             // With what it says the parent may be the last block of its epoch; the next leader's turn comes soon.
             self.learn(context, &parent_block, &mut ancestry).await.ok()?;
             return None;
         }
-        if shared.epochs.epoch_at(height) != epoch {
+        if shared.members.epochs.epoch_at(height) != epoch {
             return None;
         }
-        let organisation = shared.epochs.own_at(height)?;
-        let limits: BlockLimits = shared.epochs.charter_at(height).block;
-        let mut attested = shared.certificates.for_child_of(&parent);
+        let organisation = shared.members.epochs.own_at(height)?;
+        let limits: BlockLimits = shared.members.epochs.charter_at(height).block;
+        let mut attested = shared.members.certificates.for_child_of(&parent);
         let (ids, transactions) = match self.ordered(context, parent_block, &mut ancestry).await {
             Some(ordered) if ordered.len() <= BACKLOG_BLOCKS * limits.transactions_max as usize => {
                 self.wait_for_work(context, &parent, &ordered).await;
                 let allowed = shared.allows(&parent);
                 // Newer than what was asked above: what allows transactions stands in the block.
-                attested = shared.certificates.for_child_of(&parent);
+                attested = shared.members.certificates.for_child_of(&parent);
                 let shared = shared.clone();
                 off_the_reactor(context, move || match allowed {
                     Allowed::Transactions => shared.mempool.take(&*shared.admission, &limits, &ordered),
@@ -322,7 +308,7 @@ impl Application {
             return std::future::pending().await;
         };
         let mut ancestors = Ancestors { blocks: VecDeque::new(), further: ancestry };
-        if !shared.epochs.knows(&parent.inner().0.header.charters) {
+        if !shared.members.epochs.knows(&parent.inner().0.header.charters) {
             // What is read on the way is looked at again below.
             let mut passed = vec![parent.clone()];
             self.learn_from(context, &parent, &mut ancestors.further, &mut passed).await?;
@@ -331,16 +317,16 @@ impl Application {
         }
         let Block { header, attested, .. } = &block.inner().0;
         let epoch = consensus.round.epoch().get();
-        if shared.epochs.epoch_at(header.height) != epoch {
+        if shared.members.epochs.epoch_at(header.height) != epoch {
             return Err(Fault::Epoch { epoch, height: header.height });
         }
-        let proposer = shared.epochs.member_at(header.height, &consensus.leader);
+        let proposer = shared.members.epochs.member_at(header.height, &consensus.leader);
         let proposer = proposer.expect("leaders are elected from the epoch's members");
-        let charter = shared.epochs.charter_at(header.height);
+        let charter = shared.members.epochs.charter_at(header.height);
         check(&block.inner().0, &Rules::of(&charter, shared.ledger), &parent_of(&parent), proposer)?;
         shared.work.proposed(proposer.into());
         shared.check_certificates(context, &block).await?;
-        shared.epochs.learn(attested).map_err(Fault::Charters)?;
+        shared.members.epochs.learn(attested).map_err(Fault::Charters)?;
         let ids = shared.ids(context, &block).await?;
         check_distinct(&ids)?;
         self.check_ancestors(context, &ids, parent, ancestors).await?;
@@ -372,7 +358,7 @@ impl Application {
         let shared = &self.0;
         let mut carrying = Vec::new();
         let mut looked_at = block.clone();
-        while !shared.epochs.knows(&looked_at.inner().0.header.charters) {
+        while !shared.members.epochs.knows(&looked_at.inner().0.header.charters) {
             if !looked_at.inner().0.attested.charters.is_empty() {
                 carrying.push(looked_at);
             }
@@ -382,7 +368,7 @@ impl Application {
         }
         for block in carrying.iter().rev() {
             shared.check_certificates(context, block).await?;
-            shared.epochs.learn(&block.inner().0.attested).map_err(Fault::Charters)?;
+            shared.members.epochs.learn(&block.inner().0.attested).map_err(Fault::Charters)?;
         }
         Ok(())
     }
@@ -609,7 +595,7 @@ mod tests {
     fn an_idle_leader_waits_for_the_idle_time_unless_it_hears_of_work_or_gets_some() {
         with_application(|context, application| async move {
             let (shared, zero) = (application.0.clone(), genesis(&application));
-            let limits = shared.epochs.charter_at(1).block;
+            let limits = shared.members.epochs.charter_at(1).block;
             let began = (shared.clock)();
             let empty = proposal(&context, &application, &[&zero]).await;
             assert!(empty.inner().0.transactions.is_empty());

@@ -114,8 +114,8 @@ async fn deliver<E: Spawner + Clock>(
             }
         }
         let attested = &block.inner().0.attested;
-        shared.certificates.carried(attested);
-        if let Err(error) = shared.epochs.learn(attested) {
+        shared.members.certificates.carried(attested);
+        if let Err(error) = shared.members.epochs.learn(attested) {
             error!(height, %error, "more than f members agreed on a block with charters that cannot follow");
         }
         shared.delivered.fetch_max(height, Atomic::AcqRel);

@@ -46,26 +46,22 @@ use crate::members::committee;
 use crate::members::folder::{self, Claim};
 use crate::members::network::{self as connections, Connection};
 use crate::mempool::{Clock, Placing};
+use crate::running::{Ready, Running};
 use crate::sink::ChannelSink;
 use crate::{
-    Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
-    OrderingError, OrderingStatus, SubmitError,
+    Admission, CertificateError, Delivery, MempoolLimits, Ordering, OrderingError, OrderingStatus, Services,
+    SubmitError,
 };
 use bytes::Bytes;
-use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio as runtime};
-use crossbeam_channel::{Receiver, Sender};
+use commonware_runtime::{Spawner as _, Supervisor as _, tokio as runtime};
+use crossbeam_channel::Receiver;
 use crypto::SecretKey;
-use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
-use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
-
-/// How long opening the folder may take; another process that holds it would keep us waiting for ever.
-const START_WAIT: Duration = Duration::from_secs(60);
+use types::{BlockHeader, Charters, TransactionId};
 
 /// What [`start`] needs.
 pub struct BftConfig {
@@ -86,25 +82,13 @@ pub struct BftConfig {
     pub worker_threads: usize,
 }
 
-type Metrics = Box<dyn Fn() -> String + Send + Sync>;
-
 /// The running service of this organisation's node.
 pub struct Bft {
     shared: Arc<application::Shared>,
     acknowledgements: Arc<delivery::Acknowledgements>,
     marshal: wiring::MarshalMailbox,
-    /// Holds on to the runtime, so it goes when the service stops.
-    metrics: Mutex<Option<Metrics>>,
     deliveries: Receiver<Delivery>,
-    stop: Mutex<Option<oneshot::Sender<()>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What the runtime's thread hands back once everything runs.
-struct Started {
-    shared: Arc<application::Shared>,
-    marshal: wiring::MarshalMailbox,
-    metrics: Metrics,
+    running: Running,
 }
 
 /// Starts this organisation's node. Returns when it listens and has opened its folder, not when it has found the
@@ -123,48 +107,44 @@ pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Bft
     folder::claim(&Claim { folder, charters, node_key, start: *start })?;
     let acknowledgements = Arc::new(delivery::Acknowledgements::default());
     let (sink, deliveries) = ChannelSink::new(config::memory::PENDING_BLOCKS.get());
-    let (ready, started) = crossbeam_channel::bounded(1);
-    let (stop, stopped) = oneshot::channel();
     let settings = runtime::Config::new()
         .with_worker_threads(config.worker_threads.max(1))
         .with_max_blocking_threads(config::memory::BLOCKING_THREADS)
         .with_storage_directory(&config.storage);
-    let node = Node { config, admission, acknowledgements: acknowledgements.clone(), sink, ready };
-    let thread = std::thread::Builder::new()
-        .name("bft ordering".to_string())
-        .spawn(move || runtime::Runner::new(settings).start(|context| node.run(context, stopped)))
-        .map_err(|error| OrderingError::Ended(error.to_string()))?;
-    let Started { shared, marshal, metrics } = match started.recv_timeout(START_WAIT) {
-        Ok(started) => started,
-        Err(crossbeam_channel::RecvTimeoutError::Timeout) => {
-            let what = format!("its folder did not open within {START_WAIT:?}; does another process use it?");
-            return Err(OrderingError::Ended(what));
-        }
-        Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
-            return Err(OrderingError::Ended(crate::error::panic_message(thread)));
-        }
-    };
-    let (stop, thread, metrics) =
-        (Mutex::new(Some(stop)), Mutex::new(Some(thread)), Mutex::new(Some(metrics)));
-    Ok(Arc::new(Bft { shared, acknowledgements, marshal, metrics, deliveries, stop, thread }))
+    // Not the runtime's clock: whatever holds on to the runtime's context keeps the folder from the next service.
+    let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    let charters = config.charters.clone();
+    let shared = network::shared(charters, &config.node_key, config.mempool, admission, clock);
+    let node = Node { config, shared: shared.clone(), acknowledgements: acknowledgements.clone(), sink };
+    let (marshal, running) = Running::start("bft ordering", settings, |context, ready, stopped| {
+        node.run(context, ready, stopped)
+    })?;
+    Ok(Arc::new(Bft { shared, acknowledgements, marshal, deliveries, running }))
+}
+
+impl Bft {
+    /// Everything that a node is given of this service.
+    pub fn services(self: &Arc<Self>) -> Services {
+        self.shared.members.with(self.clone())
+    }
 }
 
 /// What moves into the runtime's thread.
 struct Node {
     config: BftConfig,
-    admission: Arc<dyn Admission>,
+    shared: Arc<application::Shared>,
     acknowledgements: Arc<delivery::Acknowledgements>,
     sink: ChannelSink,
-    ready: Sender<Started>,
 }
 
 impl Node {
-    async fn run(self, context: runtime::Context, stopped: oneshot::Receiver<()>) {
-        let Node { config, admission, acknowledgements, sink, ready } = self;
-        // Not the runtime's clock: whatever holds on to the runtime's context keeps the folder from the next service.
-        let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let charters = config.charters.clone();
-        let shared = network::shared(charters, &config.node_key, config.mempool, admission, clock);
+    async fn run(
+        self,
+        context: runtime::Context,
+        ready: Ready<wiring::MarshalMailbox>,
+        stopped: oneshot::Receiver<()>,
+    ) {
+        let Node { config, shared, acknowledgements, sink } = self;
         let connection =
             Connection { charters: &config.charters, node_key: &config.node_key, listen: config.listen };
         let (network, oracle, channels) =
@@ -180,12 +160,9 @@ impl Node {
         };
         let member = wiring::start(context.child("member"), "bft", parts, sink, |reporter| reporter).await;
         let network = network.start();
-        let metrics = context.child("metrics");
-        let metrics = Box::new(move || metrics.encode());
-        if ready.send(Started { shared: shared.clone(), marshal: member.marshal, metrics }).is_err() {
+        if !ready.started(member.marshal, context.child("metrics")) {
             return;
         }
-        drop(ready);
         commonware_macros::select! {
             _ = stopped => {},
             _ = futures::future::select_all(member.tasks) => {
@@ -236,66 +213,10 @@ impl Ordering for Bft {
     }
 
     fn metrics(&self) -> String {
-        self.metrics.lock().as_ref().map_or_else(String::new, |metrics| metrics())
+        self.running.metrics()
     }
 
     fn stop(&self) {
-        self.metrics.lock().take();
-        if let Some(stop) = self.stop.lock().take() {
-            // Fails only where the runtime has ended already.
-            let _ = stop.send(());
-        }
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            tracing::error!("the runtime of the ordering service panicked");
-        }
-    }
-}
-
-impl CertifyOutcomes for Bft {
-    fn certify(&self, certificate: OutcomeCertificate) {
-        self.shared.certify(certificate);
-    }
-
-    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
-        self.shared.certificates.certify_checkpoint(certificate);
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.shared.certificates.decide(charters);
-    }
-
-    fn charters(&self) -> Charters {
-        self.shared.epochs.charters()
-    }
-
-    fn follow(&self, charters: &Charters) {
-        self.shared.epochs.adopt(charters);
-    }
-}
-
-impl ExchangeMessages for Bft {
-    fn broadcast(&self, message: Bytes) {
-        self.shared.messages.send(None, message);
-    }
-
-    fn messages(&self) -> &Receiver<(u16, Bytes)> {
-        self.shared.messages.received()
-    }
-
-    fn tell(&self, member: u16, message: Bytes) {
-        self.shared.exchange.send(Some(member), message);
-    }
-
-    fn told(&self) -> &Receiver<(u16, Bytes)> {
-        self.shared.exchange.received()
-    }
-}
-
-impl Drop for Bft {
-    fn drop(&mut self) {
-        self.stop();
+        self.running.stop();
     }
 }

@@ -4,8 +4,7 @@ use super::BftConfig;
 use super::application::{KnownIds, Shared};
 use super::block::{BlockRules, OrderedBlock};
 use super::work::Work;
-use crate::certificates::Certificates;
-use crate::members::{Epochs, Messages};
+use crate::members::Members;
 use crate::mempool::{Clock, Mempool};
 use crate::{Admission, MempoolLimits, OrderingError};
 use commonware_consensus::marshal::{self, standard::Standard};
@@ -38,14 +37,11 @@ pub(crate) fn shared(
 ) -> Arc<Shared> {
     Arc::new(Shared {
         ledger: charters.ledger(),
-        epochs: Epochs::new(charters, node_key.clone()),
+        members: Members::new(charters, node_key),
         work: Arc::new(Work::new(clock.clone())),
         mempool: Arc::new(Mempool::new(limits, clock.clone())),
         admission,
-        certificates: Certificates::default(),
         checks_certificates: true,
-        messages: Arc::new(Messages::new()),
-        exchange: Arc::new(Messages::new()),
         clock,
         final_height: AtomicU64::new(0),
         final_view: AtomicU64::new(0),

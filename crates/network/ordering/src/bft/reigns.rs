@@ -77,7 +77,7 @@ where
         let mut reached = self.shared.reached.subscribe();
         let mut running: Option<Handle<()>> = None;
         loop {
-            let epoch = self.shared.epochs.epoch_at(*reached.borrow_and_update() + 1);
+            let epoch = self.shared.members.epochs.epoch_at(*reached.borrow_and_update() + 1);
             let before = running.take();
             let Some(consensus) = self.enter(&context, epoch, &mut channels).await else { return };
             if let Some(before) = before {
@@ -86,9 +86,10 @@ where
             }
             let mut consensus = consensus;
             loop {
-                let changed = self.shared.epochs.changed();
-                self.peers.track(&self.shared.epochs.charters(), epoch);
-                let over = self.shared.epochs.last_of(epoch).is_some_and(|last| *reached.borrow() >= last);
+                let changed = self.shared.members.epochs.changed();
+                self.peers.track(&self.shared.members.epochs.charters(), epoch);
+                let over =
+                    self.shared.members.epochs.last_of(epoch).is_some_and(|last| *reached.borrow() >= last);
                 if over {
                     break;
                 }
@@ -134,7 +135,7 @@ where
         E: Clock + CryptoRng + Spawner + Storage + Metrics,
         S: Sender<PublicKey = PublicKey>,
     {
-        let epochs = self.shared.epochs.clone();
+        let epochs = self.shared.members.epochs.clone();
         let first = epochs.first_of(epoch)?;
         let floor = self.floor(first).await?;
         let charter = epochs.charter_at(first);

@@ -104,7 +104,7 @@ where
         .await
         .expect("the archive of blocks opens; what is damaged on disk cannot be used");
     // What marshal has stored may be ahead of what the node knows of its ledger.
-    shared.epochs.read(&blocks).await.expect("the archive of blocks can be read");
+    shared.members.epochs.read(&blocks).await.expect("the archive of blocks can be read");
     let (actor, marshal, floor) = Marshal::<_, Standard<OrderedBlock>, _, _, _, _, _>::init(
         context.child("marshal"),
         finalizations,
@@ -121,13 +121,23 @@ where
     acknowledgements.durable(start);
     let (reporter, delivering) =
         delivery::start(context.child("delivery"), shared.clone(), marshal.clone(), acknowledgements, sink);
-    messages::start(context.child("messages"), to_all, shared.messages.clone(), shared.epochs.clone());
-    messages::start(context.child("exchange"), to_one, shared.exchange.clone(), shared.epochs.clone());
+    messages::start(
+        context.child("messages"),
+        to_all,
+        shared.members.messages.clone(),
+        shared.members.epochs.clone(),
+    );
+    messages::start(
+        context.child("exchange"),
+        to_one,
+        shared.members.exchange.clone(),
+        shared.members.epochs.clone(),
+    );
     let progress = Reached { shared: shared.clone(), marshal: marshal.clone() };
     let words = (shared.work.clone(), shared.mempool.clone());
     let taken = take_from_others(context.child("taking"), &shared);
     work::start(context.child("work"), work_channel, words, taken, progress);
-    let epochs = shared.epochs.clone();
+    let epochs = shared.members.epochs.clone();
     let inline = Inline::new(context.child("inline"), Application(shared.clone()), marshal.clone(), epochs);
     let storing = actor.start(wrap(reporter), buffer, backfill);
     let reigns = Reigns {
@@ -160,25 +170,25 @@ struct Reached {
 
 impl KnownEpochs<PublicKey> for Reached {
     fn member(&self, peer: &PublicKey) -> Option<usize> {
-        self.shared.epochs.member(peer)
+        self.shared.members.epochs.member(peer)
     }
 
     fn epoch(&self) -> u64 {
-        self.shared.epochs.epoch_at(*self.shared.reached.borrow() + 1)
+        self.shared.members.epochs.epoch_at(*self.shared.reached.borrow() + 1)
     }
 
     fn over(&self, epoch: u64) -> Option<u64> {
-        self.shared.epochs.last_of(epoch).filter(|_| epoch < self.epoch())
+        self.shared.members.epochs.last_of(epoch).filter(|_| epoch < self.epoch())
     }
 
     fn next_leader(&self) -> Option<PublicKey> {
         let leader = self.shared.leader.lock().clone()?;
-        let next = self.shared.epochs.after(*self.shared.reached.borrow() + 1, &leader)?;
-        (next != *self.shared.epochs.own_key()).then_some(next)
+        let next = self.shared.members.epochs.after(*self.shared.reached.borrow() + 1, &leader)?;
+        (next != *self.shared.members.epochs.own_key()).then_some(next)
     }
 
     fn fetch(&self, last: u64, peer: &PublicKey) {
-        if last > *self.shared.reached.borrow() && self.shared.epochs.epoch_at(last) == self.epoch() {
+        if last > *self.shared.reached.borrow() && self.shared.members.epochs.epoch_at(last) == self.epoch() {
             self.marshal.hint_finalized(Height::new(last), NonEmptyVec::new(peer.clone()));
         }
     }
@@ -195,9 +205,9 @@ where
     B: Blocker<PublicKey = PublicKey>,
     P: Provider<PublicKey = PublicKey>,
 {
-    let timing = Timing::of(&shared.epochs.charter_at(start + 1).block);
+    let timing = Timing::of(&shared.members.epochs.charter_at(start + 1).block);
     marshal_resolver::Config {
-        public_key: shared.epochs.own_key().clone(),
+        public_key: shared.members.epochs.own_key().clone(),
         peer_provider: peers,
         blocker,
         mailbox_size: memory::MAILBOX,
@@ -214,7 +224,7 @@ where
     P: Provider<PublicKey = PublicKey>,
 {
     buffered::Config {
-        public_key: shared.epochs.own_key().clone(),
+        public_key: shared.members.epochs.own_key().clone(),
         mailbox_size: memory::MAILBOX,
         deque_size: memory::BUFFERED_BLOCKS,
         priority: false,
@@ -231,8 +241,8 @@ fn marshal_config(
     page_cache: &CacheRef,
 ) -> marshal::Config<Epochs, Epochs, Sequential, OrderedBlock, Digested<OrderedBlock>> {
     marshal::Config {
-        provider: shared.epochs.clone(),
-        epocher: shared.epochs.clone(),
+        provider: shared.members.epochs.clone(),
+        epocher: shared.members.epochs.clone(),
         start: marshal::Start::Genesis(OrderedBlock::genesis(shared.ledger).digested()),
         partition_prefix: format!("{prefix}-marshal"),
         mailbox_size: memory::MAILBOX,

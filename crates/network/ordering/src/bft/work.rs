@@ -13,7 +13,7 @@
 //! epoch, which the sender then fetches: consensus of an epoch that is over tells it nothing any more.
 
 use crate::members::Forwarded;
-use crate::mempool::{Clock, Level, Mempool};
+use crate::mempool::{Clock, Mempool};
 use commonware_macros::select;
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::{Handle, Metrics, Spawner};
@@ -214,15 +214,15 @@ where
     })
 }
 
-/// What waits from a position on, if it is little, and where the next begins.
+/// What has come from a position on, if it is little, and where the next begins.
 fn few(mempool: &Mempool, from: u64) -> (Option<Forwarded>, u64) {
-    let (waiting, next) = mempool.since(from, (FEW + 1, FEW_BYTES));
-    let transactions: usize = waiting.iter().map(|waiting| waiting.transactions.len()).sum();
-    match mempool.level() {
-        Level { transactions: 1..=FEW, bytes: 0..=FEW_BYTES } if transactions > 0 => {
-            (Some(Forwarded::of(waiting)), next)
-        }
-        _ => (None, mempool.end()),
+    let end = mempool.end();
+    let (come, next) = mempool.since(from, (FEW + 1, FEW_BYTES));
+    let transactions = come.iter().flat_map(|waiting| &waiting.transactions);
+    let (count, bytes) = transactions.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one.len()));
+    match (1..=FEW).contains(&count) && bytes <= FEW_BYTES && next >= end {
+        true => (Some(Forwarded::of(come)), next),
+        false => (None, next.max(end)),
     }
 }
 
@@ -301,6 +301,32 @@ mod tests {
         assert_eq!((work.others_wait(), work.connected()), (false, 2));
         time.store(4_000, Ordering::Relaxed);
         assert_eq!(work.connected(), 0);
+    }
+
+    #[test]
+    fn what_has_come_is_given_on_once_where_it_is_little() {
+        use crate::mempool::Placing;
+        let mempool = Mempool::new(crate::MempoolLimits::default(), Arc::new(|| Duration::ZERO));
+        let charters = types::Charters::new(Arc::new(types::Charter::with_defaults("test", 1)));
+        let place = types::Place { charters: &charters, height: 1 };
+        let come = |numbers: std::ops::Range<usize>, bytes: usize| {
+            let one = |number: usize| bytes::Bytes::from(format!("{number:0bytes$}"));
+            let come = numbers.map(one).collect();
+            mempool.submit(&crate::mempool::AnyId, place, (come, Placing::Anywhere));
+        };
+        come(0..3, 9);
+        let (given, next) = few(&mempool, 0);
+        assert_eq!((given.map(|given| given.transactions()), next), (Some(3), 3));
+        assert_eq!(few(&mempool, 3), (None, 3), "nothing more has come");
+        // What waits before that does not count.
+        come(3..3 + FEW, 9);
+        let (given, next) = few(&mempool, 3);
+        assert_eq!((given.map(|given| given.transactions()), next), (Some(FEW), 3 + FEW as u64));
+        come(100..101 + FEW, 9);
+        assert_eq!(few(&mempool, next), (None, mempool.end()), "many");
+        let end = mempool.end();
+        come(200..203, FEW_BYTES / 2);
+        assert_eq!(few(&mempool, end), (None, mempool.end()), "long ones");
     }
 
     #[test]

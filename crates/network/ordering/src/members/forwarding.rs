@@ -2,7 +2,7 @@
 //!
 //! They stay in this node's mempool until a block has them, so nothing is lost with the one that was to lead.
 
-use crate::judging::off_the_reactor;
+use crate::computation::off_the_reactor;
 use crate::mempool::{Mempool, Placing, Waiting};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;

@@ -7,8 +7,10 @@ pub(crate) mod folder;
 pub(crate) mod forwarding;
 pub(crate) mod messages;
 pub(crate) mod network;
+mod services;
 
 pub(crate) use epochs::Epochs;
 pub(crate) use forwarding::Forwarded;
 pub(crate) use messages::Messages;
 pub(crate) use network::Peers;
+pub(crate) use services::Members;

@@ -4,7 +4,7 @@
 //! stands in it. What BFT's members would have refused to vote for is dropped here, by everybody: it takes no height, and
 //! the next offer that builds on the last block goes on.
 
-use super::Shared;
+use super::shared::Shared;
 use crate::Delivery;
 use crate::certificate::{Certificate, offer_message};
 use crate::cutting::{Fault, Parent, Rules, check, check_distinct};
@@ -89,7 +89,7 @@ impl Offer {
 
 /// Judges an entry that stands behind the block `parent`. Verifies signatures, so it takes milliseconds.
 pub(super) fn judge(shared: &Shared, parent: &Parent, bytes: &Bytes) -> Judged {
-    if !shared.epochs.knows(&parent.charters) {
+    if !shared.members.epochs.knows(&parent.charters) {
         return Judged::Unknown;
     }
     match Offer::from_bytes(bytes) {
@@ -106,7 +106,7 @@ pub(super) fn judge(shared: &Shared, parent: &Parent, bytes: &Bytes) -> Judged {
 fn check_offer(shared: &Shared, parent: &Parent, offer: &Offer) -> Result<Vec<TransactionId>, Dropped> {
     let Block { header, attested, transactions } = &offer.block;
     let (height, proposer) = (parent.height + 1, header.proposer);
-    let charter = shared.epochs.charter_at(height);
+    let charter = shared.members.epochs.charter_at(height);
     check(&offer.block, &Rules::of(&charter, shared.ledger), parent, proposer).map_err(Dropped::Fault)?;
     if header.timestamp_ms > TIME_MAX_MS {
         return Err(Dropped::Time { time_ms: header.timestamp_ms });
@@ -118,9 +118,9 @@ fn check_offer(shared: &Shared, parent: &Parent, offer: &Offer) -> Result<Vec<Tr
     if !crypto::verify(&SignedMessage { key, signature, message: &message }) {
         return Err(Dropped::Signature { proposer });
     }
-    check_certificates(&shared.epochs, attested).map_err(Dropped::Fault)?;
-    shared.epochs.learn(attested).map_err(|error| Dropped::Fault(Fault::Charters(error)))?;
-    let place = Place { charters: &shared.epochs.charters(), height };
+    check_certificates(&shared.members.epochs, attested).map_err(Dropped::Fault)?;
+    shared.members.epochs.learn(attested).map_err(|error| Dropped::Fault(Fault::Charters(error)))?;
+    let place = Place { charters: &shared.members.epochs.charters(), height };
     let ids = check_transactions(&*shared.admission, place, transactions).map_err(Dropped::Fault)?;
     check_distinct(&ids).map_err(Dropped::Fault)?;
     Ok(ids)
@@ -140,8 +140,9 @@ mod tests {
         let mut charter = charter(1, 4);
         charter.ordering = "raft".to_string();
         let charters = Charters::new(Arc::new(charter));
-        let clock = Arc::new(|| Duration::from_secs(1));
-        Shared::new(charters, &node_key(0), (MempoolLimits::default(), clock), Arc::new(AnyBytes), None)
+        let clock: crate::mempool::Clock = Arc::new(|| Duration::from_secs(1));
+        let clocks = [clock.clone(), clock];
+        Shared::new(charters, &node_key(0), MempoolLimits::default(), clocks, Arc::new(AnyBytes), None)
     }
 
     /// An offer behind `parent`, by the node of one organisation.
@@ -171,7 +172,7 @@ mod tests {
             panic!("expected a block")
         };
         assert_eq!((ids.len(), delivery.block.header.height), (2, 1));
-        let charter = shared.epochs.charter_at(1);
+        let charter = shared.members.epochs.charter_at(1);
         crate::verify_certificate(&charter, &delivery.block.header, &delivery.certificate)
             .expect("it is signed");
         assert_eq!(Offer::header_of(&first.to_bytes()), Some(first.block.header.clone()));

@@ -49,6 +49,14 @@ pub(super) const PRESENCE: Duration = Duration::from_secs(1);
 /// Commits that are not written on their own: a member that starts again hears of them from the leader.
 pub(super) const COMMITS_UNSAVED: u64 = 64;
 
+/// The longest message between members of any ledger: an offered block with what stands around it. The charter may change
+/// while the network runs, so it is what any charter may allow.
+pub(crate) fn max_message_size() -> u32 {
+    const AROUND: usize = 16 * 1024;
+    let head = types::BlockHeader::BYTES + types::Attested::BYTES_MAX;
+    types::limits::BLOCK_BYTES_MAX + (head + AROUND) as u32
+}
+
 pub(super) fn raft_config(id: u64, place: u16, applied: u64) -> raft::Config {
     let first = ELECTION_TICKS + PLACE_TICKS * usize::from(place);
     raft::Config {

@@ -1,12 +1,12 @@
 //! From committed entries to the node: judges them in their order, takes the transactions of blocks out of the mempool, and
 //! hands the blocks over. A task of its own, so that the group goes on while signatures are verified.
 
-use super::Shared;
 use super::chain::{Judged, Offer, judge};
 use super::config::PENDING_BLOCKS;
+use super::shared::Shared;
 use super::window::Position;
+use crate::computation::off_the_reactor;
 use crate::cutting::Parent;
-use crate::judging::off_the_reactor;
 use crate::sink::{Sink, hand_over};
 use bytes::Bytes;
 use commonware_runtime::{Clock, Spawner};
@@ -26,17 +26,6 @@ pub(super) enum Feed {
     Skip { header: Box<BlockHeader> },
 }
 
-/// How far this node is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Tip {
-    /// The last block.
-    pub parent: Parent,
-    /// The last entry of the log that has been judged.
-    pub position: Position,
-    /// Whether the last block stands in this node's log, up to that entry.
-    pub is_logged: bool,
-}
-
 /// Runs until nobody feeds it or takes blocks any more.
 pub(super) async fn run<E: Spawner + Clock>(
     context: E,
@@ -46,14 +35,15 @@ pub(super) async fn run<E: Spawner + Clock>(
 ) {
     let mut tip = *shared.tip.borrow();
     while let Some(feed) = feeds.recv().await {
+        tip.feeds += 1;
         let (bytes, position, in_log) = match feed {
             Feed::Entry { position, bytes } => (bytes, position, true),
             Feed::Backfill { bytes } => (bytes, tip.position, false),
             Feed::Skip { header } => {
                 if header.height > tip.parent.height {
                     (tip.parent, tip.is_logged) = (Parent::block(&header), false);
-                    shared.publish(tip);
                 }
+                shared.publish(tip);
                 continue;
             }
         };
@@ -88,7 +78,7 @@ pub(super) async fn run<E: Spawner + Clock>(
             Judged::Block { delivery, ids } => {
                 wait_for_room(&shared, height).await;
                 shared.mempool.delivered(&ids);
-                shared.certificates.carried(&delivery.block.attested);
+                shared.members.certificates.carried(&delivery.block.attested);
                 (tip.parent, tip.is_logged) = (Parent::block(&delivery.block.header), in_log);
                 shared.publish(tip);
                 if !hand_over(&context, &mut sink, *delivery).await {

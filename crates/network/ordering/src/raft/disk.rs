@@ -8,6 +8,7 @@
 //! Nothing is ever pruned: members that are behind get blocks from here.
 
 use super::chain::Offer;
+use super::config::max_message_size;
 use super::window::{Position, Window};
 use super::wire::{Voters, WireEntry};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -86,7 +87,7 @@ impl Read for Item {
             return Err(CodecError::EndOfBuffer);
         }
         let length = buffer.get_u32_le() as usize;
-        if length > super::max_message_size() as usize {
+        if length > max_message_size() as usize {
             return Err(CodecError::InvalidLength(length));
         }
         if buffer.remaining() < length {

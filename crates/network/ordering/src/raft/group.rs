@@ -289,3 +289,163 @@ impl Drain for ToTracing {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raft::eraftpb::HardState;
+
+    /// Members whose messages all arrive at once, but for those of whom is away.
+    struct Members {
+        groups: Vec<Group>,
+        away: BTreeSet<u64>,
+    }
+
+    impl Members {
+        fn new(voters: u64, all: u64) -> Members {
+            let group = |id| {
+                let state = ConfState { voters: (1..=voters).collect(), ..ConfState::default() };
+                let window = Window::new(HardState::default(), state, Position::default());
+                Group::new(id, id as u16, window, 0).expect("an empty log")
+            };
+            Members { groups: (1..=all).map(group).collect(), away: BTreeSet::new() }
+        }
+
+        fn group(&mut self, id: u64) -> &mut Group {
+            &mut self.groups[id as usize - 1]
+        }
+
+        /// Everything that wants to be done, until nothing does.
+        fn settle(&mut self) {
+            loop {
+                let mut said = Vec::new();
+                for group in self.groups.iter_mut().filter(|group| !self.away.contains(&group.node.raft.id)) {
+                    said.extend(work(group));
+                }
+                if said.is_empty() {
+                    return;
+                }
+                for message in said {
+                    let to = message.to;
+                    if !self.away.contains(&to) {
+                        self.group(to).hear(message).expect("nobody lies");
+                    }
+                }
+            }
+        }
+
+        fn pass(&mut self, ticks: usize) {
+            for _ in 0..ticks {
+                for group in &mut self.groups {
+                    group.tick().expect("a good log");
+                }
+                self.settle();
+            }
+        }
+
+        fn leader(&self) -> Option<u64> {
+            let here = self.groups.iter().filter(|group| !self.away.contains(&group.node.raft.id));
+            here.filter(|group| group.is_leader())
+                .max_by_key(|group| group.term())
+                .map(|group| group.node.raft.id)
+        }
+    }
+
+    fn work(group: &mut Group) -> Vec<Message> {
+        let mut said = Vec::new();
+        while let Some(mut ready) = group.ready() {
+            said.extend(ready.take_messages());
+            let entries = ready.take_entries();
+            group.window().append(&entries);
+            if let Some(hard) = ready.hs().cloned() {
+                group.window().hard = hard;
+            }
+            said.extend(ready.take_persisted_messages());
+            for entry in ready.take_committed_entries() {
+                group.apply(&entry);
+            }
+            let mut light = group.advance(ready);
+            said.extend(light.take_messages());
+            for entry in light.take_committed_entries() {
+                group.apply(&entry);
+            }
+            group.applied();
+        }
+        said
+    }
+
+    #[test]
+    fn who_is_to_vote_votes_and_who_has_left_leads_nobody() {
+        let mut members = Members::new(4, 5);
+        members.pass(60);
+        assert_eq!(members.leader(), Some(1), "the first stands for election first");
+        members.group(1).have_vote(&(1..=5).collect());
+        members.settle();
+        assert!((1..=5).all(|id| members.groups[0].counts(id)) && members.group(5).is_voter());
+        // A leader that is to leave hands over; who leads then lets it go.
+        members.group(1).have_vote(&(2..=5).collect());
+        members.settle();
+        let next = members.leader().expect("somebody leads");
+        assert_ne!(next, 1);
+        members.group(next).have_vote(&(2..=5).collect());
+        members.settle();
+        assert!(!members.group(next).counts(1));
+    }
+
+    #[test]
+    fn a_leader_that_takes_part_in_its_own_removal_leads_no_more() {
+        let mut members = Members::new(4, 4);
+        members.pass(60);
+        // As if another leader had offered it, and had died before it was committed.
+        let change = Change { comes: Vec::new(), leaves: vec![1] };
+        members.group(1).node.propose_conf_change(encode(&change), change.to_raft()).expect("it leads");
+        members.settle();
+        assert!(!members.group(1).is_leader());
+        members.pass(60);
+        let next = members.leader().expect("the others find another leader");
+        assert!(next != 1 && members.group(next).offer(vec![7]).is_some());
+    }
+
+    #[test]
+    fn a_leader_hands_over_to_another_where_the_first_is_gone() {
+        let mut members = Members::new(4, 4);
+        members.pass(60);
+        let wanted: BTreeSet<u64> = (2..=4).collect();
+        // The one that it would choose hears nothing any more.
+        members.away.insert(4);
+        for _ in 0..3 {
+            members.group(1).have_vote(&wanted);
+            members.pass(25);
+        }
+        assert!(members.leader().is_some_and(|leader| [2, 3].contains(&leader)), "{:?}", members.leader());
+    }
+
+    #[test]
+    fn terms_that_cannot_have_come_are_ignored_and_a_log_that_was_rolled_back_is_found() {
+        let mut members = Members::new(4, 4);
+        members.pass(60);
+        let term = members.group(2).term();
+        let heartbeat = |term, commit| {
+            let mut message = Message::default();
+            message.set_msg_type(MessageType::MsgHeartbeat);
+            (message.from, message.to, message.term, message.commit) = (1, 2, term, commit);
+            message
+        };
+        members.group(2).hear(heartbeat(u64::MAX, 0)).expect("it is ignored");
+        assert_eq!(members.group(2).term(), term);
+        // Who is no leader that this member knows is not believed at once.
+        members.group(2).hear(heartbeat(term + 1, 1_000)).expect("the first word");
+        let error = members.group(2).hear(heartbeat(term + 1, 1_000)).expect_err("the second");
+        assert!(error.contains("rolled back"), "{error}");
+    }
+
+    #[test]
+    fn a_change_that_does_not_decode_changes_nobody() {
+        let mut members = Members::new(4, 4);
+        members.pass(60);
+        let change = Change { comes: vec![9], leaves: vec![2] };
+        members.group(1).node.propose_conf_change(vec![0xff; 5], change.to_raft()).expect("it leads");
+        members.settle();
+        assert!((1..=4).all(|id| members.groups[2].counts(id)), "{:?}", members.groups[2].voters());
+    }
+}

@@ -1,31 +1,24 @@
-//! Drives one member of the group: brings it time, messages and a disk, and offers blocks while this member leads.
+//! Drives one member of the group: brings it time, messages and a disk.
 //!
 //! ```text
 //!   messages ─▶ Group ─▶ Ready ─▶ Disk, flushed ─▶ messages
 //!                          └─▶ committed entries ─▶ delivery ─▶ node
-//!   leads:        mempool ─▶ Offer ─▶ Group
-//!   does not:     mempool ─▶ the leader's mempool
-//!   lacks blocks: asks one member after the other, and judges what comes as if it stood in the log
+//!   leads:        mempool ─▶ Offer ─▶ Group              (leading)
+//!   does not:     mempool ─▶ the leader's mempool        (forwarding)
+//!   lacks blocks: other members' logs ─▶ delivery        (backfill)
 //! ```
 
 use super::chain::Offer;
-use super::config::{
-    BACKFILL_AGAIN, BACKFILL_BYTES, COMMITS_UNSAVED, FED_ENTRIES, FORWARD_AGAIN, FORWARD_BYTES,
-    FORWARD_PAUSE, FORWARDED, OFFERED_BLOCKS, PRESENCE, SNAPSHOT_AGAIN, TICK, channel,
-};
-use super::delivery::{self, Feed, Tip};
+use super::config::{COMMITS_UNSAVED, FED_ENTRIES, PRESENCE, SNAPSHOT_AGAIN, TICK, channel};
+use super::delivery::{self, Feed};
 use super::disk::{Disk, Failed, Floor, Runtime, State};
 use super::group::Group;
-use super::shared::Shared;
+use super::shared::{Shared, Tip};
 use super::window::Position;
 use super::wire::{Backfill, Said, Voters};
 use crate::Delivery;
-use crate::certificate::Certificate;
-use crate::certificates::Allowed;
-use crate::cutting::{Cut, Parent, assemble, when_to_cut};
-use crate::judging::off_the_reactor;
+use crate::cutting::Parent;
 use crate::members::{Forwarded, Peers, committee, forwarding, messages};
-use crate::mempool::Survey;
 use crate::sink::Sink;
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
@@ -40,11 +33,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tracing::{debug, info, warn};
-use types::{BlockHeader, Charter, Place, TransactionId, decode_exactly, encode};
+use tracing::{debug, info};
+use types::{BlockHeader, Charter, TransactionId, decode_exactly, encode};
 
 /// Arrivals within this time are looked at together.
-const ARRIVALS: Duration = Duration::from_millis(1);
+pub(super) const ARRIVALS: Duration = Duration::from_millis(1);
 
 /// A member's end of every channel.
 pub(crate) type Channels<S, R> = [(S, R); channel::ALL.len()];
@@ -74,80 +67,82 @@ fn id_of(key: &PublicKey) -> u64 {
 }
 
 /// The members of a charter.
-fn members_of(charter: &Charter) -> BTreeSet<u64> {
+pub(super) fn members_of(charter: &Charter) -> BTreeSet<u64> {
     let keys = charter.members().filter_map(|(_, member)| committee::public_key(&member.node_key));
     keys.map(|key| id_of(&key)).collect()
 }
 
 /// A block that this leader has offered.
-struct Offered {
-    position: Position,
-    parent: Parent,
-    ids: Vec<TransactionId>,
+pub(super) struct Offered {
+    pub(super) position: Position,
+    pub(super) parent: Parent,
+    pub(super) ids: Vec<TransactionId>,
 }
 
 /// This node's work as the leader.
 #[derive(Default)]
-struct Reign {
+pub(super) struct Reign {
     /// Since which term it leads; 0 if it does not.
-    term: u64,
+    pub(super) term: u64,
     /// It offers nothing before it has judged the log up to here: what it builds on must be known.
-    from: u64,
-    offered: VecDeque<Offered>,
-    ids: FxHashSet<TransactionId>,
+    pub(super) from: u64,
+    pub(super) offered: VecDeque<Offered>,
+    pub(super) ids: FxHashSet<TransactionId>,
     /// When it offered last, or could first.
-    idle_since: Duration,
+    pub(super) idle_since: Duration,
 }
 
 /// What this node knows of the leader's mempool.
 #[derive(Default)]
-struct Forwarding {
+pub(super) struct Forwarding {
     /// The term in which that holds.
-    term: u64,
+    pub(super) term: u64,
     /// What came before this position is at the leader.
-    next: u64,
-    last: Duration,
+    pub(super) next: u64,
+    pub(super) last: Duration,
     /// When everything was given again last.
-    again: Duration,
+    pub(super) again: Duration,
 }
 
 /// What this node lacks, and whom it has asked.
 #[derive(Default)]
-struct Missing {
+pub(super) struct Missing {
     /// The log begins behind this block, which the node does not have.
-    floor: Option<Floor>,
-    asked: Option<Duration>,
+    pub(super) floor: Option<Floor>,
+    pub(super) asked: Option<Duration>,
     /// The greatest height that another member has said it has.
-    ahead: u64,
+    pub(super) ahead: u64,
     /// How often; says who is next.
-    times: usize,
+    pub(super) times: usize,
 }
 
 /// One member at work.
-struct Member<E: Runtime, S> {
-    context: E,
-    shared: Arc<Shared>,
-    disk: Disk<E>,
-    group: Group,
-    raft: S,
-    forward: S,
-    backfill: S,
-    feeds: mpsc::Sender<Feed>,
-    taken: mpsc::Sender<Forwarded>,
-    tracked: Box<dyn Peers>,
+pub(super) struct Member<E: Runtime, S> {
+    pub(super) context: E,
+    pub(super) shared: Arc<Shared>,
+    pub(super) disk: Disk<E>,
+    pub(super) group: Group,
+    pub(super) raft: S,
+    pub(super) forward: S,
+    pub(super) backfill: S,
+    pub(super) feeds: mpsc::Sender<Feed>,
+    /// How many have been given.
+    pub(super) given: u64,
+    pub(super) taken: mpsc::Sender<Forwarded>,
+    pub(super) tracked: Box<dyn Peers>,
     /// Keys of all members that were, are or will be, by their name in the group; made anew with every charter.
-    keys: (Digest, BTreeMap<u64, PublicKey>),
-    own: u64,
+    pub(super) keys: (Digest, BTreeMap<u64, PublicKey>),
+    pub(super) own: u64,
     /// The last entry that was given to be judged.
-    fed: u64,
-    saved_commit: u64,
-    reign: Reign,
-    forwarding: Forwarding,
-    missing: Missing,
+    pub(super) fed: u64,
+    pub(super) saved_commit: u64,
+    pub(super) reign: Reign,
+    pub(super) forwarding: Forwarding,
+    pub(super) missing: Missing,
     /// Who was sent a snapshot, and when.
-    snapshots: BTreeMap<u64, Duration>,
-    tick: Duration,
-    presence: Duration,
+    pub(super) snapshots: BTreeMap<u64, Duration>,
+    pub(super) tick: Duration,
+    pub(super) presence: Duration,
 }
 
 /// Opens a member's log and starts it. Names of its files begin with `prefix`.
@@ -163,13 +158,13 @@ where
     R: Receiver<PublicKey = PublicKey>,
 {
     let Parts { shared, tracked, channels, last, joined, requests } = parts;
-    let founding = shared.epochs.charters().founding().clone();
+    let founding = shared.members.epochs.charters().founding().clone();
     let first = first_state(&founding);
     let mut disk = Disk::open(context.child("disk"), prefix, first).await?;
-    let own = id_of(shared.epochs.own_key());
+    let own = id_of(shared.members.epochs.own_key());
     if let Some(last) = &last {
         // A node that judged by older ones would find another ledger than the others.
-        if !shared.epochs.knows(&last.charters) {
+        if !shared.members.epochs.knows(&last.charters) {
             return Err(format!(
                 "the charters that block {} names are not those of this node's ledger",
                 last.height
@@ -181,15 +176,34 @@ where
     let window = disk.window().await?;
     disk.save().await?;
     // Whoever will come in is not at any place yet.
-    let place = shared.epochs.member(shared.epochs.own_key()).map_or((own % 64) as u16, |place| place as u16);
+    let place = shared
+        .members
+        .epochs
+        .member(shared.members.epochs.own_key())
+        .map_or((own % 64) as u16, |place| place as u16);
     let group = Group::new(own, place, window, disk.state.voters_since)?;
     let term = if fed == disk.state.floor.index { disk.state.floor.term } else { disk.read(fed).await?.term };
     let is_logged = fed > disk.state.floor.index;
-    let tip = Tip { parent: shared.tip.borrow().parent, position: Position { index: fed, term }, is_logged };
+    let tip = Tip {
+        parent: shared.tip.borrow().parent,
+        position: Position { index: fed, term },
+        is_logged,
+        feeds: 0,
+    };
     shared.publish(tip);
     let [raft, forward, backfill, to_all, to_one] = channels;
-    messages::start(context.child("messages"), to_all, shared.messages.clone(), shared.epochs.clone());
-    messages::start(context.child("exchange"), to_one, shared.exchange.clone(), shared.epochs.clone());
+    messages::start(
+        context.child("messages"),
+        to_all,
+        shared.members.messages.clone(),
+        shared.members.epochs.clone(),
+    );
+    messages::start(
+        context.child("exchange"),
+        to_one,
+        shared.members.exchange.clone(),
+        shared.members.epochs.clone(),
+    );
     let (feeds, fed_entries) = mpsc::channel(FED_ENTRIES);
     let delivered = shared.clone();
     context.child("delivery").spawn(move |context| delivery::run(context, delivered, fed_entries, sink));
@@ -205,6 +219,7 @@ where
         forward: forward.0,
         backfill: backfill.0,
         feeds,
+        given: 0,
         taken,
         tracked,
         keys: (Digest::ZERO, BTreeMap::new()),
@@ -291,7 +306,7 @@ where
         let mut tips = shared.tip.subscribe();
         loop {
             // Created before the look at what there is, so that nothing that happens after it is missed.
-            let (arrival, certified) = (shared.mempool.arrival(), shared.certificates.changed());
+            let (arrival, certified) = (shared.mempool.arrival(), shared.members.certificates.changed());
             let acknowledged = shared.acknowledgement.notified();
             tips.borrow_and_update();
             self.know_members();
@@ -347,8 +362,8 @@ where
 
     /// Looks up who the members are, if a charter is new.
     fn know_members(&mut self) {
-        let charters = self.shared.epochs.charters();
-        self.tracked.track(&charters, self.shared.epochs.epoch_at(self.shared.height() + 1));
+        let charters = self.shared.members.epochs.charters();
+        self.tracked.track(&charters, self.shared.members.epochs.epoch_at(self.shared.height() + 1));
         if self.keys.0 == charters.digest() {
             return;
         }
@@ -411,7 +426,7 @@ where
         self.feed().await
     }
 
-    async fn save(&mut self) -> Result<(), Failed> {
+    pub(super) async fn save(&mut self) -> Result<(), Failed> {
         self.saved_commit = self.disk.state.commit;
         self.disk.save().await
     }
@@ -471,8 +486,7 @@ where
             self.follow_others().await?;
         }
         if let Some(header) = skip
-            && let Err(error) = self.feeds.try_send(Feed::Skip { header })
-            && let mpsc::error::TrySendError::Full(Feed::Skip { header }) = error
+            && !self.give(Feed::Skip { header: header.clone() })
         {
             self.shared.skip.lock().get_or_insert(header);
         }
@@ -490,7 +504,8 @@ where
             self.missing.floor = None;
             self.fed = floor.index;
         }
-        if self.disk.state.follows && self.group.is_voter() && tip.is_logged {
+        // What others brought may still be on its way to the ledger.
+        if self.disk.state.follows && self.group.is_voter() && tip.is_logged && tip.feeds == self.given {
             self.disk.state.follows = false;
             self.save().await?;
         }
@@ -503,14 +518,27 @@ where
                 Some(entry) => entry,
                 None => self.disk.read(index).await?,
             };
-            let Ok(room) = self.feeds.try_reserve() else { return Ok(()) };
             let position = Position { index, term: entry.term };
             let is_block = entry.get_entry_type() == EntryType::EntryNormal;
             let bytes = if is_block { entry.data.clone() } else { Bytes::new() };
-            room.send(Feed::Entry { position, bytes });
+            if !self.give(Feed::Entry { position, bytes }) {
+                return Ok(());
+            }
             self.fed = index;
         }
         Ok(())
+    }
+
+    /// Has something judged, if there is room.
+    pub(super) fn give(&mut self, feed: Feed) -> bool {
+        let given = self.feeds.try_send(feed).is_ok();
+        self.given += u64::from(given);
+        given
+    }
+
+    /// Whether everything that was given is judged.
+    pub(super) fn is_idle(&self) -> bool {
+        self.shared.tip.borrow().feeds == self.given
     }
 
     /// What there is to do beside the group's work; gives when to look again.
@@ -533,170 +561,11 @@ where
         Ok(asks.min(does))
     }
 
-    /// Offers a block if one is due; gives when one will be.
-    async fn lead(&mut self) -> Duration {
-        let shared = self.shared.clone();
-        let (now, later) = (shared.now(), shared.now() + TICK);
-        let tip = *shared.tip.borrow();
-        if self.reign.term != self.group.term() {
-            let (term, from) = (self.group.term(), self.group.last_index());
-            info!(term, "this node leads the Raft group");
-            self.reign = Reign { term, from, idle_since: now, ..Reign::default() };
-        }
-        if tip.position.index < self.reign.from || self.missing.floor.is_some() {
-            return later;
-        }
-        while let Some(offered) =
-            self.reign.offered.front().filter(|offered| offered.position.index <= tip.position.index)
-        {
-            if tip.parent.height < offered.parent.height {
-                // It was dropped, and what builds on it will be.
-                warn!(height = offered.parent.height, "a block of this node was dropped");
-                let charters = shared.epochs.charters();
-                let place = Place { charters: &charters, height: tip.parent.height + 1 };
-                shared.mempool.forget_refused(&*shared.admission, place, &offered.ids);
-                self.reign = Reign {
-                    from: self.group.last_index(),
-                    term: self.reign.term,
-                    idle_since: now,
-                    ..Reign::default()
-                };
-                return later;
-            }
-            for id in &offered.ids {
-                self.reign.ids.remove(id);
-            }
-            self.reign.offered.pop_front();
-        }
-        let parent = self.reign.offered.back().map_or(tip.parent, |offered| offered.parent);
-        let height = parent.height + 1;
-        self.group.have_vote(&members_of(&shared.epochs.charter_at(tip.parent.height + 1)));
-        let (Some(organisation), true) =
-            (shared.epochs.own_at(height), self.reign.offered.len() < OFFERED_BLOCKS)
-        else {
-            return later;
-        };
-        let charter = shared.epochs.charter_at(height);
-        let allowed = shared.certificates.allow(&parent, &charter);
-        let survey = match allowed {
-            Allowed::Transactions => shared.mempool.survey(&charter.block, &self.reign.ids),
-            Allowed::Empty => Survey::default(),
-            Allowed::Nothing => return later,
-        };
-        match when_to_cut(&survey, &charter.block, self.reign.idle_since, now, false) {
-            Cut::At(time) => time,
-            Cut::Now => {
-                let limits = charter.block;
-                let attested = shared.certificates.for_child_of(&parent);
-                let ordered = self.reign.ids.clone();
-                let build = move || {
-                    let (ids, transactions) = match allowed {
-                        Allowed::Transactions => shared.mempool.take(&*shared.admission, &limits, &ordered),
-                        Allowed::Empty | Allowed::Nothing => Default::default(),
-                    };
-                    let clock_ms = shared.now().as_millis() as u64;
-                    let block =
-                        assemble(shared.ledger, &parent, organisation, clock_ms, attested, transactions);
-                    let parent = Parent::block(&block.header);
-                    (ids, parent, Offer::sign(block, &shared.key).to_bytes())
-                };
-                let (ids, parent, bytes) = off_the_reactor(&self.context, build).await;
-                if let Some(position) = self.group.offer(bytes) {
-                    self.reign.ids.extend(&ids);
-                    self.reign.offered.push_back(Offered { position, parent, ids });
-                }
-                self.reign.idle_since = now;
-                now
-            }
-        }
-    }
-
-    /// Gives the leader what waits in this node's mempool; gives when to do it again.
-    fn forward(&mut self) -> Duration {
-        let (now, term) = (self.shared.now(), self.group.term());
-        let leader = self.group.leader().and_then(|id| self.keys.1.get(&id)).cloned();
-        let Some(leader) = leader.filter(|_| self.shared.mempool.level().transactions > 0) else {
-            return now + TICK;
-        };
-        if self.forwarding.term != term {
-            self.forwarding = Forwarding { term, ..Forwarding::default() };
-        }
-        let next = self.forwarding.last + FORWARD_PAUSE;
-        if now < next {
-            return next;
-        }
-        let (waiting, first) = self.shared.mempool.before(self.forwarding.next, FORWARDED);
-        let is_late = first.is_some_and(|at| now > at + FORWARD_AGAIN);
-        let gives_again = is_late && now > self.forwarding.again + FORWARD_AGAIN;
-        if gives_again {
-            (self.forwarding.next, self.forwarding.again) = (0, now);
-        }
-        let room = if gives_again { FORWARDED } else { FORWARDED.saturating_sub(waiting) };
-        if room == 0 {
-            return now + TICK;
-        }
-        let (waiting, next) = self.shared.mempool.since(self.forwarding.next, (room, FORWARD_BYTES));
-        if waiting.is_empty() {
-            return now + TICK;
-        }
-        let forwarded = Forwarded::of(waiting);
-        self.forwarding.last = now;
-        if !self.forward.send(Recipients::One(leader), encode(&forwarded), false).is_empty() {
-            self.forwarding.next = next;
-        }
-        now + FORWARD_PAUSE
-    }
-
-    /// From now on the node's ledger may be ahead of its log, until that has caught up.
-    async fn follow_others(&mut self) -> Result<(), Failed> {
-        if self.disk.state.follows {
-            return Ok(());
-        }
-        self.disk.state.follows = true;
-        self.save().await
-    }
-
-    /// Whether blocks are missing that the log does not bring: they stand before its beginning, or this node is no member of the
-    /// group, or is one no more and has not been told.
-    fn lacks_blocks(&self) -> bool {
-        let height = self.shared.height();
-        self.missing.floor.is_some()
-            || !self.group.is_voter()
-            || self.shared.epochs.own_at(height + 1).is_none()
-            || self.group.leader().is_none() && self.missing.ahead > height
-    }
-
-    /// Asks another member for blocks that the log does not bring; gives when to ask again.
-    async fn ask_for_blocks(&mut self) -> Result<Duration, Failed> {
-        let now = self.shared.now();
-        if !self.lacks_blocks() {
-            return Ok(now + TICK);
-        }
-        let due = self.missing.asked.map_or(now, |asked| asked + BACKFILL_AGAIN);
-        // What was brought is judged first.
-        if now < due || self.feeds.capacity() < FED_ENTRIES {
-            return Ok(due.max(now + ARRIVALS));
-        }
-        // The leader has enough to do, and who has left may be gone.
-        let leader = self.group.leader();
-        let members = members_of(&self.shared.epochs.charters().newest().charter);
-        let fit =
-            |(id, _): &(&u64, &PublicKey)| **id != self.own && Some(**id) != leader && members.contains(*id);
-        let others: Vec<&PublicKey> = self.keys.1.iter().filter(fit).map(|(_, key)| key).collect();
-        self.missing.times += 1;
-        self.missing.asked = Some(now);
-        if let Some(peer) = others.get(self.missing.times % others.len().max(1)) {
-            let wanted = Backfill::Wanted { from: self.shared.height() + 1 };
-            self.backfill.send(Recipients::One((*peer).clone()), encode(&wanted), false);
-        }
-        Ok(now + BACKFILL_AGAIN)
-    }
-
     fn hear(&mut self, peer: &PublicKey, message: &[u8]) -> Result<(), Failed> {
-        let Some(member) = self.shared.epochs.member(peer) else { return Ok(()) };
+        let Some(member) = self.shared.members.epochs.member(peer) else { return Ok(()) };
         self.shared.hear(member);
         // Whoever has left says nothing any more.
-        let is_member = self.shared.epochs.key_of(member as u16).as_ref() == Some(peer);
+        let is_member = self.shared.members.epochs.key_of(member as u16).as_ref() == Some(peer);
         if !is_member && !self.group.counts(id_of(peer)) {
             return Ok(());
         }
@@ -708,88 +577,5 @@ where
                 Ok(())
             }
         }
-    }
-
-    fn hear_forwarded(&mut self, peer: &PublicKey, message: &[u8]) {
-        let Some(member) = self.shared.epochs.member(peer) else { return };
-        self.shared.hear(member);
-        // A member that leads no more is not the right one; the sender learns of it.
-        if self.group.is_leader()
-            && let Ok(forwarded) = decode_exactly::<Forwarded>(message)
-            && forwarded.transactions() <= FORWARDED
-            && self.taken.try_send(forwarded).is_err()
-        {
-            debug!(member, "too many transactions come at once; some are dropped, and come again");
-        }
-    }
-
-    async fn hear_backfill(&mut self, peer: &PublicKey, message: &[u8]) -> Result<(), Failed> {
-        let Some(member) = self.shared.epochs.member(peer) else { return Ok(()) };
-        self.shared.hear(member);
-        match decode_exactly::<Backfill>(message) {
-            Ok(Backfill::Here { height }) => self.missing.ahead = self.missing.ahead.max(height),
-            Ok(Backfill::Wanted { from }) => {
-                let offered = self.blocks_from(from, FED_ENTRIES).await?;
-                let height = self.shared.height();
-                if !offered.is_empty() {
-                    let blocks = Backfill::Blocks { from, offered, height };
-                    self.backfill.send(Recipients::One(peer.clone()), encode(&blocks), false);
-                }
-            }
-            Ok(Backfill::Blocks { from, offered, .. }) => {
-                if self.lacks_blocks()
-                    && from == self.shared.height() + 1
-                    && self.feeds.capacity() == FED_ENTRIES
-                {
-                    self.follow_others().await?;
-                    for bytes in offered {
-                        if self.feeds.try_send(Feed::Backfill { bytes: bytes.into() }).is_err() {
-                            break;
-                        }
-                    }
-                    self.missing.asked = None;
-                }
-            }
-            Err(_) => debug!(member, "ignored what asks for no blocks and brings none"),
-        }
-        Ok(())
-    }
-
-    /// What stands in the log from a height on, as far as it is judged here.
-    async fn blocks_from(&mut self, height: u64, most: usize) -> Result<Vec<Vec<u8>>, Failed> {
-        let tip = *self.shared.tip.borrow();
-        if height == 0 || height > tip.parent.height || height <= self.disk.state.floor.height {
-            return Ok(Vec::new());
-        }
-        let (mut offered, mut bytes) = (Vec::new(), 0);
-        for index in self.disk.first_where(|header| header.height >= height).await?..=tip.position.index {
-            if index >= self.disk.end()? {
-                break;
-            }
-            let entry = self.disk.read(index).await?;
-            let is_block = entry.get_entry_type() == EntryType::EntryNormal && !entry.data.is_empty();
-            if !is_block || self.disk.state.dropped.contains(&index) {
-                continue;
-            }
-            if offered.len() >= most || !offered.is_empty() && bytes + entry.data.len() > BACKFILL_BYTES {
-                break;
-            }
-            bytes += entry.data.len();
-            offered.push(entry.data.to_vec());
-        }
-        Ok(offered)
-    }
-
-    async fn answer(&mut self, request: Request) -> Result<(), Failed> {
-        let Request::Read { height, answer } = request;
-        let offered = self.blocks_from(height, 1).await?;
-        let offers = offered.into_iter().filter_map(|bytes| Offer::from_bytes(&bytes.into()).ok());
-        let mut found =
-            offers.filter(|offer| offer.block.header.height == height).map(|Offer { signature, block }| {
-                Delivery { block, certificate: Certificate::Raft(signature).to_bytes() }
-            });
-        // Nobody may wait for it any more.
-        let _ = answer.send(found.next());
-        Ok(())
     }
 }

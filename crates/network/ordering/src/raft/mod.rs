@@ -16,11 +16,14 @@
 //! The charter says who votes. Its amendments become changes of the group (joint consensus, Ongaro's thesis, section 4.3),
 //! which the leader offers once the amendment is in force.
 
+mod backfill;
 mod chain;
 mod config;
 mod delivery;
 mod disk;
+mod forwarding;
 mod group;
+mod leading;
 mod member;
 mod shared;
 mod window;
@@ -28,33 +31,36 @@ mod wire;
 
 #[cfg(feature = "simulation")]
 pub(crate) use config::channel;
+pub(crate) use config::max_message_size;
 pub(crate) use member::{Parts, start as start_member};
-pub(crate) use shared::{Handle, Shared};
+pub(crate) use shared::Shared;
 
 use crate::members::committee;
 use crate::members::folder::{self, Claim};
 use crate::members::network::{self as connections, Connection};
-use crate::mempool::Clock;
+use crate::mempool::{Clock, Placing};
+use crate::running::{Ready, Running};
 use crate::sink::ChannelSink;
 use crate::{
-    Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
-    OrderingError, OrderingStatus, SubmitError,
+    Admission, CertificateError, CertificateVerifier, Delivery, MempoolLimits, Ordering, OrderingError,
+    OrderingStatus, Services, SubmitError,
 };
 use bytes::Bytes;
-use commonware_runtime::{Metrics as _, Runner as _, Spawner as _, Supervisor as _, tokio as runtime};
-use crossbeam_channel::{Receiver, Sender};
+use commonware_runtime::{Spawner as _, Supervisor as _, tokio as runtime};
+use config::CONNECTED;
+use crossbeam_channel::Receiver;
 use crypto::SecretKey;
-use parking_lot::Mutex;
+use member::Request;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering as Atomic;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
-use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
+use types::{BlockHeader, Charters, TransactionId};
 
-/// How long opening the folder may take; another process that holds it would keep us waiting for ever.
-const START_WAIT: Duration = Duration::from_secs(60);
+/// Requests that wait for the member.
+const REQUESTS: usize = 16;
 /// How long a member that is asked to end waits for its tasks.
 const STOP_WAIT: Duration = Duration::from_secs(2);
 
@@ -78,23 +84,13 @@ pub struct RaftConfig {
     pub worker_threads: usize,
 }
 
-type Metrics = Box<dyn Fn() -> String + Send + Sync>;
-
-/// The running service of this organisation's node.
+/// The service of this organisation's node.
 pub struct Raft {
-    handle: Handle,
-    /// Holds on to the runtime, so it goes when the service stops.
-    metrics: Mutex<Option<Metrics>>,
-    stop: Mutex<Option<oneshot::Sender<()>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// The longest message between members of any ledger: an offered block with what stands around it. The charter may change
-/// while the network runs, so it is what any charter may allow.
-pub(crate) fn max_message_size() -> u32 {
-    const AROUND: usize = 16 * 1024;
-    let head = BlockHeader::BYTES + types::Attested::BYTES_MAX;
-    types::limits::BLOCK_BYTES_MAX + (head + AROUND) as u32
+    shared: Arc<Shared>,
+    deliveries: Receiver<Delivery>,
+    requests: mpsc::Sender<Request>,
+    /// Where it runs, unless somebody else runs it.
+    running: Option<Running>,
 }
 
 /// Starts this organisation's node. Returns when it listens and has opened its folder, not when it has found the
@@ -115,48 +111,59 @@ pub fn start(config: RaftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Ra
     let RaftConfig { storage: folder, charters, node_key, last, .. } = &config;
     let start = last.as_ref().map_or(0, |last| last.height);
     folder::claim(&Claim { folder, charters, node_key, start })?;
-    // Not the runtime's clock: whatever holds on to the runtime's context keeps the folder from the next service.
-    let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-    let shared =
-        Shared::new(charters.clone(), node_key, (config.mempool, clock), admission, config.last.as_ref());
+    // Not the runtime's clocks: whatever holds on to the runtime's context keeps the folder from the next service.
+    let began = Instant::now();
+    let clock: Clock = Arc::new(move || began.elapsed());
+    let wall_clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    let (clocks, last) = ([clock, wall_clock], config.last.as_ref());
+    let shared = Shared::new(charters.clone(), node_key, config.mempool, clocks, admission, last);
     let (sink, deliveries) = ChannelSink::new(config::FED_ENTRIES);
-    let (handle, requests) = Handle::new(shared.clone(), deliveries);
-    let (ready, started) = crossbeam_channel::bounded(1);
-    let (stop, stopped) = oneshot::channel();
+    let (mut raft, requests) = Raft::new(shared.clone(), deliveries);
     let settings = runtime::Config::new()
         .with_worker_threads(config.worker_threads.max(1))
         .with_storage_directory(&config.storage);
-    let node = Node { config, shared, requests, sink, ready };
-    let thread = std::thread::Builder::new()
-        .name("raft ordering".to_string())
-        .spawn(move || runtime::Runner::new(settings).start(|context| node.run(context, stopped)))
-        .map_err(|error| OrderingError::Ended(error.to_string()))?;
-    let metrics = match started.recv_timeout(START_WAIT) {
-        Ok(Ok(metrics)) => Mutex::new(Some(metrics)),
-        Ok(Err(reason)) => return Err(OrderingError::Ended(reason)),
-        Err(crossbeam_channel::RecvTimeoutError::Timeout) => {
-            let what = format!("its folder did not open within {START_WAIT:?}; does another process use it?");
-            return Err(OrderingError::Ended(what));
-        }
-        Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
-            return Err(OrderingError::Ended(crate::error::panic_message(thread)));
-        }
-    };
-    Ok(Arc::new(Raft { handle, metrics, stop: Mutex::new(Some(stop)), thread: Mutex::new(Some(thread)) }))
+    let node = Node { config, shared, requests, sink };
+    let ((), running) = Running::start("raft ordering", settings, |context, ready, stopped| {
+        node.run(context, ready, stopped)
+    })?;
+    raft.running = Some(running);
+    Ok(Arc::new(raft))
+}
+
+impl Raft {
+    /// With what the member takes its requests from, for whoever runs that.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        deliveries: Receiver<Delivery>,
+    ) -> (Raft, mpsc::Receiver<Request>) {
+        let (requests, taken) = mpsc::channel(REQUESTS);
+        (Raft { shared, deliveries, requests, running: None }, taken)
+    }
+
+    /// Everything that a node is given of this service.
+    pub fn services(self: &Arc<Self>) -> Services {
+        self.shared.members.with(self.clone())
+    }
+
+    /// A final block that this member's log has.
+    pub(crate) async fn read_stored(&self, height: u64) -> Option<Delivery> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.send(Request::Read { height, answer }).await.ok()?;
+        answered.await.ok()?
+    }
 }
 
 /// What moves into the runtime's thread.
 struct Node {
     config: RaftConfig,
     shared: Arc<Shared>,
-    requests: mpsc::Receiver<member::Request>,
+    requests: mpsc::Receiver<Request>,
     sink: ChannelSink,
-    ready: Sender<Result<Metrics, String>>,
 }
 
 impl Node {
-    async fn run(self, context: runtime::Context, stopped: oneshot::Receiver<()>) {
-        let Node { config, shared, requests, sink, ready } = self;
+    async fn run(self, context: runtime::Context, ready: Ready<()>, stopped: oneshot::Receiver<()>) {
+        let Node { config, shared, requests, sink } = self;
         let RaftConfig { charters, node_key, listen, last, joined, .. } = config;
         let connection = Connection { charters: &charters, node_key: &node_key, listen };
         let (network, oracle, channels) =
@@ -166,16 +173,14 @@ impl Node {
         let member = match start_member(context.child("member"), "raft", parts, sink).await {
             Ok(member) => member,
             Err(failed) => {
-                let _ = ready.send(Err(failed));
+                ready.failed(failed);
                 return;
             }
         };
         let network = network.start();
-        let metrics = context.child("metrics");
-        if ready.send(Ok(Box::new(move || metrics.encode()))).is_err() {
+        if !ready.started((), context.child("metrics")) {
             return;
         }
-        drop(ready);
         commonware_macros::select! {
             _ = stopped => {},
             ended = member => {
@@ -193,95 +198,54 @@ impl Node {
 
 impl Ordering for Raft {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.handle.submit(transactions)
+        self.shared.put(transactions, Placing::Anywhere)
     }
 
     fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.handle.submit_together(transactions)
+        self.shared.put(transactions, Placing::InOneBlock)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {
-        self.handle.deliveries()
+        &self.deliveries
     }
 
     fn acknowledge(&self, height: u64) {
-        self.handle.acknowledge(height);
+        self.shared.acknowledged.fetch_max(height, Atomic::AcqRel);
+        self.shared.acknowledgement.notify_waiters();
     }
 
     fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
-        self.handle.skip_to(header, certificate)
+        CertificateVerifier::new(self.shared.members.epochs.charters())?.verify_own(header, certificate)?;
+        *self.shared.skip.lock() = Some(Box::new(header.clone()));
+        self.acknowledge(header.height);
+        tracing::info!(height = header.height, "blocks up to this height are not fetched");
+        Ok(())
     }
 
     fn read(&self, height: u64) -> Option<Delivery> {
-        Ordering::read(&self.handle, height)
+        futures::executor::block_on(self.read_stored(height))
     }
 
     fn status(&self) -> OrderingStatus {
-        self.handle.status()
+        let (level, now) = (self.shared.mempool.level(), self.shared.now());
+        let heard = self.shared.heard.lock();
+        OrderingStatus {
+            pending_transactions: level.transactions,
+            pending_bytes: level.bytes,
+            final_height: self.shared.height(),
+            view: self.shared.term.load(Atomic::Relaxed),
+            connected_peers: heard.values().filter(|at| now.saturating_sub(**at) < CONNECTED).count(),
+        }
     }
 
     fn metrics(&self) -> String {
-        self.metrics.lock().as_ref().map_or_else(String::new, |metrics| metrics())
+        self.running.as_ref().map_or_else(String::new, Running::metrics)
     }
 
     fn stop(&self) {
-        self.metrics.lock().take();
-        if let Some(stop) = self.stop.lock().take() {
-            // Fails only where the runtime has ended already.
-            let _ = stop.send(());
+        self.shared.mempool.close();
+        if let Some(running) = &self.running {
+            running.stop();
         }
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            tracing::error!("the runtime of the ordering service panicked");
-        }
-        self.handle.stop();
-    }
-}
-
-impl CertifyOutcomes for Raft {
-    fn certify(&self, certificate: OutcomeCertificate) {
-        self.handle.certify(certificate);
-    }
-
-    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
-        self.handle.certify_checkpoint(certificate);
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.handle.decided(charters);
-    }
-
-    fn charters(&self) -> Charters {
-        self.handle.charters()
-    }
-
-    fn follow(&self, charters: &Charters) {
-        self.handle.follow(charters);
-    }
-}
-
-impl ExchangeMessages for Raft {
-    fn broadcast(&self, message: Bytes) {
-        self.handle.broadcast(message);
-    }
-
-    fn messages(&self) -> &Receiver<(u16, Bytes)> {
-        self.handle.messages()
-    }
-
-    fn tell(&self, member: u16, message: Bytes) {
-        self.handle.tell(member, message);
-    }
-
-    fn told(&self) -> &Receiver<(u16, Bytes)> {
-        self.handle.told()
-    }
-}
-
-impl Drop for Raft {
-    fn drop(&mut self) {
-        self.stop();
     }
 }

@@ -60,8 +60,8 @@ pub(super) enum Backfill {
     Here { height: u64 },
     /// Blocks from this height on.
     Wanted { from: u64 },
-    /// What stands in the sender's log from this height on, as it was offered; the height that is final there.
-    Blocks { from: u64, offered: Vec<Vec<u8>>, height: u64 },
+    /// What stands in the sender's log from this height on, as it was offered.
+    Blocks { from: u64, offered: Vec<Vec<u8>> },
 }
 
 impl From<&ConfState> for Voters {

@@ -39,7 +39,7 @@ impl Adversary {
     ) {
         match self {
             Adversary::ConflictingVotes => {
-                let scheme = shared.epochs.scheme(0).expect("the founding epoch");
+                let scheme = shared.members.epochs.scheme(0).expect("the founding epoch");
                 let (sender, receiver) = channels.remove(0);
                 let (mux, mut handle) = Muxer::new(context.child("mux"), sender, receiver);
                 mux.start();

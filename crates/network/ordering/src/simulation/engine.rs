@@ -3,7 +3,7 @@
 use super::adversary::Adversary;
 use super::attesting::Attesting;
 use super::ledger::Ledger;
-use super::network::{Join, LinkQuality, Network, Process};
+use super::network::{Event, Join, LinkQuality, Network, Process};
 use super::{Scenario, charter, node_key};
 use crate::{Admission, Delivery, Services};
 use bytes::Bytes;
@@ -33,6 +33,8 @@ pub struct Simulation {
     pub seed: u64,
     /// What goes wrong.
     pub scenario: Scenario,
+    /// What happens to nodes and links beside that, in the order of time. Only with scenarios that have no times of their own.
+    pub events: Vec<(Duration, Event)>,
     /// The ledger's charter, one of [`charter`]'s: the nodes sign with [`node_key`].
     pub charter: Arc<Charter>,
     /// What members agree on, and at which heights: made into amendments one after the other. Nodes beyond the founding
@@ -82,6 +84,7 @@ impl Simulation {
         Simulation {
             seed,
             scenario,
+            events: Vec::new(),
             charter: Arc::new(charter),
             changes: Vec::new(),
             transactions: 40,
@@ -117,7 +120,7 @@ impl Simulation {
             charter: self.charter.clone(),
             nodes: nodes.len(),
             links: LinkQuality::GOOD,
-            events: Vec::new(),
+            events: self.events.clone(),
             scenario: Some(self.scenario),
             adversaries: (0..faulty).map(|node| (node, Adversary::ConflictingVotes)).collect(),
             withholding: Vec::new(),

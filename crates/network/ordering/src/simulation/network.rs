@@ -414,17 +414,17 @@ impl Running {
     ) {
         let mut joined = None;
         let join: Join<'_> = &mut |last, charters, admission| {
-            let (limits, clock) = (MempoolLimits::default(), self.clock(context));
-            let shared =
-                raft::Shared::new(charters, &node_key(index), (limits, clock), admission, last.as_ref());
+            let (key, limits, clock) = (node_key(index), MempoolLimits::default(), self.clock(context));
+            let clocks = [clock.clone(), clock];
+            let shared = raft::Shared::new(charters, &key, limits, clocks, admission, last.as_ref());
             let (sink, deliveries) = ChannelSink::new(bft::memory::PENDING_BLOCKS.get());
-            let (handle, requests) = raft::Handle::new(shared.clone(), deliveries);
-            let handle = Arc::new(handle);
-            joined = Some((shared, last, sink, requests, handle.clone()));
-            Services::of(handle)
+            let (raft, requests) = raft::Raft::new(shared.clone(), deliveries);
+            let raft = Arc::new(raft);
+            joined = Some((shared, last, sink, requests, raft.clone()));
+            raft.services()
         };
         self.0.process.start(index, self.clock(context), join);
-        let Some((shared, last, sink, requests, handle)) = joined else { return };
+        let Some((shared, last, sink, requests, raft)) = joined else { return };
         let Ok(channels) = channels.try_into() else { unreachable!("as many channels as quotas") };
         let parts =
             raft::Parts { shared, tracked: Box::new(AllAreLinked), channels, last, joined: false, requests };
@@ -443,7 +443,7 @@ impl Running {
             ended = member => if let Ok(reason) = ended {
                 panic!("node {index} ended: {reason}");
             },
-            _ = self.drive(context, (index, starts), SimulatedService::Raft(handle), delivered) => {},
+            _ = self.drive(context, (index, starts), SimulatedService::Raft(raft), delivered) => {},
         }
     }
 
@@ -460,8 +460,9 @@ impl Running {
                 deliveries,
                 floor: Mutex::default(),
             });
-            joined = Some(Joined { shared, acknowledgements, start, sink, ordering: ordering.clone() });
-            Services::of(ordering)
+            let services = shared.members.with(ordering.clone());
+            joined = Some(Joined { shared, acknowledgements, start, sink, ordering });
+            services
         };
         self.0.process.start(index, self.clock(context), join);
         joined

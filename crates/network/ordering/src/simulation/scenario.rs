@@ -21,14 +21,12 @@ pub enum Scenario {
     PartitionAndHeal,
     /// A node starts late, with an empty disk.
     LateJoiner,
-    /// For some seconds what one node says reaches only half of the members, itself among them; it hears all of them.
-    HeardByHalf(usize),
     /// A node signs two contradicting votes whenever it votes.
     ConflictingVotes,
 }
 
 impl Scenario {
-    /// All of them, but for those that ask which node.
+    /// All of them.
     pub const ALL: [Scenario; 6] = [
         Scenario::Happy,
         Scenario::CrashAndRestart,
@@ -58,7 +56,6 @@ impl Scenario {
                 let quality = LinkQuality { latency_ms: 50, jitter_ms: 20, arrive_percent: 90 };
                 plan.link(quality.link())
             }
-            Scenario::HeardByHalf(node) => plan.crash(Crash::Schedule(heard_by_half(members, node))),
             Scenario::PartitionAndHeal => plan.crash(Crash::Schedule(partition(members))),
             Scenario::LateJoiner => {
                 let participants = members.last().cloned().into_iter().collect();
@@ -81,17 +78,6 @@ fn partition<P: commonware_cryptography::PublicKey>(members: &[P]) -> Schedule<P
             let (from, to, link) = (from.clone(), to.clone(), dead.clone());
             schedule = schedule.at(Duration::from_secs(1), Action::UpdateLink { from, to, link });
         }
-    }
-    schedule.at(Duration::from_secs(9), Action::Heal(LinkQuality::GOOD.link()))
-}
-
-/// From second 1 to second 9, a node reaches itself and as many members behind it as make half of all.
-fn heard_by_half<P: commonware_cryptography::PublicKey>(members: &[P], node: usize) -> Schedule<P> {
-    let mut schedule = Schedule::new();
-    let deaf = members.len() / 2..members.len();
-    for to in deaf.map(|behind| &members[(node + behind) % members.len()]) {
-        let (from, to, link) = (members[node].clone(), to.clone(), LinkQuality::DEAD.link());
-        schedule = schedule.at(Duration::from_secs(1), Action::UpdateLink { from, to, link });
     }
     schedule.at(Duration::from_secs(9), Action::Heal(LinkQuality::GOOD.link()))
 }

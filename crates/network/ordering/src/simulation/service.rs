@@ -2,27 +2,25 @@
 
 use crate::bft::{self, Acknowledgements, Floor, MarshalMailbox, Shared};
 use crate::mempool::Placing;
-use crate::raft;
-use crate::{
-    CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, Ordering, OrderingStatus, SubmitError,
-};
+use crate::raft::Raft;
+use crate::{CertificateError, Delivery, Ordering, OrderingStatus, SubmitError};
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
+use types::{BlockHeader, TransactionId};
 
 /// One node's ordering as who runs the network sees it.
 pub(super) enum SimulatedService {
     Bft(Arc<SimulatedBft>, MarshalMailbox),
-    Raft(Arc<raft::Handle>),
+    Raft(Arc<Raft>),
 }
 
 impl SimulatedService {
     pub(super) fn deliveries(&self) -> &Receiver<Delivery> {
         match self {
             SimulatedService::Bft(ordering, _) => ordering.deliveries(),
-            SimulatedService::Raft(handle) => handle.deliveries(),
+            SimulatedService::Raft(raft) => raft.deliveries(),
         }
     }
 
@@ -39,7 +37,7 @@ impl SimulatedService {
     pub(super) async fn read(&self, height: u64) -> Option<Delivery> {
         match self {
             SimulatedService::Bft(_, marshal) => bft::read(marshal, height).await,
-            SimulatedService::Raft(handle) => handle.read(height).await,
+            SimulatedService::Raft(raft) => raft.read_stored(height).await,
         }
     }
 }
@@ -82,44 +80,4 @@ impl Ordering for SimulatedBft {
     }
 
     fn stop(&self) {}
-}
-
-impl CertifyOutcomes for SimulatedBft {
-    fn certify(&self, certificate: OutcomeCertificate) {
-        self.shared.certify(certificate);
-    }
-
-    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
-        self.shared.certificates.certify_checkpoint(certificate);
-    }
-
-    fn decided(&self, charters: Charters) {
-        self.shared.certificates.decide(charters);
-    }
-
-    fn charters(&self) -> Charters {
-        self.shared.epochs.charters()
-    }
-
-    fn follow(&self, charters: &Charters) {
-        self.shared.epochs.adopt(charters);
-    }
-}
-
-impl ExchangeMessages for SimulatedBft {
-    fn broadcast(&self, message: Bytes) {
-        self.shared.messages.send(None, message);
-    }
-
-    fn messages(&self) -> &Receiver<(u16, Bytes)> {
-        self.shared.messages.received()
-    }
-
-    fn tell(&self, member: u16, message: Bytes) {
-        self.shared.exchange.send(Some(member), message);
-    }
-
-    fn told(&self) -> &Receiver<(u16, Bytes)> {
-        self.shared.exchange.received()
-    }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use ordering::simulation::charter;
-use ordering::{CertificateError, CertificateVerifier, Delivery, Ordering};
+use ordering::{CertificateError, CertificateVerifier, Delivery, Services};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ pub const NODES: usize = 4;
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A node with the ledger that its consumer keeps: every block once, in order.
-pub struct Node<S: Ordering> {
-    pub ordering: Arc<S>,
+pub struct Node {
+    pub services: Services,
     pub ledger: Vec<Delivery>,
 }
 
@@ -30,21 +30,25 @@ pub fn network(ordering: &str) -> (Arc<Charter>, Vec<SocketAddr>) {
     (Arc::new(charter), addresses)
 }
 
-impl<S: Ordering> Node<S> {
+impl Node {
     /// Takes what is delivered until `enough` or the patience is over; acknowledges as it goes.
     pub fn follow(&mut self, enough: impl Fn(&[Delivery]) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !enough(&self.ledger) {
-            let delivery = self.ordering.deliveries().recv_deadline(deadline).unwrap_or_else(|error| {
-                let (blocks, status) = (self.ledger.len(), self.ordering.status());
-                panic!("{error} after {blocks} blocks with {} transactions: {status:?}", self.transactions())
-            });
+            let delivery =
+                self.services.ordering.deliveries().recv_deadline(deadline).unwrap_or_else(|error| {
+                    let (blocks, status) = (self.ledger.len(), self.services.ordering.status());
+                    panic!(
+                        "{error} after {blocks} blocks with {} transactions: {status:?}",
+                        self.transactions()
+                    )
+                });
             let (height, next) = (delivery.block.header.height, self.ledger.len() as u64 + 1);
             assert!(height <= next, "height {height} follows {}", next - 1);
             if height == next {
                 self.ledger.push(delivery);
             }
-            self.ordering.acknowledge(height);
+            self.services.ordering.acknowledge(height);
         }
     }
 
@@ -57,14 +61,14 @@ pub fn count(ledger: &[Delivery]) -> usize {
     ledger.iter().map(|delivery| delivery.block.transactions.len()).sum()
 }
 
-pub fn submit<S: Ordering>(node: &Node<S>, from: usize, to: usize) {
+pub fn submit(node: &Node, from: usize, to: usize) {
     let transactions = (from..to).map(|number| Bytes::from(format!("transaction {number}"))).collect();
-    for answer in node.ordering.submit(transactions) {
+    for answer in node.services.ordering.submit(transactions) {
         answer.expect("there is room");
     }
 }
 
-pub fn assert_same_chain<S: Ordering>(nodes: &[Node<S>], charter: &Charter) {
+pub fn assert_same_chain(nodes: &[Node], charter: &Charter) {
     let verifier = CertificateVerifier::new(Charters::new(Arc::new(charter.clone()))).expect("good keys");
     for node in nodes {
         for (position, delivery) in node.ledger.iter().enumerate() {

@@ -1,0 +1,84 @@
+//! What members' nodes agree on and say beside the order of blocks: the same whichever service orders.
+
+use super::{Epochs, Messages};
+use crate::certificates::Certificates;
+use crate::{CertifyOutcomes, ExchangeMessages, Ordering, Services};
+use bytes::Bytes;
+use crossbeam_channel::Receiver;
+use crypto::SecretKey;
+use std::sync::Arc;
+use types::{Charters, CheckpointCertificate, OutcomeCertificate};
+
+/// Who the members are, what this node's next block carries for them, and what they tell one another.
+#[derive(Clone)]
+pub(crate) struct Members {
+    /// Which charter holds when, and who is a member then.
+    pub epochs: Epochs,
+    /// What this node's next block carries.
+    pub certificates: Arc<Certificates>,
+    /// What all members' nodes are told.
+    pub messages: Arc<Messages>,
+    /// What one of them is told.
+    pub exchange: Arc<Messages>,
+}
+
+impl Members {
+    /// `key`: this node's, whether it is that of a member or not.
+    pub(crate) fn new(charters: Charters, key: &SecretKey) -> Members {
+        Members {
+            epochs: Epochs::new(charters, key.clone()),
+            certificates: Arc::new(Certificates::default()),
+            messages: Arc::new(Messages::new()),
+            exchange: Arc::new(Messages::new()),
+        }
+    }
+
+    /// What a node is given, with who orders.
+    pub(crate) fn with(&self, ordering: Arc<dyn Ordering>) -> Services {
+        Services { ordering, certifying: Arc::new(self.clone()), messages: Arc::new(self.clone()) }
+    }
+}
+
+impl CertifyOutcomes for Members {
+    fn certify(&self, certificate: OutcomeCertificate) {
+        // The node knows the charters that its own certificates name.
+        if let Some(decided) = self.certificates.decided() {
+            self.epochs.certified(&decided, &certificate.statement.charters);
+        }
+        self.certificates.certify(certificate);
+    }
+
+    fn certify_checkpoint(&self, certificate: CheckpointCertificate) {
+        self.certificates.certify_checkpoint(certificate);
+    }
+
+    fn decided(&self, charters: Charters) {
+        self.certificates.decide(charters);
+    }
+
+    fn charters(&self) -> Charters {
+        self.epochs.charters()
+    }
+
+    fn follow(&self, charters: &Charters) {
+        self.epochs.adopt(charters);
+    }
+}
+
+impl ExchangeMessages for Members {
+    fn broadcast(&self, message: Bytes) {
+        self.messages.send(None, message);
+    }
+
+    fn messages(&self) -> &Receiver<(u16, Bytes)> {
+        self.messages.received()
+    }
+
+    fn tell(&self, member: u16, message: Bytes) {
+        self.exchange.send(Some(member), message);
+    }
+
+    fn told(&self) -> &Receiver<(u16, Bytes)> {
+        self.exchange.received()
+    }
+}
