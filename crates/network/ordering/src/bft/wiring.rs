@@ -121,18 +121,7 @@ where
     acknowledgements.durable(start);
     let (reporter, delivering) =
         delivery::start(context.child("delivery"), shared.clone(), marshal.clone(), acknowledgements, sink);
-    messages::start(
-        context.child("messages"),
-        to_all,
-        shared.members.messages.clone(),
-        shared.members.epochs.clone(),
-    );
-    messages::start(
-        context.child("exchange"),
-        to_one,
-        shared.members.exchange.clone(),
-        shared.members.epochs.clone(),
-    );
+    messages::start_both(&context, &shared.members, to_all, to_one);
     let progress = Reached { shared: shared.clone(), marshal: marshal.clone() };
     let words = (shared.work.clone(), shared.mempool.clone());
     let taken = take_from_others(context.child("taking"), &shared);

@@ -1,7 +1,7 @@
 //! What the members' nodes tell one another beside ordering: on two channels of its own, one for what all are told and one
 //! for what one of them is told, over the same authenticated connections. Nothing here waits: what finds no room is dropped, and whoever needs it says it again.
 
-use super::Epochs;
+use super::{Epochs, Members};
 use crate::MESSAGE_BYTES_MAX;
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
@@ -63,8 +63,21 @@ impl Messages {
     }
 }
 
+/// Carries what all are told, and what one of them is told.
+pub(crate) fn start_both<E, S, R>(context: &E, members: &Members, to_all: (S, R), to_one: (S, R))
+where
+    E: Spawner + Metrics,
+    S: Sender<PublicKey = PublicKey>,
+    R: Receiver<PublicKey = PublicKey>,
+{
+    let channels = [("messages", to_all, &members.messages), ("exchange", to_one, &members.exchange)];
+    for (name, channel, messages) in channels {
+        start(context.child(name), channel, messages.clone(), members.epochs.clone());
+    }
+}
+
 /// Sends and hears. `epochs` knows the members' keys.
-pub(crate) fn start<E, S, R>(
+fn start<E, S, R>(
     context: E,
     (mut sender, mut receiver): (S, R),
     messages: Arc<Messages>,

@@ -182,28 +182,11 @@ where
         .member(shared.members.epochs.own_key())
         .map_or((own % 64) as u16, |place| place as u16);
     let group = Group::new(own, place, window, disk.state.voters_since)?;
-    let term = if fed == disk.state.floor.index { disk.state.floor.term } else { disk.read(fed).await?.term };
-    let is_logged = fed > disk.state.floor.index;
-    let tip = Tip {
-        parent: shared.tip.borrow().parent,
-        position: Position { index: fed, term },
-        is_logged,
-        feeds: 0,
-    };
+    let parent = shared.tip.borrow().parent;
+    let tip = judged_so_far(&mut disk, fed, parent).await?;
     shared.publish(tip);
     let [raft, forward, backfill, to_all, to_one] = channels;
-    messages::start(
-        context.child("messages"),
-        to_all,
-        shared.members.messages.clone(),
-        shared.members.epochs.clone(),
-    );
-    messages::start(
-        context.child("exchange"),
-        to_one,
-        shared.members.exchange.clone(),
-        shared.members.epochs.clone(),
-    );
+    messages::start_both(&context, &shared.members, to_all, to_one);
     let (feeds, fed_entries) = mpsc::channel(FED_ENTRIES);
     let delivered = shared.clone();
     context.child("delivery").spawn(move |context| delivery::run(context, delivered, fed_entries, sink));
@@ -240,6 +223,14 @@ where
             Err(failed) => failed,
         }
     }))
+}
+
+/// The last entry that was judged, and what it led to.
+async fn judged_so_far<E: Runtime>(disk: &mut Disk<E>, fed: u64, parent: Parent) -> Result<Tip, Failed> {
+    let floor = disk.state.floor;
+    let term = if fed == floor.index { floor.term } else { disk.read(fed).await?.term };
+    let is_logged = fed > floor.index;
+    Ok(Tip { parent, position: Position { index: fed, term }, is_logged, feeds: 0 })
 }
 
 /// Puts into this node's mempool what other members give it. What is refused here its own node refuses, too.
