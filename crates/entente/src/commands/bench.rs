@@ -6,6 +6,7 @@ use super::bench_faults::{self, FaultsArguments};
 use super::bench_htap::{self, HtapArguments};
 use super::bench_join::{self, JoinArguments};
 use super::bench_pcp;
+use super::bench_scale::{self, ScaleArguments};
 use super::bench_shards::{self, ShardsArguments};
 use super::bench_state::{self, GrowthArguments, StateArguments};
 use super::bench_tpch::{self, TpchArguments};
@@ -50,6 +51,7 @@ pub(crate) enum BenchCommand {
     Faults(FaultsArguments),
     Shards(ShardsArguments),
     Pcp(PcpArguments),
+    Scale(ScaleArguments),
 }
 
 /// Measure the engine alone: no network, no signatures, no ledger on the disk.
@@ -113,6 +115,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),
         BenchCommand::Shards(arguments) => bench_shards::run(arguments),
         BenchCommand::Pcp(arguments) => bench_pcp::run(arguments),
+        BenchCommand::Scale(arguments) => bench_scale::run(arguments),
         BenchCommand::State(arguments) => bench_state::run(arguments),
         BenchCommand::Chainify(arguments) => bench_chainify::run(arguments),
         BenchCommand::Growth(arguments) => bench_state::run_growth(arguments),

@@ -10,6 +10,7 @@ mod bench_faults;
 mod bench_htap;
 mod bench_join;
 mod bench_pcp;
+mod bench_scale;
 mod bench_shards;
 mod bench_state;
 mod bench_tpch;

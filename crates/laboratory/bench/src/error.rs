@@ -46,6 +46,9 @@ pub enum LaboratoryError {
         /// What came.
         found: String,
     },
+    /// A network that is measured does not go on.
+    #[error("the network cannot be measured: {0}")]
+    Network(String),
     /// The filters leave nothing.
     #[error(
         "expected at least one point to measure, found none that {command} runs and --only leaves; \

@@ -8,6 +8,7 @@
 //! - [`tpcc()`]: TPC-C, all protocols and PostgreSQL in one run.
 //! - [`analytics()`]: analytical queries here, in PostgreSQL and in DuckDB.
 //! - [`tpch()`]: the 22 queries of TPC-H, the same way.
+//! - [`scale()`]: networks of up to eighty members on simulated machines and lines.
 //! - [`postgres_server`]: a PostgreSQL of one's own, to compare with.
 //! - [`SignedLedger`]: a ledger on disk as a network of four would have written it, for audits.
 //! - [`Load`]: signed transactions through the gateways of a running network, closed or open loop.
@@ -30,6 +31,7 @@ mod paper;
 mod parts_load;
 mod postgres;
 mod report;
+mod scale;
 mod side_by_side;
 mod signed_ledger;
 mod stored;
@@ -55,6 +57,7 @@ pub use memory::{peak_memory_bytes, peak_memory_bytes_of};
 pub use parts_load::{PartsLoadOptions, PartsLoadReport, parts_load};
 pub use postgres::{PostgresError, postgres_server};
 pub use report::grouped;
+pub use scale::{ScaleNetwork, ScaleOptions, ScaleRecord, scale, scale_report, scale_table};
 pub use side_by_side::EntentePlace;
 pub use signed_ledger::{SignedLedger, SignedLedgerError, SignedLedgerOptions};
 pub use stored::{

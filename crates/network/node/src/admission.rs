@@ -30,6 +30,10 @@ impl Admission for VerifierAdmission {
             None => Arrangement::all(transactions.len()),
         }
     }
+
+    fn may_drop(&self) -> bool {
+        self.proposer.is_some()
+    }
 }
 
 /// What ordering knows a transaction by. It covers endorsements, which the id does not: a request that came with too few of

@@ -77,6 +77,12 @@ pub trait Admission: Send + Sync + 'static {
     fn arrange(&self, transactions: &[Bytes]) -> Arrangement {
         Arrangement::all(transactions.len())
     }
+
+    /// Whether [`Admission::arrange`] may drop transactions of this node's clients, who are told at once: then nobody else may
+    /// have these, or one of them could take effect after all. By default it does not.
+    fn may_drop(&self) -> bool {
+        false
+    }
 }
 
 /// A proposer's choice among the transactions that are next, by position. Those that it does not name wait on.

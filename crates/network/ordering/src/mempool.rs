@@ -13,6 +13,7 @@
 
 use crate::{Admission, Arrangement, SubmitError};
 use bytes::Bytes;
+use crypto::Digest;
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
@@ -84,9 +85,19 @@ pub(crate) enum Placing {
     InOneBlock,
 }
 
+/// Who has brought a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// A client of this node.
+    Client,
+    /// Another member, who has given it to whom it gives such.
+    Member,
+}
+
 struct Entry {
     id: TransactionId,
     bytes: Bytes,
+    source: Source,
     arrived: Duration,
     /// Position of the first of those that stand in one block with it, itself among them.
     group: Option<u64>,
@@ -101,6 +112,8 @@ struct Queue {
     bytes: usize,
     recent: FxHashSet<TransactionId>,
     recent_order: VecDeque<TransactionId>,
+    /// All members were given what clients have brought before this position.
+    spread: u64,
     closed: bool,
 }
 
@@ -126,6 +139,28 @@ impl Queue {
 /// Whether so many transactions with so many bytes fit into a block.
 fn fits(block: &BlockLimits, transactions: usize, bytes: usize) -> bool {
     transactions <= block.transactions_max as usize && bytes <= block.bytes_max as usize
+}
+
+/// Short ids of transactions, other ones in every block: nobody can make two transactions that have the same in a block that is
+/// not there yet.
+pub(crate) struct ShortIds([u64; 4]);
+
+impl ShortIds {
+    /// Those of a block with this digest.
+    pub(crate) fn of(block: &Digest) -> ShortIds {
+        ShortIds(words(&block.0))
+    }
+
+    /// A universal hash: two ids have the same with a probability of 2^-61.
+    pub(crate) fn short(&self, id: &TransactionId) -> u64 {
+        const PRIME: u128 = (1 << 61) - 1;
+        let product = |(key, word): (&u64, u64)| u128::from(*key) * u128::from(word) % PRIME;
+        (self.0.iter().zip(words(&id.0.0)).map(product).sum::<u128>() % PRIME) as u64
+    }
+}
+
+fn words(bytes: &[u8; 32]) -> [u64; 4] {
+    std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * word + byte])))
 }
 
 /// Transactions that wait for a block.
@@ -155,7 +190,7 @@ impl Mempool {
         &self,
         admission: &dyn Admission,
         place: Place<'_>,
-        (mut transactions, placing): (Vec<Bytes>, Placing),
+        (mut transactions, placing, source): (Vec<Bytes>, Placing, Source),
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let level = self.level();
         if self.queue.lock().closed {
@@ -185,7 +220,7 @@ impl Mempool {
             .map(|((bytes, verdict), too_long)| match verdict {
                 _ if too_long => Err(SubmitError::Rejected(oversized())),
                 Err(reason) => Err(SubmitError::Rejected(reason)),
-                Ok(id) => self.insert(&mut queue, id, (bytes, group)),
+                Ok(id) => self.insert(&mut queue, id, (bytes, group, source)),
             })
             .collect();
         drop(queue);
@@ -225,7 +260,7 @@ impl Mempool {
         &self,
         queue: &mut Queue,
         id: TransactionId,
-        (bytes, group): (&Bytes, Option<u64>),
+        (bytes, group, source): (&Bytes, Option<u64>, Source),
     ) -> Result<TransactionId, SubmitError> {
         // One of a group may have stood in a block and been refused for what the others said then.
         let was_delivered = group.is_none() && queue.recent.contains(&id);
@@ -246,7 +281,7 @@ impl Mempool {
         let position = queue.next;
         queue.next += 1;
         queue.positions.insert(id, position);
-        queue.entries.insert(position, Entry { id, bytes, arrived: (self.clock)(), group });
+        queue.entries.insert(position, Entry { id, bytes, source, arrived: (self.clock)(), group });
         Ok(id)
     }
 
@@ -345,11 +380,31 @@ impl Mempool {
 
     /// Transactions from a position on, of at most so many bytes and so many at once, and where to go on: those that belong
     /// together in one group each, the others together in one.
-    pub(crate) fn since(&self, position: u64, (count, bytes): (usize, usize)) -> (Vec<Waiting>, u64) {
+    pub(crate) fn since(&self, position: u64, most: (usize, usize)) -> (Vec<Waiting>, u64) {
+        self.since_of(position, most, |_| true)
+    }
+
+    /// The same of those that this node's clients have brought, which all members are to have: they count as spread then.
+    pub(crate) fn spread(&self, position: u64, most: (usize, usize)) -> (Vec<Waiting>, u64) {
+        let (waiting, next) = self.since_of(position, most, |source| source == Source::Client);
+        self.queue.lock().spread = next;
+        (waiting, next)
+    }
+
+    fn since_of(
+        &self,
+        position: u64,
+        (count, bytes): (usize, usize),
+        of: impl Fn(Source) -> bool,
+    ) -> (Vec<Waiting>, u64) {
         let queue = self.queue.lock();
         let (mut waiting, mut next) = (Vec::<Waiting>::new(), position);
         let (mut taken, mut taken_bytes) = (0, 0);
         for (position, entry) in queue.entries.range(position..) {
+            if !of(entry.source) {
+                next = position + 1;
+                continue;
+            }
             let goes_on =
                 entry.group.is_some() && waiting.last().is_some_and(|last| last.group == entry.group);
             let more = match entry.group {
@@ -368,6 +423,33 @@ impl Mempool {
         (waiting, next)
     }
 
+    /// Which of these, by their place, the other members were not given.
+    pub(crate) fn not_spread(&self, ids: &[TransactionId]) -> Vec<u32> {
+        let queue = self.queue.lock();
+        let is_spread = |id: &TransactionId| {
+            let Some(position) = queue.positions.get(id) else { return false };
+            let entry = queue.entries.get(position);
+            *position < queue.spread || entry.is_some_and(|entry| entry.source == Source::Member)
+        };
+        (0u32..).zip(ids).filter(|(_, id)| !is_spread(id)).map(|(place, _)| place).collect()
+    }
+
+    /// Transactions by their short ids; nothing for one that two of them have.
+    pub(crate) fn find(&self, key: &ShortIds, wanted: impl Iterator<Item = u64>) -> Vec<Option<Bytes>> {
+        let wanted: Vec<u64> = wanted.collect();
+        let places: FxHashMap<u64, usize> = wanted.iter().copied().zip(0..).collect();
+        let (mut found, mut twice) = (vec![None; wanted.len()], Vec::new());
+        for entry in self.queue.lock().entries.values() {
+            if let Some(place) = places.get(&key.short(&entry.id))
+                && found[*place].replace(entry.bytes.clone()).is_some()
+            {
+                twice.push(*place);
+            }
+        }
+        twice.into_iter().for_each(|place| found[place] = None);
+        found
+    }
+
     /// The position of the next that comes.
     pub(crate) fn end(&self) -> u64 {
         self.queue.lock().next
@@ -379,6 +461,17 @@ impl Mempool {
         let mut before = queue.entries.range(..position).take(most);
         let first = before.next().map(|(_, entry)| entry.arrived);
         (before.count() + usize::from(first.is_some()), first)
+    }
+
+    /// Whether there is room for anything.
+    pub(crate) fn has_room(&self) -> bool {
+        let Level { transactions, bytes } = self.level();
+        transactions < self.limits.transactions_max && bytes < self.limits.bytes_max
+    }
+
+    /// How many transactions may wait where half of the room is for others.
+    pub(crate) fn half(&self) -> usize {
+        self.limits.transactions_max / 2
     }
 
     /// Whether there is room for what other nodes give: half of it is for this node's own clients.
@@ -510,7 +603,11 @@ mod tests {
         transactions: Vec<Bytes>,
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let charters = Charters::new(Arc::new(Charter::with_defaults("test", 1)));
-        mempool.submit(admission, Place { charters: &charters, height: 1 }, (transactions, Placing::Anywhere))
+        mempool.submit(
+            admission,
+            Place { charters: &charters, height: 1 },
+            (transactions, Placing::Anywhere, Source::Client),
+        )
     }
 
     fn submit_together(mempool: &Mempool, texts: &[&str]) -> Vec<Result<TransactionId, SubmitError>> {
@@ -519,7 +616,7 @@ mod tests {
         let charters = Charters::new(Arc::new(charter));
         let transactions = texts.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
         let place = Place { charters: &charters, height: 1 };
-        mempool.submit(&Counting::default(), place, (transactions, Placing::InOneBlock))
+        mempool.submit(&Counting::default(), place, (transactions, Placing::InOneBlock, Source::Client))
     }
 
     fn none() -> FxHashSet<TransactionId> {
@@ -763,6 +860,47 @@ mod tests {
         assert_eq!(mempool.level().transactions, 4, "w1 waits on");
         assert_eq!(submit(&mempool, &["x1"]), [Ok(id(b"x1"))], "it may come again");
         assert_eq!(mempool.level().transactions, 5);
+    }
+
+    #[test]
+    fn what_clients_bring_is_given_to_all_and_what_others_bring_is_not_given_back() {
+        let mempool = mempool(10, 1_000);
+        let charters = types::Charters::new(Arc::new(types::Charter::with_defaults("test", 1)));
+        let place = Place { charters: &charters, height: 1 };
+        let bring = |text: &'static str, source| {
+            let come = (vec![Bytes::from_static(text.as_bytes())], Placing::Anywhere, source);
+            mempool.submit(&AnyId, place, come).remove(0).expect("there is room")
+        };
+        let ids = [
+            bring("client's", Source::Client),
+            bring("member's", Source::Member),
+            bring("later", Source::Client),
+        ];
+        assert_eq!(mempool.not_spread(&ids), [0, 2]);
+        let (given, next) = mempool.spread(0, (1, 1_000));
+        assert_eq!(given[0].transactions, ["client's"]);
+        assert_eq!(mempool.not_spread(&ids), [2]);
+        let (given, next) = mempool.spread(next, (9, 1_000));
+        assert_eq!((given[0].transactions.as_slice(), next), (&[Bytes::from_static(b"later")][..], 3));
+        assert!(mempool.not_spread(&ids).is_empty());
+        // What is gone was in a block, and nobody knows any more who has it.
+        mempool.delivered(&ids[..1]);
+        assert_eq!(mempool.not_spread(&ids), [0]);
+    }
+
+    #[test]
+    fn transactions_are_found_by_short_ids_that_are_others_in_every_block() {
+        let mempool = mempool(10, 1_000);
+        let ids: Vec<TransactionId> =
+            submit(&mempool, &["one", "two"]).into_iter().map(|id| id.expect("there is room")).collect();
+        let [first, second] =
+            [[1u8; 32], [2; 32]].map(|digest| ShortIds::of(&crypto::sha256(&[&digest[..]])));
+        let short = |key: &ShortIds| ids.iter().map(|id| key.short(id)).collect::<Vec<u64>>();
+        assert!(short(&first).iter().zip(short(&second)).all(|(one, other)| *one != other));
+        let wanted = [short(&first)[1], 7, short(&first)[0]];
+        let found = mempool.find(&first, wanted.into_iter());
+        assert_eq!(found, [Some(Bytes::from_static(b"two")), None, Some(Bytes::from_static(b"one"))]);
+        assert!(mempool.find(&second, wanted.into_iter()).iter().all(Option::is_none));
     }
 
     #[test]

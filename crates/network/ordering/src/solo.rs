@@ -4,7 +4,7 @@
 use crate::certificate::{Certificate, solo_message};
 use crate::certificates::{Allowed, Certificates};
 use crate::cutting::{Cut, Parent, assemble, when_to_cut};
-use crate::mempool::{Clock, Mempool, Placing, Survey};
+use crate::mempool::{Clock, Mempool, Placing, Source, Survey};
 use crate::{
     Admission, CertificateError, CertifyOutcomes, Delivery, ExchangeMessages, MempoolLimits, Ordering,
     OrderingError, OrderingStatus, SubmitError,
@@ -191,7 +191,7 @@ impl Solo {
         let charters = self.charters();
         let height = self.height.load(Atomic::Relaxed) + 1;
         let place = Place { charters: &charters, height };
-        self.mempool.submit(&*self.admission, place, (transactions, placing))
+        self.mempool.submit(&*self.admission, place, (transactions, placing, Source::Client))
     }
 }
 

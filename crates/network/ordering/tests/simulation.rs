@@ -3,8 +3,8 @@
 
 use ordering::Delivery;
 use ordering::simulation::{
-    AnyBytes, Event, LinkQuality, Report, Scenario, SimulatedNode, Simulation, node_key, organisation,
-    root_key,
+    AnyBytes, Event, LinkQuality, Report, Scenario, SimulatedNode, Simulation, charter, node_key,
+    organisation, root_key,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -125,6 +125,19 @@ fn a_raft_member_that_is_killed_while_its_ledger_is_ahead_of_its_log_comes_back(
         crashes += run_as(simulation).0.crashes;
     }
     assert!(crashes > 0);
+}
+
+/// So many members that blocks are sent without the transactions that everybody has.
+#[test]
+fn many_members_order_everything_whatever_happens() {
+    let scenarios = [Scenario::Happy, Scenario::Loss, Scenario::CrashAndRestart, Scenario::PartitionAndHeal];
+    let crashes = scenarios.map(|scenario| {
+        let mut charter = charter(3, 9);
+        charter.block.idle_ms = 300;
+        let charter = Arc::new(charter);
+        run_as(Simulation { charter, ..Simulation::new(3, scenario) }).0.crashes
+    });
+    assert!(crashes.iter().sum::<u64>() > 0);
 }
 
 #[test]

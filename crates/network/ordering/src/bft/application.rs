@@ -5,15 +5,16 @@
 //! yet, so both walk back over those to know what they hold already.
 
 use super::block::{OrderedBlock, consensus_digest, plain_digest};
+use super::config::SPREAD_MEMBERS;
 use super::delivery::Acknowledgements;
 use super::finalization::{self, Floor};
-use super::work::Work;
+use super::work::{Giving, Work};
 use crate::certificates::Allowed;
 use crate::computation::off_the_reactor;
 use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
 use crate::judging::{check_certificates, check_transactions};
 use crate::members::Members;
-use crate::mempool::{Clock, Mempool, Placing, Survey};
+use crate::mempool::{Clock, Mempool, Placing, Source, Survey};
 use crate::{Admission, CertificateError, CertificateVerifier, OrderingStatus, SubmitError};
 use bytes::Bytes;
 use commonware_consensus::marshal::ancestry::Ancestry;
@@ -146,14 +147,44 @@ impl Shared {
         &self,
         transactions: Vec<Bytes>,
         placing: Placing,
+        source: Source,
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let height = *self.reached.borrow() + 1;
         if self.members.epochs.own_at(height).is_none() {
             return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
         }
+        if source == Source::Client
+            && self.giving() == Giving::Everybody
+            && !self.mempool.has_room_for_others()
+        {
+            // What waits here waits everywhere: the other half is for what is on its way here.
+            let (pending, limit) = (self.mempool.level().transactions, self.mempool.half());
+            return transactions.iter().map(|_| Err(SubmitError::Full { pending, limit })).collect();
+        }
         let charters = self.members.epochs.charters();
         let place = Place { charters: &charters, height };
-        self.mempool.submit(&*self.admission, place, (transactions, placing))
+        self.mempool.submit(&*self.admission, place, (transactions, placing, source))
+    }
+
+    /// Whom this node gives transactions that its clients bring.
+    pub(crate) fn giving(&self) -> Giving {
+        let members = self.members.epochs.charter_at(*self.reached.borrow() + 1).members().count();
+        match members {
+            // Whoever may drop one answers its client, so that nobody else may have it.
+            _ if self.admission.may_drop() => Giving::Nobody,
+            SPREAD_MEMBERS.. => Giving::Everybody,
+            _ => Giving::NextLeader,
+        }
+    }
+
+    /// The ids of a block that this node has judged or built lately.
+    pub(crate) fn known_ids(&self, block: &Digest) -> Option<Arc<Vec<TransactionId>>> {
+        self.ids.lock().blocks.get(block).cloned()
+    }
+
+    /// The ids of a block that this node has built.
+    pub(crate) fn know_ids(&self, block: Digest, ids: Arc<Vec<TransactionId>>) {
+        self.ids.lock().insert(block, ids);
     }
 
     /// A view has a proposal of this leader, or is to have one.
@@ -291,7 +322,7 @@ impl Application {
         let build = move || assemble(ledger, &parent, organisation, now, attested, transactions);
         let block = off_the_reactor(context, build).await;
         let digest = block.header.digest();
-        shared.ids.lock().insert(digest, Arc::new(ids));
+        shared.know_ids(digest, Arc::new(ids));
         Some(Digested::precomputed(OrderedBlock(block), consensus_digest(&digest)))
     }
 
@@ -579,7 +610,9 @@ mod tests {
         with_application(|context, application| async move {
             let shared = application.0.clone();
             let texts = ["a", "b", "c"].map(|text| Bytes::from_static(text.as_bytes()));
-            assert!(shared.submit(texts.to_vec(), Placing::Anywhere).iter().all(Result::is_ok));
+            assert!(
+                shared.submit(texts.to_vec(), Placing::Anywhere, Source::Client).iter().all(Result::is_ok)
+            );
             let zero = genesis(&application);
             let first = child(&application, &zero, 1, BEGIN, &["b"]);
             let second = proposal(&context, &application, &[&zero, &first]).await;
@@ -607,7 +640,7 @@ mod tests {
             let late = shared.clone();
             context.child("client").spawn(|context| async move {
                 context.sleep(Duration::from_millis(100)).await;
-                late.submit(vec![Bytes::from_static(b"late")], Placing::Anywhere)
+                late.submit(vec![Bytes::from_static(b"late")], Placing::Anywhere, Source::Client)
             });
             let block = proposal(&context, &application, &[&zero]).await;
             assert_eq!(block.inner().0.transactions.len(), 1);
@@ -616,11 +649,57 @@ mod tests {
         });
     }
 
+    /// Tells clients at once that what they sent is dropped.
+    struct Drops;
+
+    impl Admission for Drops {
+        fn check(
+            &self,
+            place: Place<'_>,
+            transactions: &[Bytes],
+        ) -> Vec<Result<TransactionId, types::RejectReason>> {
+            AnyBytes.check(place, transactions)
+        }
+
+        fn may_drop(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn transactions_are_given_to_whom_they_help_and_never_where_their_clients_may_be_told_that_they_are_dropped()
+     {
+        let giving = |members: usize, admission: Arc<dyn Admission>| {
+            let charters = Charters::new(Arc::new(charter(1, members)));
+            let clock = Arc::new(|| BEGIN);
+            network::shared(charters, &node_key(0), MempoolLimits::default(), admission, clock).giving()
+        };
+        assert_eq!(giving(4, Arc::new(AnyBytes)), Giving::NextLeader);
+        assert_eq!(giving(7, Arc::new(AnyBytes)), Giving::NextLeader);
+        assert_eq!(giving(8, Arc::new(AnyBytes)), Giving::Everybody);
+        assert_eq!(giving(4, Arc::new(Drops)), Giving::Nobody);
+        assert_eq!(giving(8, Arc::new(Drops)), Giving::Nobody);
+    }
+
+    #[test]
+    fn where_everybody_has_everything_half_of_the_room_is_for_what_others_bring() {
+        let charters = Charters::new(Arc::new(charter(1, 9)));
+        let limits = MempoolLimits { transactions_max: 4, ..MempoolLimits::default() };
+        let shared = network::shared(charters, &node_key(0), limits, Arc::new(AnyBytes), Arc::new(|| BEGIN));
+        let submit = |text: &'static str, source| {
+            shared.submit(vec![Bytes::from_static(text.as_bytes())], Placing::Anywhere, source).remove(0)
+        };
+        assert!(submit("a", Source::Client).is_ok() && submit("b", Source::Member).is_ok());
+        assert_eq!(submit("c", Source::Client), Err(SubmitError::Full { pending: 2, limit: 2 }));
+        assert!(submit("c", Source::Member).is_ok() && submit("d", Source::Member).is_ok());
+        assert_eq!(submit("e", Source::Member), Err(SubmitError::Full { pending: 4, limit: 4 }));
+    }
+
     #[test]
     fn a_node_that_does_not_keep_up_proposes_empty_blocks() {
         with_application(|context, application| async move {
             let shared = application.0.clone();
-            shared.submit(vec![Bytes::from_static(b"waits")], Placing::Anywhere);
+            shared.submit(vec![Bytes::from_static(b"waits")], Placing::Anywhere, Source::Client);
             let mut chain = vec![genesis(&application)];
             for height in 0..=LAG_MAX as usize {
                 chain.push(child(&application, &chain[height], 1, BEGIN, &[]));

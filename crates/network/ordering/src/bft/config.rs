@@ -3,6 +3,10 @@
 use std::time::Duration;
 use types::BlockLimits;
 
+/// From so many members on, transactions are given to all when they come, and blocks are sent without them: see
+/// [`super::compact`]. Fewer members have them sooner with the block.
+pub(crate) const SPREAD_MEMBERS: usize = 8;
+
 /// Timeouts of the agreement, derived from the charter so that all members use the same.
 pub(crate) struct Timing {
     /// A leader may wait for `idle_ms` before it proposes an empty block, then needs time to build, send and have it

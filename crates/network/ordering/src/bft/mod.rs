@@ -20,6 +20,7 @@
 
 mod application;
 mod block;
+mod compact;
 mod config;
 mod delivery;
 mod epochs;
@@ -32,6 +33,7 @@ mod work;
 #[cfg(feature = "simulation")]
 pub(crate) use {
     application::Shared,
+    block::{BlockRules, OrderedBlock},
     config::{channel, memory},
     delivery::{Acknowledgements, read},
     finalization::Floor,
@@ -45,7 +47,7 @@ pub(crate) use network::{max_message_size, shared};
 use crate::members::committee;
 use crate::members::folder::{self, Claim};
 use crate::members::network::{self as connections, Connection};
-use crate::mempool::{Clock, Placing};
+use crate::mempool::{Clock, Placing, Source};
 use crate::running::{Ready, Running};
 use crate::sink::ChannelSink;
 use crate::{
@@ -181,11 +183,11 @@ impl Node {
 
 impl Ordering for Bft {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.submit(transactions, Placing::Anywhere)
+        self.shared.submit(transactions, Placing::Anywhere, Source::Client)
     }
 
     fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.submit(transactions, Placing::InOneBlock)
+        self.shared.submit(transactions, Placing::InOneBlock, Source::Client)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {

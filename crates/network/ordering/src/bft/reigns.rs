@@ -174,7 +174,8 @@ where
                 skip: SkipPolicy::Enabled { timeout: timing.skip, budget: SkipBudget::Participants },
                 fetch_timeout: NonZeroDuration::new_panic(timing.fetch),
                 fetch_retry_delay: timing.fetch_retry,
-                forward: ForwardPolicy::SilentVoters,
+                // Whoever else lacks the block fetches it: each member would send it to all whose votes come late.
+                forward: ForwardPolicy::SilentLeader,
                 track_historical_votes: false,
             },
         );

@@ -5,7 +5,7 @@
 //!   certificates ─┼─▶ Reigns: simplex of an epoch ──asks──▶ Inline ──▶ Application ◀── mempool, admission
 //!   resolver ─┘          │ relays          │
 //!                        ▼                 ▼
-//!   broadcast ─▶ buffer ─▶ marshal ──final blocks──▶ delivery ──▶ sink
+//!   broadcast ─▶ compact ─▶ buffer ─▶ marshal ──final blocks──▶ delivery ──▶ sink
 //!   backfill ─▶ resolver ──▶  │
 //!   work ─▶ Work          archives on disk
 //!   messages, exchange ─▶ Messages ◀── the node
@@ -13,11 +13,13 @@
 
 use super::application::{Application, Shared};
 use super::block::{BlockRules, OrderedBlock};
+use super::compact;
 use super::config::{Timing, channel, memory};
 use super::delivery::{self, Acknowledgements};
 use super::reigns::Reigns;
-use super::work::{self, KnownEpochs};
+use super::work::{self, Giving, KnownEpochs};
 use crate::members::{Epochs, Forwarded, Peers, forwarding, messages};
+use crate::mempool::Source;
 use crate::sink::Sink;
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::{Inline, Standard};
@@ -92,7 +94,7 @@ where
     let backfill = marshal_resolver::init(context.child("backfill"), fetching, backfill);
     let sending = broadcast_config(&shared, peers);
     let (engine, buffer) = buffered::Engine::new(context.child("broadcast"), sending);
-    let broadcasting = engine.start(broadcast);
+    let broadcasting = engine.start(compact::wrap(context.child("compact"), shared.clone(), broadcast));
 
     let certificate_codec = Scheme::certificate_codec_config_unbounded();
     let finalizations = archive(prefix, "finalizations", &page_cache, certificate_codec);
@@ -147,8 +149,14 @@ where
 /// Puts into this node's mempool what other members give it. What is refused here its own node refuses, too.
 fn take_from_others<E: Spawner>(context: E, shared: &Arc<Shared>) -> mpsc::Sender<Forwarded> {
     let taking = shared.clone();
-    let put = move |transactions, placing| drop(taking.submit(transactions, placing));
-    forwarding::start(context, shared.mempool.clone(), put)
+    let put = move |transactions, placing| drop(taking.submit(transactions, placing, Source::Member));
+    let room = shared.clone();
+    let has_room = move || match room.giving() {
+        // Everybody's own clients keep to their half.
+        Giving::Everybody => room.mempool.has_room(),
+        Giving::NextLeader | Giving::Nobody => room.mempool.has_room_for_others(),
+    };
+    forwarding::start(context, has_room, put)
 }
 
 /// How far this node is, for the words of others.
@@ -168,6 +176,10 @@ impl KnownEpochs<PublicKey> for Reached {
 
     fn over(&self, epoch: u64) -> Option<u64> {
         self.shared.members.epochs.last_of(epoch).filter(|_| epoch < self.epoch())
+    }
+
+    fn giving(&self) -> Giving {
+        self.shared.giving()
     }
 
     fn next_leader(&self) -> Option<PublicKey> {

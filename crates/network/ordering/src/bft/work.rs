@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tracing::debug;
-use types::{decode_exactly, encode};
+use types::{decode_exactly, encode, limits};
 
 /// How often a member with work repeats itself.
 const REPEAT: Duration = Duration::from_millis(100);
@@ -32,8 +32,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Up to so many transactions are given to the next leader, and bytes of them.
 const FEW: usize = 64;
 const FEW_BYTES: usize = 32 * 1024;
-/// No message that brings so few is longer.
-const MESSAGE_MAX: usize = FEW_BYTES + FEW * 16 + 16;
+/// So many are given to all members at once, and bytes of them; a single one may be longer.
+const SPREAD: usize = 1_024;
+const SPREAD_BYTES: usize = 60 * 1024;
+/// Messages with which transactions are given to all members at one time.
+const SPREADS: usize = 4;
+/// No message that brings transactions is longer.
+const MESSAGE_MAX: usize = limits::TRANSACTION_BYTES_MAX + SPREAD_BYTES + SPREAD * 16 + 16;
 /// The first byte of a message that brings transactions.
 const TRANSACTIONS: u8 = 3;
 /// How often a member without work shows that it is there.
@@ -131,6 +136,15 @@ impl Word {
     }
 }
 
+/// Whom a node gives the transactions that its clients bring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Giving {
+    Nobody,
+    /// If they are few.
+    NextLeader,
+    Everybody,
+}
+
 /// What is known of epochs, for those who hear words of them.
 pub(crate) trait KnownEpochs<P>: Send + 'static {
     /// A peer's position in the charter, if it has one.
@@ -139,6 +153,8 @@ pub(crate) trait KnownEpochs<P>: Send + 'static {
     fn epoch(&self) -> u64;
     /// The last height of an epoch, if it is over.
     fn over(&self, epoch: u64) -> Option<u64>;
+    /// Whom transactions are given.
+    fn giving(&self) -> Giving;
     /// Who leads next, if that is somebody else and known.
     fn next_leader(&self) -> Option<P>;
     /// A peer says that this node's epoch is over, with this height.
@@ -170,17 +186,13 @@ where
             let now = (work.clock)();
             if give.is_some_and(|at| now >= at) {
                 give = None;
-                let (forwarded, next) = few(&mempool, given);
-                given = next;
-                match forwarded.and_then(|forwarded| Some((progress.next_leader()?, forwarded))) {
-                    Some((leader, forwarded)) => {
-                        let message = [&[TRANSACTIONS][..], &encode(&forwarded)].concat();
-                        sender.send(Recipients::One(leader), message, true);
-                        (pause_until, due) = (now + PAUSE, due.min(now + REPEAT));
-                    }
+                let given_on = give_on(&mut sender, &mempool, &mut given, &progress);
+                match given_on {
+                    Given::All => (pause_until, due) = (now + PAUSE, due.min(now + REPEAT)),
+                    Given::Some => (pause_until, give) = (now + PAUSE, Some(now + PAUSE)),
                     // This node leads next, or has so many that it waits for its turn.
-                    None if !said_so => due = due.min(pause_until.max(now)),
-                    None => {}
+                    Given::Nothing if !said_so => due = due.min(pause_until.max(now)),
+                    Given::Nothing => {}
                 }
             }
             if now >= due {
@@ -195,7 +207,7 @@ where
                         let bytes = &message.as_ref()[1..];
                         let known = bytes.len() <= MESSAGE_MAX && progress.member(&peer).is_some();
                         let forwarded = known.then(|| decode_exactly::<Forwarded>(bytes).ok()).flatten();
-                        let forwarded = forwarded.filter(|forwarded| forwarded.transactions() <= FEW);
+                        let forwarded = forwarded.filter(|forwarded| forwarded.transactions() <= SPREAD);
                         if forwarded.is_none_or(|forwarded| taken.try_send(forwarded).is_err()) {
                             debug!("transactions of another member were not taken; its turn comes");
                         }
@@ -212,6 +224,51 @@ where
             }
         }
     })
+}
+
+/// How much was given of what has come.
+enum Given {
+    Nothing,
+    Some,
+    All,
+}
+
+/// Gives what has come from a position on to whom it is to be given, and moves the position.
+fn give_on<S: Sender>(
+    sender: &mut S,
+    mempool: &Mempool,
+    from: &mut u64,
+    progress: &impl KnownEpochs<S::PublicKey>,
+) -> Given {
+    let message = |forwarded: &Forwarded| [&[TRANSACTIONS][..], &encode(forwarded)].concat();
+    match progress.giving() {
+        Giving::Nobody => {
+            *from = mempool.end();
+            Given::Nothing
+        }
+        Giving::NextLeader => {
+            let (forwarded, next) = few(mempool, *from);
+            *from = next;
+            match forwarded.and_then(|forwarded| Some((progress.next_leader()?, forwarded))) {
+                Some((leader, forwarded)) => {
+                    sender.send(Recipients::One(leader), message(&forwarded), true);
+                    Given::All
+                }
+                None => Given::Nothing,
+            }
+        }
+        Giving::Everybody => {
+            for _ in 0..SPREADS {
+                let (come, next) = mempool.spread(*from, (SPREAD, SPREAD_BYTES));
+                *from = next;
+                if come.is_empty() {
+                    return Given::All;
+                }
+                sender.send(Recipients::All, message(&Forwarded::of(come)), true);
+            }
+            Given::Some
+        }
+    }
 }
 
 /// What has come from a position on, if it is little, and where the next begins.
@@ -268,6 +325,10 @@ mod tests {
             (epoch == 0).then_some(20)
         }
 
+        fn giving(&self) -> Giving {
+            Giving::NextLeader
+        }
+
         fn next_leader(&self) -> Option<usize> {
             None
         }
@@ -305,14 +366,14 @@ mod tests {
 
     #[test]
     fn what_has_come_is_given_on_once_where_it_is_little() {
-        use crate::mempool::Placing;
+        use crate::mempool::{Placing, Source};
         let mempool = Mempool::new(crate::MempoolLimits::default(), Arc::new(|| Duration::ZERO));
         let charters = types::Charters::new(Arc::new(types::Charter::with_defaults("test", 1)));
         let place = types::Place { charters: &charters, height: 1 };
         let come = |numbers: std::ops::Range<usize>, bytes: usize| {
             let one = |number: usize| bytes::Bytes::from(format!("{number:0bytes$}"));
             let come = numbers.map(one).collect();
-            mempool.submit(&crate::mempool::AnyId, place, (come, Placing::Anywhere));
+            mempool.submit(&crate::mempool::AnyId, place, (come, Placing::Anywhere, Source::Client));
         };
         come(0..3, 9);
         let (given, next) = few(&mempool, 0);

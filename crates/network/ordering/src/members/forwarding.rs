@@ -3,7 +3,7 @@
 //! They stay in this node's mempool until a block has them, so nothing is lost with the one that was to lead.
 
 use crate::computation::off_the_reactor;
-use crate::mempool::{Mempool, Placing, Waiting};
+use crate::mempool::{Placing, Waiting};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use commonware_runtime::Spawner;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Messages with transactions that wait for the mempool.
-const TAKEN: usize = 64;
+const TAKEN: usize = 1_024;
 
 /// Transactions for another node's mempool. Those of a group stand in one block.
 #[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug, Default)]
@@ -45,21 +45,33 @@ impl Forwarded {
 /// Those that find no room are lost: their own node keeps them. `put` is called where it may hold its thread.
 pub(crate) fn start<E: Spawner>(
     context: E,
-    mempool: Arc<Mempool>,
+    has_room: impl Fn() -> bool + Send + 'static,
     put: impl Fn(Vec<Bytes>, Placing) + Send + Sync + 'static,
 ) -> mpsc::Sender<Forwarded> {
     let (taken, mut to_take) = mpsc::channel::<Forwarded>(TAKEN);
     let put = Arc::new(put);
     context.spawn(move |context| async move {
         while let Some(forwarded) = to_take.recv().await {
-            if !mempool.has_room_for_others() {
+            let mut groups = forwarded.groups;
+            // Signatures of many are verified faster.
+            while let Ok(more) = to_take.try_recv() {
+                groups.extend(more.groups);
+            }
+            if !has_room() {
                 continue;
             }
             let put = put.clone();
             let take = move || {
-                for Group { together, transactions } in forwarded.groups {
-                    let placing = if together { Placing::InOneBlock } else { Placing::Anywhere };
-                    put(transactions.into_iter().map(Bytes::from).collect(), placing);
+                let (together, alone): (Vec<Group>, Vec<Group>) =
+                    groups.into_iter().partition(|group| group.together);
+                let bytes = |transactions: Vec<Vec<u8>>| transactions.into_iter().map(Bytes::from);
+                let alone: Vec<Bytes> =
+                    alone.into_iter().flat_map(|group| bytes(group.transactions)).collect();
+                if !alone.is_empty() {
+                    put(alone, Placing::Anywhere);
+                }
+                for group in together {
+                    put(bytes(group.transactions).collect(), Placing::InOneBlock);
                 }
             };
             off_the_reactor(&context, take).await;
@@ -91,8 +103,7 @@ mod tests {
         let put = heard.clone();
         deterministic::Runner::default().start(|context| async move {
             let put = move |transactions: Vec<Bytes>, placing| put.lock().push((transactions, placing));
-            let mempool = Mempool::new(crate::MempoolLimits::default(), Arc::new(|| Duration::ZERO));
-            let taken = start(context.child("taking"), Arc::new(mempool), put);
+            let taken = start(context.child("taking"), || true, put);
             taken.try_send(decode_exactly(&sent).expect("what was sent")).expect("room");
             context.sleep(Duration::from_millis(100)).await;
         });

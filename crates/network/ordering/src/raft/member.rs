@@ -19,6 +19,7 @@ use super::wire::{Backfill, Said, Voters};
 use crate::Delivery;
 use crate::cutting::Parent;
 use crate::members::{Forwarded, Peers, committee, forwarding, messages};
+use crate::mempool::Source;
 use crate::sink::Sink;
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
@@ -236,8 +237,9 @@ async fn judged_so_far<E: Runtime>(disk: &mut Disk<E>, fed: u64, parent: Parent)
 /// Puts into this node's mempool what other members give it. What is refused here its own node refuses, too.
 fn take_from_others<E: Runtime>(context: E, shared: &Arc<Shared>) -> mpsc::Sender<Forwarded> {
     let taking = shared.clone();
-    let put = move |transactions, placing| drop(taking.put(transactions, placing));
-    forwarding::start(context, shared.mempool.clone(), put)
+    let put = move |transactions, placing| drop(taking.put(transactions, placing, Source::Member));
+    let mempool = shared.mempool.clone();
+    forwarding::start(context, move || mempool.has_room_for_others(), put)
 }
 
 /// How the log of every founding member begins.

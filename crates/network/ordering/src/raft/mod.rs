@@ -38,7 +38,7 @@ pub(crate) use shared::Shared;
 use crate::members::committee;
 use crate::members::folder::{self, Claim};
 use crate::members::network::{self as connections, Connection};
-use crate::mempool::{Clock, Placing};
+use crate::mempool::{Clock, Placing, Source};
 use crate::running::{Ready, Running};
 use crate::sink::ChannelSink;
 use crate::{
@@ -198,11 +198,11 @@ impl Node {
 
 impl Ordering for Raft {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.put(transactions, Placing::Anywhere)
+        self.shared.put(transactions, Placing::Anywhere, Source::Client)
     }
 
     fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.put(transactions, Placing::InOneBlock)
+        self.shared.put(transactions, Placing::InOneBlock, Source::Client)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {

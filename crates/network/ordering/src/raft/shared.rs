@@ -3,7 +3,7 @@
 use super::window::Position;
 use crate::cutting::Parent;
 use crate::members::Members;
-use crate::mempool::{Clock, Mempool, Placing};
+use crate::mempool::{Clock, Mempool, Placing, Source};
 use crate::{Admission, MempoolLimits, SubmitError};
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
@@ -113,12 +113,13 @@ impl Shared {
         &self,
         transactions: Vec<Bytes>,
         placing: Placing,
+        source: Source,
     ) -> Vec<Result<TransactionId, SubmitError>> {
         let height = self.height() + 1;
         if self.members.epochs.own_at(height).is_none() {
             return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
         }
         let place = Place { charters: &self.members.epochs.charters(), height };
-        self.mempool.submit(&*self.admission, place, (transactions, placing))
+        self.mempool.submit(&*self.admission, place, (transactions, placing, source))
     }
 }

@@ -1,10 +1,10 @@
 //! Members that do not run a node but send what they like. What they can do they do with their own key alone.
 
 use super::network::AllChannels;
+use super::wire::End;
 use crate::bft::Shared;
 use commonware_consensus::simplex::mocks::conflicter;
-use commonware_cryptography::{Sha256, ed25519::PublicKey};
-use commonware_glue::simulate::engine::ChannelPair;
+use commonware_cryptography::Sha256;
 use commonware_p2p::utils::mux::Muxer;
 use commonware_p2p::{Receiver as _, Recipients, Sender as _};
 use commonware_runtime::{Clock as _, Spawner as _, Supervisor as _, deterministic::Context};
@@ -88,7 +88,7 @@ impl Chance {
     }
 }
 
-async fn garbage(context: Context, (mut sender, receiver): ChannelPair<PublicKey>, mut chance: Chance) {
+async fn garbage(context: Context, (mut sender, receiver): End, mut chance: Chance) {
     loop {
         context.sleep(GARBAGE).await;
         let block = chance.next();
@@ -100,7 +100,7 @@ async fn garbage(context: Context, (mut sender, receiver): ChannelPair<PublicKey
     }
 }
 
-async fn echo((mut sender, mut receiver): ChannelPair<PublicKey>, mut chance: Chance) {
+async fn echo((mut sender, mut receiver): End, mut chance: Chance) {
     while let Ok((_, message)) = receiver.recv().await {
         let mut message: Vec<u8> = message.as_ref().to_vec();
         let block = chance.next();

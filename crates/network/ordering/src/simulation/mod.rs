@@ -19,16 +19,22 @@
 mod admission;
 mod adversary;
 mod attesting;
+mod costs;
 mod engine;
 mod ledger;
+mod machines;
+mod measured;
 mod members;
 mod network;
 mod scenario;
 mod service;
+mod wire;
 
 pub use admission::AnyBytes;
 pub use adversary::Adversary;
+pub use costs::Costs;
 pub use engine::{Report, SimulatedNode, Simulation};
+pub use machines::Machines;
 pub use members::{charter, node_key, organisation, root_key};
 pub use network::{Event, Join, LinkQuality, Network, Process, Ran};
 pub use scenario::Scenario;

@@ -2,7 +2,9 @@
 //! blocks, as a node's pipeline does.
 
 use super::adversary::Adversary;
+use super::machines::{Contents, Machines};
 use super::service::{SimulatedBft, SimulatedService};
+use super::wire::{End, Place, ends};
 use super::{Scenario, node_key};
 use crate::bft::{self, Acknowledgements, Parts, Shared};
 use crate::members::{Peers, committee};
@@ -13,7 +15,7 @@ use crate::{Admission, Delivery, MempoolLimits, Services};
 use commonware_consensus::types::{Epoch, Height, Round, View};
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_glue::simulate::action::{Action, Crash, Schedule};
-use commonware_glue::simulate::engine::{ChannelPair, EngineDefinition, InitContext};
+use commonware_glue::simulate::engine::{EngineDefinition, InitContext};
 use commonware_glue::simulate::exit::ExitCondition;
 use commonware_glue::simulate::plan::PlanBuilder;
 use commonware_glue::simulate::processed::ProcessedHeight;
@@ -35,7 +37,11 @@ use types::{BlockHeader, Charter, Charters};
 
 /// The longest pause between two turns of a process.
 const TURN_MS: u64 = 12;
-/// The channel of proposed blocks.
+/// The pause where the network is measured.
+const MEASURED_TURN: Duration = Duration::from_millis(1);
+/// Channels of BFT ordering: of votes, of certificates of views, of proposed blocks.
+const VOTES: usize = 0;
+const CERTIFICATES: usize = 1;
 const PROPOSED_BLOCKS: usize = 4;
 /// A channel that no member listens on.
 const NOBODYS: u64 = 99;
@@ -158,18 +164,8 @@ impl Network {
     /// # Errors
     /// It did not get there in time.
     pub fn run(&self, process: Arc<dyn Process>) -> Result<Ran, String> {
-        let key = |index| {
-            committee::public_key(&node_key(index).public_key()).expect("a secret key has a public key")
-        };
-        let members: Vec<PublicKey> = (0..self.nodes).map(key).collect();
-        let state = RunState {
-            network: self.clone(),
-            members: members.clone(),
-            process,
-            starts: AtomicU64::new(0),
-            newest: members.iter().map(|_| AtomicU64::new(0)).collect(),
-        };
-        let running = Running(Arc::new(state));
+        let running = Running::new(self, process, None);
+        let members = running.0.members.clone();
         let plan = PlanBuilder::new(running.clone())
             .seed(self.seed)
             .timeout(self.timeout)
@@ -205,17 +201,19 @@ impl Network {
 
 struct RunState {
     network: Network,
-    members: Vec<PublicKey>,
+    members: Arc<Vec<PublicKey>>,
     process: Arc<dyn Process>,
+    /// Where it is measured.
+    machines: Option<Arc<Machines>>,
     starts: AtomicU64,
     /// Which start of all is each node's last.
     newest: Vec<AtomicU64>,
 }
 
 #[derive(Clone)]
-struct Running(Arc<RunState>);
+pub(super) struct Running(Arc<RunState>);
 
-struct State {
+pub(super) struct State {
     running: Running,
     index: usize,
 }
@@ -251,7 +249,7 @@ impl EngineDefinition for Running {
     type State = State;
 
     fn participants(&self) -> Vec<PublicKey> {
-        self.0.members.clone()
+        self.0.members.to_vec()
     }
 
     fn channels(&self) -> Vec<(u64, Quota)> {
@@ -269,7 +267,12 @@ impl EngineDefinition for Running {
     }
 
     async fn init(&self, init: InitContext<'_, PublicKey>) -> (Handle<()>, State) {
-        let InitContext { context, index, public_key, oracle, mut channels, monitor, .. } = init;
+        let InitContext { context, index, public_key, oracle, channels, monitor, .. } = init;
+        let place = self.0.machines.clone().map(|machines| {
+            let place = Place { machines, node: index, keys: self.0.members.clone() };
+            (place, if self.is_raft() { raft_holds } else { bft_holds })
+        });
+        let mut channels = ends(&context, channels, place);
         let nobodys = if self.is_raft() { None } else { channels.pop() };
         if let Some(nobodys) = nobodys
             && self.0.network.withholding.contains(&index)
@@ -351,10 +354,15 @@ struct Pace {
     seed: u64,
     start: u64,
     turns: u64,
+    /// Measured nodes are equally fast.
+    measured: bool,
 }
 
 impl Pace {
     fn next(&mut self) -> Duration {
+        if self.measured {
+            return MEASURED_TURN;
+        }
         self.turns += 1;
         let chance =
             sha256(&[&self.seed.to_le_bytes(), &self.start.to_le_bytes(), &(self.turns / 16).to_le_bytes()]);
@@ -379,7 +387,38 @@ impl Drop for Killed {
     }
 }
 
+/// Votes are signed; a certificate has a quorum's signatures. What else is signed the process verifies.
+fn bft_holds(channel: usize, members: usize) -> Contents {
+    let quorum = members - (members - 1) / 3;
+    match channel {
+        VOTES => Contents { signatures: 1, block: false },
+        CERTIFICATES => Contents { signatures: quorum, block: false },
+        // It carries a certificate of an outcome.
+        PROPOSED_BLOCKS => Contents { signatures: quorum, block: true },
+        _ => Contents::default(),
+    }
+}
+
+/// Every message may bring a block.
+fn raft_holds(channel: usize, _: usize) -> Contents {
+    Contents { signatures: 0, block: channel == 0 }
+}
+
 impl Running {
+    pub(super) fn new(
+        network: &Network,
+        process: Arc<dyn Process>,
+        machines: Option<Arc<Machines>>,
+    ) -> Running {
+        let key = |index| {
+            committee::public_key(&node_key(index).public_key()).expect("a secret key has a public key")
+        };
+        let members: Vec<PublicKey> = (0..network.nodes).map(key).collect();
+        let newest = members.iter().map(|_| AtomicU64::new(0)).collect();
+        let (network, members) = (network.clone(), Arc::new(members));
+        Running(Arc::new(RunState { network, members, process, machines, starts: AtomicU64::new(0), newest }))
+    }
+
     fn clock(&self, context: &Context) -> Clock {
         let time = context.child("clock");
         Arc::new(move || time.current().duration_since(UNIX_EPOCH).unwrap_or_default())
@@ -476,7 +515,8 @@ impl Running {
         service: SimulatedService,
         delivered: impl Fn(&Delivery),
     ) {
-        let mut pace = Pace { seed: self.0.network.seed, start, turns: 0 };
+        let mut pace =
+            Pace { seed: self.0.network.seed, start, turns: 0, measured: self.0.machines.is_some() };
         let process = &self.0.process;
         let slow = self.0.network.slow.filter(|(node, _)| *node == index);
         let (block_time, mut busy_until) = (slow.map_or(Duration::ZERO, |(_, time)| time), UNIX_EPOCH);
@@ -509,4 +549,4 @@ impl Running {
 }
 
 /// A member's end of all channels.
-pub(super) type AllChannels = Vec<ChannelPair<PublicKey>>;
+pub(super) type AllChannels = Vec<End>;

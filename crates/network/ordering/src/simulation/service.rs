@@ -1,7 +1,7 @@
 //! What the network gives to a simulated node.
 
 use crate::bft::{self, Acknowledgements, Floor, MarshalMailbox, Shared};
-use crate::mempool::Placing;
+use crate::mempool::{Placing, Source};
 use crate::raft::Raft;
 use crate::{CertificateError, Delivery, Ordering, OrderingStatus, SubmitError};
 use bytes::Bytes;
@@ -53,11 +53,11 @@ pub(super) struct SimulatedBft {
 
 impl Ordering for SimulatedBft {
     fn submit(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.submit(transactions, Placing::Anywhere)
+        self.shared.submit(transactions, Placing::Anywhere, Source::Client)
     }
 
     fn submit_together(&self, transactions: Vec<Bytes>) -> Vec<Result<TransactionId, SubmitError>> {
-        self.shared.submit(transactions, Placing::InOneBlock)
+        self.shared.submit(transactions, Placing::InOneBlock, Source::Client)
     }
 
     fn deliveries(&self) -> &Receiver<Delivery> {

@@ -1,0 +1,81 @@
+//! `entente bench scale`: networks of four to eighty members, in one room and around the world.
+
+use crate::CommandError;
+use bench::{ScaleNetwork, ScaleOptions, ScaleRecord, scale, scale_report, scale_table};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Measure networks of up to eighty members, in one machine room, on one continent, on four.
+///
+/// Consensus and execution are the code that nodes run. Time, lines and processors are simulated: every message is charged with what it
+/// costs on this machine, and what its line can carry. Every node is charged for verifying and executing every transaction.
+///
+/// Example: entente bench scale --quick --json scale.json --report scale/
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ScaleArguments {
+    /// Numbers of members [default: 4,7,16,40,80, with --quick 4,80]
+    #[arg(long, value_delimiter = ',')]
+    members: Vec<usize>,
+    /// Where the members are [default: room,continent,world, with --quick room,world]
+    #[arg(long, value_delimiter = ',', value_parser = ["room", "continent", "world"])]
+    network: Vec<String>,
+    /// Who orders
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_values = ScaleOptions::ORDERINGS,
+        value_parser = ScaleOptions::ORDERINGS
+    )]
+    ordering: Vec<String>,
+    /// Simulated seconds for which the clients keep a network busy [default: 10, with --quick 5]
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Seed of everything that is left to chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Four and eighty members, and shorter
+    #[arg(long)]
+    quick: bool,
+    /// Where to write the records
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Folder for a page with plots, and the figures as CSV and Markdown
+    #[arg(long, value_name = "FOLDER")]
+    report: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &ScaleArguments) -> Result<(), CommandError> {
+    let quick = arguments.quick;
+    let or = |given: &[usize], default: &[usize]| if given.is_empty() { default } else { given }.to_vec();
+    let networks = match (arguments.network.as_slice(), quick) {
+        ([], true) => vec![ScaleNetwork::Room, ScaleNetwork::World],
+        ([], false) => ScaleNetwork::ALL.to_vec(),
+        (given, _) => given.iter().filter_map(|name| ScaleNetwork::named(name)).collect(),
+    };
+    let options = ScaleOptions {
+        members: or(&arguments.members, if quick { &[4, 80] } else { &[4, 7, 16, 40, 80] }),
+        networks,
+        orderings: arguments.ordering.clone(),
+        duration: Duration::from_secs(arguments.seconds.unwrap_or(if quick { 5 } else { 10 })),
+        seed: arguments.seed,
+    };
+    let records = scale(&options, &mut |text| eprintln!("{text}"))?;
+    println!("{}", scale_table(&records));
+    if let Some(path) = &arguments.json {
+        write(path, &records)?;
+    }
+    if let Some(folder) = &arguments.report {
+        scale_report(&records, folder)?;
+        println!("The plots are in {}.", folder.join("report.html").display());
+    }
+    Ok(())
+}
+
+fn write(path: &Path, records: &[ScaleRecord]) -> Result<(), CommandError> {
+    let text = serde_json::to_string_pretty(records)?;
+    std::fs::write(path, text + "\n")
+        .map_err(|error| format!("cannot write {}: {error}", path.display()).into())
+}
