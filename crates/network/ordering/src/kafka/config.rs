@@ -49,7 +49,7 @@ pub(super) const CONNECTED: Duration = Duration::from_millis(3_500);
 pub(super) fn max_message_size() -> u32 {
     const AROUND: usize = 16 * 1024;
     // What a certificate has of a record, and of a transaction that stands in another one.
-    let proof = super::rule::PARTS_MAX * 256 + types::limits::BLOCK_TRANSACTIONS_MAX as usize * 40;
+    let proof = super::rule::PARTS_MAX * 256 + super::rule::LEFT_OUT_MAX * 40;
     let head = types::BlockHeader::BYTES + types::Attested::BYTES_MAX;
     types::limits::BLOCK_BYTES_MAX + (head + proof + AROUND) as u32
 }
@@ -57,9 +57,8 @@ pub(super) fn max_message_size() -> u32 {
 /// The channels between members, with messages per second and peer: blocks for who lacks them, messages to all nodes, messages
 /// to one node.
 pub(super) fn quotas() -> [(u64, Quota); 3] {
-    [(0, 64), (1, 512), (2, 512)].map(|(channel, rate)| {
-        (channel, Quota::per_second(NonZeroU32::new(rate).unwrap_or(NonZeroU32::MIN)))
-    })
+    [(0, 64), (1, 512), (2, 512)]
+        .map(|(channel, rate)| (channel, Quota::per_second(NonZeroU32::new(rate).unwrap_or(NonZeroU32::MIN))))
 }
 
 /// What every client of the brokers is told.

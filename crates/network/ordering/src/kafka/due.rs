@@ -57,8 +57,10 @@ impl View<'_> {
 
     /// What this node says now.
     pub(super) fn due(&self, said: &Saying) -> Due {
-        let (fill, idle) =
-            (Duration::from_millis(self.block.fill_ms.into()), Duration::from_millis(self.block.idle_ms.into()));
+        let (fill, idle) = (
+            Duration::from_millis(self.block.fill_ms.into()),
+            Duration::from_millis(self.block.idle_ms.into()),
+        );
         let (now, tip) = (self.now, self.tip);
         let mut due = now + SAY_AGAIN;
         if self.survey.transactions > 0 && self.may_open && self.backlog <= BACKLOG_BLOCKS {
@@ -140,7 +142,18 @@ mod tests {
         let survey = Survey { transactions, ..Survey::default() };
         let members = &[0, 2, 3, 5];
         let (is_open, may_open, news_since, backlog) = (true, true, None, 0);
-        View { now: ms(now), tip, block: &BLOCK, survey, members, own, is_open, may_open, news_since, backlog }
+        View {
+            now: ms(now),
+            tip,
+            block: &BLOCK,
+            survey,
+            members,
+            own,
+            is_open,
+            may_open,
+            news_since,
+            backlog,
+        }
     }
 
     #[test]
@@ -165,7 +178,11 @@ mod tests {
         let tip = tip(5, [1_100, 1_110]);
         let said = Saying::default();
         let cut = Due::Record { transactions: false, cut: true };
-        assert_eq!(view(1_114, &tip, 2, 0).due(&said), Due::At(ms(1_115)), "a quarter of the time without another");
+        assert_eq!(
+            view(1_114, &tip, 2, 0).due(&said),
+            Due::At(ms(1_115)),
+            "a quarter of the time without another"
+        );
         assert_eq!(view(1_115, &tip, 2, 0).due(&said), cut);
         assert_eq!(view(1_115, &tip, 3, 0).due(&said), Due::At(ms(1_155)));
         assert_eq!(view(1_115, &tip, 0, 0).due(&said), Due::At(ms(1_235)), "the last one in turn");

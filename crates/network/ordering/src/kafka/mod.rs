@@ -28,7 +28,7 @@ mod shared;
 mod topic;
 
 pub(crate) use proof::{Proof, one_record};
-pub use topic::create_topic;
+pub use topic::{create_topic, creation, leader};
 
 use crate::cutting::Parent;
 use crate::members::committee;
@@ -93,7 +93,8 @@ impl KafkaSettings {
             (!host.is_empty() && port.parse::<u16>().is_ok()).then_some(())
         };
         if let Some(wrong) = self.brokers.split(',').find(|broker| good(broker).is_none()) {
-            let what = format!("kafka.brokers in node.toml must be host:port with commas between, found `{wrong}`");
+            let what =
+                format!("kafka.brokers in node.toml must be host:port with commas between, found `{wrong}`");
             return Err(OrderingError::Settings(what));
         }
         let of = |one: char| one.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&one);
@@ -186,10 +187,8 @@ pub fn start(config: KafkaConfig, admission: Arc<dyn Admission>) -> Result<Arc<K
     let ((), running) = Running::start("members of kafka", runtime, |context, ready, stopped| {
         node.run(context, ready, stopped)
     })?;
-    let threads = [
-        thread("kafka reading", move || reading.run())?,
-        thread("kafka offering", move || offering.run())?,
-    ];
+    let threads =
+        [thread("kafka reading", move || reading.run())?, thread("kafka offering", move || offering.run())?];
     let threads = Mutex::new(threads.into());
     Ok(Arc::new(Kafka { shared, deliveries, running, threads }))
 }
@@ -201,7 +200,9 @@ fn begin(shared: &Shared, last: Option<&(BlockHeader, Bytes)>) -> Result<(Rule, 
     if let Some((header, certificate)) = last {
         let proof = Shared::proof_of(certificate).map_err(|error| {
             let height = header.height;
-            OrderingError::Ended(format!("the certificate of block {height} says nothing of a topic: {error}"))
+            OrderingError::Ended(format!(
+                "the certificate of block {height} says nothing of a topic: {error}"
+            ))
         })?;
         rule.begin_behind(Parent::block(header), proof.next);
         stand.behind(header.height, &proof);
@@ -334,7 +335,10 @@ impl Ordering for Kafka {
         let dropped = self.shared.dropped.lock();
         if !dropped.is_empty() {
             let name = "entente_kafka_records_dropped_total";
-            let _ = write!(text, "# HELP {name} Records that are in no block, by reason.\n# TYPE {name} counter\n");
+            let _ = write!(
+                text,
+                "# HELP {name} Records that are in no block, by reason.\n# TYPE {name} counter\n"
+            );
             for (reason, count) in dropped.iter() {
                 let _ = writeln!(text, "{name}{{reason=\"{reason}\"}} {count}");
             }

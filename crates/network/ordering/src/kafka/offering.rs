@@ -14,7 +14,9 @@ use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
-use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext, PurgeConfig};
+use rdkafka::producer::{
+    BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext, PurgeConfig,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Atomic};
 use std::time::Duration;
@@ -122,7 +124,9 @@ impl Offering {
         let (shared, now) = (self.shared.clone(), self.shared.now());
         let tip = shared.tip();
         let height = tip.parent.height + 1;
-        let Some(own) = shared.members.epochs.own_at(height).filter(|_| tip.has_caught_up) else { return TICK };
+        let Some(own) = shared.members.epochs.own_at(height).filter(|_| tip.has_caught_up) else {
+            return TICK;
+        };
         if producer.in_flight_count() >= OUTSTANDING {
             return Duration::from_millis(1);
         }
@@ -215,7 +219,8 @@ impl Offering {
             }
         }
         let bytes = record.to_bytes();
-        let message = BaseRecord::<(), [u8], Box<Digest>>::with_opaque_to(&self.settings.topic, Box::new(content));
+        let message =
+            BaseRecord::<(), [u8], Box<Digest>>::with_opaque_to(&self.settings.topic, Box::new(content));
         match producer.send(message.partition(0).payload(&bytes)) {
             Ok(()) => drop(shared.records_offered.fetch_add(1, Atomic::Relaxed)),
             Err((error, _)) => {

@@ -37,17 +37,27 @@ pub(crate) struct Proof {
 pub(crate) enum ProofError {
     #[error("expected at least one record, found none")]
     Empty,
-    #[error("expected record {part} of the certificate behind the one before and before offset {next}, found offset {offset}")]
+    #[error(
+        "expected record {part} of the certificate behind the one before and before offset {next}, found offset {offset}"
+    )]
     Order { part: usize, offset: u64, next: u64 },
-    #[error("record {part} of the certificate has {transactions} transactions: expected {kept} in the block and the others left out")]
+    #[error(
+        "record {part} of the certificate has {transactions} transactions: expected {kept} in the block and the others left out"
+    )]
     Counts { part: usize, transactions: u32, kept: u32 },
     #[error("expected records with {expected} transactions of the block, found {found}")]
     Transactions { expected: u32, found: u64 },
-    #[error("expected the last record to be of organisation {expected}, which the header names, found {found}")]
+    #[error(
+        "expected the last record to be of organisation {expected}, which the header names, found {found}"
+    )]
     Proposer { expected: u16, found: u16 },
-    #[error("record {part} of the certificate is not signed by organisation {member} of the charter, which is said to have offered it")]
+    #[error(
+        "record {part} of the certificate is not signed by organisation {member} of the charter, which is said to have offered it"
+    )]
     Signature { part: usize, member: u16 },
-    #[error("the transactions of record {part} of the certificate are not those that organisation {member} has signed")]
+    #[error(
+        "the transactions of record {part} of the certificate are not those that organisation {member} has signed"
+    )]
     Content { part: usize, member: u16 },
 }
 
@@ -90,8 +100,7 @@ impl Proof {
     }
 
     fn check_signatures(&self, ledger: &Digest, keys: &[Option<PublicKey>]) -> Result<(), ProofError> {
-        let wrong =
-            |part: usize| ProofError::Signature { part, member: self.parts[part].statement.member };
+        let wrong = |part: usize| ProofError::Signature { part, member: self.parts[part].statement.member };
         let messages: Vec<Vec<u8>> = self.parts.iter().map(|part| part.statement.message(ledger)).collect();
         let mut signed = Vec::with_capacity(self.parts.len());
         for (position, (part, message)) in self.parts.iter().zip(&messages).enumerate() {

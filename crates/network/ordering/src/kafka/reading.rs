@@ -175,7 +175,9 @@ impl Reading {
             *self.shared.dropped.lock().entry(reason.name()).or_default() += 1;
             let offset = self.rule.next().saturating_sub(1);
             match reason.is_strange() {
-                true => warn!(offset, member = from.map(|from| from.0), %reason, "a record is dropped by every node"),
+                true => {
+                    warn!(offset, member = from.map(|from| from.0), %reason, "a record is dropped by every node")
+                }
                 false => debug!(offset, %reason, "a record is in no block"),
             }
         }
@@ -204,8 +206,7 @@ impl Reading {
     fn offer_again(&self, content: &crypto::Digest, refused: bool) {
         let ids = self.shared.offered.lock().release(content);
         if refused && !ids.is_empty() {
-            let (charters, height) =
-                (self.shared.members.epochs.charters(), self.rule.parent().height + 1);
+            let (charters, height) = (self.shared.members.epochs.charters(), self.rule.parent().height + 1);
             let place = Place { charters: &charters, height };
             self.shared.mempool.forget_refused(&*self.shared.admission, place, &ids);
         }

@@ -32,8 +32,9 @@ use types::{Attested, Charter, Place, TransactionId};
 const TIME_MAX_MS: u64 = 253_402_300_799_999;
 /// A record that was offered for a block so far below is too old: somebody has put it into the topic again.
 const STALE_BLOCKS: u64 = 1_000;
-/// Records of a block, so that certificates have a limit.
-pub(super) const PARTS_MAX: usize = 4_096;
+/// Records of a block, and transactions of them that stand in it already: so a certificate fits into a message between members.
+pub(super) const PARTS_MAX: usize = 128;
+pub(super) const LEFT_OUT_MAX: usize = 256;
 
 /// A record as the brokers give it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +60,9 @@ pub(super) enum Dropped {
     Malformed(String),
     #[error("it is one of ledger {0}")]
     OtherLedger(Digest),
-    #[error("organisation {member} of the charter, which is said to offer it, is no member at height {height}")]
+    #[error(
+        "organisation {member} of the charter, which is said to offer it, is no member at height {height}"
+    )]
     Stranger { member: u16, height: u64 },
     #[error("the signature is not that of organisation {member} of the charter")]
     Signature { member: u16 },
@@ -96,10 +99,7 @@ impl Dropped {
 
     /// Whether only a member that lies, or a stranger, offers such a thing.
     pub(super) fn is_strange(&self) -> bool {
-        !matches!(
-            self,
-            Dropped::Full | Dropped::Repeated | Dropped::Idle { .. } | Dropped::Stale { .. }
-        )
+        !matches!(self, Dropped::Full | Dropped::Repeated | Dropped::Idle { .. } | Dropped::Stale { .. })
     }
 }
 
@@ -110,7 +110,9 @@ pub(super) enum Stuck {
         "the topic begins with a record of ledger {found}, and this node is of ledger {expected}; give each ledger a topic of its own"
     )]
     OtherLedger { expected: Digest, found: Digest },
-    #[error("the topic begins with something else than a record of a ledger ({0}); give the ledger a topic of its own")]
+    #[error(
+        "the topic begins with something else than a record of a ledger ({0}); give the ledger a topic of its own"
+    )]
     NoLedger(String),
     #[error("the charters that block {0} names are not known here; the node must learn of them")]
     Charters(u64),
@@ -301,7 +303,8 @@ impl Rule {
             return Err(Dropped::Stale { offered, height });
         }
         let (transactions, bytes) = (record.transactions.len(), bytes_in_block(&record.transactions));
-        if transactions > charter.block.transactions_max as usize || bytes > charter.block.bytes_max as usize {
+        if transactions > charter.block.transactions_max as usize || bytes > charter.block.bytes_max as usize
+        {
             return Err(Dropped::TooLong { transactions, bytes });
         }
         let fault = |fault: Fault| Dropped::Fault(fault.to_string());
@@ -366,7 +369,8 @@ impl Rule {
                     false => left_out.push((at as u32, record.digests[at])),
                 }
             }
-            if left_out.len() > kept.len() {
+            let left_out_before: usize = self.draft.parts.iter().map(|part| part.left_out.len()).sum();
+            if left_out.len() > kept.len() || left_out_before + left_out.len() > LEFT_OUT_MAX {
                 (kept, dropped) = (Vec::new(), Some(Dropped::Repeated));
             }
             if kept.is_empty() {
@@ -434,4 +438,429 @@ fn key_of(charter: &Charter, member: u16) -> Option<PublicKey> {
 
 fn bytes_in_block(transactions: &[Bytes]) -> usize {
     transactions.iter().map(|transaction| transaction.len() + LENGTH_BYTES).sum()
+}
+
+#[cfg(all(test, feature = "simulation"))]
+mod tests {
+    use super::super::record::Offer;
+    use super::*;
+    use crate::CertificateVerifier;
+    use crate::simulation::{AnyBytes, charter, node_key};
+    use crypto::sha256;
+    use types::{
+        AmendedCharter, Attestation, Block, Certificate as Signed, CharterChange, Charters,
+        OutcomeCertificate, OutcomeHeader,
+    };
+
+    const MEMBERS: u16 = 4;
+
+    /// Numbers that look like chance.
+    struct Chance(u64);
+
+    impl Chance {
+        fn below(&mut self, most: u64) -> u64 {
+            (self.0 ^= self.0 << 13, self.0 ^= self.0 >> 7, self.0 ^= self.0 << 17);
+            self.0 % most
+        }
+    }
+
+    fn founding() -> Charter {
+        let mut charter = charter(1, MEMBERS.into());
+        charter.ordering = "kafka".to_string();
+        (charter.block.transactions_max, charter.block.bytes_max, charter.outcome_lag_blocks) = (6, 200, 3);
+        charter.block.idle_ms = 100;
+        charter
+    }
+
+    /// As [`founding`], where nothing waits for certificates.
+    fn patient() -> Charter {
+        Charter { outcome_lag_blocks: 100, ..founding() }
+    }
+
+    fn rule_of(charter: &Charter) -> Rule {
+        let charters = Charters::new(Arc::new(charter.clone()));
+        let epochs = Epochs::new(charters.clone(), node_key(0));
+        Rule::new(charters.ledger(), epochs, Arc::new(AnyBytes))
+    }
+
+    fn bytes(texts: &[&str]) -> Vec<Bytes> {
+        texts.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect()
+    }
+
+    fn outcome(height: u64, (ledger, charters): (Digest, Digest)) -> OutcomeCertificate {
+        let zero = Digest::ZERO;
+        let (receipts_root, state_digest) = (zero, zero);
+        let statement = OutcomeHeader {
+            ledger,
+            height,
+            block: zero,
+            previous: zero,
+            receipts_root,
+            state_digest,
+            charters,
+        };
+        let sign = |member| {
+            (member, Attestation::sign(statement.clone(), member, &node_key(member.into())).signature)
+        };
+        Signed { signatures: (0..MEMBERS).map(sign).collect(), statement }
+    }
+
+    fn carrying(height: u64, ledger: Digest) -> Attested {
+        Attested { outcome: Some(outcome(height, (ledger, ledger))), ..Attested::default() }
+    }
+
+    /// A topic, as brokers keep it.
+    #[derive(Default)]
+    struct Topic(Vec<Appended>);
+
+    impl Topic {
+        fn append(&mut self, bytes: impl Into<Bytes>, time_ms: u64) {
+            let offset = self.0.last().map_or(0, |last| last.offset + 1);
+            self.0.push(Appended { offset, time_ms: Some(time_ms), bytes: bytes.into() });
+        }
+
+        fn offer(&mut self, rule: &Rule, member: u16, offer: Offer) {
+            let record = Record::sign(offer, (rule.ledger, member), &node_key(member.into()));
+            self.append(record.to_bytes(), 1_000 + 7 * self.0.len() as u64);
+        }
+    }
+
+    fn take(rule: &mut Rule, appended: &[Appended]) -> Vec<Taken> {
+        let read = rule.read(appended.to_vec());
+        read.iter().map(|read| rule.take(read).expect("the ledger's topic")).collect()
+    }
+
+    fn blocks(taken: Vec<Taken>) -> Vec<Delivery> {
+        taken.into_iter().flat_map(|taken| taken.blocks).map(|(delivery, _)| delivery).collect()
+    }
+
+    fn proof(delivery: &Delivery) -> Proof {
+        match types::decode_exactly(&delivery.certificate).expect("a certificate") {
+            Certificate::Kafka(proof) => proof,
+            other => panic!("found {other:?}"),
+        }
+    }
+
+    /// What the last record of a topic comes to.
+    fn last(rule: &mut Rule, topic: &Topic) -> Taken {
+        take(rule, &topic.0).pop().expect("a record")
+    }
+
+    fn dropped(rule: &mut Rule, topic: &Topic) -> Dropped {
+        last(rule, topic).dropped.expect("it is dropped")
+    }
+
+    /// Says something good or bad, as members, strangers and brokers may.
+    fn say_anything(chance: &mut Chance, topic: &mut Topic, rule: &Rule) {
+        let (height, ledger) = (rule.parent.height + 1, rule.ledger);
+        let member = chance.below(MEMBERS.into()) as u16;
+        let some = |chance: &mut Chance| {
+            let texts: Vec<String> =
+                (0..1 + chance.below(5)).map(|_| format!("transaction {}", chance.below(90))).collect();
+            texts.into_iter().map(Bytes::from).collect::<Vec<_>>()
+        };
+        let mut offer = Offer { height, transactions: some(chance), ..Offer::default() };
+        match chance.below(12) {
+            0 => offer.cut = true,
+            1 => (offer.cut, offer.transactions) = (true, Vec::new()),
+            2 => (offer.height, offer.cut) = (height.saturating_sub(1), true),
+            3 | 4 => offer.attested = carrying(chance.below(height + 1), ledger),
+            5 => {
+                (offer.attested, offer.transactions) =
+                    (carrying(chance.below(height + 1), ledger), Vec::new())
+            }
+            6 => offer.transactions.extend(bytes(&["bad one"])),
+            7 => return topic.append("no record", 5),
+            8 => {
+                let other = Record::sign(offer, (sha256(&[b"another"]), member), &node_key(member.into()));
+                return topic.append(other.to_bytes(), 2_000);
+            }
+            9 => {
+                let forged = Record::sign(offer, (ledger, member), &node_key(9));
+                return topic.append(forged.to_bytes(), u64::MAX);
+            }
+            10 => {
+                let again = chance.below(topic.0.len() as u64) as usize;
+                return topic.append(topic.0[again].bytes.clone(), 3_000);
+            }
+            _ => {}
+        }
+        topic.offer(rule, member, offer);
+    }
+
+    /// A topic that begins with a record of the ledger, with everything that may stand there.
+    fn any_topic(seed: u64, records: usize) -> Topic {
+        let (mut chance, mut topic, mut rule) =
+            (Chance(seed * 7 + 1), Topic::default(), rule_of(&founding()));
+        topic.offer(&rule, 0, Offer { height: 1, transactions: bytes(&["first"]), ..Offer::default() });
+        for _ in 0..records {
+            let new = topic.0.last().cloned().into_iter().collect::<Vec<_>>();
+            take(&mut rule, &new);
+            say_anything(&mut chance, &mut topic, &rule);
+        }
+        topic
+    }
+
+    #[test]
+    fn blocks_are_the_same_however_records_come_and_whenever_a_node_is_started_again() {
+        let verifier = CertificateVerifier::new(Charters::new(Arc::new(founding()))).expect("good keys");
+        let (mut cut, mut kinds) = (0, FxHashSet::default());
+        for seed in 1..60 {
+            let topic = any_topic(seed, 150);
+            let mut rule = rule_of(&founding());
+            let taken = take(&mut rule, &topic.0);
+            kinds.extend(taken.iter().filter_map(|taken| taken.dropped.as_ref()).map(Dropped::name));
+            let expected = blocks(taken);
+            for delivery in &expected {
+                verifier.verify_block(&delivery.block, &delivery.certificate).expect("it proves the block");
+                assert!(delivery.block.transactions.len() <= 6);
+            }
+            let mut chance = Chance(seed);
+            for _ in 0..4 {
+                // Some at once, some twice, and now and then a new node, which has the last block alone.
+                let (mut rule, mut found, mut at) = (rule_of(&founding()), Vec::new(), 0);
+                while at < topic.0.len() {
+                    let end = (at + 1 + chance.below(9) as usize).min(topic.0.len());
+                    found.extend(blocks(take(
+                        &mut rule,
+                        &topic.0[at.saturating_sub(chance.below(4) as usize)..end],
+                    )));
+                    at = end;
+                    if let Some(last) = found.last().filter(|_| chance.below(3) == 0) {
+                        let next = proof(last).next;
+                        rule = rule_of(&founding());
+                        rule.begin_behind(Parent::block(&last.block.header), next);
+                        at = next as usize;
+                    }
+                }
+                assert_eq!(found, expected, "seed {seed}");
+            }
+            cut += expected.len();
+        }
+        assert!(cut > 1_000, "{cut} blocks");
+        let expected = ["full", "repeated", "fault", "malformed", "other_ledger", "signature", "idle"];
+        assert!(expected.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+    }
+
+    #[test]
+    fn a_block_is_cut_by_count_by_bytes_and_by_whoever_asks_first() {
+        let mut rule = rule_of(&patient());
+        let mut topic = Topic::default();
+        let offer = |texts: &[&str], cut, height| Offer {
+            height,
+            cut,
+            transactions: bytes(texts),
+            ..Offer::default()
+        };
+        topic.offer(&rule, 0, offer(&["1", "2", "3", "4"], false, 1));
+        assert!(blocks(take(&mut rule, &topic.0)).is_empty());
+        topic.offer(&rule, 1, offer(&["5", "6", "7"], false, 1));
+        let first = blocks(take(&mut rule, &topic.0)).remove(0);
+        assert_eq!((first.block.transactions.len(), first.block.header.proposer), (4, 0), "whole records");
+        assert_eq!(proof(&first).next, 1);
+        topic.offer(&rule, 2, offer(&["8", "9", "10"], false, 2));
+        let second = blocks(take(&mut rule, &topic.0)).remove(0);
+        assert_eq!((second.block.transactions.len(), second.block.header.proposer), (6, 2), "by count");
+        let long = "x".repeat(120);
+        topic.offer(&rule, 0, offer(&[&long], false, 3));
+        topic.offer(&rule, 0, offer(&[&format!("{long}y")], false, 3));
+        let third = blocks(take(&mut rule, &topic.0)).remove(0);
+        assert_eq!(third.block.transactions, bytes(&[&long]), "by bytes");
+        topic.offer(&rule, 3, offer(&[], true, 4));
+        topic.offer(&rule, 1, offer(&[], true, 4));
+        let taken = take(&mut rule, &topic.0);
+        assert_eq!(taken.last().and_then(|taken| taken.dropped.clone()), Some(Dropped::Idle { height: 5 }));
+        let fourth = blocks(taken).remove(0);
+        assert_eq!(
+            (fourth.block.transactions.len(), fourth.block.header.proposer),
+            (1, 3),
+            "by who asks first"
+        );
+        assert_eq!(fourth.block.header.timestamp_ms, topic.0[5].time_ms.expect("a time"));
+        let too_long = vec!["x"; 7];
+        topic.offer(&rule, 0, offer(&too_long, false, 5));
+        assert_eq!(dropped(&mut rule, &topic).name(), "too_long");
+    }
+
+    #[test]
+    fn empty_blocks_keep_their_distance_and_time_never_goes_back() {
+        let mut rule = rule_of(&patient());
+        let mut topic = Topic::default();
+        let cut = |height| Offer { height, cut: true, ..Offer::default() };
+        let sign = |offer, rule: &Rule| Record::sign(offer, (rule.ledger, 0), &node_key(0)).to_bytes();
+        topic.append(sign(cut(1), &rule), 10_000);
+        assert_eq!(blocks(take(&mut rule, &topic.0)).len(), 1);
+        topic.append(sign(cut(2), &rule), 10_049);
+        assert_eq!(dropped(&mut rule, &topic), Dropped::Idle { height: 2 });
+        topic.append(sign(cut(2), &rule), 10_050);
+        let second = blocks(take(&mut rule, &topic.0)).remove(0);
+        assert_eq!(second.block.header.timestamp_ms, 10_050);
+        // A broker whose clock is an hour behind, and one that says the year 300,000,000.
+        let some = |height| Offer { transactions: bytes(&["one"]), ..cut(height) };
+        topic.append(sign(some(3), &rule), 9_000);
+        assert_eq!(last(&mut rule, &topic).blocks[0].0.block.header.timestamp_ms, 10_051);
+        topic.append(sign(some(4), &rule), u64::MAX / 2);
+        assert_eq!(last(&mut rule, &topic).blocks[0].0.block.header.timestamp_ms, 10_052);
+    }
+
+    #[test]
+    fn nothing_is_cut_before_outcomes_are_certified_and_the_certificate_opens_it() {
+        let mut rule = rule_of(&founding());
+        let (mut topic, ledger) = (Topic::default(), rule.ledger);
+        let some = |height: u64, text: &str| Offer {
+            height,
+            cut: true,
+            transactions: bytes(&[text]),
+            ..Offer::default()
+        };
+        for height in 1..=3 {
+            topic.offer(&rule, 0, some(height, &format!("at {height}")));
+            assert_eq!(last(&mut rule, &topic).blocks.len(), 1);
+        }
+        topic.offer(&rule, 1, some(4, "waits"));
+        assert!(last(&mut rule, &topic).blocks.is_empty() && !rule.is_open());
+        topic.offer(
+            &rule,
+            1,
+            Offer { cut: false, transactions: bytes(&["1", "2", "3", "4", "5", "6"]), ..some(4, "") },
+        );
+        assert_eq!(dropped(&mut rule, &topic), Dropped::Full);
+        let forged = Attested {
+            outcome: Some(Signed { signatures: Vec::new(), ..outcome(2, (ledger, ledger)) }),
+            ..Attested::default()
+        };
+        topic.offer(&rule, 1, Offer { height: 4, attested: forged, ..Offer::default() });
+        assert_eq!(dropped(&mut rule, &topic).name(), "fault");
+        topic.offer(&rule, 2, Offer { height: 4, attested: carrying(2, ledger), ..Offer::default() });
+        let opened = last(&mut rule, &topic).blocks.remove(0).0;
+        let header = &opened.block.header;
+        assert_eq!((header.transactions, header.certified_height, header.proposer), (1, 2, 2));
+        topic.offer(&rule, 3, Offer { height: 5, attested: carrying(2, ledger), ..Offer::default() });
+        assert_eq!(dropped(&mut rule, &topic), Dropped::Idle { height: 5 }, "it is certified");
+    }
+
+    #[test]
+    fn strangers_old_records_and_what_is_refused_are_dropped_by_name() {
+        let mut rule = rule_of(&founding());
+        let (mut topic, ledger) = (Topic::default(), rule.ledger);
+        let some = |text: &str| Offer { height: 1, transactions: bytes(&[text]), ..Offer::default() };
+        topic.offer(&rule, 0, some("good"));
+        assert!(last(&mut rule, &topic).dropped.is_none());
+        let cases: [(Vec<u8>, &str); 5] = [
+            (b"nothing".to_vec(), "malformed"),
+            (Record::sign(some("1"), (sha256(&[b"other"]), 0), &node_key(0)).to_bytes(), "other_ledger"),
+            (Record::sign(some("2"), (ledger, MEMBERS), &node_key(4)).to_bytes(), "stranger"),
+            (Record::sign(some("3"), (ledger, 1), &node_key(2)).to_bytes(), "signature"),
+            (Record::sign(some("bad"), (ledger, 1), &node_key(1)).to_bytes(), "fault"),
+        ];
+        for (record, name) in cases {
+            topic.append(record, 5_000);
+            assert_eq!(dropped(&mut rule, &topic).name(), name);
+        }
+        topic.offer(&rule, 3, some("good"));
+        assert_eq!(dropped(&mut rule, &topic), Dropped::Repeated, "offered by two members");
+        let parent = Parent { height: 2_000, ..*rule.parent() };
+        rule.begin_behind(parent, rule.next());
+        topic.offer(&rule, 3, some("old"));
+        assert_eq!(dropped(&mut rule, &topic), Dropped::Stale { offered: 1, height: 2_001 });
+    }
+
+    #[test]
+    fn the_first_record_binds_the_topic_to_its_ledger() {
+        let rule = || rule_of(&founding());
+        let first = |bytes: Vec<u8>| {
+            let (mut topic, mut rule) = (Topic::default(), rule());
+            topic.append(bytes, 5);
+            let read = rule.read(topic.0).remove(0);
+            rule.take(&read).map(|_| ())
+        };
+        let other = sha256(&[b"other"]);
+        let stuck = first(Record::sign(Offer::default(), (other, 0), &node_key(0)).to_bytes());
+        assert_eq!(stuck, Err(Stuck::OtherLedger { expected: rule().ledger, found: other }));
+        assert!(matches!(first(b"something".to_vec()), Err(Stuck::NoLedger(_))));
+        let own = Record::sign(Offer::default(), (rule().ledger, 0), &node_key(0)).to_bytes();
+        assert_eq!(first(own), Ok(()));
+    }
+
+    #[test]
+    fn members_come_in_and_leave_at_the_height_that_the_chain_says() {
+        let founding = Charter { organisations: charter(1, 5).organisations, ..founding() };
+        let amended = founding.amended(&CharterChange::RemoveOrganisation { name: "org5".to_string() });
+        let amended = AmendedCharter { charter: amended.expect("it may leave"), effective_height: 5 };
+        let mut charters = Charters::new(Arc::new(founding.clone()));
+        charters.add(amended.clone()).expect("the next one");
+        let mut rule = rule_of(&founding);
+        let (mut topic, ledger) = (Topic::default(), rule.ledger);
+        let some = |height: u64| Offer {
+            height,
+            cut: true,
+            transactions: bytes(&[&format!("at {height}")]),
+            ..Offer::default()
+        };
+        topic.offer(&rule, 4, some(1));
+        take(&mut rule, &topic.0);
+        let named = Attested {
+            outcome: Some(outcome(1, (ledger, charters.digest()))),
+            checkpoint: None,
+            charters: vec![amended],
+        };
+        topic.offer(&rule, 4, Offer { attested: named, ..some(2) });
+        let carries = last(&mut rule, &topic).blocks.remove(0).0;
+        assert_eq!(carries.block.header.charters, charters.digest());
+        for height in 3..=5 {
+            let attested = Attested {
+                outcome: Some(outcome(height - 1, (ledger, charters.digest()))),
+                ..Attested::default()
+            };
+            topic.offer(&rule, 4, Offer { attested, ..some(height) });
+            let Taken { blocks, dropped, .. } = last(&mut rule, &topic);
+            match height {
+                5 => assert_eq!(dropped, Some(Dropped::Stranger { member: 4, height: 5 })),
+                _ => assert_eq!(blocks.len(), 1, "height {height}: {dropped:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_flipped_byte_of_a_certificate_shows_but_for_offsets_and_so_do_other_transactions() {
+        let verifier = CertificateVerifier::new(Charters::new(Arc::new(founding()))).expect("good keys");
+        let mut rule = rule_of(&founding());
+        let mut topic = Topic::default();
+        let offer =
+            |texts: &[&str], cut| Offer { height: 1, cut, transactions: bytes(texts), ..Offer::default() };
+        topic.offer(&rule, 0, offer(&["1", "2"], false));
+        topic.offer(&rule, 1, offer(&["2", "3", "4"], false));
+        topic.offer(&rule, 2, offer(&[], true));
+        let Delivery { block, certificate } = blocks(take(&mut rule, &topic.0)).remove(0);
+        let proof = proof(&Delivery { block: block.clone(), certificate: certificate.clone() });
+        assert_eq!(proof.parts.iter().map(|part| part.kept).collect::<Vec<_>>(), [2, 2, 0]);
+        assert_eq!(proof.parts[1].left_out.len(), 1, "what stands there already");
+        let good = |block: &Block, bytes: &[u8]| verifier.verify_block(block, bytes).is_ok();
+        assert!(good(&block, &certificate));
+        let mut unnoticed = Vec::new();
+        for at in 0..certificate.len() {
+            let mut flipped = certificate.to_vec();
+            flipped[at] ^= 1;
+            if good(&block, &flipped) {
+                let changed = match types::decode_exactly(&flipped).expect("it decodes") {
+                    Certificate::Kafka(changed) => changed,
+                    other => panic!("found {other:?}"),
+                };
+                let without = |proof: &Proof| {
+                    let parts = proof.parts.iter().cloned();
+                    parts.map(|part| Part { offset: 0, ..part }).collect::<Vec<_>>()
+                };
+                assert_eq!(without(&changed), without(&proof), "byte {at}");
+                unnoticed.push(at);
+            }
+            assert!(!good(&block, &certificate[..at]), "{at} bytes");
+        }
+        assert!(unnoticed.len() <= 4 * 8, "offsets alone: {unnoticed:?}");
+        let mut others = block.clone();
+        others.transactions[2] = Bytes::from_static(b"5");
+        assert!(!good(&others, &certificate), "a transaction that nobody has signed");
+        others = block.clone();
+        others.transactions.swap(0, 1);
+        assert!(!good(&others, &certificate), "another order");
+    }
 }

@@ -95,11 +95,13 @@ pub(super) fn look(settings: &KafkaSettings, stand: &Stand, wait: Duration) -> R
         Ok(metadata) => metadata,
         Err(error) => return Ok(unreachable(error)),
     };
-    let Some(topic) = metadata.topics().first() else { return Ok(unreachable(KafkaError::NoMessageReceived)) };
+    let Some(topic) = metadata.topics().first() else {
+        return Ok(unreachable(KafkaError::NoMessageReceived));
+    };
     match topic.error().map(RDKafkaErrorCode::from) {
         None => {}
         Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
-            return Err(missing(settings));
+            return Err(missing(settings, stand.block_bytes_max));
         }
         Some(code) => return Ok(unreachable(KafkaError::MetadataFetch(code))),
     }
@@ -114,7 +116,8 @@ pub(super) fn look(settings: &KafkaSettings, stand: &Stand, wait: Duration) -> R
         Err(error) => return Ok(unreachable(error)),
     };
     if ends < stand.next {
-        let expected = format!("records up to offset {}, of which this node's ledger has blocks", stand.next - 1);
+        let expected =
+            format!("records up to offset {}, of which this node's ledger has blocks", stand.next - 1);
         return Err(another(settings, &expected, format!("{ends} as the next one's offset")));
     }
     if stand.next < begins {
@@ -235,23 +238,27 @@ fn another(settings: &KafkaSettings, expected: &str, found: String) -> OrderingE
     }
 }
 
-fn missing(settings: &KafkaSettings) -> OrderingError {
+fn missing(settings: &KafkaSettings, block_bytes_max: u32) -> OrderingError {
     OrderingError::Topic {
         topic: settings.topic.clone(),
         expected: format!("a topic of this name at {}", settings.brokers),
         found: "none".to_string(),
-        remedy: format!(
-            "make it: kafka-topics.sh --bootstrap-server {} --create --topic {} --partitions 1 --replication-factor 3 {}",
-            settings.brokers,
-            settings.topic,
-            SETTINGS.map(|(name, value)| format!("--config {name}={value}")).join(" ")
-        ),
+        remedy: format!("make it: {}", creation(settings, settings.replicas_min, block_bytes_max)),
     }
 }
 
-fn check_partitions(settings: &KafkaSettings, partitions: usize, replicas: usize) -> Result<(), OrderingError> {
+fn check_partitions(
+    settings: &KafkaSettings,
+    partitions: usize,
+    replicas: usize,
+) -> Result<(), OrderingError> {
     let wrong = |expected: String, found: String, remedy: &str| {
-        Err(OrderingError::Topic { topic: settings.topic.clone(), expected, found, remedy: remedy.to_string() })
+        Err(OrderingError::Topic {
+            topic: settings.topic.clone(),
+            expected,
+            found,
+            remedy: remedy.to_string(),
+        })
     };
     if partitions != 1 {
         let remedy = "make a new topic with one partition; records of several have no order";
@@ -303,9 +310,13 @@ fn check_values(
         let why = match name {
             "cleanup.policy" => "nodes that lack blocks cut them from all records, in their order",
             "message.timestamp.type" => "blocks take their time from the brokers' clock",
-            "unclean.leader.election.enable" => "a broker that lacks records would take acknowledged ones back",
-            _ => "nodes that lack blocks need all records, or others that have the blocks: kafka.finite_retention = true in \
-                  node.toml says that this is meant",
+            "unclean.leader.election.enable" => {
+                "a broker that lacks records would take acknowledged ones back"
+            }
+            _ => {
+                "nodes that lack blocks need all records, or others that have the blocks: kafka.finite_retention = true in \
+                  node.toml says that this is meant"
+            }
         };
         return wrong(name, expected.to_string(), why);
     }
@@ -337,6 +348,45 @@ fn admin(settings: &KafkaSettings) -> Result<AdminClient<DefaultClientContext>, 
     rdkafka::ClientConfig::new().set("bootstrap.servers", &settings.brokers).create()
 }
 
+/// The command that makes a topic as a ledger needs it.
+pub fn creation(settings: &KafkaSettings, replicas: u16, block_bytes_max: u32) -> String {
+    let values: Vec<String> = (SETTINGS.into_iter())
+        .map(|(name, value)| format!("--config {name}={value}"))
+        .chain([
+            format!("--config min.insync.replicas={}", in_sync_min(replicas.into())),
+            format!("--config max.message.bytes={}", record_bytes_max(block_bytes_max)),
+        ])
+        .collect();
+    format!(
+        "kafka-topics.sh --bootstrap-server {} --create --topic {} --partitions 1 --replication-factor {replicas} {}",
+        settings.brokers,
+        settings.topic,
+        values.join(" ")
+    )
+}
+
+/// Where the broker listens that leads the topic: `host:port`.
+///
+/// # Errors
+/// What the brokers say.
+pub fn leader(settings: &KafkaSettings) -> Result<String, OrderingError> {
+    let ended = |what: String| {
+        OrderingError::Ended(format!("who leads topic {} is not known: {what}", settings.topic))
+    };
+    let made = consumer(settings, 0).create_with_context::<_, Reader>(ToTracing);
+    let reader = made.map_err(|error| ended(error.to_string()))?;
+    let metadata =
+        reader.fetch_metadata(Some(&settings.topic), ASK_WAIT).map_err(|error| ended(error.to_string()))?;
+    let partition = metadata.topics().first().and_then(|topic| topic.partitions().first());
+    let leads = |broker: &&rdkafka::metadata::MetadataBroker| {
+        partition.is_some_and(|partition| partition.leader() == broker.id())
+    };
+    let found = metadata.brokers().iter().find(leads);
+    found
+        .map(|broker| format!("{}:{}", broker.host(), broker.port()))
+        .ok_or_else(|| ended("nobody does".to_string()))
+}
+
 /// Makes a topic as a ledger needs it, on so many brokers each; for whoever starts brokers of its own. `changes` are said behind what a
 /// ledger needs.
 ///
@@ -348,7 +398,8 @@ pub fn create_topic(
     block_bytes_max: u32,
     changes: &[(&str, &str)],
 ) -> Result<(), OrderingError> {
-    let (in_sync, bytes) = (in_sync_min(replicas.into()).to_string(), record_bytes_max(block_bytes_max).to_string());
+    let (in_sync, bytes) =
+        (in_sync_min(replicas.into()).to_string(), record_bytes_max(block_bytes_max).to_string());
     let mut topic = NewTopic::new(&settings.topic, 1, TopicReplication::Fixed(replicas.into()));
     let own = [("min.insync.replicas", in_sync.as_str()), ("max.message.bytes", bytes.as_str())];
     let mut values: BTreeMap<&str, &str> = SETTINGS.into_iter().chain(own).collect();
@@ -356,7 +407,8 @@ pub fn create_topic(
     for (name, value) in &values {
         topic = topic.set(name, value);
     }
-    let ended = |what: String| OrderingError::Ended(format!("topic {} cannot be made: {what}", settings.topic));
+    let ended =
+        |what: String| OrderingError::Ended(format!("topic {} cannot be made: {what}", settings.topic));
     let admin = admin(settings).map_err(|error| ended(error.to_string()))?;
     let options = AdminOptions::new().operation_timeout(Some(Duration::from_secs(30)));
     let made = block_on(admin.create_topics([&topic], &options)).map_err(|error| ended(error.to_string()))?;

@@ -73,7 +73,7 @@ pub fn assert_same_chain(nodes: &[Node], charter: &Charter) {
     for node in nodes {
         for (position, delivery) in node.ledger.iter().enumerate() {
             let header = &delivery.block.header;
-            verifier.verify(header, &delivery.certificate).expect("a certificate");
+            verifier.verify_block(&delivery.block, &delivery.certificate).expect("a certificate");
             let previous = match position {
                 0 => charter.ledger(),
                 _ => node.ledger[position - 1].block.header.digest(),
