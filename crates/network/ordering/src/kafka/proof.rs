@@ -6,7 +6,7 @@ use super::record::{Statement, content, digests};
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage, verify_batch};
-use types::{Block, BlockHeader};
+use types::{Attested, Block, BlockHeader};
 
 /// A record of which the block has something.
 #[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug)]
@@ -45,6 +45,10 @@ pub(crate) enum ProofError {
         "record {part} of the certificate has {transactions} transactions: expected {kept} in the block and the others left out"
     )]
     Counts { part: usize, transactions: u32, kept: u32 },
+    #[error(
+        "record {part} of the certificate was offered for block {offered}: expected {height} or below, and this very block where it only asks for the cut"
+    )]
+    Height { part: usize, offered: u64, height: u64 },
     #[error("expected records with {expected} transactions of the block, found {found}")]
     Transactions { expected: u32, found: u64 },
     #[error(
@@ -75,12 +79,17 @@ impl Proof {
         if expected != found {
             return Err(ProofError::Proposer { expected, found });
         }
-        let mut from = 0;
+        let (mut from, nothing) = (0, Attested::default().digest());
         for (part, Part { offset, statement, kept, left_out, .. }) in self.parts.iter().enumerate() {
             if *offset < from || *offset >= self.next {
                 return Err(ProofError::Order { part, offset: *offset, next: self.next });
             }
             from = offset + 1;
+            let (offered, height) = (statement.height, header.height);
+            let only_cuts = *kept == 0 && statement.attested == nothing;
+            if offered > height || only_cuts && (offered != height || !statement.cut) {
+                return Err(ProofError::Height { part, offered, height });
+            }
             let (transactions, left) = (statement.transactions, left_out.len() as u64);
             let fits = match kept {
                 0 => left == 0,

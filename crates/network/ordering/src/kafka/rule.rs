@@ -299,7 +299,7 @@ impl Rule {
         if read.verified != Some(key) && !record.is_signed_by(key) {
             return Err(Dropped::Signature { member });
         }
-        if offered + STALE_BLOCKS < height {
+        if offered + STALE_BLOCKS < height || offered > height {
             return Err(Dropped::Stale { offered, height });
         }
         let (transactions, bytes) = (record.transactions.len(), bytes_in_block(&record.transactions));
@@ -784,7 +784,8 @@ mod tests {
 
     #[test]
     fn members_come_in_and_leave_at_the_height_that_the_chain_says() {
-        let founding = Charter { organisations: charter(1, 5).organisations, ..founding() };
+        let Charter { organisations, block, .. } = charter(1, 5);
+        let founding = Charter { organisations, block, ..founding() };
         let amended = founding.amended(&CharterChange::RemoveOrganisation { name: "org5".to_string() });
         let amended = AmendedCharter { charter: amended.expect("it may leave"), effective_height: 5 };
         let mut charters = Charters::new(Arc::new(founding.clone()));

@@ -100,8 +100,15 @@ pub(super) fn look(settings: &KafkaSettings, stand: &Stand, wait: Duration) -> R
     };
     match topic.error().map(RDKafkaErrorCode::from) {
         None => {}
+        // A broker hears of a new topic after the others.
         Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
-            return Err(missing(settings, stand.block_bytes_max));
+            return match Instant::now() + AGAIN < until {
+                true => {
+                    std::thread::sleep(AGAIN);
+                    look(settings, stand, until.saturating_duration_since(Instant::now()).min(2 * AGAIN))
+                }
+                false => Err(missing(settings, stand.block_bytes_max)),
+            };
         }
         Some(code) => return Ok(unreachable(KafkaError::MetadataFetch(code))),
     }
