@@ -203,8 +203,8 @@ impl Offering {
         let shared = &self.shared;
         let (ids, transactions) = match transactions {
             true => {
-                let offered = shared.offered.lock().ids.clone();
-                shared.mempool.take(&*shared.admission, &charter.block, &offered)
+                let offered = shared.offered.lock();
+                shared.mempool.take(&*shared.admission, &charter.block, &offered.ids)
             }
             false => Default::default(),
         };

@@ -3,7 +3,7 @@
 
 use super::KafkaSettings;
 use super::config::{AGAIN, FED_BLOCKS, FIRST_WAIT, PENDING_BLOCKS, READ_RECORDS};
-use super::rule::{Appended, Rule, Stuck, Taken};
+use super::rule::{Appended, Dropped, Rule, Stuck, Taken};
 use super::shared::Shared;
 use super::topic::{Look, Reader, Stand, look};
 use crate::cutting::{Parent, Rules, check, check_distinct};
@@ -185,7 +185,7 @@ impl Reading {
             && own == Some(member)
         {
             match &dropped {
-                Some(reason) => self.offer_again(&content, reason.is_strange()),
+                Some(reason) => self.offer_again(&content, matches!(reason, Dropped::Fault(_))),
                 // They count as offered until the block comes.
                 None => drop(self.shared.offered.lock().records.remove(&content)),
             }

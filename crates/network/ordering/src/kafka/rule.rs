@@ -7,7 +7,7 @@
 //! - **A record is taken whole.** If its transactions do not fit into the block that is being made, that block is cut without it
 //!   and the record begins the next one.
 //! - **A block is cut** when it is full, when a record does not fit, or by the first record that asks for it at its height. An
-//!   empty block has to be `idle_ms / 2` younger than the one before by the brokers' clock.
+//!   empty block has to be `idle_ms / 2` younger than the one before by the brokers' clock, unless that has gone back.
 //! - **Its time** is the greatest append time so far, later than the block's before it.
 //! - **It waits for certificates.** Where outcomes are not certified far enough, nothing is cut until a record brings one. What does
 //!   not fit meanwhile is dropped, and its member offers it again.
@@ -315,7 +315,9 @@ impl Rule {
         let wants = record.statement.cut && offered == height;
         let idle_ms = u64::from(charter.block.idle_ms) / 2;
         let has_some = transactions > 0 || !self.draft.transactions.is_empty();
-        let cut = wants && (has_some || read.time_ms >= self.parent.timestamp_ms.saturating_add(idle_ms));
+        let (now, before) = (read.time_ms, self.parent.timestamp_ms);
+        // Another broker's clock may be behind, for longer than anybody wants to wait.
+        let cut = wants && (has_some || now < before || now >= before.saturating_add(idle_ms));
         Ok((record, Judged { ids, attested, cut }))
     }
 
@@ -701,6 +703,8 @@ mod tests {
         assert_eq!(last(&mut rule, &topic).blocks[0].0.block.header.timestamp_ms, 10_051);
         topic.append(sign(some(4), &rule), u64::MAX / 2);
         assert_eq!(last(&mut rule, &topic).blocks[0].0.block.header.timestamp_ms, 10_052);
+        topic.append(sign(cut(5), &rule), 9_001);
+        assert_eq!(last(&mut rule, &topic).blocks.len(), 1, "its clock is behind");
     }
 
     #[test]
