@@ -36,6 +36,7 @@ use types::Charter;
 ///
 /// Example: entente demo --skew 1.0 --seconds 10
 /// Example: entente demo --chaos
+/// Example: entente demo --ordering kafka --chaos
 /// Example: entente demo --private
 /// Example: entente demo --database postgres,mariadb,postgres,none
 /// Example: entente demo --database postgres,mariadb,postgres,none --execution whatever-then-agree

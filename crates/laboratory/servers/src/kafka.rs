@@ -4,9 +4,10 @@ use crate::error::system;
 use crate::process::{self, Account, Process, last_lines};
 use crate::{ServerError, install};
 use std::fs;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
@@ -25,6 +26,9 @@ const POM: &str = include_str!("../kafka.pom.xml");
 const VERSION: &str = "4.1.1";
 /// The name of every cluster, which nobody else reads.
 const CLUSTER: &str = "ZW50ZW50ZS1icm9rZXJzMQ";
+/// Ports that brokers may have.
+const PORT_MIN: u16 = 30_000;
+const PORTS: u16 = 2_700;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Brokers of Kafka without ZooKeeper: each is a broker and votes for who leads the cluster. They listen on free ports of the loopback
@@ -58,8 +62,7 @@ impl KafkaServers {
         let programs = programs()?;
         let account = process::account(&USERS)?;
         let folder = process::folder("entente-kafka-", account)?;
-        let broker =
-            |_| Ok(Broker { process: None, port: process::free_port()?, voting_port: process::free_port()? });
+        let broker = |_| Ok(Broker { process: None, port: kept_port()?, voting_port: kept_port()? });
         let brokers: Vec<Broker> = (0..brokers).map(broker).collect::<Result<_, ServerError>>()?;
         let voter =
             |(number, broker): (usize, &Broker)| format!("{}@127.0.0.1:{}", number + 1, broker.voting_port);
@@ -211,6 +214,20 @@ impl KafkaServers {
             .current_dir(self.folder.path());
         command
     }
+}
+
+/// A port that nobody uses now, below those that the system gives to whoever connects: a broker that is down finds it free when it
+/// comes back.
+fn kept_port() -> Result<u16, ServerError> {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let begin = std::process::id() as u16 % PORTS;
+    let place = |_| PORT_MIN + begin.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % PORTS;
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (0..PORTS).map(place).find(free).ok_or_else(|| ServerError::Missing {
+        what: "a free port from 30000 to 32699",
+        why: "all are in use".to_string(),
+        how: "stop what uses them",
+    })
 }
 
 /// The folder of Kafka's programs, fetched if need be.
