@@ -66,13 +66,19 @@ impl Reading {
             };
             let (appended, problem) = poll(reader);
             match problem {
-                Some(Problem::End) => self.shared.publish(|tip| tip.has_caught_up = true),
+                Some(Problem::End) => {
+                    self.shared.publish(|tip| tip.has_caught_up = true);
+                    self.shared.say(None);
+                }
                 Some(Problem::Gone(reason)) => {
                     info!(reason, "the topic is looked at again");
                     self.reader = None;
                 }
-                Some(Problem::Away(reason)) => self.shared.say(Some(reason)),
-                None => {}
+                Some(Problem::Away) => self.shared.say(Some(format!(
+                    "the brokers at {} do not answer; blocks go on when they do",
+                    self.settings.brokers
+                ))),
+                Some(Problem::Passing) | None => {}
             }
             if appended.is_empty() {
                 continue;
@@ -266,7 +272,9 @@ enum Problem {
     /// There is no more now.
     End,
     /// Nobody answers; the library tries again.
-    Away(String),
+    Away,
+    /// One broker does not, or not at once; the library asks another, or again.
+    Passing,
     /// What was to be read is not there.
     Gone(String),
 }
@@ -296,16 +304,22 @@ fn appended_of(message: &BorrowedMessage<'_>) -> Appended {
 }
 
 fn problem(error: &KafkaError) -> Problem {
-    match error {
-        KafkaError::PartitionEOF(_) => Problem::End,
-        KafkaError::MessageConsumption(code) | KafkaError::MessageConsumptionFatal(code) => match code {
-            RDKafkaErrorCode::AutoOffsetReset
-            | RDKafkaErrorCode::OffsetOutOfRange
-            | RDKafkaErrorCode::UnknownTopicOrPartition
-            | RDKafkaErrorCode::UnknownTopic
-            | RDKafkaErrorCode::UnknownPartition => Problem::Gone(error.to_string()),
-            _ => Problem::Away(format!("the brokers do not answer ({error}); blocks go on when they do")),
-        },
-        _ => Problem::Away(format!("the topic cannot be read ({error})")),
+    use RDKafkaErrorCode as Code;
+    let code = match error {
+        KafkaError::PartitionEOF(_) => return Problem::End,
+        KafkaError::MessageConsumption(code) | KafkaError::MessageConsumptionFatal(code) => code,
+        _ => return Problem::Passing,
+    };
+    match code {
+        Code::AllBrokersDown => Problem::Away,
+        Code::AutoOffsetReset
+        | Code::OffsetOutOfRange
+        | Code::UnknownTopicOrPartition
+        | Code::UnknownTopic
+        | Code::UnknownPartition => Problem::Gone(error.to_string()),
+        _ => {
+            debug!(%error, "a broker does not give records");
+            Problem::Passing
+        }
     }
 }
