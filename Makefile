@@ -56,7 +56,7 @@ fmt: setup-rust
 
 setup-rust:
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install rustup, then run this again"; exit 1; }
-	@command -v cc >/dev/null || scripts/install-missing.sh cc:gcc
+	@scripts/install-missing.sh cc:gcc c++:g++
 
 # What tests need: clients, a C compiler, runtimes of drivers. ENTENTE_TESTS_WITHOUT=java,mvn leaves out what needs those.
 setup-clients:

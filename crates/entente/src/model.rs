@@ -2,21 +2,62 @@
 
 use crate::CommandError;
 use clap::Args;
+use node::{KafkaConfig, Network, NodeFolder};
 use types::{Charter, ExecutionModel, Pipeline};
 
 /// Who puts transactions into an order.
 #[derive(Args)]
 pub(crate) struct OrderingArguments {
-    /// Who orders: bft, where a third of the organisations may lie; or raft, where all trust whoever leads with the order, and
-    /// only with that (docs/ordering.md)
-    #[arg(long, default_value = "bft", value_parser = ["bft", "raft"])]
+    /// Who orders: bft, where a third of the organisations may lie; raft, where all trust whoever leads with the order, and only
+    /// with that; or kafka, where they trust whoever runs its brokers with it (docs/ordering.md)
+    #[arg(long, default_value = "bft", value_parser = ["bft", "raft", "kafka"])]
     pub(crate) ordering: String,
+    /// Brokers of Kafka to begin with, host:port with commas between, with --ordering kafka
+    #[arg(long, value_name = "BROKERS")]
+    kafka_brokers: Option<String>,
+    /// The topic, with --ordering kafka [default: entente- and the beginning of the ledger's id]
+    #[arg(long, value_name = "TOPIC")]
+    kafka_topic: Option<String>,
 }
 
 impl OrderingArguments {
     /// Writes the choice into a charter.
-    pub(crate) fn apply(&self, charter: &mut Charter) {
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
+        if !self.is_kafka() && (self.kafka_brokers.is_some() || self.kafka_topic.is_some()) {
+            return Err("--kafka-brokers and --kafka-topic need --ordering kafka".into());
+        }
         charter.ordering.clone_from(&self.ordering);
+        Ok(())
+    }
+
+    /// Whether a topic orders.
+    pub(crate) fn is_kafka(&self) -> bool {
+        self.ordering == "kafka"
+    }
+
+    /// The brokers that were named.
+    pub(crate) fn brokers(&self) -> Option<&str> {
+        self.kafka_brokers.as_deref()
+    }
+
+    /// Tells all nodes of a network where the topic is; gives what they are told.
+    ///
+    /// # Errors
+    /// A folder cannot be written.
+    pub(crate) fn choose_topic(&self, network: &Network, brokers: &str) -> Result<KafkaConfig, CommandError> {
+        let config = KafkaConfig {
+            brokers: brokers.to_string(),
+            topic: self.kafka_topic.clone(),
+            replicas_min: None,
+            finite_retention: false,
+        };
+        for folder in &network.folders {
+            NodeFolder::open(folder)?.choose_kafka(&config)?;
+        }
+        Ok(config)
     }
 
     /// Whether nodes lead in turn, or one leads until it fails.
@@ -82,7 +123,7 @@ impl ModelArguments {
             let (execution, ids) = (&self.execution, ids.join(", "));
             return Err(format!("--protocol: {execution} has {ids}; found {protocol}").into());
         }
-        self.ordering.apply(charter);
+        self.ordering.apply(charter)?;
         charter.execution = execution;
         charter.outcome_quorum = self.outcome_quorum;
         charter.protocol = protocol.to_string();

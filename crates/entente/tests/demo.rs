@@ -51,6 +51,36 @@ fn the_demo_runs_checks_itself_and_writes_its_record() {
     assert!(object["latency_ms"]["p50"].is_f64() && object["latency_ms"]["p99"].is_f64());
 }
 
+/// Its own brokers order, one of them is killed, and what every node has proves who has offered what.
+#[test]
+fn the_demo_orders_by_a_topic_of_its_own_brokers() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (network, json) = (folder.path().join("network"), folder.path().join("demo.json"));
+    let output = Command::new(ENTENTE)
+        .args(["demo", "--exit", "--customers", "2000", "--seconds", "12", "--rate", "300", "--chaos"])
+        .args(["--ordering", "kafka", "--port-base", &free_port_base(4).to_string(), "--dir"])
+        .arg(&network)
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .expect("the program starts");
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}\n{errors}");
+    assert!(text.contains("the broker that led, at port"), "{text}");
+    let record: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).expect("written")).expect("JSON");
+    assert_eq!(record["invariant_holds"], true, "{text}");
+    let output = Command::new(ENTENTE).arg("verify").arg(network.join("org3")).output().expect("it starts");
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}\n{errors}");
+    let without = Command::new(ENTENTE)
+        .args(["init", "--ordering", "kafka", "--dir"])
+        .arg(folder.path().join("other"))
+        .output()
+        .expect("the program starts");
+    assert!(String::from_utf8_lossy(&without.stderr).contains("expected --kafka-brokers"), "{without:?}");
+}
+
 #[test]
 fn every_protocol_carries_the_demo() {
     let order_execute = concurrency::IDS.into_iter().filter(|id| *id != "harmony");

@@ -66,7 +66,7 @@ impl ContentRules {
             };
             (part, error.to_string())
         })?;
-        let certified = self.ordering.verify(header, &record.certificate);
+        let certified = self.ordering.verify_block(&record.block, &record.certificate);
         certified.map_err(|error| (Part::OrderingCertificate, error.to_string()))
     }
 

@@ -38,6 +38,13 @@ pub(crate) struct InitArguments {
 }
 
 pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
+    let chosen = &arguments.model.ordering;
+    if chosen.is_kafka() && chosen.brokers().is_none() {
+        return Err(
+            "--ordering kafka: expected --kafka-brokers host:port,… that every node reaches, found none"
+                .into(),
+        );
+    }
     let mut charter = Charter::with_defaults(&arguments.name, u64::from_be_bytes(crypto::random_bytes()));
     arguments.model.apply(&mut charter)?;
     charter.governance.clone_from(&arguments.governance);
@@ -55,6 +62,12 @@ pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
         "Changes of schema, contracts, members and the charter need the consent of: {} (docs/governance.md)",
         network.charter.governance
     );
+    if let Some(brokers) = chosen.brokers() {
+        let settings = chosen.choose_topic(&network, brokers)?.settings(&network.charter.ledger());
+        let bytes = network.charter.block.bytes_max;
+        println!("Make the topic, if it is not there (docs/ordering.md):");
+        println!("  {}", ordering::kafka::creation(&settings, settings.replicas_min, bytes));
+    }
     println!("Start each node with:");
     for folder in &network.folders {
         println!("  entente node --dir {}", folder.display());

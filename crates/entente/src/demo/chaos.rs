@@ -1,6 +1,8 @@
 //! `entente demo --chaos`: kills nodes (`kill -9`) one after the other while clients use the network.
 
+use super::brokers::Brokers;
 use super::prepare;
+use super::screen::Screen;
 use super::supervision::{Cause, Supervisor};
 use super::turn::{self, await_turn};
 use crate::CommandError;
@@ -12,11 +14,21 @@ const BETWEEN: Duration = Duration::from_secs(2);
 /// How long a node's turn to lead is waited for; with idle turns of half a second it comes much earlier.
 const TURN_WITHIN: Duration = Duration::from_secs(3);
 
+/// Who puts transactions into an order.
+pub(crate) enum Leads<'b> {
+    /// One node after the other.
+    InTurn,
+    /// A node, until it fails.
+    UntilItFails,
+    /// One of these brokers, which is down for so long when it is killed.
+    Broker(&'b Brokers, Duration),
+}
+
 /// Kills a node each time that all are level, in turn, every other one when its turn to lead comes, until `until`; where nodes
-/// do not take turns, every other time the one that leads. The supervisor starts them again.
+/// do not take turns, every other time the one that leads, or the broker. The supervisor starts nodes again.
 pub(crate) async fn kill_in_turn(
-    supervisor: &Supervisor,
-    (gateways, takes_turns): (&[SocketAddr], bool),
+    (supervisor, screen): (&Supervisor, &Screen),
+    (gateways, leads): (&[SocketAddr], &Leads<'_>),
     until: Instant,
 ) {
     for kill in 0_usize.. {
@@ -29,16 +41,29 @@ pub(crate) async fn kill_in_turn(
             return;
         }
         let mut victim = kill % gateways.len();
-        let mut leads = kill.is_multiple_of(2);
-        if leads && takes_turns {
-            leads = leads_next(supervisor, gateways, victim).await.is_ok();
-        } else if leads {
-            match leader(supervisor, gateways[victim]).await {
-                Ok(found) => victim = found,
-                Err(_) => leads = false,
+        let mut cause = Cause::Chaos;
+        match leads {
+            _ if !kill.is_multiple_of(2) => {}
+            Leads::InTurn => {
+                if leads_next(supervisor, gateways, victim).await.is_ok() {
+                    cause = Cause::Leader;
+                }
+            }
+            Leads::UntilItFails => {
+                if let Ok(found) = leader(supervisor, gateways[victim]).await {
+                    (victim, cause) = (found, Cause::Leader);
+                }
+            }
+            Leads::Broker(brokers, down) => {
+                match brokers.kill_leader(*down).await {
+                    Ok(port) => {
+                        screen.say(format!("the broker that led, at port {port}, was killed and is back"))
+                    }
+                    Err(error) => screen.say(format!("no broker was killed: {error}")),
+                }
+                continue;
             }
         }
-        let cause = if leads { Cause::Leader } else { Cause::Chaos };
         if supervisor.kill(victim, cause).is_err() {
             return;
         }

@@ -1,7 +1,8 @@
 //! The load on the network, with a line that shows it every second.
 
 use super::DemoArguments;
-use super::chaos;
+use super::brokers::Brokers;
+use super::chaos::{self, Leads};
 use super::screen::Screen;
 use super::supervision::Supervisor;
 use crate::CommandError;
@@ -18,7 +19,7 @@ const CALM_BEFORE_END: Duration = Duration::from_secs(2);
 /// Clients of all organisations for some seconds, and `--chaos` where it is asked for.
 pub(super) async fn apply(
     arguments: &DemoArguments,
-    (supervisor, screen): (&Supervisor, &Screen),
+    (supervisor, brokers, screen): (&Supervisor, Option<&Brokers>, &Screen),
     clients: &[Client],
     gateways: &[SocketAddr],
 ) -> Result<LoadReport, CommandError> {
@@ -57,8 +58,12 @@ pub(super) async fn apply(
     let until = Instant::now() + time - CALM_BEFORE_END.min(time);
     let chaos = async {
         if arguments.chaos {
-            let takes_turns = arguments.model.ordering.takes_turns();
-            chaos::kill_in_turn(supervisor, (gateways, takes_turns), until).await;
+            let leads = match (brokers, arguments.model.ordering.takes_turns()) {
+                (Some(brokers), _) => Leads::Broker(brokers, Duration::from_secs(arguments.restart_after)),
+                (None, true) => Leads::InTurn,
+                (None, false) => Leads::UntilItFails,
+            };
+            chaos::kill_in_turn((supervisor, screen), (gateways, &leads), until).await;
         }
         std::future::pending().await
     };

@@ -1,5 +1,6 @@
 //! `entente demo`: four organisations on one machine, in one command. The demo goes on when nodes end, and starts them again.
 
+pub(crate) mod brokers;
 mod chaos;
 pub(crate) mod databases;
 pub(crate) mod load;
@@ -14,6 +15,7 @@ pub(crate) mod turn;
 use crate::model::ModelArguments;
 use crate::store::StoreArguments;
 use crate::{CommandError, terminal};
+use brokers::Brokers;
 use clap::Args;
 use client::Client;
 use databases::{DatabaseKind, Databases};
@@ -34,6 +36,7 @@ use types::Charter;
 ///
 /// Example: entente demo --skew 1.0 --seconds 10
 /// Example: entente demo --chaos
+/// Example: entente demo --ordering kafka --chaos
 /// Example: entente demo --private
 /// Example: entente demo --database postgres,mariadb,postgres,none
 /// Example: entente demo --database postgres,mariadb,postgres,none --execution whatever-then-agree
@@ -82,7 +85,8 @@ pub(crate) struct DemoArguments {
     /// First port: nodes from here, Postgres 100 higher, HTTP 200 higher
     #[arg(long, default_value_t = 7000)]
     port_base: u16,
-    /// Kill nodes one after the other during the load, every other one when its turn to lead comes
+    /// Kill nodes one after the other during the load, every other one when its turn to lead comes; with --ordering kafka every
+    /// other time the broker that leads
     #[arg(long)]
     chaos: bool,
     /// Start a node that has ended again after so many seconds
@@ -136,13 +140,18 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), CommandError> {
     let folder = DemoFolder::new(arguments.dir.as_deref())?;
     let network = create_network(arguments, &folder.path)?;
     let screen = Screen::default();
+    let brokers = Brokers::start(&arguments.model.ordering, &network, &screen)?;
+    if arguments.chaos && brokers.as_ref().is_some_and(|brokers| !brokers.are_own()) {
+        return Err("--chaos kills brokers, and those of --kafka-brokers are not the demo's: leave one of the two out".into());
+    }
     let databases = Databases::start(&arguments.database, &network, &screen)?;
     if let Some(policy) = &arguments.agreement {
         databases.agree(&network, policy)?;
     }
     let nodes = RunningNodes::start(&network.folders, None)?;
     let gateways = nodes.postgres_addresses();
-    let demo = Demo { arguments, network, gateways, databases, screen, checked: AtomicBool::new(false) };
+    let demo =
+        Demo { arguments, network, gateways, brokers, databases, screen, checked: AtomicBool::new(false) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(demo.run(nodes, &interruptions));
     drop(folder);
@@ -154,6 +163,7 @@ struct Demo<'a> {
     arguments: &'a DemoArguments,
     network: Network,
     gateways: Vec<SocketAddr>,
+    brokers: Option<Brokers>,
     databases: Databases,
     screen: Screen,
     /// The load is over, and all checks have passed.
@@ -208,7 +218,8 @@ impl Demo<'_> {
         if let Some(policy) = &arguments.agreement {
             prepare::ask_for_agreement(gateways, policy, screen).await?;
         }
-        let load = load::apply(arguments, (supervisor, screen), clients, gateways).await?;
+        let brokers = self.brokers.as_ref();
+        let load = load::apply(arguments, (supervisor, brokers, screen), clients, gateways).await?;
         let mut result =
             report::check(arguments, &self.network, (supervisor, clients), gateways, load).await?;
         if !arguments.database.is_empty() {

@@ -86,7 +86,8 @@ pub struct Charter {
     pub execution: ExecutionModel,
     /// How the conflicts of a batch are settled: a protocol's id. Which there are, the engine knows.
     pub protocol: String,
-    /// Who orders: `bft`; `raft`, where members trust whoever leads with the order; or `solo` for a network of one.
+    /// Who orders: `bft`; `raft`, where members trust whoever leads with the order; `kafka`, where they trust who runs
+    /// brokers with it; or `solo` for a network of one.
     pub ordering: String,
     /// Checkpoints are so many blocks apart, from execution version 3 on at most.
     pub checkpoint_blocks: u32,
@@ -429,8 +430,8 @@ impl Charter {
         let wrong = |field, expected: &str, found: String| {
             Err(CharterError::Value { field, expected: expected.to_string(), found })
         };
-        if !["bft", "raft", "solo"].contains(&self.ordering.as_str()) {
-            return wrong("ordering", "`bft`, `raft` or `solo`", format!("`{}`", self.ordering));
+        if !["bft", "kafka", "raft", "solo"].contains(&self.ordering.as_str()) {
+            return wrong("ordering", "`bft`, `kafka`, `raft` or `solo`", format!("`{}`", self.ordering));
         }
         // Whether this program knows it is asked where blocks are executed: amendments of a newer one are in the ledger before.
         if self.execution_version == 0 {

@@ -249,7 +249,7 @@ impl SignedLedger {
         if charter.version > 0 {
             self.signer = CertificateSigner::new(&charter, &self.nodes)?;
         }
-        let certificate = self.signer.sign(&block.header);
+        let certificate = self.signer.sign(&block);
         let record = BlockRecord { block, certificate, outcome };
         self.ledger.append(&record)?;
         Ok(record.outcome.receipts)

@@ -79,9 +79,14 @@ pub(crate) fn account(names: &[&str]) -> Result<Option<Account>, ServerError> {
 }
 
 pub(crate) fn is_root() -> bool {
+    user() == "0"
+}
+
+/// The number of the user that this process acts for.
+pub(crate) fn user() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
-    line.split_whitespace().nth(1) == Some("0")
+    line.split_whitespace().nth(1).unwrap_or("unknown").to_string()
 }
 
 /// A port of the loopback interface that nobody uses now.
@@ -110,19 +115,35 @@ impl Process {
     pub(crate) fn start(
         server: &'static str,
         signal: &'static str,
-        mut command: Command,
+        command: Command,
         log: &Path,
         is_ready: impl Fn() -> bool,
+    ) -> Result<Process, ServerError> {
+        let mut process = Process::launch(server, signal, command, log)?;
+        process.wait(log, is_ready)?;
+        Ok(process)
+    }
+
+    /// Starts it.
+    pub(crate) fn launch(
+        server: &'static str,
+        signal: &'static str,
+        mut command: Command,
+        log: &Path,
     ) -> Result<Process, ServerError> {
         let options = fs::OpenOptions::new().create(true).append(true).open(log);
         let output = options.map_err(system("create the server's log"))?;
         let errors = output.try_clone().map_err(system("share the server's log"))?;
         let child = command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn();
         let child = child.map_err(system(format!("run {server}")))?;
-        let mut process = Process { server, signal, child };
-        let start = Instant::now();
+        Ok(Process { server, signal, child })
+    }
+
+    /// Waits until `is_ready`.
+    pub(crate) fn wait(&mut self, log: &Path, is_ready: impl Fn() -> bool) -> Result<(), ServerError> {
+        let (server, start) = (self.server, Instant::now());
         while !is_ready() {
-            let ended = process.child.try_wait().ok().flatten();
+            let ended = self.child.try_wait().ok().flatten();
             let what = match ended {
                 Some(status) => format!("it ended with {status}"),
                 None if start.elapsed() > START_MAX => format!("it is not ready after {START_MAX:?}"),
@@ -133,7 +154,7 @@ impl Process {
             };
             return Err(ServerError::Start { server, what, log: last_lines(log) });
         }
-        Ok(process)
+        Ok(())
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -102,6 +102,10 @@ pub(crate) struct OrderingStart {
     pub(crate) height: u64,
     /// The header of that block.
     pub(crate) last: Option<BlockHeader>,
+    /// What proves that block.
+    pub(crate) certificate: Option<Bytes>,
+    /// What the node has recorded, for other members.
+    pub(crate) ledger: Arc<Ledger>,
     /// Whether the ledger begins behind that block, from a checkpoint.
     pub(crate) joined: bool,
     /// The charters that its blocks name.
@@ -247,6 +251,8 @@ struct Tip {
     height: u64,
     /// The header of that block.
     last: Option<BlockHeader>,
+    /// What proves it.
+    certificate: Option<Bytes>,
     /// Up to here outcomes are certified.
     certified_height: u64,
     /// What the blocks above that came to, and the newest that is certified.
@@ -257,7 +263,11 @@ impl Tip {
     fn of(files: &Files, recovered: &Recovered) -> Result<Tip, NodeError> {
         let height = recovered.executor.height();
         let (certified_height, uncertified) = attestable(&files.ledger)?;
-        Ok(Tip { height, last: files.ledger.header(height)?, certified_height, uncertified })
+        let certificate = match files.ledger.anchor().filter(|anchor| anchor.height() == height) {
+            Some(anchor) => Some(anchor.certificate.clone().into()),
+            None => files.ledger.block(height)?.map(|(_, certificate)| certificate),
+        };
+        Ok(Tip { height, last: files.ledger.header(height)?, certificate, certified_height, uncertified })
     }
 
     fn ordering_start(&self, files: &Files) -> OrderingStart {
@@ -265,6 +275,8 @@ impl Tip {
         OrderingStart {
             height: self.height,
             last: self.last.clone(),
+            certificate: self.certificate.clone(),
+            ledger: files.ledger.clone(),
             joined,
             charters: files.charters.clone(),
         }

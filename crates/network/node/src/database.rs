@@ -457,7 +457,8 @@ impl NodeDatabase {
         let limit = process_memory::limit_bytes();
         let memory = limit.and_then(|limit| process_memory::warning(process_memory::resident_bytes(), limit));
         let (_, schemas) = &self.schemas;
-        let own = unknown.into_iter().chain(is_full).chain(memory).chain(schemas.warnings());
+        let unknown = unknown.into_iter().chain(self.ordering.trouble());
+        let own = unknown.chain(is_full).chain(memory).chain(schemas.warnings());
         own.chain(self.keys.warnings(height)).collect()
     }
 }

@@ -1,6 +1,7 @@
 use crate::NodeError;
 use crate::access;
 use crate::holders::HolderConfig;
+use crate::kafka::KafkaConfig;
 use crate::own_database::OwnDatabaseConfig;
 use crate::store_choice::{StoreChoice, StoreKind};
 use crypto::{SecretKey, Signature};
@@ -87,6 +88,9 @@ pub struct NodeConfig {
     /// schemas that none of its nodes holds, the organisation is silent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schemas: Option<Vec<String>>,
+    /// Where the topic is that orders, where the charter says `ordering = "kafka"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kafka: Option<KafkaConfig>,
     /// Where the organisation keeps tables in a database of its own; nowhere where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<OwnDatabaseConfig>,
@@ -227,6 +231,7 @@ impl NodeConfig {
             join_behind_blocks: None,
             oracles: BTreeMap::new(),
             schemas: None,
+            kafka: None,
             database: None,
             holders: Vec::new(),
         }
@@ -392,6 +397,24 @@ impl NodeFolder {
                 text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
             document["database"] = toml_edit::Item::Table(table.as_table().clone());
         }
+        let unfinished = path.with_extension("toml.unfinished");
+        write(&unfinished, &document.to_string())?;
+        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+    }
+
+    /// Writes into `node.toml` where the topic is that orders, from the next start on. Everything else in there stays.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn choose_kafka(&self, config: &KafkaConfig) -> Result<(), NodeError> {
+        let path = self.path.join("node.toml");
+        let wrong = |reason: String| NodeError::Config { path: path.clone(), reason };
+        let mut document: DocumentMut =
+            read(&path)?.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+        let text = toml::to_string(config).expect("plain fields");
+        let table: DocumentMut =
+            text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+        document["kafka"] = toml_edit::Item::Table(table.as_table().clone());
         let unfinished = path.with_extension("toml.unfinished");
         write(&unfinished, &document.to_string())?;
         std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })

@@ -3,6 +3,7 @@ use crate::database::{Endorsing, NodeDatabase};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Sources};
 use crate::fragments::CountedFragments;
 use crate::holders::Holders;
+use crate::kafka::{self, LedgerBlocks};
 use crate::local::LocalExecution;
 use crate::own_database::{Following, KeepOwnDatabase};
 use crate::own_execution::OwnExecution;
@@ -260,7 +261,7 @@ impl Node {
 
 /// Starts what the charter's ordering names; it gives everything that a node needs of the network.
 fn start_services(
-    OrderingStart { height, last, joined, charters }: OrderingStart,
+    OrderingStart { height, last, certificate, ledger, joined, charters }: OrderingStart,
     admission: Arc<dyn Admission>,
     charter: &Charter,
     node_key: SecretKey,
@@ -277,6 +278,22 @@ fn start_services(
         let config =
             RaftConfig { charters, node_key, storage, listen, last, joined, mempool, worker_threads };
         return Ok(raft::start(config, admission)?.services());
+    }
+    if charter.ordering == "kafka" {
+        let settings = kafka::settings(config.kafka.as_ref(), &charter.ledger())?;
+        let (last, recorded) = (last.zip(certificate), Arc::new(LedgerBlocks(ledger)));
+        let config = ordering::kafka::KafkaConfig {
+            charters,
+            node_key,
+            storage,
+            listen,
+            last,
+            settings,
+            recorded,
+            mempool,
+            worker_threads,
+        };
+        return Ok(ordering::kafka::start(config, admission)?.services());
     }
     let config = BftConfig { charters, node_key, storage, listen, start: height, mempool, worker_threads };
     Ok(bft::start(config, admission)?.services())

@@ -171,6 +171,7 @@ impl SimulatedNode {
             join_behind_blocks: member.join_behind_blocks,
             oracles: Default::default(),
             schemas: None,
+            kafka: None,
             database: None,
             holders: Vec::new(),
         };

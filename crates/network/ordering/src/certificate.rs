@@ -1,21 +1,24 @@
 //! What proves that a block is final.
 //!
-//! A certificate is the canonical encoding of one of three things, as the charter's `ordering` says:
+//! A certificate is the canonical encoding of one of four things, as the charter's `ordering` says:
 //!
 //! - `solo`: the only member's signature under the header's digest.
 //! - `raft`: the signature of the member that offered the block, under the header's digest. It proves who ordered the block,
 //!   and not that a majority had it.
+//! - `kafka`: what members have signed of the records that the block is made of, and where the next block begins in the topic.
+//!   Records are bound to the block by its transactions, so whoever has the whole block checks more than whoever has its header.
 //! - `bft`: the signatures of n − f members under the digest of a block, encoded as the consensus crate encodes a
 //!   finalization, and the headers of the way from the certified block's header to that one: what a later block
 //!   builds on is final with it. The list is empty for nearly every block.
 
 use crate::CertificateError;
 use crate::bft::FinalizationVerifier;
+use crate::kafka::Proof;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::{Digest, PublicKey, Signature, SignedMessage};
 use std::sync::Arc;
-use types::{Attested, BlockHeader, Charter, Charters, decode_exactly, encode, quorum};
+use types::{Attested, Block, BlockHeader, Charter, Charters, decode_exactly, encode, quorum};
 
 /// Headers that a certificate may need to get from its block to one that was signed.
 pub(crate) const HEADERS_MAX: usize = 10_000;
@@ -28,6 +31,7 @@ pub(crate) enum Certificate {
     Solo(Signature),
     Bft { headers: Vec<BlockHeader>, finalization: Vec<u8> },
     Raft(Signature),
+    Kafka(Proof),
 }
 
 impl Certificate {
@@ -64,6 +68,8 @@ enum Kind {
     Bft(Box<FinalizationVerifier>),
     /// Node keys by position; none of those that have left.
     Raft(Vec<Option<PublicKey>>),
+    /// The same.
+    Kafka(Vec<Option<PublicKey>>),
 }
 
 impl CertificateVerifier {
@@ -120,9 +126,24 @@ impl CertificateVerifier {
         // The members of the height that was signed answer for all below.
         let signed = match &read {
             Certificate::Bft { headers, .. } => headers.last().unwrap_or(header).height,
-            Certificate::Solo(_) | Certificate::Raft(_) => header.height,
+            Certificate::Solo(_) | Certificate::Raft(_) | Certificate::Kafka(_) => header.height,
         };
         at(signed).verify(header, read)
+    }
+
+    /// As [`CertificateVerifier::verify`], and that the block's transactions are those that members have offered, where a
+    /// certificate says so of every one.
+    ///
+    /// # Errors
+    /// [`CertificateError`] says what is missing.
+    pub fn verify_block(&self, block: &Block, certificate: &[u8]) -> Result<(), CertificateError> {
+        self.verify(&block.header, certificate)?;
+        match decode_exactly::<Certificate>(certificate) {
+            Ok(Certificate::Kafka(proof)) => {
+                proof.check_content(block).map_err(|error| CertificateError::Records(error.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// As [`CertificateVerifier::verify`], for a certificate in which the members have signed this very block and not one
@@ -135,7 +156,7 @@ impl CertificateVerifier {
         self.verify(header, certificate)?;
         match decode_exactly::<Certificate>(certificate) {
             Ok(Certificate::Bft { headers, finalization }) if headers.is_empty() => Ok(finalization),
-            Ok(Certificate::Solo(_) | Certificate::Raft(_)) => Ok(Vec::new()),
+            Ok(Certificate::Solo(_) | Certificate::Raft(_) | Certificate::Kafka(_)) => Ok(Vec::new()),
             _ => {
                 let reason = "expected signatures under this block, not under a later one".to_string();
                 let version = self.charters.version_at(header.height) as usize;
@@ -150,12 +171,8 @@ impl Version {
         let mut members = charter.members();
         let kind = match (charter.ordering.as_str(), members.next()) {
             ("solo", Some((_, member))) => Kind::Solo(member.node_key),
-            ("raft", _) => {
-                let key = |organisation: &types::Organisation| {
-                    (!organisation.removed).then_some(organisation.node_key)
-                };
-                Kind::Raft(charter.organisations.iter().map(key).collect())
-            }
+            ("raft", _) => Kind::Raft(node_keys(charter)),
+            ("kafka", _) => Kind::Kafka(node_keys(charter)),
             _ => Kind::Bft(Box::new(FinalizationVerifier::new(charter)?)),
         };
         Ok(Version { ordering: charter.ordering.clone(), members: charter.members().count(), kind })
@@ -178,6 +195,9 @@ impl Version {
                     Err(CertificateError::NotOffered { proposer: header.proposer })
                 }
             }
+            (Kind::Kafka(keys), Certificate::Kafka(proof)) => {
+                proof.check(header, keys).map_err(|error| CertificateError::Records(error.to_string()))
+            }
             (Kind::Bft(verifier), Certificate::Bft { headers, finalization }) => {
                 let last = follow(header, &headers)?;
                 let found = verifier
@@ -192,6 +212,7 @@ impl Version {
             }
             (_, Certificate::Solo(_)) => Err(self.malformed("it is one for `solo`".to_string())),
             (_, Certificate::Raft(_)) => Err(self.malformed("it is one for `raft`".to_string())),
+            (_, Certificate::Kafka(_)) => Err(self.malformed("it is one for `kafka`".to_string())),
             (_, Certificate::Bft { .. }) => Err(self.malformed("it is one for `bft`".to_string())),
         }
     }
@@ -203,6 +224,12 @@ impl Version {
     fn no_quorum(&self) -> CertificateError {
         CertificateError::NoQuorum { quorum: quorum(self.members), members: self.members }
     }
+}
+
+/// Node keys by position; none of those that have left.
+fn node_keys(charter: &Charter) -> Vec<Option<PublicKey>> {
+    let key = |organisation: &types::Organisation| (!organisation.removed).then_some(organisation.node_key);
+    charter.organisations.iter().map(key).collect()
 }
 
 /// The digest of the last of `headers`, each of which must build on the one before it.

@@ -3,9 +3,10 @@
 use crate::CertificateError;
 use crate::bft::FinalizationSigner;
 use crate::certificate::{Certificate, offer_message, solo_message};
+use crate::kafka::one_record;
 use bytes::Bytes;
 use crypto::SecretKey;
-use types::{BlockHeader, Charter, quorum};
+use types::{Block, Charter, quorum};
 
 /// Signs for the members whose node keys it holds; what it makes, [`crate::verify_certificate`] accepts.
 pub struct CertificateSigner(Kind);
@@ -15,6 +16,8 @@ enum Kind {
     Bft(FinalizationSigner),
     /// By position in the charter.
     Raft(Vec<SecretKey>),
+    /// The same.
+    Kafka(Vec<SecretKey>),
 }
 
 impl CertificateSigner {
@@ -31,9 +34,10 @@ impl CertificateSigner {
         if charter.ordering == "solo" {
             return Ok(CertificateSigner(Kind::Solo(Box::new(own(0)?))));
         }
-        if charter.ordering == "raft" {
+        if ["raft", "kafka"].contains(&charter.ordering.as_str()) {
             let keys = (0..charter.organisations.len()).map(own).collect::<Result<_, _>>()?;
-            return Ok(CertificateSigner(Kind::Raft(keys)));
+            let kind = if charter.ordering == "raft" { Kind::Raft(keys) } else { Kind::Kafka(keys) };
+            return Ok(CertificateSigner(kind));
         }
         let members: Vec<usize> = charter.members().map(|(position, _)| position.into()).collect();
         let keys = members
@@ -44,14 +48,16 @@ impl CertificateSigner {
         Ok(CertificateSigner(Kind::Bft(FinalizationSigner::new(charter, &keys)?)))
     }
 
-    /// The certificate of the block with this header.
-    pub fn sign(&self, header: &BlockHeader) -> Bytes {
+    /// The certificate of this block.
+    pub fn sign(&self, block: &Block) -> Bytes {
+        let header = &block.header;
         let certificate = match &self.0 {
             Kind::Solo(key) => Certificate::Solo(key.sign(&solo_message(&header.digest()))),
             Kind::Raft(keys) => {
                 let key = &keys[usize::from(header.proposer)];
                 Certificate::Raft(key.sign(&offer_message(&header.digest())))
             }
+            Kind::Kafka(keys) => Certificate::Kafka(one_record(block, &keys[usize::from(header.proposer)])),
             Kind::Bft(signer) => {
                 let finalization = signer.sign(header.height, &header.digest());
                 Certificate::Bft { headers: Vec::new(), finalization }
@@ -66,7 +72,7 @@ mod tests {
     use super::*;
     use crate::{CertificateVerifier, verify_certificate};
     use crypto::{Digest, sha256};
-    use types::{Attested, Charters, Organisation, transactions_root};
+    use types::{Attested, BlockHeader, Charters, Organisation, transactions_root};
 
     fn network(ordering: &str, members: u8) -> (Charter, Vec<SecretKey>) {
         let keys: Vec<SecretKey> = (0..members).map(|at| SecretKey::from_bytes([at + 101; 32])).collect();
@@ -86,8 +92,8 @@ mod tests {
         (charter, keys)
     }
 
-    fn header(charter: &Charter, height: u64) -> BlockHeader {
-        BlockHeader {
+    fn block(charter: &Charter, height: u64) -> Block {
+        let header = BlockHeader {
             ledger: charter.ledger(),
             height,
             timestamp_ms: 5,
@@ -98,25 +104,30 @@ mod tests {
             certified_height: 0,
             attested: Attested::default().digest(),
             charters: charter.ledger(),
-        }
+        };
+        Block { header, attested: Attested::default(), transactions: Vec::new() }
     }
 
     #[test]
     fn what_is_signed_verifies_and_every_flipped_byte_shows() {
-        for (ordering, members) in [("bft", 4), ("bft", 7), ("raft", 4), ("solo", 1)] {
+        for (ordering, members) in [("bft", 4), ("bft", 7), ("raft", 4), ("kafka", 4), ("solo", 1)] {
             let (charter, keys) = network(ordering, members);
-            let header = header(&charter, 9);
-            let certificate = CertificateSigner::new(&charter, &keys).expect("all keys").sign(&header);
+            let block = block(&charter, 9);
+            let certificate = CertificateSigner::new(&charter, &keys).expect("all keys").sign(&block);
+            let header = block.header;
             verify_certificate(&charter, &header, &certificate).expect("signed by a quorum");
             let charters = Charters::new(std::sync::Arc::new(charter.clone()));
             let verifier = CertificateVerifier::new(charters).expect("good keys");
-            for at in 0..certificate.len() {
+            // Nobody signs where in a topic a record stands: its offset, behind the kind and a count, and that of the next block.
+            let places = |at: &usize| (5..13).contains(at) || *at >= certificate.len() - 8;
+            for at in (0..certificate.len()).filter(|at| ordering != "kafka" || !places(at)) {
                 let mut flipped = certificate.to_vec();
                 flipped[at] ^= 1;
                 assert!(verifier.verify(&header, &flipped).is_err(), "{ordering}: byte {at}");
             }
             let other = BlockHeader { previous: Digest::ZERO, ..header };
-            assert!(verifier.verify(&other, &certificate).is_err());
+            // A record is bound to its block by the transactions alone, of which there are none.
+            assert!(ordering == "kafka" || verifier.verify(&other, &certificate).is_err());
         }
     }
 

@@ -78,6 +78,21 @@ pub enum OrderingError {
         /// Height of the node's ledger.
         height: u64,
     },
+    /// The topic is not as it has to be, or not this ledger's.
+    #[error("topic {topic}: expected {expected}, found {found}; {remedy}")]
+    Topic {
+        /// Its name.
+        topic: String,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The node's settings do not say where the brokers are, or something else that a topic needs.
+    #[error("the charter says `ordering = \"kafka\"`: {0}")]
+    Settings(String),
     /// The service's own threads ended.
     #[error("the ordering service ended while it started: {0}")]
     Ended(String),
@@ -184,6 +199,9 @@ pub enum CertificateError {
         /// Its position in the charter.
         proposer: u16,
     },
+    /// The records that a block is said to be made of do not make it.
+    #[error("the block is not proved by records of the topic: {0}")]
+    Records(String),
     /// A block carries charters that cannot follow the known ones.
     #[error("the block's amended charters: {0}")]
     Charters(String),

@@ -1,5 +1,5 @@
 //! Ordering: bytes in, final blocks out, and what the members' nodes need beside that, in three narrow traits: [`Ordering`],
-//! [`CertifyOutcomes`] and [`ExchangeMessages`]. Three services give all of them.
+//! [`CertifyOutcomes`] and [`ExchangeMessages`]. Four services give all of them.
 //!
 //! ```text
 //!   transactions ──submit──▶ mempool ─▶ proposer ─▶ block ─▶ agreement ─▶ deliveries ──▶ the node's pipeline
@@ -9,6 +9,7 @@
 //!
 //! - [`solo`]: a network of one. Blocks straight from the mempool; nothing is stored, the node's ledger is the memory.
 //! - [`raft`]: members that trust whoever leads with the order, by the `raft` crate.
+//! - [`kafka`]: members that trust whoever runs brokers with the order; every node cuts the same blocks from a topic.
 //! - [`bft`]: n organisations of which ⌊(n − 1)/3⌋ may do anything, on the `commonware` crates, which nothing outside
 //!   this crate sees.
 //!
@@ -38,6 +39,7 @@ mod computation;
 mod cutting;
 mod error;
 mod judging;
+pub mod kafka;
 mod members;
 mod mempool;
 pub mod raft;

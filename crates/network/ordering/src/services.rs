@@ -6,8 +6,8 @@
 //! | [`CertifyOutcomes`] | puts into blocks what the members agree on beside their order | services whose members do not trust one another |
 //! | [`ExchangeMessages`] | carries what the members' nodes say to one another | the same, as they have a network already |
 //!
-//! [`crate::bft`], [`crate::raft`] and [`crate::solo`] give all three. A log that one organisation runs orders only: then the other two
-//! are somebody else's, and [`Services`] is put together of several parts where the node opens.
+//! [`crate::bft`], [`crate::raft`], [`crate::kafka`] and [`crate::solo`] give all three. A service that orders only leaves the other two
+//! to somebody else, and [`Services`] is put together of several parts where the node opens.
 
 use crate::{CertificateError, Delivery, SubmitError};
 use bytes::Bytes;
@@ -54,6 +54,11 @@ pub trait Ordering: Send + Sync {
 
     /// How the service is doing.
     fn status(&self) -> OrderingStatus;
+
+    /// What keeps the service from ordering now and may pass, in words for whoever runs the node. By default nothing does.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 
     /// The service's own metrics as Prometheus text. By default it has none.
     fn metrics(&self) -> String {

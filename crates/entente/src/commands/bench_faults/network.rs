@@ -5,6 +5,7 @@ use super::shares::Shares;
 use super::{SUBMISSION_TRANSACTIONS, SUBMISSIONS};
 use crate::CommandError;
 use crate::commands::figures::processor_time;
+use crate::demo::brokers::Brokers;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::screen::Screen;
 use crate::demo::{prepare, report, turn};
@@ -37,6 +38,8 @@ const LEVEL_BLOCKS: u64 = 3;
 pub(super) struct FaultsNetwork {
     nodes: RunningNodes,
     shares: Shares,
+    /// Those that order, where a topic does.
+    brokers: Option<Brokers>,
     clients: Vec<Client>,
     gateways: Vec<SocketAddr>,
     customers: u64,
@@ -78,7 +81,7 @@ impl FaultsNetwork {
     ) -> Result<FaultsNetwork, CommandError> {
         let mut charter = Charter::with_defaults("faults", u64::from_be_bytes(crypto::random_bytes()));
         charter.governance = "any".to_string();
-        ordering.apply(&mut charter);
+        ordering.apply(&mut charter)?;
         let options = NetworkOptions {
             organisations: NODES,
             port_base,
@@ -88,14 +91,24 @@ impl FaultsNetwork {
             charter,
         };
         let network = Network::create(folder, &options)?;
+        let brokers = Brokers::start(ordering, &network, &Screen::default())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let shares = Shares::new(NODES)?;
         println!("{}", shares.describe());
         let nodes = RunningNodes::start(&network.folders, program)?;
         let (clients, gateways) = (nodes.clients(&network.clients)?, nodes.postgres_addresses());
         let takes_turns = ordering.takes_turns();
-        let mut network =
-            FaultsNetwork { nodes, shares, clients, gateways, customers, takes_turns, loads: 0, runtime };
+        let mut network = FaultsNetwork {
+            nodes,
+            shares,
+            brokers,
+            clients,
+            gateways,
+            customers,
+            takes_turns,
+            loads: 0,
+            runtime,
+        };
         match network.set_up() {
             Ok(()) => Ok(network),
             Err(error) => {
@@ -270,10 +283,19 @@ impl FaultsNetwork {
         })
     }
 
-    /// Kills `node` when its turn to lead comes, or whichever leads where nodes do not take turns, under an open load at the others, starts it again, and gives the longest
-    /// time that one of the others' gateways had no answer for its clients. One node fails at a time: the one before has
-    /// caught up by then.
+    /// Kills `node` when its turn to lead comes, or whichever leads where nodes do not take turns, or the broker that does, under an
+    /// open load at the others, starts it again, and gives the longest time that one of the others' gateways had no answer for its
+    /// clients. One node fails at a time: the one before has caught up by then.
     pub(super) fn kill_leader(&mut self, node: usize, rate: f64) -> Result<Duration, CommandError> {
+        if let Some(brokers) = self.brokers.as_ref().filter(|brokers| brokers.are_own()) {
+            let load = self.begin_open_load(node, rate)?;
+            std::thread::sleep(OPEN_BEFORE);
+            load.handle.forget_pauses();
+            self.runtime.block_on(brokers.kill_leader(WATCHED))?;
+            let report = self.runtime.block_on(load.stop())?;
+            all_answered(&report)?;
+            return Ok(report.longest_pause);
+        }
         let node = if self.takes_turns { node } else { self.runtime.block_on(self.leader())? };
         let load = self.begin_open_load(node, rate)?;
         std::thread::sleep(OPEN_BEFORE);

@@ -71,7 +71,7 @@ impl Verifying {
             return Err(NodeError::Gap { ledger: self.next_height - 1, delivered: height });
         }
         let mut certificates = certificates.lock();
-        let checked = certificates.verify(&block.header, &certificate);
+        let checked = certificates.verify_block(&block, &certificate);
         let followed = checked.and_then(|()| certificates.follow(&block.attested));
         followed.map_err(|error| NodeError::Certificate { height, reason: error.to_string() })?;
         let charters = certificates.charters().clone();

@@ -2,7 +2,7 @@
 //!
 //! In a network of many members each transaction is given to all of them when it comes ([`super::work`]), so that its bytes travel
 //! once and are sent by its own node. A leader then sends a block as its head and eight bytes for each transaction (FastFabric,
-//! section 3.3, O-I: the orderer sees ids only). Whoever lacks some asks the leader for them, and for all if what was found does not come to the
+//! section 3.2.2, O-I: the orderer sees ids only). Whoever lacks some asks the leader for them, and for all if what was found does not come to the
 //! block's root. Consensus sees whole blocks and knows nothing of this.
 //!
 //! ```text

@@ -73,7 +73,7 @@ pub fn assert_same_chain(nodes: &[Node], charter: &Charter) {
     for node in nodes {
         for (position, delivery) in node.ledger.iter().enumerate() {
             let header = &delivery.block.header;
-            verifier.verify(header, &delivery.certificate).expect("a certificate");
+            verifier.verify_block(&delivery.block, &delivery.certificate).expect("a certificate");
             let previous = match position {
                 0 => charter.ledger(),
                 _ => node.ledger[position - 1].block.header.digest(),
@@ -84,6 +84,10 @@ pub fn assert_same_chain(nodes: &[Node], charter: &Charter) {
                 assert_eq!(other.block, delivery.block, "height {}", header.height);
             }
         }
+    }
+    if charter.ordering == "kafka" {
+        // Headers alone say little of records; what does is tested with the rule.
+        return;
     }
     for (position, delivery) in nodes[0].ledger.iter().enumerate().skip(1) {
         let other = &nodes[0].ledger[position - 1];

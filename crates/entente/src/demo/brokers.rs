@@ -1,0 +1,107 @@
+//! Brokers of the demo's own, or those that were named, and the topic that orders.
+
+use super::screen::Screen;
+use crate::CommandError;
+use crate::model::OrderingArguments;
+use node::Network;
+use ordering::kafka::{self, KafkaSettings};
+use servers::KafkaServers;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Brokers that are started where none are named: one may end, and the others go on.
+const BROKERS: usize = 3;
+
+/// Asks for the broker to be killed that leads a topic, and started again after a while; hears which it was when it is back.
+struct Kill {
+    settings: KafkaSettings,
+    down: Duration,
+    answer: oneshot::Sender<Result<u16, String>>,
+}
+
+/// The brokers, where a topic orders.
+pub(crate) struct Brokers {
+    settings: KafkaSettings,
+    /// To the thread that has started them, where they are the demo's own.
+    kills: Option<Sender<Kill>>,
+}
+
+impl Brokers {
+    /// Starts brokers if a topic orders and none are named, makes the topic, and tells the nodes. They end with this process, or when
+    /// this is dropped.
+    pub(crate) fn start(
+        ordering: &OrderingArguments,
+        network: &Network,
+        screen: &Screen,
+    ) -> Result<Option<Brokers>, CommandError> {
+        if !ordering.is_kafka() {
+            return Ok(None);
+        }
+        let (addresses, kills) = match ordering.brokers() {
+            Some(addresses) => (addresses.to_string(), None),
+            None => {
+                screen.say(format!(
+                    "starting {BROKERS} brokers of Kafka; their programs are fetched the first time"
+                ));
+                let (addresses, kills) = start_own()?;
+                (addresses, Some(kills))
+            }
+        };
+        let settings = ordering.choose_topic(network, &addresses)?.settings(&network.charter.ledger());
+        kafka::create_topic(&settings, settings.replicas_min, network.charter.block.bytes_max, &[])?;
+        screen.say(format!("topic {} at {addresses} orders", settings.topic));
+        Ok(Some(Brokers { settings, kills }))
+    }
+
+    /// Kills the broker that leads the topic (`kill -9`), and starts it again after a while. Returns when it is back, with its port.
+    pub(crate) async fn kill_leader(&self, down: Duration) -> Result<u16, CommandError> {
+        let kills = self.kills.as_ref().ok_or("brokers that are not the demo's own are not killed")?;
+        let (answer, answered) = oneshot::channel();
+        let settings = self.settings.clone();
+        kills.send(Kill { settings, down, answer }).map_err(|_| "the brokers have ended")?;
+        Ok(answered.await.map_err(|_| "the brokers have ended")??)
+    }
+
+    /// Whether brokers may be killed.
+    pub(crate) fn are_own(&self) -> bool {
+        self.kills.is_some()
+    }
+}
+
+/// Starts brokers on a thread of theirs, with which they would end.
+fn start_own() -> Result<(String, Sender<Kill>), CommandError> {
+    let (kills, wanted) = channel();
+    let (started, start) = channel();
+    std::thread::Builder::new().name("brokers".to_string()).spawn(move || {
+        let servers = match KafkaServers::start(BROKERS, &[]) {
+            Ok(servers) => servers,
+            Err(error) => return drop(started.send(Err(error.to_string()))),
+        };
+        if started.send(Ok(servers.addresses())).is_ok() {
+            serve(servers, &wanted);
+        }
+    })?;
+    let addresses = start.recv().map_err(|_| "the thread of the brokers has ended")??;
+    Ok((addresses, kills))
+}
+
+fn serve(mut servers: KafkaServers, wanted: &Receiver<Kill>) {
+    while let Ok(Kill { settings, down, answer }) = wanted.recv() {
+        // Whoever has asked may be gone.
+        let _ = answer.send(kill_leader(&mut servers, &settings, down));
+    }
+}
+
+fn kill_leader(servers: &mut KafkaServers, settings: &KafkaSettings, down: Duration) -> Result<u16, String> {
+    let leader = kafka::leader(settings).map_err(|error| error.to_string())?;
+    let of = |number: &usize| leader.ends_with(&format!(":{}", servers.port(*number)));
+    let number = (0..servers.count())
+        .find(of)
+        .ok_or_else(|| format!("{leader} leads, which is none of the demo's"))?;
+    servers.kill(number);
+    std::thread::sleep(down);
+    servers.start_again(number).map_err(|error| error.to_string())?;
+    servers.wait(number).map_err(|error| error.to_string())?;
+    Ok(servers.port(number))
+}
