@@ -9,7 +9,7 @@ use types::Payload;
 /// Calls on their way while the clients keep the network busy, at all nodes together.
 const WINDOW: usize = 24_000;
 /// The network may get into its stride for so long before it is measured.
-const WARM: Duration = Duration::from_secs(4);
+const WARM: Duration = Duration::from_secs(2);
 
 /// What clients have found.
 #[derive(Clone)]
