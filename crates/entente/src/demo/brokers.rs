@@ -21,6 +21,7 @@ struct Kill {
 }
 
 /// The brokers, where a topic orders.
+#[derive(Clone)]
 pub(crate) struct Brokers {
     settings: KafkaSettings,
     /// To the thread that has started them, where they are the demo's own.
