@@ -291,7 +291,7 @@ impl FaultsNetwork {
             let load = self.begin_open_load(node, rate)?;
             std::thread::sleep(OPEN_BEFORE);
             load.handle.forget_pauses();
-            self.runtime.block_on(brokers.kill_leader(WATCHED))?;
+            self.runtime.block_on(async { brokers.kill_leader(WATCHED).await?.wait().await })?;
             let report = self.runtime.block_on(load.stop())?;
             all_answered(&report)?;
             return Ok(report.longest_pause);
