@@ -13,14 +13,32 @@ use tokio::sync::oneshot;
 /// Brokers that are started where none are named: one may end, and the others go on.
 const BROKERS: usize = 3;
 
-/// Asks for the broker to be killed that leads a topic, and started again after a while; hears which it was when it is back.
+/// Asks for the broker to be killed that leads a topic, and started again after a while.
 struct Kill {
     settings: KafkaSettings,
     down: Duration,
-    answer: oneshot::Sender<Result<u16, String>>,
+    /// Hears its port when it is killed.
+    killed: oneshot::Sender<Result<u16, String>>,
+    /// Hears when it is back.
+    back: oneshot::Sender<Result<(), String>>,
+}
+
+/// A broker that was killed.
+pub(crate) struct Killed {
+    /// Where it listens when it is back.
+    pub(crate) port: u16,
+    back: oneshot::Receiver<Result<(), String>>,
+}
+
+impl Killed {
+    /// Returns when it is back.
+    pub(crate) async fn wait(self) -> Result<(), CommandError> {
+        Ok(self.back.await.map_err(|_| "the brokers have ended")??)
+    }
 }
 
 /// The brokers, where a topic orders.
+#[derive(Clone)]
 pub(crate) struct Brokers {
     settings: KafkaSettings,
     /// To the thread that has started them, where they are the demo's own.
@@ -54,13 +72,14 @@ impl Brokers {
         Ok(Some(Brokers { settings, kills }))
     }
 
-    /// Kills the broker that leads the topic (`kill -9`), and starts it again after a while. Returns when it is back, with its port.
-    pub(crate) async fn kill_leader(&self, down: Duration) -> Result<u16, CommandError> {
+    /// Kills the broker that leads the topic (`kill -9`), and starts it again after a while.
+    pub(crate) async fn kill_leader(&self, down: Duration) -> Result<Killed, CommandError> {
         let kills = self.kills.as_ref().ok_or("brokers that are not the demo's own are not killed")?;
-        let (answer, answered) = oneshot::channel();
+        let ((killed, port), (back, is_back)) = (oneshot::channel(), oneshot::channel());
         let settings = self.settings.clone();
-        kills.send(Kill { settings, down, answer }).map_err(|_| "the brokers have ended")?;
-        Ok(answered.await.map_err(|_| "the brokers have ended")??)
+        kills.send(Kill { settings, down, killed, back }).map_err(|_| "the brokers have ended")?;
+        let port = port.await.map_err(|_| "the brokers have ended")??;
+        Ok(Killed { port, back: is_back })
     }
 
     /// Whether brokers may be killed.
@@ -87,21 +106,24 @@ fn start_own() -> Result<(String, Sender<Kill>), CommandError> {
 }
 
 fn serve(mut servers: KafkaServers, wanted: &Receiver<Kill>) {
-    while let Ok(Kill { settings, down, answer }) = wanted.recv() {
+    while let Ok(Kill { settings, down, killed, back }) = wanted.recv() {
+        let number = leader(&servers, &settings);
+        if let Ok(number) = number {
+            servers.kill(number);
+        }
+        let port = number.as_ref().map(|number| servers.port(*number)).map_err(Clone::clone);
         // Whoever has asked may be gone.
-        let _ = answer.send(kill_leader(&mut servers, &settings, down));
+        let _ = killed.send(port);
+        let Ok(number) = number else { continue };
+        std::thread::sleep(down);
+        let started = servers.start_again(number).and_then(|()| servers.wait(number));
+        let _ = back.send(started.map_err(|error| error.to_string()));
     }
 }
 
-fn kill_leader(servers: &mut KafkaServers, settings: &KafkaSettings, down: Duration) -> Result<u16, String> {
+/// Which of these brokers leads the topic.
+fn leader(servers: &KafkaServers, settings: &KafkaSettings) -> Result<usize, String> {
     let leader = kafka::leader(settings).map_err(|error| error.to_string())?;
     let of = |number: &usize| leader.ends_with(&format!(":{}", servers.port(*number)));
-    let number = (0..servers.count())
-        .find(of)
-        .ok_or_else(|| format!("{leader} leads, which is none of the demo's"))?;
-    servers.kill(number);
-    std::thread::sleep(down);
-    servers.start_again(number).map_err(|error| error.to_string())?;
-    servers.wait(number).map_err(|error| error.to_string())?;
-    Ok(servers.port(number))
+    (0..servers.count()).find(of).ok_or_else(|| format!("{leader} leads, which is none of the demo's"))
 }

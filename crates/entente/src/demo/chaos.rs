@@ -56,10 +56,14 @@ pub(crate) async fn kill_in_turn(
             }
             Leads::Broker(brokers, down) => {
                 match brokers.kill_leader(*down).await {
-                    Ok(port) => {
-                        screen.say(format!("the broker that led, at port {port}, was killed and is back"))
+                    Ok(killed) => {
+                        screen.say(format!("the broker that led, at port {}, is killed", killed.port));
+                        if let Err(error) = killed.wait().await {
+                            return screen.say(format!("it does not come back: {error}"));
+                        }
+                        screen.say("the broker is back");
                     }
-                    Err(error) => screen.say(format!("no broker was killed: {error}")),
+                    Err(error) => screen.say(format!("no broker is killed: {error}")),
                 }
                 continue;
             }

@@ -22,8 +22,8 @@ const HOW_JARS: &str =
     "run `entente demo --ordering kafka` or a test of it once where Maven reaches its repository";
 /// What Maven is told to fetch.
 const POM: &str = include_str!("../kafka.pom.xml");
-/// What the programs are in one folder for, by their version.
-const VERSION: &str = "4.1.1";
+/// Names the folder of what Maven has fetched; another one for another list.
+const VERSION: &str = "4.1.1-2";
 /// The name of every cluster, which nobody else reads.
 const CLUSTER: &str = "ZW50ZW50ZS1icm9rZXJzMQ";
 /// Ports that brokers may have.
@@ -216,12 +216,20 @@ impl KafkaServers {
     }
 }
 
+impl Drop for KafkaServers {
+    /// What they have goes with their folder, so nothing is lost; a broker whose cluster is gone takes long to stop in good order.
+    fn drop(&mut self) {
+        self.kill_all();
+    }
+}
+
 /// A port that nobody uses now, below those that the system gives to whoever connects: a broker that is down finds it free when it
 /// comes back.
 fn kept_port() -> Result<u16, ServerError> {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
-    let begin = std::process::id() as u16 % PORTS;
-    let place = |_| PORT_MIN + begin.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % PORTS;
+    // Processes that start side by side look in different places.
+    let begin = (std::process::id() % 337 * 8) as u16;
+    let place = |_| PORT_MIN + (begin + TAKEN.fetch_add(1, Ordering::Relaxed) % PORTS) % PORTS;
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     (0..PORTS).map(place).find(free).ok_or_else(|| ServerError::Missing {
         what: "a free port from 30000 to 32699",

@@ -287,11 +287,11 @@ impl FaultsNetwork {
     /// open load at the others, starts it again, and gives the longest time that one of the others' gateways had no answer for its
     /// clients. One node fails at a time: the one before has caught up by then.
     pub(super) fn kill_leader(&mut self, node: usize, rate: f64) -> Result<Duration, CommandError> {
-        if let Some(brokers) = self.brokers.as_ref().filter(|brokers| brokers.are_own()) {
+        if let Some(brokers) = self.brokers.clone().filter(Brokers::are_own) {
             let load = self.begin_open_load(node, rate)?;
             std::thread::sleep(OPEN_BEFORE);
             load.handle.forget_pauses();
-            self.runtime.block_on(brokers.kill_leader(WATCHED))?;
+            self.runtime.block_on(async { brokers.kill_leader(WATCHED).await?.wait().await })?;
             let report = self.runtime.block_on(load.stop())?;
             all_answered(&report)?;
             return Ok(report.longest_pause);

@@ -461,7 +461,9 @@ mod tests {
 
     impl Chance {
         fn below(&mut self, most: u64) -> u64 {
-            (self.0 ^= self.0 << 13, self.0 ^= self.0 >> 7, self.0 ^= self.0 << 17);
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
             self.0 % most
         }
     }
