@@ -11,7 +11,9 @@ fn measured(members: usize, ordering: &str) -> ScaleRecord {
     scale(&options, &mut |_| ()).expect("the network goes on").remove(0)
 }
 
+/// `cargo test --release -p bench scale -- --ignored`
 #[test]
+#[ignore = "takes minutes without optimisation"]
 fn every_service_is_measured_and_many_members_get_blocks_without_their_transactions() {
     let few = [measured(4, "bft"), measured(4, "raft")];
     let many = measured(8, "bft");

@@ -46,11 +46,18 @@ const INCOMPLETE: usize = 2;
 #[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug)]
 enum Word {
     /// A block: short ids of its transactions, and those that others do not have, with their positions.
-    Block { header: BlockHeader, attested: Attested, ids: Vec<u64>, new: Vec<(u32, Vec<u8>)> },
+    Block { head: Box<Head>, ids: Vec<u64>, new: Vec<(u32, Vec<u8>)> },
     /// Its transactions at these positions are missing; all of them where none is named.
     Missing { block: Digest, positions: Vec<u32> },
     /// They are these.
     Found { block: Digest, transactions: Vec<(u32, Vec<u8>)> },
+}
+
+/// What stands in front of a block's transactions.
+#[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug)]
+struct Head {
+    header: BlockHeader,
+    attested: Attested,
 }
 
 impl Word {
@@ -72,7 +79,9 @@ const ARRIVALS: Duration = Duration::from_millis(2);
 
 /// Own blocks that others may ask for, the newest last, and who has asked.
 #[derive(Default)]
-struct Sent(Mutex<VecDeque<(Digest, Arc<Block>, Vec<PublicKey>)>>);
+struct Sent(Mutex<VecDeque<SentBlock>>);
+
+type SentBlock = (Digest, Arc<Block>, Vec<PublicKey>);
 
 impl Sent {
     fn remember(&self, digest: Digest, block: Block) {
@@ -184,8 +193,7 @@ fn compact(shared: &Shared, sent: &Sent, whole: &[u8]) -> Option<Word> {
     let new = shared.mempool.not_spread(&ids);
     let new = new.into_iter().map(|position| (position, block.transactions[position as usize].to_vec()));
     let word = Word::Block {
-        header: block.header.clone(),
-        attested: block.attested.clone(),
+        head: Box::new(Head { header: block.header.clone(), attested: block.attested.clone() }),
         ids: ids.iter().map(|id| key.short(id)).collect(),
         new: new.collect(),
     };
@@ -340,7 +348,8 @@ impl<S: Sender<PublicKey = PublicKey>> Rebuilding<S> {
             return self.whole.send((peer, message)).await.ok();
         }
         match Word::from_bytes(message.as_ref()) {
-            Some(Word::Block { header, attested, ids, new }) => {
+            Some(Word::Block { head, ids, new }) => {
+                let Head { header, attested } = *head;
                 let ask = context.current() + PATIENCE;
                 match Incomplete::of(peer, (header, attested), (ids, new), ask) {
                     Some(incomplete) => self.make_whole(context, incomplete, true).await,
