@@ -6,7 +6,9 @@ use crate::model::OrderingArguments;
 use node::Network;
 use ordering::kafka::{self, KafkaSettings};
 use servers::KafkaServers;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -41,8 +43,24 @@ impl Killed {
 #[derive(Clone)]
 pub(crate) struct Brokers {
     settings: KafkaSettings,
-    /// To the thread that has started them, where they are the demo's own.
+    /// Where they are the demo's own.
+    own: Option<Arc<Own>>,
+}
+
+/// The thread that has started brokers, with which they end.
+struct Own {
     kills: Option<Sender<Kill>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Own {
+    /// Nobody asks any more, so the thread ends, and what the brokers have written goes.
+    fn drop(&mut self) {
+        self.kills.take();
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::warn!("the thread of the brokers panicked");
+        }
+    }
 }
 
 impl Brokers {
@@ -56,25 +74,26 @@ impl Brokers {
         if !ordering.is_kafka() {
             return Ok(None);
         }
-        let (addresses, kills) = match ordering.brokers() {
+        let (addresses, own) = match ordering.brokers() {
             Some(addresses) => (addresses.to_string(), None),
             None => {
                 screen.say(format!(
                     "starting {BROKERS} brokers of Kafka; their programs are fetched the first time"
                 ));
-                let (addresses, kills) = start_own()?;
-                (addresses, Some(kills))
+                let (addresses, own) = start_own()?;
+                (addresses, Some(Arc::new(own)))
             }
         };
         let settings = ordering.choose_topic(network, &addresses)?.settings(&network.charter.ledger());
         kafka::create_topic(&settings, settings.replicas_min, network.charter.block.bytes_max, &[])?;
         screen.say(format!("topic {} at {addresses} orders", settings.topic));
-        Ok(Some(Brokers { settings, kills }))
+        Ok(Some(Brokers { settings, own }))
     }
 
     /// Kills the broker that leads the topic (`kill -9`), and starts it again after a while.
     pub(crate) async fn kill_leader(&self, down: Duration) -> Result<Killed, CommandError> {
-        let kills = self.kills.as_ref().ok_or("brokers that are not the demo's own are not killed")?;
+        let kills = self.own.as_ref().and_then(|own| own.kills.as_ref());
+        let kills = kills.ok_or("brokers that are not the demo's own are not killed")?;
         let ((killed, port), (back, is_back)) = (oneshot::channel(), oneshot::channel());
         let settings = self.settings.clone();
         kills.send(Kill { settings, down, killed, back }).map_err(|_| "the brokers have ended")?;
@@ -84,15 +103,15 @@ impl Brokers {
 
     /// Whether brokers may be killed.
     pub(crate) fn are_own(&self) -> bool {
-        self.kills.is_some()
+        self.own.is_some()
     }
 }
 
 /// Starts brokers on a thread of theirs, with which they would end.
-fn start_own() -> Result<(String, Sender<Kill>), CommandError> {
+fn start_own() -> Result<(String, Own), CommandError> {
     let (kills, wanted) = channel();
     let (started, start) = channel();
-    std::thread::Builder::new().name("brokers".to_string()).spawn(move || {
+    let thread = std::thread::Builder::new().name("brokers".to_string()).spawn(move || {
         let servers = match KafkaServers::start(BROKERS, &[]) {
             Ok(servers) => servers,
             Err(error) => return drop(started.send(Err(error.to_string()))),
@@ -102,7 +121,7 @@ fn start_own() -> Result<(String, Sender<Kill>), CommandError> {
         }
     })?;
     let addresses = start.recv().map_err(|_| "the thread of the brokers has ended")??;
-    Ok((addresses, kills))
+    Ok((addresses, Own { kills: Some(kills), thread: Some(thread) }))
 }
 
 fn serve(mut servers: KafkaServers, wanted: &Receiver<Kill>) {
