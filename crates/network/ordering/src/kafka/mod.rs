@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Members put signed records into one partition: transactions, certificates, the wish that a block be cut. Every node reads all
-//! records and cuts the same blocks from them ([`rule`]). A block's certificate has the signatures under its records, and the offset
+//! records and cuts the same blocks from them (`rule`). A block's certificate has the signatures under its records, and the offset
 //! where the next block begins: so a ledger proves who has offered what, and a node that starts needs nothing beside it.
 //!
 //! # Restarts
