@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Measure networks of up to eighty members, in one machine room, on one continent, on four.
 ///
 /// Consensus and execution are the code that nodes run. Time, lines and processors are simulated: every message is charged with what it
-/// costs on this machine, and what its line can carry. Every node is charged for verifying and executing every transaction. Eighty nodes keep
-/// their blocks in memory: that takes 2 GB for every simulated second.
+/// costs on this machine, and what its line can carry. Every node is charged for verifying and executing every transaction. Nodes keep
+/// their blocks in memory: of eighty that is 4 GB for every simulated second.
 ///
 /// Example: entente bench scale --quick --json scale.json --report scale/
 #[derive(Args)]
@@ -30,7 +30,10 @@ pub(crate) struct ScaleArguments {
         value_parser = ScaleOptions::ORDERINGS
     )]
     ordering: Vec<String>,
-    /// Simulated seconds for which the clients keep a network busy [default: 5, with --quick 3]
+    /// Calls on their way at all nodes together while the clients keep a network busy
+    #[arg(long, default_value_t = 24_000)]
+    calls: usize,
+    /// Simulated seconds for which the clients keep a network busy [default: 3, with --quick 1]
     #[arg(long)]
     seconds: Option<u64>,
     /// Seed of everything that is left to chance
@@ -60,7 +63,8 @@ pub(crate) fn run(arguments: &ScaleArguments) -> Result<(), CommandError> {
         members: or(&arguments.members, if quick { &[4, 80] } else { &[4, 7, 16, 40, 80] }),
         networks,
         orderings: arguments.ordering.clone(),
-        duration: Duration::from_secs(arguments.seconds.unwrap_or(if quick { 3 } else { 5 })),
+        calls: arguments.calls,
+        duration: Duration::from_secs(arguments.seconds.unwrap_or(if quick { 1 } else { 3 })),
         seed: arguments.seed,
     };
     let records = scale(&options, &mut |text| eprintln!("{text}"))?;

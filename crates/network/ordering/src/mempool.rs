@@ -13,7 +13,6 @@
 
 use crate::{Admission, Arrangement, SubmitError};
 use bytes::Bytes;
-use crypto::Digest;
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
@@ -139,28 +138,6 @@ impl Queue {
 /// Whether so many transactions with so many bytes fit into a block.
 fn fits(block: &BlockLimits, transactions: usize, bytes: usize) -> bool {
     transactions <= block.transactions_max as usize && bytes <= block.bytes_max as usize
-}
-
-/// Short ids of transactions, other ones in every block: nobody can make two transactions that have the same in a block that is
-/// not there yet.
-pub(crate) struct ShortIds([u64; 4]);
-
-impl ShortIds {
-    /// Those of a block with this digest.
-    pub(crate) fn of(block: &Digest) -> ShortIds {
-        ShortIds(words(&block.0))
-    }
-
-    /// A universal hash: two ids have the same with a probability of 2^-61.
-    pub(crate) fn short(&self, id: &TransactionId) -> u64 {
-        const PRIME: u128 = (1 << 61) - 1;
-        let product = |(key, word): (&u64, u64)| u128::from(*key) * u128::from(word) % PRIME;
-        (self.0.iter().zip(words(&id.0.0)).map(product).sum::<u128>() % PRIME) as u64
-    }
-}
-
-fn words(bytes: &[u8; 32]) -> [u64; 4] {
-    std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * word + byte])))
 }
 
 /// Transactions that wait for a block.
@@ -434,13 +411,12 @@ impl Mempool {
         (0u32..).zip(ids).filter(|(_, id)| !is_spread(id)).map(|(place, _)| place).collect()
     }
 
-    /// Transactions by their short ids; nothing for one that two of them have.
-    pub(crate) fn find(&self, key: &ShortIds, wanted: impl Iterator<Item = u64>) -> Vec<Option<Bytes>> {
-        let wanted: Vec<u64> = wanted.collect();
+    /// Transactions by what `short` makes of their ids; nothing where it makes the same of two.
+    pub(crate) fn find(&self, wanted: &[u64], short: impl Fn(&TransactionId) -> u64) -> Vec<Option<Bytes>> {
         let places: FxHashMap<u64, usize> = wanted.iter().copied().zip(0..).collect();
         let (mut found, mut twice) = (vec![None; wanted.len()], Vec::new());
         for entry in self.queue.lock().entries.values() {
-            if let Some(place) = places.get(&key.short(&entry.id))
+            if let Some(place) = places.get(&short(&entry.id))
                 && found[*place].replace(entry.bytes.clone()).is_some()
             {
                 twice.push(*place);
@@ -889,18 +865,15 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_found_by_short_ids_that_are_others_in_every_block() {
+    fn transactions_are_found_by_short_ids_where_only_one_has_them() {
         let mempool = mempool(10, 1_000);
-        let ids: Vec<TransactionId> =
-            submit(&mempool, &["one", "two"]).into_iter().map(|id| id.expect("there is room")).collect();
-        let [first, second] =
-            [[1u8; 32], [2; 32]].map(|digest| ShortIds::of(&crypto::sha256(&[&digest[..]])));
-        let short = |key: &ShortIds| ids.iter().map(|id| key.short(id)).collect::<Vec<u64>>();
-        assert!(short(&first).iter().zip(short(&second)).all(|(one, other)| *one != other));
-        let wanted = [short(&first)[1], 7, short(&first)[0]];
-        let found = mempool.find(&first, wanted.into_iter());
-        assert_eq!(found, [Some(Bytes::from_static(b"two")), None, Some(Bytes::from_static(b"one"))]);
-        assert!(mempool.find(&second, wanted.into_iter()).iter().all(Option::is_none));
+        let ids: Vec<TransactionId> = submit(&mempool, &["one", "two", "three"])
+            .into_iter()
+            .map(|id| id.expect("there is room"))
+            .collect();
+        let short = |id: &TransactionId| if *id == ids[0] { 1 } else { 2 };
+        let one = Some(Bytes::from_static(b"one"));
+        assert_eq!(mempool.find(&[2, 7, 1], short), [None, None, one], "two have the second");
     }
 
     #[test]

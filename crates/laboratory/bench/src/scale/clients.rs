@@ -6,10 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use types::Payload;
 
-/// Calls on their way while the clients keep the network busy, at all nodes together.
-const WINDOW: usize = 24_000;
 /// The network may get into its stride for so long before it is measured.
-const WARM: Duration = Duration::from_secs(2);
+const WARM: Duration = Duration::from_secs(1);
 
 /// What clients have found.
 #[derive(Clone)]
@@ -18,8 +16,16 @@ pub(super) struct Found {
     pub throughput_tps: f64,
     /// From the call to the certified receipt at the client's node, in microseconds, at half of that.
     pub latency: Histogram<u64>,
-    /// Blocks, and their transactions, while the network was busy.
-    pub blocks: u64,
+    /// While the network was busy.
+    pub blocks_per_second: f64,
+}
+
+/// How far a network was at a moment.
+#[derive(Clone, Copy)]
+struct Seen {
+    at: Duration,
+    transactions: u64,
+    height: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,16 +61,20 @@ pub(super) struct Clients {
     waiting: BTreeMap<u32, Waiting>,
     /// Calls that wait for an answer, by node.
     outstanding: Vec<usize>,
-    answered: u64,
+    /// In blocks that are certified at the first node.
+    transactions: u64,
+    /// Calls on their way while the clients keep the network busy.
+    calls: usize,
     /// How many of those that are due at half speed were called.
     called: u64,
-    /// At the beginning of the measurement: receipts, height.
-    began: Option<(u64, u64)>,
+    /// The first and the last block that was certified during the measurement: when, receipts until then, height.
+    seen: Option<[Seen; 2]>,
+    is_measured: bool,
     found: Found,
 }
 
 impl Clients {
-    pub(super) fn new(ledger: &ScaleLedger, members: usize, duration: Duration) -> Clients {
+    pub(super) fn new(ledger: &ScaleLedger, members: usize, (calls, duration): (usize, Duration)) -> Clients {
         let latency = Histogram::new(3).expect("three digits are few enough");
         Clients {
             members,
@@ -73,10 +83,12 @@ impl Clients {
             set_up: ledger.set_up().into(),
             waiting: BTreeMap::new(),
             outstanding: vec![0; members],
-            answered: 0,
+            transactions: 0,
+            calls,
             called: 0,
-            began: None,
-            found: Found { throughput_tps: 0.0, latency, blocks: 0 },
+            seen: None,
+            is_measured: false,
+            found: Found { throughput_tps: 0.0, latency, blocks_per_second: 0.0 },
         }
     }
 
@@ -88,9 +100,14 @@ impl Clients {
         self.phase == Phase::Done
     }
 
+    /// In blocks that are certified at the first node.
+    pub(super) fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
     /// Whether the network is measured while it is busy.
     pub(super) fn is_measured(&self) -> bool {
-        self.began.is_some()
+        self.is_measured
     }
 
     /// The receipts of a block are certified at a node.
@@ -105,7 +122,19 @@ impl Clients {
             }
             self.waiting.remove(number);
             self.outstanding[node] -= 1;
-            self.answered += 1;
+        }
+        if node == 0 {
+            self.see(block, now);
+        }
+    }
+
+    /// Blocks come far apart: what counts is the time from one to another, not the seconds they fall into.
+    fn see(&mut self, block: &Executed, now: Duration) {
+        self.transactions += block.transactions.len() as u64;
+        if self.is_measured {
+            let seen = Seen { at: now, transactions: self.transactions, height: block.outcome.height };
+            let [first, _] = self.seen.unwrap_or([seen; 2]);
+            self.seen = Some([first, seen]);
         }
     }
 
@@ -129,19 +158,20 @@ impl Clients {
 
     /// Every answer makes room for the next call.
     fn busy(&mut self, (since, now): (Duration, Duration), ledger: &ScaleLedger, submit: Submit<'_>) {
-        if now >= since + WARM && self.began.is_none() {
-            self.began = Some((self.answered, ledger.height()));
-        }
+        self.is_measured |= now >= since + WARM;
+        // Two blocks at least, however far apart.
         if now >= since + WARM + self.duration
-            && let Some((answered, height)) = self.began.take()
+            && let Some([first, last]) = self.seen.filter(|[first, last]| first.at < last.at)
         {
-            self.found.throughput_tps = (self.answered - answered) as f64 / self.duration.as_secs_f64();
-            self.found.blocks = ledger.height() - height;
-            self.phase = Phase::Draining;
+            let seconds = (last.at - first.at).as_secs_f64();
+            let blocks = (last.height - first.height) as f64;
+            self.found.throughput_tps = (last.transactions - first.transactions) as f64 / seconds;
+            self.found.blocks_per_second = blocks / seconds;
+            (self.is_measured, self.phase) = (false, Phase::Draining);
             return;
         }
         for node in 0..self.members {
-            let room = (WINDOW / self.members).saturating_sub(self.outstanding[node]);
+            let room = (self.calls / self.members).saturating_sub(self.outstanding[node]);
             if room > 0 {
                 self.call((node, now, false), &ledger.calls(room), submit);
             }

@@ -218,8 +218,4 @@ impl ScaleLedger {
     pub(super) fn violation(&self) -> Option<String> {
         self.state.lock().violation.clone()
     }
-
-    pub(super) fn height(&self) -> u64 {
-        self.state.lock().blocks.len() as u64
-    }
 }

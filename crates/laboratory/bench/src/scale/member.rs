@@ -4,15 +4,13 @@ use super::costs::NodeCosts;
 use super::ledger::{Executed, ScaleLedger};
 use bytes::Bytes;
 use crypto::SecretKey;
-use ordering::simulation::{Machines, node_key};
+use ordering::simulation::{Machines, Words, node_key};
 use ordering::{Admission, Services};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use types::{
-    Attestation, Certificate, OutcomeHeader, Place, RejectReason, TransactionId, decode_exactly, encode,
-};
+use types::{Attestation, OutcomeHeader, Place, RejectReason, TransactionId, decode_exactly, encode};
 
 /// Tells the time of the network.
 pub(super) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
@@ -73,7 +71,7 @@ pub(super) struct Member {
     executor_busy: Duration,
     pub height: u64,
     certified: u64,
-    heard: BTreeMap<u64, BTreeMap<u16, Attestation<OutcomeHeader>>>,
+    words: Words,
     /// Executed, and not certified.
     uncertified: VecDeque<Arc<Executed>>,
 }
@@ -89,7 +87,7 @@ impl Member {
             executor_busy: Duration::ZERO,
             height: 0,
             certified: 0,
-            heard: BTreeMap::new(),
+            words: Words::default(),
             uncertified: VecDeque::new(),
         }
     }
@@ -138,17 +136,11 @@ impl Member {
         if height <= self.certified {
             return;
         }
-        let heard = self.heard.entry(height).or_default();
-        let statement = said.statement.clone();
-        heard.insert(said.organisation, said);
-        let rules = &ledger.charters().at(height).rules;
         // Whether signatures are right has been charged; here nobody lies.
-        if heard.len() < rules.quorum() || heard.values().any(|said| said.statement != statement) {
-            return;
+        if let Some(certificate) = self.words.take(ledger.charters(), said) {
+            self.services.certifying.certify(certificate);
+            self.certified = height;
+            self.words.certified(height);
         }
-        let signatures = heard.values().map(|said| (said.organisation, said.signature)).collect();
-        self.services.certifying.certify(Certificate { statement, signatures });
-        self.certified = height;
-        self.heard = self.heard.split_off(&(height + 1));
     }
 }

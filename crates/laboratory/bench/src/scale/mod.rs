@@ -37,6 +37,8 @@ pub struct ScaleOptions {
     pub networks: Vec<ScaleNetwork>,
     /// Some of [`ScaleOptions::ORDERINGS`].
     pub orderings: Vec<String>,
+    /// Calls on their way at all nodes together while the clients keep the network busy.
+    pub calls: usize,
     /// How long the clients keep the network busy, in simulated time; half as long at half of what it did.
     pub duration: Duration,
     /// Seed of everything that is left to chance.
@@ -48,6 +50,8 @@ impl ScaleOptions {
     pub const ORDERINGS: [&str; 2] = ["bft", "raft"];
     /// The greatest number of members.
     pub const MEMBERS_MAX: usize = 80;
+    /// What a mempool takes of clients where members have all that the others have.
+    pub const CALLS_MAX: usize = 25_000;
 
     fn check(&self) -> Result<(), LaboratoryError> {
         for members in &self.members {
@@ -59,6 +63,9 @@ impl ScaleOptions {
             if !ScaleOptions::ORDERINGS.contains(&ordering.as_str()) {
                 return Err(LaboratoryError::option("--ordering", "bft or raft", ordering));
             }
+        }
+        if !(100..=ScaleOptions::CALLS_MAX).contains(&self.calls) {
+            return Err(LaboratoryError::option("--calls", "100 to 25000", self.calls));
         }
         match (Duration::from_secs(1)..=Duration::from_secs(600)).contains(&self.duration) {
             true => Ok(()),
@@ -87,6 +94,7 @@ pub fn scale(
                     members: *members,
                     network: *network,
                     ordering: ordering.clone(),
+                    calls: options.calls,
                     duration: options.duration,
                     seed: options.seed,
                     costs,

@@ -6,7 +6,6 @@ use ordering::Delivery;
 use ordering::simulation::{Join, Machines, Process};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Nodes and clients of a network that is measured.
@@ -17,8 +16,6 @@ pub(super) struct Members {
     members: Vec<Mutex<Option<Member>>>,
     clients: Mutex<Clients>,
     traffic: Mutex<Traffic>,
-    /// Receipts that were answered, for whoever watches.
-    transactions: AtomicU64,
 }
 
 /// What was sent while the network was busy.
@@ -50,16 +47,16 @@ impl Members {
     pub(super) fn new(
         ledger: Arc<ScaleLedger>,
         machines: Arc<Machines>,
-        (members, costs, duration): (usize, NodeCosts, Duration),
+        (members, costs): (usize, NodeCosts),
+        load: (usize, Duration),
     ) -> Members {
         Members {
-            clients: Mutex::new(Clients::new(&ledger, members, duration)),
+            clients: Mutex::new(Clients::new(&ledger, members, load)),
             ledger,
             machines,
             costs,
             members: (0..members).map(|_| Mutex::default()).collect(),
             traffic: Mutex::default(),
-            transactions: AtomicU64::new(0),
         }
     }
 
@@ -67,24 +64,21 @@ impl Members {
         (self.clients.lock().found().clone(), *self.traffic.lock())
     }
 
-    /// Clients and nodes of a network that does not go on.
+    /// What went wrong first.
     pub(super) fn violation(&self) -> Option<String> {
         self.ledger.violation()
     }
 
-    fn sent(&self) -> Sent {
-        Sent {
-            blocks: self.machines.sent_in_blocks(),
-            all: self.machines.sent(),
-            transactions: self.transactions.load(Ordering::Relaxed),
-        }
+    fn sent(&self, transactions: u64) -> Sent {
+        Sent { blocks: self.machines.sent_in_blocks(), all: self.machines.sent(), transactions }
     }
 
-    fn watch(&self, is_measured: bool) {
+    fn watch(&self, clients: &Clients) {
+        let (sent, is_measured) = (self.sent(clients.transactions()), clients.is_measured());
         let mut traffic = self.traffic.lock();
         match (is_measured, traffic.began, traffic.ended) {
-            (true, None, _) => traffic.began = Some(self.sent()),
-            (false, Some(_), None) => traffic.ended = Some(self.sent()),
+            (true, None, _) => traffic.began = Some(sent),
+            (false, Some(_), None) => traffic.ended = Some(sent),
             _ => {}
         }
     }
@@ -122,9 +116,6 @@ impl Process for Members {
             let (mut clients, now) = (self.clients.lock(), (member.clock)());
             for block in certified {
                 clients.answered(node, &block, now);
-                if node == 0 {
-                    self.transactions.fetch_add(block.transactions.len() as u64, Ordering::Relaxed);
-                }
             }
         }
     }
@@ -141,7 +132,7 @@ impl Process for Members {
             let bytes = calls.iter().map(|made| made.bytes.clone()).collect();
             services.ordering.submit(bytes).iter().map(Result::is_ok).collect()
         });
-        self.watch(clients.is_measured());
+        self.watch(&clients);
     }
 
     fn height(&self, node: usize) -> u64 {

@@ -16,6 +16,8 @@ pub(super) struct Run {
     pub members: usize,
     pub network: ScaleNetwork,
     pub ordering: String,
+    /// Calls on their way while the clients keep the network busy.
+    pub calls: usize,
     pub duration: Duration,
     pub seed: u64,
     pub costs: NodeCosts,
@@ -23,13 +25,13 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn measure(&self) -> Result<ScaleRecord, LaboratoryError> {
-        let Run { members, network, ordering, duration, seed, costs } = self;
+        let Run { members, network, ordering, calls, duration, seed, costs } = self;
         let ledger = Arc::new(ScaleLedger::new(*members, ordering, *seed)?);
         let place = *network;
         let latency = move |from, to| place.latency(from, to);
         let machines = Machines::new(*members, latency, network.bits_per_second(), costs.messages);
         let machines = Arc::new(machines);
-        let process = Members::new(ledger.clone(), machines.clone(), (*members, *costs, *duration));
+        let process = Members::new(ledger.clone(), machines.clone(), (*members, *costs), (*calls, *duration));
         let process = Arc::new(process);
         let simulated = Network {
             seed: *seed,
@@ -52,16 +54,14 @@ impl Run {
         ran.map_err(LaboratoryError::Network)?;
         let (found, traffic) = process.found();
         let (leader_bytes_per_transaction, bytes_per_transaction) = traffic.per_transaction();
-        let seconds = duration.as_secs_f64();
-        let blocks = found.blocks.max(1) as f64;
         Ok(ScaleRecord {
             members: *members,
             network: network.name(),
             ordering: ordering.clone(),
             throughput_tps: found.throughput_tps,
             latency_ms: LatencyMs::of(&found.latency),
-            transactions_per_block: found.throughput_tps * seconds / blocks,
-            blocks_per_second: found.blocks as f64 / seconds,
+            transactions_per_block: found.throughput_tps / found.blocks_per_second,
+            blocks_per_second: found.blocks_per_second,
             leader_bytes_per_transaction,
             member_bytes_per_transaction: bytes_per_transaction / *members as f64,
         })

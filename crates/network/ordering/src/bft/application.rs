@@ -149,10 +149,6 @@ impl Shared {
         placing: Placing,
         source: Source,
     ) -> Vec<Result<TransactionId, SubmitError>> {
-        let height = *self.reached.borrow() + 1;
-        if self.members.epochs.own_at(height).is_none() {
-            return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
-        }
         if source == Source::Client
             && self.giving() == Giving::Everybody
             && !self.mempool.has_room_for_others()
@@ -161,9 +157,8 @@ impl Shared {
             let (pending, limit) = (self.mempool.level().transactions, self.mempool.half());
             return transactions.iter().map(|_| Err(SubmitError::Full { pending, limit })).collect();
         }
-        let charters = self.members.epochs.charters();
-        let place = Place { charters: &charters, height };
-        self.mempool.submit(&*self.admission, place, (transactions, placing, source))
+        let pool = (&*self.mempool, &*self.admission);
+        self.members.submit(pool, *self.reached.borrow() + 1, (transactions, placing, source))
     }
 
     /// Whom this node gives transactions that its clients bring.

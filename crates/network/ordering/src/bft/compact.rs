@@ -16,7 +16,7 @@ use super::application::Shared;
 use super::block::OrderedBlock;
 use super::work::Giving;
 use crate::computation::off_the_reactor;
-use crate::mempool::{Mempool, ShortIds};
+use crate::mempool::Mempool;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use commonware_actor::{Feedback, Unreliable};
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use tracing::debug;
-use types::{Attested, Block, BlockHeader, decode_exactly, encode, limits};
+use types::{Attested, Block, BlockHeader, TransactionId, decode_exactly, encode, limits};
 
 /// The first byte of what is no whole block: a block begins with its length, which is less than 2^24.
 const COMPACT: u8 = 1;
@@ -41,6 +41,28 @@ const COMPACT: u8 = 1;
 const SENT: usize = 4;
 /// Blocks of one member whose transactions are asked for.
 const INCOMPLETE: usize = 2;
+
+/// Short ids of transactions, other ones in every block: nobody can make two transactions that have the same in a block that is
+/// not there yet.
+struct ShortIds([u64; 4]);
+
+impl ShortIds {
+    /// Those of a block with this digest.
+    fn of(block: &Digest) -> ShortIds {
+        ShortIds(words(&block.0))
+    }
+
+    /// A universal hash: two ids have the same with a probability of 2^-61.
+    fn short(&self, id: &TransactionId) -> u64 {
+        const PRIME: u128 = (1 << 61) - 1;
+        let product = |(key, word): (&u64, u64)| u128::from(*key) * u128::from(word) % PRIME;
+        (self.0.iter().zip(words(&id.0.0)).map(product).sum::<u128>() % PRIME) as u64
+    }
+}
+
+fn words(bytes: &[u8; 32]) -> [u64; 4] {
+    std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * word + byte])))
+}
 
 /// What is sent beside whole blocks.
 #[derive(BorshSerialize, BorshDeserialize, Clone, PartialEq, Eq, Debug)]
@@ -280,7 +302,8 @@ impl Incomplete {
     fn look(&mut self, mempool: &Mempool) {
         let places = self.transactions.iter_mut().zip(&self.ids);
         let wanted: Vec<_> = places.filter(|(place, _)| place.is_none()).collect();
-        let found = mempool.find(&ShortIds::of(&self.digest), wanted.iter().map(|(_, id)| **id));
+        let (key, ids) = (ShortIds::of(&self.digest), wanted.iter().map(|(_, id)| **id));
+        let found = mempool.find(&ids.collect::<Vec<u64>>(), |id| key.short(id));
         for ((place, _), found) in wanted.into_iter().zip(found) {
             *place = found;
         }
@@ -448,7 +471,7 @@ mod tests {
     use commonware_p2p::{Manager as _, TrackedPeers};
     use commonware_runtime::{Quota, Runner as _, Supervisor as _, deterministic};
     use commonware_utils::{NZU32, NZUsize, Probability, ordered::Set};
-    use types::{Charters, Place, RejectReason, TransactionId};
+    use types::{Charters, Place, RejectReason};
 
     /// Transactions are known by their first letter.
     struct FirstLetter;
@@ -566,6 +589,17 @@ mod tests {
         // A client has signed the same transaction twice, and given each member another one.
         let has_another = shared(1, 9, &["a1", "b2", "c1"], Source::Member);
         assert_eq!(heard(&leader, &has_another, TEXTS), Some(whole), "it asks for all");
+    }
+
+    #[test]
+    fn short_ids_are_others_in_every_block() {
+        let digests = [1u8, 2].map(|block| crypto::sha256(&[&[block]]));
+        let short = |digest: &Digest, number: u32| {
+            ShortIds::of(digest).short(&TransactionId(crypto::sha256(&[&number.to_le_bytes()])))
+        };
+        let all: std::collections::BTreeSet<u64> =
+            (0..1_000).flat_map(|number| digests.each_ref().map(|digest| short(digest, number))).collect();
+        assert_eq!(all.len(), 2_000);
     }
 
     #[test]

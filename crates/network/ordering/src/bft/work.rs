@@ -12,7 +12,7 @@
 //! The same word says in which epoch its sender is. Whoever is in a later one answers with the last height of that
 //! epoch, which the sender then fetches: consensus of an epoch that is over tells it nothing any more.
 
-use crate::members::Forwarded;
+use crate::members::{CONNECTED, Forwarded};
 use crate::mempool::{Clock, Mempool};
 use commonware_macros::select;
 use commonware_p2p::{Receiver, Recipients, Sender};
@@ -45,8 +45,6 @@ const TRANSACTIONS: u8 = 3;
 const PRESENCE: Duration = Duration::from_secs(1);
 /// How long word of work is believed.
 const BELIEVED: Duration = Duration::from_millis(250);
-/// How long a silent member counts as connected.
-const CONNECTED: Duration = Duration::from_millis(3_500);
 
 /// What the others said last.
 pub(crate) struct Work {

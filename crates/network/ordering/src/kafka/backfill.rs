@@ -108,7 +108,7 @@ where
                 message = receiver.recv() => match message {
                     Ok((peer, message)) => {
                         let Some(member) = epochs.member(&peer) else { continue };
-                        shared.heard.lock().insert(member as u16, shared.now());
+                        shared.heard.hear(member, shared.now());
                         match decode_exactly::<Said>(message.as_ref()) {
                             Ok(Said::Here) => {}
                             Ok(Said::Wanted { from }) => {

@@ -42,8 +42,6 @@ pub(super) const BACKFILL_BLOCKS: u64 = 64;
 pub(super) const BACKFILL_WAIT: Duration = Duration::from_secs(1);
 /// A member says that it is there so often.
 pub(super) const PRESENCE: Duration = Duration::from_secs(1);
-/// A silent member counts as connected for so long.
-pub(super) const CONNECTED: Duration = Duration::from_millis(3_500);
 
 /// The longest message between members: a block of any ledger with its certificate, and what stands around them.
 pub(super) fn max_message_size() -> u32 {

@@ -43,7 +43,7 @@ use crate::{
 use backfill::Asking;
 use bytes::Bytes;
 use commonware_runtime::{Spawner as _, Supervisor as _, tokio as runtime};
-use config::{CONNECTED, FIRST_WAIT};
+use config::FIRST_WAIT;
 use crossbeam_channel::Receiver;
 use crypto::SecretKey;
 use offering::Offering;
@@ -302,13 +302,13 @@ impl Ordering for Kafka {
 
     fn status(&self) -> OrderingStatus {
         let (level, now) = (self.shared.mempool.level(), self.shared.now());
-        let (tip, heard) = (self.shared.tip(), self.shared.heard.lock());
+        let tip = self.shared.tip();
         OrderingStatus {
             pending_transactions: level.transactions,
             pending_bytes: level.bytes,
             final_height: tip.parent.height,
             view: tip.next,
-            connected_peers: heard.values().filter(|at| now.saturating_sub(**at) < CONNECTED).count(),
+            connected_peers: self.shared.heard.connected(now),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::backfill::Asking;
 use crate::cutting::Parent;
-use crate::members::Members;
+use crate::members::{Heard, Members};
 use crate::mempool::{Clock, Mempool, Placing, Source};
 use crate::{Admission, CertificateError, MempoolLimits, SubmitError};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Atomic};
 use std::time::{Duration, Instant};
-use types::{BlockHeader, Charters, Place, TransactionId};
+use types::{BlockHeader, Charters, TransactionId};
 
 /// How far this node has read the topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,8 +89,7 @@ pub(super) struct Shared {
     pub dropped: Mutex<BTreeMap<&'static str, u64>>,
     pub records_read: AtomicU64,
     pub records_offered: AtomicU64,
-    /// When members were heard last.
-    pub heard: Mutex<BTreeMap<u16, Duration>>,
+    pub heard: Heard,
     stopped: AtomicBool,
 }
 
@@ -132,7 +131,7 @@ impl Shared {
             dropped: Mutex::default(),
             records_read: AtomicU64::new(0),
             records_offered: AtomicU64::new(0),
-            heard: Mutex::default(),
+            heard: Heard::default(),
             stopped: AtomicBool::new(false),
         })
     }
@@ -196,12 +195,8 @@ impl Shared {
         transactions: Vec<Bytes>,
         placing: Placing,
     ) -> Vec<Result<TransactionId, SubmitError>> {
-        let height = self.height() + 1;
-        if self.members.epochs.own_at(height).is_none() {
-            return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
-        }
-        let place = Place { charters: &self.members.epochs.charters(), height };
-        self.mempool.submit(&*self.admission, place, (transactions, placing, Source::Client))
+        let pool = (&*self.mempool, &*self.admission);
+        self.members.submit(pool, self.height() + 1, (transactions, placing, Source::Client))
     }
 
     /// What a certificate that is checked says of the topic.

@@ -5,12 +5,14 @@ pub(crate) mod committee;
 pub(crate) mod epochs;
 pub(crate) mod folder;
 pub(crate) mod forwarding;
+mod heard;
 pub(crate) mod messages;
 pub(crate) mod network;
 mod services;
 
 pub(crate) use epochs::Epochs;
 pub(crate) use forwarding::Forwarded;
+pub(crate) use heard::{CONNECTED, Heard};
 pub(crate) use messages::Messages;
 pub(crate) use network::Peers;
 pub(crate) use services::Members;

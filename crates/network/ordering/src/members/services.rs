@@ -2,12 +2,13 @@
 
 use super::{Epochs, Messages};
 use crate::certificates::Certificates;
-use crate::{CertifyOutcomes, ExchangeMessages, Ordering, Services};
+use crate::mempool::{Mempool, Placing, Source};
+use crate::{Admission, CertifyOutcomes, ExchangeMessages, Ordering, Services, SubmitError};
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use crypto::SecretKey;
 use std::sync::Arc;
-use types::{Charters, CheckpointCertificate, OutcomeCertificate};
+use types::{Charters, CheckpointCertificate, OutcomeCertificate, Place, TransactionId};
 
 /// Who the members are, what this node's next block carries for them, and what they tell one another.
 #[derive(Clone)]
@@ -31,6 +32,20 @@ impl Members {
             messages: Arc::new(Messages::new()),
             exchange: Arc::new(Messages::new()),
         }
+    }
+
+    /// Puts transactions that are to stand at a height into this node's mempool, where it is a member's then.
+    pub(crate) fn submit(
+        &self,
+        (mempool, admission): (&Mempool, &dyn Admission),
+        height: u64,
+        (transactions, placing, source): (Vec<Bytes>, Placing, Source),
+    ) -> Vec<Result<TransactionId, SubmitError>> {
+        if self.epochs.own_at(height).is_none() {
+            return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
+        }
+        let place = Place { charters: &self.epochs.charters(), height };
+        mempool.submit(admission, place, (transactions, placing, source))
     }
 
     /// What a node is given, with who orders.

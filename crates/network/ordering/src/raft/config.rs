@@ -41,8 +41,6 @@ pub(super) const BACKFILL_AGAIN: Duration = Duration::from_millis(300);
 /// After so long a snapshot is sent again.
 pub(super) const SNAPSHOT_AGAIN: Duration = Duration::from_secs(2);
 
-/// A silent member counts as connected for so long.
-pub(super) const CONNECTED: Duration = Duration::from_millis(3_500);
 /// A member says that it is there at least so often, if only to who leads or is led.
 pub(super) const PRESENCE: Duration = Duration::from_secs(1);
 

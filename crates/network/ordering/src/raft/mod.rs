@@ -47,7 +47,6 @@ use crate::{
 };
 use bytes::Bytes;
 use commonware_runtime::{Spawner as _, Supervisor as _, tokio as runtime};
-use config::CONNECTED;
 use crossbeam_channel::Receiver;
 use crypto::SecretKey;
 use member::Request;
@@ -228,13 +227,12 @@ impl Ordering for Raft {
 
     fn status(&self) -> OrderingStatus {
         let (level, now) = (self.shared.mempool.level(), self.shared.now());
-        let heard = self.shared.heard.lock();
         OrderingStatus {
             pending_transactions: level.transactions,
             pending_bytes: level.bytes,
             final_height: self.shared.height(),
             view: self.shared.term.load(Atomic::Relaxed),
-            connected_peers: heard.values().filter(|at| now.saturating_sub(**at) < CONNECTED).count(),
+            connected_peers: self.shared.heard.connected(now),
         }
     }
 

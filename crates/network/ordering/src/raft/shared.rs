@@ -2,18 +2,17 @@
 
 use super::window::Position;
 use crate::cutting::Parent;
-use crate::members::Members;
+use crate::members::{Heard, Members};
 use crate::mempool::{Clock, Mempool, Placing, Source};
 use crate::{Admission, MempoolLimits, SubmitError};
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-use types::{BlockHeader, Charters, Place, TransactionId};
+use types::{BlockHeader, Charters, TransactionId};
 
 /// How far this node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,8 +52,7 @@ pub(crate) struct Shared {
     pub(super) failed: Mutex<Option<String>>,
     /// The group's term.
     pub term: AtomicU64,
-    /// When members were heard last.
-    pub heard: Mutex<BTreeMap<u16, Duration>>,
+    pub heard: Heard,
 }
 
 impl Shared {
@@ -87,7 +85,7 @@ impl Shared {
             dropped: Mutex::default(),
             failed: Mutex::new(None),
             term: AtomicU64::new(0),
-            heard: Mutex::default(),
+            heard: Heard::default(),
         })
     }
 
@@ -105,7 +103,7 @@ impl Shared {
     }
 
     pub(super) fn hear(&self, member: usize) {
-        self.heard.lock().insert(member as u16, self.now());
+        self.heard.hear(member, self.now());
     }
 
     /// Transactions for this node's mempool, where it is a member's.
@@ -115,11 +113,7 @@ impl Shared {
         placing: Placing,
         source: Source,
     ) -> Vec<Result<TransactionId, SubmitError>> {
-        let height = self.height() + 1;
-        if self.members.epochs.own_at(height).is_none() {
-            return transactions.iter().map(|_| Err(SubmitError::NoMember { height })).collect();
-        }
-        let place = Place { charters: &self.members.epochs.charters(), height };
-        self.mempool.submit(&*self.admission, place, (transactions, placing, source))
+        let pool = (&*self.mempool, &*self.admission);
+        self.members.submit(pool, self.height() + 1, (transactions, placing, source))
     }
 }

@@ -21,13 +21,41 @@ const KEYS: usize = 16;
 /// Heights above the certified one of which a node says something at once.
 const AT_ONCE: usize = 16;
 
+/// What members have said of outcomes that no quorum has said yet.
+#[derive(Default)]
+pub struct Words(BTreeMap<u64, BTreeMap<u16, Attestation<OutcomeHeader>>>);
+
+impl Words {
+    /// A member says something; gives what a quorum of the members of that height has said now. Whether signatures are right is
+    /// for the caller to know.
+    pub fn take(
+        &mut self,
+        charters: &Charters,
+        said: Attestation<OutcomeHeader>,
+    ) -> Option<Certificate<OutcomeHeader>> {
+        let statement = said.statement.clone();
+        let heard = self.0.entry(statement.height).or_default();
+        heard.insert(said.organisation, said);
+        if heard.len() < charters.at(statement.height).rules.quorum() {
+            return None;
+        }
+        let signatures = heard.values().map(|said| (said.organisation, said.signature)).collect();
+        Some(Certificate { statement, signatures })
+    }
+
+    /// Words about this height and those before are not needed any more.
+    pub fn certified(&mut self, height: u64) {
+        self.0 = self.0.split_off(&(height + 1));
+    }
+}
+
 /// One node's part. Lost when the node is killed.
 #[derive(Default)]
 pub(super) struct Attesting {
     certified: u64,
     said: u64,
     said_at: Duration,
-    heard: BTreeMap<u64, BTreeMap<u16, Attestation<OutcomeHeader>>>,
+    words: Words,
     decided: Option<Digest>,
 }
 
@@ -78,16 +106,8 @@ impl Attesting {
         if height <= self.certified {
             return;
         }
-        let heard = self.heard.entry(height).or_default();
-        let statement = said.statement.clone();
-        heard.insert(said.organisation, said);
-        let rules = &decided.at(height).rules;
-        if heard.len() < rules.quorum() {
-            return;
-        }
-        let signatures = heard.values().map(|said| (said.organisation, said.signature)).collect();
-        let certificate = Certificate { statement, signatures };
-        if rules.check_certificate(&certificate).is_err() {
+        let Some(certificate) = self.words.take(decided, said) else { return };
+        if decided.at(height).rules.check_certificate(&certificate).is_err() {
             // A node that is behind does not know the charter of this height yet.
             return;
         }
@@ -98,7 +118,7 @@ impl Attesting {
         }
         certifying.certify(certificate);
         self.certified = height;
-        self.heard = self.heard.split_off(&(height + 1));
+        self.words.certified(height);
     }
 }
 

@@ -32,6 +32,7 @@ mod wire;
 
 pub use admission::AnyBytes;
 pub use adversary::Adversary;
+pub use attesting::Words;
 pub use costs::Costs;
 pub use engine::{Report, SimulatedNode, Simulation};
 pub use machines::Machines;

@@ -8,8 +8,9 @@ use commonware_glue::simulate::engine::ChannelPair;
 use commonware_macros::select;
 use commonware_p2p::{CheckedSender, LimitedSender, Message, Receiver, Recipients, Sender as _, simulated};
 use commonware_runtime::{Clock as _, IoBufs, Spawner as _, Supervisor as _, deterministic::Context};
+use parking_lot::Mutex;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -48,6 +49,8 @@ pub(super) struct Measured {
     contents: Contents,
     clock: Arc<Context>,
     leaving: mpsc::UnboundedSender<Leaving>,
+    /// When the last message for each node leaves: what follows on this channel does not overtake it.
+    last: Arc<Mutex<BTreeMap<PublicKey, Duration>>>,
 }
 
 /// Hears on a channel.
@@ -88,7 +91,8 @@ pub(super) fn ends(
         context.child("leaving").spawn(move |context| leave(context, sends, queue));
         let contents = holds(channel, place.keys.len());
         let taking = Taking { place: place.clone(), contents, clock: clock.clone(), coming: None };
-        let measured = Measured { place: place.clone(), contents, clock, leaving };
+        let last = Arc::default();
+        let measured = Measured { place: place.clone(), contents, clock, leaving, last };
         (
             WireSender { inner: sender, measured: Some(measured) },
             WireReceiver { inner: receiver, measured: Some(taking) },
@@ -105,7 +109,7 @@ fn since_epoch(context: &Context) -> Duration {
 async fn leave(context: Context, mut sender: Inner, mut queue: mpsc::UnboundedReceiver<Leaving>) {
     // `Recipients` have no order; their messages wait beside it.
     let mut waiting = BinaryHeap::<Reverse<(Duration, u64)>>::new();
-    let mut messages = std::collections::BTreeMap::new();
+    let mut messages = BTreeMap::new();
     loop {
         let now = since_epoch(&context);
         while let Some(Reverse((at, number))) = waiting.peek().copied()
@@ -181,7 +185,11 @@ impl Measured {
         let Place { machines, node, .. } = &self.place;
         let now = since_epoch(&self.clock);
         let times = machines.send(*node, now, (message.len(), recipients.len()), self.contents);
+        let mut last = self.last.lock();
         for (at, recipient) in times.into_iter().zip(recipients) {
+            let last = last.entry(recipient.clone()).or_default();
+            let at = at.max(*last);
+            *last = at;
             let number = machines.number();
             let one = Recipients::One(recipient);
             // Nobody is there to send once the node was killed.
@@ -213,5 +221,68 @@ impl Receiver for WireReceiver {
 
     fn capacity(&self) -> NonZeroUsize {
         self.inner.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::members::committee;
+    use crate::simulation::{Costs, node_key};
+    use commonware_p2p::simulated::Link;
+    use commonware_p2p::{Manager as _, TrackedPeers};
+    use commonware_runtime::{Quota, Runner as _, deterministic};
+    use commonware_utils::{NZU32, NZUsize, Probability, ordered::Set};
+
+    /// Two nodes with lines of 8 Mbit/s, and what the second one hears: how long messages are, and when they have come.
+    async fn heard(context: &Context, lengths: &[usize]) -> Vec<(usize, Duration)> {
+        let key = |node| committee::public_key(&node_key(node).public_key()).expect("a good key");
+        let keys = Arc::new(vec![key(0), key(1)]);
+        let config = simulated::Config {
+            max_size: 1 << 20,
+            max_peers_per_set: NZUsize!(2),
+            disconnect_on_block: true,
+            tracked_peer_sets: NZUsize!(1),
+        };
+        let (network, oracle) = simulated::Network::new(context.child("network"), config);
+        network.start();
+        oracle.manager().track(0, TrackedPeers::primary(Set::from_iter_dedup(keys.iter().cloned())));
+        let latency = Duration::from_millis(10);
+        let link =
+            Link { latency, jitter: Duration::ZERO, success_rate: Probability::new(1, 1).expect("all") };
+        oracle.add_link(keys[0].clone(), keys[1].clone(), link).await.expect("both are there");
+        let costs = Costs::default();
+        let machines = Arc::new(Machines::new(2, move |_, _| latency, 8_000_000, costs));
+        let mut both = Vec::new();
+        for node in 0..2 {
+            let quota = Quota::per_second(NZU32!(64));
+            let control = oracle.control(keys[node].clone());
+            let channel = control.register(0, quota).await.expect("a channel");
+            let place = Place { machines: machines.clone(), node, keys: keys.clone() };
+            both.extend(ends(context, vec![channel], Some((place, |_, _| Contents::default()))));
+        }
+        context.sleep(Duration::from_millis(10)).await;
+        let began = since_epoch(context);
+        let [(sender, _), (_, receiver)] = &mut both[..] else { unreachable!("two nodes") };
+        for length in lengths {
+            sender.send(Recipients::All, vec![1; *length], false);
+        }
+        let mut heard = Vec::new();
+        for _ in lengths {
+            let (_, message) = receiver.recv().await.expect("the network goes on");
+            heard.push((message.len(), since_epoch(context) - began));
+        }
+        heard
+    }
+
+    #[test]
+    fn messages_take_the_time_of_lines_and_ways_and_do_not_overtake_one_another() {
+        deterministic::Runner::timed(Duration::from_secs(60)).start(|context| async move {
+            let heard = heard(&context, &[100_000, 100]).await;
+            assert_eq!(heard.iter().map(|(length, _)| *length).collect::<Vec<_>>(), [100_000, 100]);
+            // 100 ms out, 10 ms on the way, 100 ms in; the runtime adds a millisecond here and there.
+            let (expected, slack) = (Duration::from_millis(210), Duration::from_millis(15));
+            assert!((expected..expected + slack).contains(&heard[0].1), "{heard:?}");
+        });
     }
 }
