@@ -19,7 +19,7 @@ pub(crate) struct ScaleArguments {
     /// Numbers of members [default: 4,7,16,40,80, with --quick 4,80]
     #[arg(long, value_delimiter = ',')]
     members: Vec<usize>,
-    /// Where the members are [default: room,continent,world, with --quick room,world]
+    /// Where the members are [default: room,continent,world, with --quick world]
     #[arg(long, value_delimiter = ',', value_parser = ["room", "continent", "world"])]
     network: Vec<String>,
     /// Who orders
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &ScaleArguments) -> Result<(), CommandError> {
     let quick = arguments.quick;
     let or = |given: &[usize], default: &[usize]| if given.is_empty() { default } else { given }.to_vec();
     let networks = match (arguments.network.as_slice(), quick) {
-        ([], true) => vec![ScaleNetwork::Room, ScaleNetwork::World],
+        ([], true) => vec![ScaleNetwork::World],
         ([], false) => ScaleNetwork::ALL.to_vec(),
         (given, _) => given.iter().filter_map(|name| ScaleNetwork::named(name)).collect(),
     };

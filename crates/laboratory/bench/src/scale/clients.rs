@@ -6,8 +6,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use types::Payload;
 
-/// The network may get into its stride for so long before it is measured.
+/// The network may get into its stride for so long before it is measured, and for so many blocks.
 const WARM: Duration = Duration::from_secs(1);
+const WARM_BLOCKS: u64 = 4;
+/// It is measured over so many blocks at least.
+const MEASURED_BLOCKS: u64 = 6;
 
 /// What clients have found.
 #[derive(Clone)]
@@ -61,8 +64,11 @@ pub(super) struct Clients {
     waiting: BTreeMap<u32, Waiting>,
     /// Calls that wait for an answer, by node.
     outstanding: Vec<usize>,
-    /// In blocks that are certified at the first node.
+    /// The last block that is certified at the first node, and the transactions up to it.
+    height: u64,
     transactions: u64,
+    /// It was this one when the network became busy.
+    busy_from: u64,
     /// Calls on their way while the clients keep the network busy.
     calls: usize,
     /// How many of those that are due at half speed were called.
@@ -83,7 +89,9 @@ impl Clients {
             set_up: ledger.set_up().into(),
             waiting: BTreeMap::new(),
             outstanding: vec![0; members],
+            height: 0,
             transactions: 0,
+            busy_from: 0,
             calls,
             called: 0,
             seen: None,
@@ -131,6 +139,7 @@ impl Clients {
     /// Blocks come far apart: what counts is the time from one to another, not the seconds they fall into.
     fn see(&mut self, block: &Executed, now: Duration) {
         self.transactions += block.transactions.len() as u64;
+        self.height = block.outcome.height;
         if self.is_measured {
             let seen = Seen { at: now, transactions: self.transactions, height: block.outcome.height };
             let [first, _] = self.seen.unwrap_or([seen; 2]);
@@ -146,7 +155,7 @@ impl Clients {
                 Some(payloads) => {
                     self.call((0, now, false), &ledger.sign(payloads), submit);
                 }
-                None => self.phase = Phase::Busy(now),
+                None => (self.phase, self.busy_from) = (Phase::Busy(now), self.height),
             },
             Phase::Busy(since) => self.busy((since, now), ledger, submit),
             Phase::Draining if self.waiting.is_empty() => self.phase = Phase::Half(now),
@@ -158,10 +167,10 @@ impl Clients {
 
     /// Every answer makes room for the next call.
     fn busy(&mut self, (since, now): (Duration, Duration), ledger: &ScaleLedger, submit: Submit<'_>) {
-        self.is_measured |= now >= since + WARM;
-        // Two blocks at least, however far apart.
+        self.is_measured |= now >= since + WARM && self.height >= self.busy_from + WARM_BLOCKS;
+        let enough = |[first, last]: &[Seen; 2]| last.height >= first.height + MEASURED_BLOCKS;
         if now >= since + WARM + self.duration
-            && let Some([first, last]) = self.seen.filter(|[first, last]| first.at < last.at)
+            && let Some([first, last]) = self.seen.filter(enough)
         {
             let seconds = (last.at - first.at).as_secs_f64();
             let blocks = (last.height - first.height) as f64;

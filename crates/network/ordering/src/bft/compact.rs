@@ -205,8 +205,11 @@ impl<C: CheckedSender<PublicKey = PublicKey>> CheckedSender for CompactChecked<'
 
 /// An own block as others need it; nothing where it had better be sent whole.
 fn compact(shared: &Shared, sent: &Sent, whole: &[u8]) -> Option<Word> {
+    if shared.giving() != Giving::Everybody {
+        return None;
+    }
     let block = Block::from_bytes(&Bytes::copy_from_slice(whole.get(4..)?)).ok()?;
-    if block.transactions.is_empty() || shared.giving() != Giving::Everybody {
+    if block.transactions.is_empty() {
         return None;
     }
     let digest = block.header.digest();
