@@ -21,6 +21,11 @@ pub(crate) struct OrderingArguments {
 }
 
 impl OrderingArguments {
+    /// A topic of brokers that are started for it.
+    pub(crate) fn kafka() -> OrderingArguments {
+        OrderingArguments { ordering: "kafka".to_string(), kafka_brokers: None, kafka_topic: None }
+    }
+
     /// Writes the choice into a charter.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The records as a report: throughput, latency and bytes by the number of members.
 
+use super::ScaleNetwork;
 use super::record::{ScaleRecord, scale_table};
-use super::{ScaleNetwork, ScaleOptions};
 use crate::LaboratoryError;
 use crate::report::{Chart, Page, Plot, Plotted, Report, Section, Table, Unit, Value, color};
 use std::path::Path;
@@ -14,16 +14,19 @@ const READING: &str = "Consensus and execution are the code that nodes run; time
 const PAPER: &str = "HarmonyBC with HotStuff on 80 machines of four continents (Figures 17 and 18): \u{201c}the throughput of HarmonyBC \
                      using a BFT consensus is almost unaffected\u{201d}, and the latency becomes larger with more nodes.";
 
+/// Whoever may be in a chart, simulated or not.
+const ORDERINGS: [&str; 3] = ["bft", "raft", "kafka"];
+
 /// What a chart shows.
 struct Shown {
     title: &'static str,
     unit: Unit,
-    of: fn(&ScaleRecord) -> f64,
+    of: fn(&ScaleRecord) -> Option<f64>,
 }
 
 const CHARTS: [Shown; 3] = [
-    Shown { title: "Throughput", unit: Unit::Rate, of: |record| record.throughput_tps },
-    Shown { title: "Latency, median", unit: Unit::Milliseconds, of: |record| record.latency_ms.p50 },
+    Shown { title: "Throughput", unit: Unit::Rate, of: |record| Some(record.throughput_tps) },
+    Shown { title: "Latency, median", unit: Unit::Milliseconds, of: |record| Some(record.latency_ms.p50) },
     Shown {
         title: "Bytes of blocks that a leader sends for a transaction",
         unit: Unit::Whole,
@@ -59,7 +62,7 @@ fn section(network: ScaleNetwork, records: &[ScaleRecord]) -> Option<Section> {
     let charts: Vec<Chart> = CHARTS.iter().filter_map(|shown| chart(shown, &its)).collect();
     let (title, text) = match network {
         ScaleNetwork::Room => {
-            ("In one machine room", "Lines of 10 Gbit/s, 0.1 ms from machine to machine.".to_string())
+            ("In one machine room", "Lines of 10 Gbit/s, 0.1 ms from machine to machine. Kafka is not simulated: four nodes and three brokers on one machine.".to_string())
         }
         ScaleNetwork::Continent => {
             ("On one continent", "Four cities, 1 to 15 ms apart; lines of 1 Gbit/s.".to_string())
@@ -69,7 +72,7 @@ fn section(network: ScaleNetwork, records: &[ScaleRecord]) -> Option<Section> {
             format!("Ohio, Mumbai, Sydney and Stockholm, 57 to 138 ms apart; lines of 1 Gbit/s. {PAPER}"),
         ),
     };
-    let legend = ScaleOptions::ORDERINGS.iter().enumerate();
+    let legend = ORDERINGS.iter().enumerate();
     let legend = legend.filter(|(_, ordering)| its.iter().any(|record| record.ordering == **ordering));
     (!charts.is_empty()).then(|| Section {
         id: network.name().to_string(),
@@ -86,8 +89,8 @@ fn section(network: ScaleNetwork, records: &[ScaleRecord]) -> Option<Section> {
 fn chart(shown: &Shown, records: &[ScaleRecord]) -> Option<Chart> {
     let plotted = |record| {
         let record: &ScaleRecord = record;
-        let value = Value { x: record.members as f64, y: (shown.of)(record), range: None };
-        Plotted { series: &record.ordering, value, everywhere: false }
+        let value = Value { x: record.members as f64, y: (shown.of)(record)?, range: None };
+        Some(Plotted { series: &record.ordering, value, everywhere: false })
     };
     Plot {
         title: shown.title.to_string(),
@@ -95,8 +98,8 @@ fn chart(shown: &Shown, records: &[ScaleRecord]) -> Option<Chart> {
         x_title: "members".to_string(),
         x_logarithmic: true,
         unit: shown.unit,
-        names: &ScaleOptions::ORDERINGS,
-        values: records.iter().map(plotted).collect(),
+        names: &ORDERINGS,
+        values: records.iter().filter_map(plotted).collect(),
         published: Vec::new(),
     }
     .chart()
@@ -128,8 +131,8 @@ fn table(records: &[ScaleRecord]) -> Table {
                 number(record.latency_ms.p99),
                 number(record.blocks_per_second),
                 number(record.transactions_per_block),
-                number(record.leader_bytes_per_transaction),
-                number(record.member_bytes_per_transaction),
+                record.leader_bytes_per_transaction.map(number).unwrap_or_default(),
+                record.member_bytes_per_transaction.map(number).unwrap_or_default(),
             ]
         })
         .collect();

@@ -19,10 +19,10 @@ pub struct ScaleRecord {
     pub transactions_per_block: f64,
     /// On average, while the network is busy.
     pub blocks_per_second: f64,
-    /// What leaders send of blocks, to all others together, divided by the transactions.
-    pub leader_bytes_per_transaction: f64,
+    /// What leaders send of blocks, to all others together, divided by the transactions. Of real brokers nobody counts it.
+    pub leader_bytes_per_transaction: Option<f64>,
     /// What a member sends of everything on average, divided by the transactions of all members.
-    pub member_bytes_per_transaction: f64,
+    pub member_bytes_per_transaction: Option<f64>,
 }
 
 impl fmt::Display for ScaleRecord {
@@ -45,9 +45,10 @@ pub fn scale_table(records: &[ScaleRecord]) -> String {
     let mut table = String::from(
         "ordering  network    members        tps   p50 ms   p99 ms   blocks/s   tx/block   leader B/tx   member B/tx\n",
     );
+    let bytes = |counted: Option<f64>| counted.map_or_else(|| "-".to_string(), |bytes| format!("{bytes:.0}"));
     for record in records {
         table += &format!(
-            "{:<9} {:<10} {:>7} {:>10} {:>8.0} {:>8.0} {:>10.1} {:>10.0} {:>13.0} {:>13.0}\n",
+            "{:<9} {:<10} {:>7} {:>10} {:>8.0} {:>8.0} {:>10.1} {:>10.0} {:>13} {:>13}\n",
             record.ordering,
             record.network,
             record.members,
@@ -56,8 +57,8 @@ pub fn scale_table(records: &[ScaleRecord]) -> String {
             record.latency_ms.p99,
             record.blocks_per_second,
             record.transactions_per_block,
-            record.leader_bytes_per_transaction,
-            record.member_bytes_per_transaction,
+            bytes(record.leader_bytes_per_transaction),
+            bytes(record.member_bytes_per_transaction),
         );
     }
     table

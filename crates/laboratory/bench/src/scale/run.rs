@@ -62,8 +62,8 @@ impl Run {
             latency_ms: LatencyMs::of(&found.latency),
             transactions_per_block: found.throughput_tps / found.blocks_per_second,
             blocks_per_second: found.blocks_per_second,
-            leader_bytes_per_transaction,
-            member_bytes_per_transaction: bytes_per_transaction / *members as f64,
+            leader_bytes_per_transaction: Some(leader_bytes_per_transaction),
+            member_bytes_per_transaction: Some(bytes_per_transaction / *members as f64),
         })
     }
 }

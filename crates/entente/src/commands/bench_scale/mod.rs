@@ -1,5 +1,7 @@
 //! `entente bench scale`: networks of four to eighty members, in one room and around the world.
 
+mod kafka;
+
 use crate::CommandError;
 use bench::{ScaleNetwork, ScaleOptions, ScaleRecord, scale, scale_report, scale_table};
 use clap::Args;
@@ -12,6 +14,9 @@ use std::time::Duration;
 /// costs on this machine, and what its line can carry. Every node is charged for verifying and executing every transaction. Nodes keep
 /// their blocks in memory: of eighty that is 4 GB for every simulated second.
 ///
+/// Kafka is not simulated: four nodes and three brokers run on this machine, which stands for a room. Its figures are those of one
+/// machine that does everything, and no neighbours of the simulated ones.
+///
 /// Example: entente bench scale --quick --json scale.json --report scale/
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -22,13 +27,8 @@ pub(crate) struct ScaleArguments {
     /// Where the members are [default: room,continent,world, with --quick world]
     #[arg(long, value_delimiter = ',', value_parser = ["room", "continent", "world"])]
     network: Vec<String>,
-    /// Who orders
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_values = ScaleOptions::ORDERINGS,
-        value_parser = ScaleOptions::ORDERINGS
-    )]
+    /// Who orders [default: bft,raft,kafka; kafka only with 4 members in a room, which --quick measures too]
+    #[arg(long, value_delimiter = ',', value_parser = ["bft", "raft", "kafka"])]
     ordering: Vec<String>,
     /// Calls on their way at all nodes together while the clients keep a network busy
     #[arg(long, default_value_t = 24_000)]
@@ -39,6 +39,9 @@ pub(crate) struct ScaleArguments {
     /// Seed of everything that is left to chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// First port of the network that Kafka orders for: Postgres is 100 higher, HTTP 200 higher
+    #[arg(long, default_value_t = 7500)]
+    port_base: u16,
     /// Four and eighty members, and shorter
     #[arg(long)]
     quick: bool,
@@ -62,12 +65,25 @@ pub(crate) fn run(arguments: &ScaleArguments) -> Result<(), CommandError> {
     let options = ScaleOptions {
         members: or(&arguments.members, if quick { &[4, 80] } else { &[4, 7, 16, 40, 80] }),
         networks,
-        orderings: arguments.ordering.clone(),
+        orderings: arguments.simulated(),
         calls: arguments.calls,
         duration: Duration::from_secs(arguments.seconds.unwrap_or(if quick { 1 } else { 3 })),
         seed: arguments.seed,
     };
-    let records = scale(&options, &mut |text| eprintln!("{text}"))?;
+    let with_kafka = arguments.has_kafka()?;
+    let mut records = scale(&options, &mut |text| eprintln!("{text}"))?;
+    if with_kafka {
+        eprintln!("four nodes and brokers of Kafka on this machine; the programs are fetched the first time");
+        match kafka::measure(arguments.port_base, options.duration, arguments.seed) {
+            Ok(record) => {
+                eprintln!("{record}");
+                records.push(record);
+            }
+            // Who has not asked for it by name goes on without.
+            Err(error) if arguments.ordering.is_empty() => eprintln!("kafka was not measured: {error}"),
+            Err(error) => return Err(error),
+        }
+    }
     println!("{}", scale_table(&records));
     if let Some(path) = &arguments.json {
         write(path, &records)?;
@@ -77,6 +93,31 @@ pub(crate) fn run(arguments: &ScaleArguments) -> Result<(), CommandError> {
         println!("The plots are in {}.", folder.join("report.html").display());
     }
     Ok(())
+}
+
+impl ScaleArguments {
+    /// The services that are simulated.
+    fn simulated(&self) -> Vec<String> {
+        let is_asked_for =
+            |name: &str| self.ordering.is_empty() || self.ordering.iter().any(|asked| asked == name);
+        ScaleOptions::ORDERINGS.into_iter().filter(|name| is_asked_for(name)).map(String::from).collect()
+    }
+
+    /// Whether brokers of Kafka are started.
+    fn has_kafka(&self) -> Result<bool, CommandError> {
+        let fits = (self.members.is_empty() || self.members.contains(&kafka::MEMBERS))
+            && (self.network.is_empty() || self.network.iter().any(|name| name == ScaleNetwork::Room.name()));
+        match self.ordering.iter().any(|ordering| ordering == "kafka") {
+            true if !fits => {
+                let found = format!("--members {:?} --network {:?}", self.members, self.network);
+                Err(format!(
+                    "--ordering kafka: expected 4 among --members and room in --network, found {found}"
+                )
+                .into())
+            }
+            named => Ok(named || self.ordering.is_empty() && fits),
+        }
+    }
 }
 
 fn write(path: &Path, records: &[ScaleRecord]) -> Result<(), CommandError> {
