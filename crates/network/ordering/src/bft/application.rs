@@ -351,6 +351,8 @@ impl Application {
         let charter = shared.members.epochs.charter_at(header.height);
         check(&block.inner().0, &Rules::of(&charter, shared.ledger), &parent_of(&parent), proposer)?;
         shared.work.proposed(proposer.into());
+        let times = (header.timestamp_ms, parent_of(&parent).timestamp_ms);
+        shared.members.clocks.see(proposer, times, (shared.clock)());
         shared.check_certificates(context, &block).await?;
         shared.members.epochs.learn(attested).map_err(Fault::Charters)?;
         let ids = shared.ids(context, &block).await?;

@@ -214,6 +214,11 @@ impl Ordering for Bft {
         self.shared.status()
     }
 
+    fn trouble(&self) -> Option<String> {
+        let height = self.shared.final_height.load(std::sync::atomic::Ordering::Relaxed);
+        self.shared.members.trouble_with_clocks(height, (self.shared.clock)())
+    }
+
     fn metrics(&self) -> String {
         self.running.metrics()
     }

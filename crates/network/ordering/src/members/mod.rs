@@ -1,6 +1,7 @@
 //! The members' nodes: who they are at which height, how they are connected, what they tell one another beside ordering, and
 //! whose folder of votes it is. Every service of several nodes stands on this.
 
+mod clocks;
 pub(crate) mod committee;
 pub(crate) mod epochs;
 pub(crate) mod folder;

@@ -1,5 +1,6 @@
 //! What members' nodes agree on and say beside the order of blocks: the same whichever service orders.
 
+use super::clocks::Clocks;
 use super::{Epochs, Messages};
 use crate::certificates::Certificates;
 use crate::mempool::{Mempool, Placing, Source};
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use crypto::SecretKey;
 use std::sync::Arc;
+use std::time::Duration;
 use types::{Charters, CheckpointCertificate, OutcomeCertificate, Place, TransactionId};
 
 /// Who the members are, what this node's next block carries for them, and what they tell one another.
@@ -21,6 +23,8 @@ pub(crate) struct Members {
     pub messages: Arc<Messages>,
     /// What one of them is told.
     pub exchange: Arc<Messages>,
+    /// How far the others' clocks are from this node's.
+    pub clocks: Arc<Clocks>,
 }
 
 impl Members {
@@ -31,7 +35,14 @@ impl Members {
             certificates: Arc::new(Certificates::default()),
             messages: Arc::new(Messages::new()),
             exchange: Arc::new(Messages::new()),
+            clocks: Arc::default(),
         }
+    }
+
+    /// Whose clock is wrong, as far as it is known at a time and behind a height.
+    pub(crate) fn trouble_with_clocks(&self, height: u64, now: Duration) -> Option<String> {
+        let (charter, own) = (self.epochs.charter_at(height + 1), self.epochs.own_at(height + 1));
+        self.clocks.trouble(&charter, own, now)
     }
 
     /// Puts transactions that are to stand at a height into this node's mempool, where it is a member's then.

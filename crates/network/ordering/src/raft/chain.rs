@@ -118,6 +118,8 @@ fn check_offer(shared: &Shared, parent: &Parent, offer: &Offer) -> Result<Vec<Tr
     if !crypto::verify(&SignedMessage { key, signature, message: &message }) {
         return Err(Dropped::Signature { proposer });
     }
+    let times = (header.timestamp_ms, parent.timestamp_ms);
+    shared.members.clocks.see(proposer, times, (shared.wall_clock)());
     check_certificates(&shared.members.epochs, attested).map_err(Dropped::Fault)?;
     shared.members.epochs.learn(attested).map_err(|error| Dropped::Fault(Fault::Charters(error)))?;
     let place = Place { charters: &shared.members.epochs.charters(), height };

@@ -236,6 +236,10 @@ impl Ordering for Raft {
         }
     }
 
+    fn trouble(&self) -> Option<String> {
+        self.shared.members.trouble_with_clocks(self.shared.height(), (self.shared.wall_clock)())
+    }
+
     fn metrics(&self) -> String {
         self.running.as_ref().map_or_else(String::new, Running::metrics)
     }
