@@ -80,7 +80,7 @@ impl Binder<'_> {
         }
         // There may be functions of these names on the ledger, in the place of PostgreSQL's.
         let is_replaced = name.contains("json") && self.scope().routines().get(name).is_some();
-        if let Some(hint) = refused(name).filter(|_| !is_replaced) {
+        if let Some(hint) = refused(name, self.scope().version()).filter(|_| !is_replaced) {
             return Err(SqlError::unsupported(format_args!("the function {name}()")).hint(hint));
         }
         let arguments: Vec<NamedArgument> = match &function.args {
@@ -244,7 +244,7 @@ impl Binder<'_> {
         let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
         let missing = || self.at(no_function(name, &types), span);
         let Signature { function, arguments: targets, result } =
-            resolve(name, &types)?.ok_or_else(missing)?;
+            resolve(name, &types, self.scope().version())?.ok_or_else(missing)?;
         if targets.len() != arguments.len() {
             return Err(missing());
         }
@@ -419,8 +419,8 @@ impl Binder<'_> {
 }
 
 /// Whether the system has a function or an aggregate of this name.
-pub fn is_system_function(name: &str) -> bool {
-    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count]);
+pub fn is_system_function(name: &str, version: ExecutionVersion) -> bool {
+    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count], version);
     AggregateFunction::named(name).is_some()
         || crate::sequence::draws_value(name)
         || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))

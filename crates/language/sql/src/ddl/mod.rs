@@ -238,7 +238,7 @@ fn change_all<'c>(
             }
             change => change,
         };
-        let change = &resolved(&catalog, &path, change)?;
+        let change = &resolved(&catalog, (&path, rules), change)?;
         let previous = catalog.clone();
         if let SchemaChange::CreateTableAs(draft) = change {
             let tag = create_table_as(&mut catalog, before, draft, rows)?;
