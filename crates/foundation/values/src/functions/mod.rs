@@ -19,6 +19,7 @@ mod number;
 mod number_format;
 mod number_parse;
 mod of_text;
+mod real;
 mod refused;
 mod regular;
 mod regular_syntax;
@@ -37,8 +38,9 @@ use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 6] = [
+static FUNCTIONS: [&[Function]; 7] = [
     number::FUNCTIONS,
+    real::FUNCTIONS,
     regular::FUNCTIONS,
     bytes::FUNCTIONS,
     text::FUNCTIONS,
@@ -55,7 +57,7 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
 /// The function that PostgreSQL calls; `None` where this version of the rules of execution has none.
 ///
 /// # Errors
-/// `0A000` where the last digits of its values differ between machines.
+/// `0A000` where the last digits of its values would differ between machines.
 pub fn resolve(
     name: &str,
     arguments: &[DataType],
@@ -68,7 +70,7 @@ pub fn resolve(
             false => None,
         });
     if found.is_none() {
-        number::refuse_inexact(name, arguments)?;
+        number::refuse_inexact(name, arguments, version)?;
     }
     Ok(found)
 }

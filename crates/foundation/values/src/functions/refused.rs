@@ -3,7 +3,8 @@
 use types::ExecutionVersion;
 
 /// What execution version 7 has of them.
-const SINCE_7: [&str; 0] = [];
+const SINCE_7: [&str; 5] =
+    ["random", "gen_random_uuid", "uuid_generate_v4", "clock_timestamp", "statement_timestamp"];
 
 /// A function whose value differs between nodes or depends on the session, and what to use instead.
 pub fn refused(name: &str, version: ExecutionVersion) -> Option<&'static str> {
