@@ -599,6 +599,7 @@ const SINCE_VERSION_7: &[(&str, &str, Option<&str>)] = &[
         "0A000 exp of double precision, whose last digits differ between machines, is not supported",
         Some("Cast the argument to numeric."),
     ),
+    ("CREATE EXTENSION pgcrypto", "0A000 CREATE EXTENSION is not supported", None),
     ("SELECT md5('a')", "42883 function md5(unknown) does not exist", None),
 ];
 

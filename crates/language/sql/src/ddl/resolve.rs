@@ -114,6 +114,7 @@ impl Resolver<'_> {
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)
             | SchemaChange::Checkpoint
+            | SchemaChange::CreateExtension
             | SchemaChange::Governance(_)
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
