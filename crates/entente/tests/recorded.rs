@@ -27,6 +27,7 @@ const ENDORSED: Recording = Recording { name: "endorsed", port_base: 9_410, char
 const MISTAKES: Recording = Recording { name: "mistakes", port_base: 9_420, charter: quick };
 const FOURTH: Recording = Recording { name: "fourth", port_base: 9_440, charter: fourth };
 const FIFTH: Recording = Recording { name: "fifth", port_base: 9_450, charter: fifth };
+const SIXTH: Recording = Recording { name: "sixth", port_base: 9_460, charter: sixth };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -54,6 +55,12 @@ fn fourth(charter: &mut Charter) {
 fn fifth(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 5;
+}
+
+/// Of execution version 6.
+fn sixth(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 6;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -180,6 +187,12 @@ async fn record_fifth() {
     FIFTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_sixth() {
+    SIXTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -245,6 +258,11 @@ async fn a_recorded_network_with_members_of_schemas_goes_over_to_version_5() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_whose_schemas_know_no_stakeholders_goes_over_to_version_6() {
     assert_goes_on(&FIFTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_that_refuses_what_applications_bring_goes_over_to_version_7() {
+    assert_goes_on(&SIXTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

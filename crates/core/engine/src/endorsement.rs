@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, EndorsedEffects, EndorsementFault, ExecutionModel, OracleValue, Payload, Policy,
-    PolicyError, Principal, SqlError, SqlState, TableId, TransactionId, limits,
+    Catalog, Charter, ClientId, EndorsedEffects, EndorsementFault, ExecutionModel, OracleValue, Payload,
+    Policy, PolicyError, Principal, SqlError, SqlState, TableId, TransactionId, limits,
 };
 
 /// What a ledger asks of endorsements.
@@ -228,7 +228,7 @@ impl EndorsementBasis {
     /// What it ends with: its client hears that at once, and nothing is ordered. `58030` where the state cannot be read.
     pub fn simulate(
         &self,
-        id: TransactionId,
+        (id, client): (TransactionId, ClientId),
         principal: &Principal,
         payload: &Arc<Payload>,
     ) -> Result<EndorsedEffects, SqlError> {
@@ -243,7 +243,7 @@ impl EndorsementBasis {
         let recorder = Arc::new(Recorder { oracles: self.oracles.clone(), said: Mutex::default() });
         let invocation =
             Invocation::new(self.library.clone(), context, payload.clone()).asking(recorder.clone());
-        let invocation = invocation.by(principal.clone());
+        let invocation = invocation.by(principal.clone()).signed_by(client);
         let snapshot = self.snapshot.as_ref();
         let simulated = invocation.simulate(snapshot)?;
         let mut effects = endorsed_effects(&simulated, snapshot, self.timestamp_ms, self.form)?;

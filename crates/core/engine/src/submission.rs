@@ -25,7 +25,8 @@ impl Submission<'_> {
         let step_limit = self.step_limit;
         let invocation =
             |context| Invocation::new(self.library.clone(), context, transaction.payload.clone());
-        let invocation = |context| invocation(context).by(transaction.principal.clone());
+        let invocation =
+            |context| invocation(context).by(transaction.principal.clone()).signed_by(transaction.client);
         match transaction.endorsed.as_ref().filter(|_| self.has_endorsed_effects) {
             Some(endorsement) => {
                 let effects = &endorsement.effects;

@@ -12,7 +12,7 @@ use state::{PlainState, Simulate};
 use std::sync::Arc;
 use support::histories;
 use support::histories::{History, PROTOCOLS, after, apply, context, invocation, library, replay};
-use types::{PackedRows, Payload, SessionStep, Value};
+use types::{ClientId, PackedRows, Payload, SessionStep, TransactionId, Value};
 
 const HISTORIES: u64 = 300;
 const BATCHES: usize = 3;
@@ -61,6 +61,9 @@ fn statement(random: &mut StdRng) -> SessionStep {
         "SELECT code FROM u WHERE a = # ORDER BY id",
         "SELECT count(*) FROM log",
         "SELECT total()",
+        "SELECT random() < 0.5, gen_random_uuid()",
+        "UPDATE a SET n = (random() * 5)::integer WHERE id >= # RETURNING id, n",
+        "INSERT INTO u VALUES (1000 + (random() * 1000000)::integer, gen_random_uuid()::text, #)",
         "SELECT 6 / m FROM a WHERE id = #",
     ];
     let template = templates.choose(random).expect("there are some");
@@ -95,7 +98,12 @@ fn statement(random: &mut StdRng) -> SessionStep {
 /// A client at work: statements and savepoints, and back to a savepoint after most errors. `None` where it gives up, or has
 /// changed nothing.
 fn block(random: &mut StdRng, library: &Arc<Library>, snapshot: &PlainState) -> Option<Payload> {
-    let context = Context { height: u64::MAX, timestamp_ms: 1_700_000_000_000, ..context(0, u32::MAX) };
+    let context = Context {
+        height: u64::MAX,
+        timestamp_ms: 1_700_000_000_000,
+        transaction: TransactionId(ClientId::default().session_seed()),
+        ..context(0, u32::MAX)
+    };
     let snapshot = Arc::new(snapshot.clone());
     let mut session = Session::begin(
         library.clone(),

@@ -373,8 +373,8 @@ impl Open {
                 transaction: sent.id,
                 step_limit,
             };
-            let (principal, payload) = (sent.principal(), sent.payload);
-            Arc::new(Invocation::new(library.clone(), context, payload).by(principal))
+            let (principal, client, payload) = (sent.principal(), sent.client, sent.payload);
+            Arc::new(Invocation::new(library.clone(), context, payload).by(principal).signed_by(client))
         };
         let batches = batches.into_iter().map(|batch| batch.into_iter().map(invocation).collect());
         let batches: Vec<Vec<Arc<dyn Simulate>>> = batches.collect();

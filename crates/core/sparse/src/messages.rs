@@ -8,7 +8,8 @@ use state::{AfterImage, CheckpointHeader, KeyRange, ResumePoint, RowId};
 use std::ops::Bound;
 use std::sync::Arc;
 use types::{
-    BlockHeader, Catalog, Key, Outcome, Payload, Principal, RejectReason, Row, TableId, TransactionId,
+    BlockHeader, Catalog, ClientId, Key, Outcome, Payload, Principal, RejectReason, Row, TableId,
+    TransactionId,
 };
 
 /// What both must speak.
@@ -176,15 +177,22 @@ pub(crate) struct SentTransaction {
     /// Where it stands in the block.
     pub(crate) index: u32,
     pub(crate) id: TransactionId,
+    /// Who signed it, and what the client calls it.
+    pub(crate) client: ClientId,
     organisation: u16,
     role: String,
     pub(crate) payload: Arc<Payload>,
 }
 
 impl SentTransaction {
-    pub(crate) fn new(index: u32, id: TransactionId, by: &Principal, payload: &Arc<Payload>) -> Self {
+    pub(crate) fn new(
+        index: u32,
+        (id, client): (TransactionId, ClientId),
+        by: &Principal,
+        payload: &Arc<Payload>,
+    ) -> Self {
         let (organisation, role, payload) = (by.organisation, by.role.clone(), payload.clone());
-        SentTransaction { index, id, organisation, role, payload }
+        SentTransaction { index, id, client, organisation, role, payload }
     }
 
     pub(crate) fn principal(&self) -> Principal {

@@ -104,7 +104,8 @@ impl SplitRuns for Splitter {
                     Side::Holder(holder) => {
                         let transaction = run.transaction(*position);
                         let (by, payload) = (&transaction.principal, &transaction.payload);
-                        let one = SentTransaction::new(*position, transaction.id, by, payload);
+                        let ids = (transaction.id, transaction.client);
+                        let one = SentTransaction::new(*position, ids, by, payload);
                         if let (Some(sent), Some(there)) = (sent[holder].last_mut(), there[holder].last_mut())
                         {
                             sent.push(one);

@@ -12,6 +12,7 @@ const TRANSACTION_DOMAIN: &[u8] = b"entente transaction 1\0";
 const SIGNED_BYTES: usize = 2 + 64 + 64;
 /// Bytes before them that say how long the part is that comes with the transaction.
 const LENGTH_BYTES: usize = 4;
+const SESSION_SEED_DOMAIN: &[u8] = b"entente session seed 1\0";
 const CREDENTIAL_DOMAIN: &[u8] = b"entente client credential 1\0";
 
 /// What identifies a transaction: SHA-256 over domain and canonical encoding, without the signature.
@@ -33,12 +34,22 @@ impl fmt::Display for TransactionId {
 pub struct RequestId(pub [u8; 16]);
 
 /// A client as the live ids know it: key and request.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, BorshSerialize, BorshDeserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, BorshSerialize, BorshDeserialize,
+)]
 pub struct ClientId {
     /// The client's key.
     pub key: PublicKey,
     /// What the client calls this transaction.
     pub request: RequestId,
+}
+
+impl ClientId {
+    /// What the random values of a transaction block are drawn from: the client sees them before the block has an id, and whoever signs
+    /// the block has chosen the request by then.
+    pub fn session_seed(&self) -> Digest {
+        sha256(&[SESSION_SEED_DOMAIN, &self.key.0, &self.request.0])
+    }
 }
 
 /// An organisation's word that a key is its client's: the root key's signature under ledger and client key.

@@ -1,5 +1,6 @@
 //! Where, when and in whose name a transaction runs, and what it may ask of the world outside.
 
+use crypto::Digest;
 use std::sync::Arc;
 use types::{EndorsedEffects, Principal, SqlError, SqlState, TransactionId};
 
@@ -26,6 +27,17 @@ impl Context {
     pub fn now(&self) -> i64 {
         timestamp(self.timestamp_ms)
     }
+}
+
+/// What stands for the place of a transaction block, which has none before it is ordered.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionPlace {
+    /// `now()` outside of routines, in milliseconds since 1970-01-01 00:00 UTC.
+    pub now_ms: u64,
+    /// Position of the organisation whose client signs the block.
+    pub organisation: u16,
+    /// What its random values are drawn from: [`types::ClientId::session_seed`].
+    pub seed: Digest,
 }
 
 /// Milliseconds since 1970 as microseconds since 2000.

@@ -3,12 +3,13 @@
 //! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
 //! ([`plan::expression::Memory`]).
 
-use crate::context::{Authority, Context, Oracles, timestamp};
+use crate::context::{Authority, Context, Oracles, SessionPlace, timestamp};
 use crate::cursor::Cursors;
 use crate::drawn::Drawn;
 use crate::moves::Assets;
 use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
+use crate::random::RandomValues;
 use crate::remaining::Remaining;
 use crate::subqueries::{Given, KnownSubqueries};
 use plan::expression::{Environment, Expression, KeptMemory, Memory};
@@ -35,7 +36,7 @@ pub(crate) struct RunsOn<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     pub(crate) context: Context,
     pub(crate) now: i64,
-    pub(crate) session_place: Option<(u64, u16)>,
+    pub(crate) session_place: Option<SessionPlace>,
     /// Whether reads are registered: not for queries outside of transactions.
     pub(crate) registers: bool,
     /// Set when nobody wants the result any more; never where a transaction of a block runs.
@@ -113,6 +114,7 @@ pub struct Execution<'a> {
     pub(crate) assets: Assets<'a>,
     /// Values drawn from sequences.
     pub drawn: Drawn,
+    pub(crate) random: RandomValues,
     /// Open cursors.
     pub cursors: Cursors,
     /// The address that the innermost routine has come to.
@@ -148,6 +150,7 @@ impl<'a> Execution<'a> {
             told: Told::default(),
             assets: Assets::default(),
             drawn: Drawn::default(),
+            random: RandomValues::default(),
             cursors: Cursors::default(),
             address: 0,
         }
@@ -193,15 +196,14 @@ impl<'a> Execution<'a> {
         self.on.oracles.is_some()
     }
 
-    /// It is a transaction block: `now()` outside of routines is this time, in milliseconds since 1970-01-01 00:00 UTC, and
-    /// values of sequences are made of it and of the organisation whose client signs the block.
-    pub fn be_session(&mut self, now_ms: u64, organisation: u16) {
-        self.on.now = timestamp(now_ms);
-        self.on.session_place = Some((now_ms, organisation));
+    /// It is a transaction block: of this place are `now()` outside of routines, values of sequences and random values.
+    pub fn be_session(&mut self, place: SessionPlace) {
+        self.on.now = timestamp(place.now_ms);
+        self.on.session_place = Some(place);
     }
 
-    /// What stands for the place of a transaction block: its time and its organisation.
-    pub fn session_place(&self) -> Option<(u64, u16)> {
+    /// What stands for the place of a transaction block.
+    pub fn session_place(&self) -> Option<SessionPlace> {
         self.on.session_place
     }
 

@@ -34,6 +34,7 @@ use plan::assets::AssetFunction;
 use plan::command::UpdatePlan;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::polymorphic::Actual;
+use plan::random::RandomFunction;
 use plan::sequence::{is_sequence_function, stored_sequence_name};
 use plan::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
@@ -221,7 +222,8 @@ impl<'a> Analysis<'a> {
                 self.counters_of(call);
                 continue;
             }
-            if AssetFunction::named(&call.callee.name).is_some() {
+            let name = &call.callee.name;
+            if AssetFunction::named(name).is_some() || RandomFunction::named(name).is_some() {
                 continue;
             }
             let known = |argument: &Expression| match argument.is_row_independent() {

@@ -7,6 +7,7 @@ use plan::assets::AssetFunction;
 use plan::expression::RoutineCall;
 use plan::needs::Needs;
 use plan::polymorphic::{Actual, Callee};
+use plan::random::RandomFunction;
 use plan::routines::CallForm;
 use plan::sequence::is_sequence_function;
 use plan::statement::StatementOutput;
@@ -111,6 +112,10 @@ impl Execution<'_> {
         let name = &callee.name;
         if is_sequence_function(name) {
             let value = Value::BigInt(self.sequence_value(name, &arguments)?);
+            return Ok(CallResult { values: vec![value], rows: None });
+        }
+        if let Some(function) = RandomFunction::named(name) {
+            let value = self.random_value(function, &arguments)?;
             return Ok(CallResult { values: vec![value], rows: None });
         }
         if let Some(function) = AssetFunction::named(name) {

@@ -31,6 +31,7 @@ mod own;
 mod past;
 mod programs;
 mod protect;
+mod random;
 mod record;
 mod relation;
 mod remaining;
@@ -47,7 +48,7 @@ mod with;
 
 pub use authority::refuse_schema_change;
 pub use change::{check_row_bytes, row_bytes};
-pub use context::{Context, Oracles, timestamp};
+pub use context::{Context, Oracles, SessionPlace, timestamp};
 pub use cursor::{CursorRows, Cursors, Movement};
 pub use execution::Execution;
 pub use footprint::{Analysis, KnownFrame, refused};

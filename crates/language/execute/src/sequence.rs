@@ -74,7 +74,7 @@ impl Execution<'_> {
         let (context, draw) = (self.context(), self.drawn.count);
         let value = match self.session_place() {
             // A transaction block has no place before it is committed.
-            Some((now_ms, organisation)) => Sequence::session_value(now_ms, organisation, draw),
+            Some(place) => Sequence::session_value(place.now_ms, place.organisation, draw),
             None => Sequence::value(context.height, context.index, draw),
         };
         let value = value.ok_or_else(|| {

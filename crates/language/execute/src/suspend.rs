@@ -6,6 +6,7 @@ use crate::drawn::Drawn;
 use crate::execution::{Execution, Written};
 use crate::own::OwnRows;
 use crate::programs::Programs;
+use crate::random::RandomValues;
 use plan::expression::{KeptMemory, Memory};
 use state::{Command, Snapshot};
 use std::rc::Rc;
@@ -20,6 +21,7 @@ pub struct Suspended {
     protected: usize,
     draws: u32,
     drawn: Drawn,
+    random: RandomValues,
     cursors: Cursors,
     steps: u64,
     memory: KeptMemory,
@@ -75,24 +77,35 @@ impl<'a> Execution<'a> {
     ) -> Execution<'a> {
         let mut execution =
             Execution::new(programs, snapshot, context).without_registration().acting_as(principal);
-        let Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said } =
-            suspended;
+        let Suspended {
+            commands,
+            own,
+            protected,
+            draws,
+            drawn,
+            random,
+            cursors,
+            steps,
+            memory,
+            remembered,
+            said,
+        } = suspended;
         execution.outcome.commands = commands;
         execution.written = Written { own, newer: None, protected, remembered, draws };
         execution.meter.steps = steps;
         execution.meter.memory = Rc::new(Memory::new(context.step_limit, memory));
         execution.told.said = said;
-        (execution.drawn, execution.cursors) = (drawn, cursors);
+        (execution.drawn, execution.random, execution.cursors) = (drawn, random, cursors);
         execution
     }
 
     /// A statement has ended, well or with an error.
     pub fn suspend(mut self) -> Suspended {
         self.see_newer();
-        let Execution { outcome, written, meter, told, drawn, cursors, .. } = self;
+        let Execution { outcome, written, meter, told, drawn, random, cursors, .. } = self;
         let Written { own, protected, remembered, draws, .. } = written;
         let memory = meter.memory.suspended();
         let (commands, steps, said) = (outcome.commands, meter.steps, told.said);
-        Suspended { commands, own, protected, draws, drawn, cursors, steps, memory, remembered, said }
+        Suspended { commands, own, protected, draws, drawn, random, cursors, steps, memory, remembered, said }
     }
 }

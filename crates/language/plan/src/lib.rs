@@ -24,6 +24,7 @@ pub mod needs;
 pub mod overload;
 pub mod polymorphic;
 pub mod predicate;
+pub mod random;
 pub mod routines;
 pub mod scope;
 pub mod sequence;

@@ -53,7 +53,7 @@ pub(crate) fn check_change(place: &Place<'_>, after: &Catalog) -> Result<(), Sql
         check_policies(after, charter)?;
     }
     let before = place.snapshot.catalog();
-    if place.session_ms.is_some() && needs_consent(before, after, place) {
+    if place.session.is_some() && needs_consent(before, after, place) {
         return Err(needs_others(before, place, "a schema change in a transaction block").hint(
             "Send the statements outside of a block, alone or as one script: they become a proposal.",
         ));

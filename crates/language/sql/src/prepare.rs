@@ -33,6 +33,8 @@ pub struct Reader {
     pub step_limit: u64,
     /// `now()`, in milliseconds since 1970-01-01 00:00 UTC.
     pub timestamp_ms: u64,
+    /// What random values are made of: something else for each query.
+    pub seed: TransactionId,
     /// It ends soon after this is set.
     pub interrupt: Arc<AtomicBool>,
     /// What all queries of the node have together; `None`: there is no such limit.
@@ -204,10 +206,9 @@ impl Prepared {
             let message = "only a script that reads can be run outside of a transaction";
             return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
         }
-        let Reader { principal, step_limit, timestamp_ms, interrupt, memory, fragments: _ } = reader;
+        let Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, fragments: _ } = reader;
         let (timestamp_ms, step_limit) = (*timestamp_ms, *step_limit);
-        let context =
-            Context { height: 0, timestamp_ms, index: 0, transaction: TransactionId::default(), step_limit };
+        let context = Context { height: 0, timestamp_ms, index: 0, transaction: *seed, step_limit };
         let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
         let execution =
             Execution::new(&*self.library, snapshot, context).without_registration().sharing(share);

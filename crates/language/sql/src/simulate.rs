@@ -7,7 +7,7 @@ use crate::library::Library;
 use crate::script::{Script, StatementKind, Step, is_schema_change};
 use crate::session::again::{committed, guard_results, run_again, run_again_alone};
 use crate::session::place::Place;
-use execute::{Analysis, Context, Execution, KnownFrame, Moves, Oracles, refused};
+use execute::{Analysis, Context, Execution, KnownFrame, Moves, Oracles, SessionPlace, refused};
 use plan::expression::Expression;
 use plan::polymorphic::Actual;
 use plan::statement::default_row;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::{self, ParsedStatement};
 use types::{
-    AttestingMembers, Catalog, DataType, ExecutionVersion, MemoryPool, MemoryShare, OutputColumn,
+    AttestingMembers, Catalog, ClientId, DataType, ExecutionVersion, MemoryPool, MemoryShare, OutputColumn,
     PartCommitment, PartMembers, Payload, Principal, SchemaCertificate, SessionResults, SessionStep,
     SqlError, SqlState, StatementResult, TriggerEvent, Value, results_have_changed,
 };
@@ -37,6 +37,8 @@ pub struct Invocation {
     context: Context,
     principal: Principal,
     payload: Arc<Payload>,
+    /// Who signed it, and what the client calls it.
+    client: ClientId,
     /// Where it notes what it moves to other schemas with members.
     moves: Option<Arc<Moves>>,
 }
@@ -51,6 +53,7 @@ impl Invocation {
             context,
             principal: Principal::default(),
             payload: payload.into(),
+            client: ClientId::default(),
             moves: None,
         }
     }
@@ -59,6 +62,17 @@ impl Invocation {
     pub fn by(mut self, principal: Principal) -> Invocation {
         self.principal = principal;
         self
+    }
+
+    /// The same, signed by this client.
+    pub fn signed_by(mut self, client: ClientId) -> Invocation {
+        self.client = client;
+        self
+    }
+
+    /// The place of a transaction block of this time.
+    fn session_place(&self, now_ms: u64) -> SessionPlace {
+        SessionPlace { now_ms, organisation: self.principal.organisation, seed: self.client.session_seed() }
     }
 
     /// The same for one session, in no block; it ends soon after `interrupt` is set, and shares `memory` with others.
@@ -175,7 +189,7 @@ impl Invocation {
     /// What a transaction does that changes the schema; `None` where it does not.
     fn change_schema(&self, snapshot: &dyn Snapshot) -> Option<Effects> {
         let (context, principal) = (self.context, &self.principal);
-        let place = |session_ms| Place { snapshot, context, principal, session_ms, interrupt: None };
+        let place = |session| Place { snapshot, context, principal, session, interrupt: None };
         match self.payload.call() {
             Payload::Script { sql, .. } => {
                 let script = self.script_with_schema_change()?;
@@ -186,7 +200,12 @@ impl Invocation {
             }
             Payload::Session { steps, now_ms, results } if is_schema_change(&self.payload) => {
                 let is_given = |found: &SessionResults| found.digest() == *results;
-                let mut effects = run_again_alone(&self.library, &place(Some(*now_ms)), steps, &is_given);
+                let mut effects = run_again_alone(
+                    &self.library,
+                    &place(Some(self.session_place(*now_ms))),
+                    steps,
+                    &is_given,
+                );
                 guard_results(&mut effects.commands);
                 Some(effects)
             }
@@ -313,8 +332,7 @@ impl Simulate for Invocation {
             // Whoever looks whether parts are held has read it before.
             Payload::HeldParts { .. } => Ok(vec![tagged("HELD PARTS")]),
             Payload::Session { steps, now_ms, results } => {
-                let given =
-                    run_again(&self.library, &mut execution, steps, (*now_ms, self.principal.organisation));
+                let given = run_again(&self.library, &mut execution, steps, self.session_place(*now_ms));
                 let same = given.is_some_and(|given| given.digest() == *results);
                 if same { Ok(committed()) } else { Err(results_have_changed()) }
             }

@@ -34,7 +34,7 @@ use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
 use types::{
     Catalog, DataType, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA, Payload, Principal, Row, SqlError,
-    SqlState, StatementResult, TableId, TransactionId, TypeId,
+    SqlState, StatementResult, TableId, TypeId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -276,15 +276,15 @@ impl TemporaryTables {
     /// Runs what concerns temporary tables, in the name of `principal`, who may do everything with them; `None` where it does
     /// not, and the ledger has to run it.
     ///
-    /// `ledger` and `snapshot`: of the same height, as for a query outside of a transaction.
+    /// `ledger` and `snapshot`: of the same height, as for a query outside of a transaction. `context`: its id is something else for each
+    /// statement, and its place is not looked at.
     pub fn run(
         &mut self,
         principal: &Principal,
         ledger: &Arc<Library>,
         snapshot: &dyn Snapshot,
         payload: &Payload,
-        step_limit: u64,
-        timestamp_ms: u64,
+        context: Context,
     ) -> Option<Result<LocalResults, SqlError>> {
         let text = match payload {
             Payload::Script { sql, .. } => sql.as_str(),
@@ -302,13 +302,7 @@ impl TemporaryTables {
             return None;
         }
         self.statements += 1;
-        let context = Context {
-            height: self.statements,
-            timestamp_ms,
-            index: 0,
-            transaction: TransactionId::default(),
-            step_limit,
-        };
+        let context = Context { height: self.statements, index: 0, ..context };
         if let Payload::Script { sql, .. } = payload {
             // What cannot be read says so where it is run.
             let Script { search_path, mut statements, .. } = Script::parse(sql, ledger.version()).ok()?;

@@ -128,9 +128,9 @@ fn a_transaction_returns_a_bounded_number_of_rows() {
 #[test]
 fn refusals_say_what_to_use_instead() {
     for (sql, hint) in [
-        ("SELECT random()", "Pass a random number as an argument."),
-        ("SELECT clock_timestamp()", "Use now(), the time of the block."),
-        ("SELECT gen_random_uuid()", "Pass the identifier as an argument."),
+        ("SELECT setseed(0.5)", "Pass a random number as an argument."),
+        ("SELECT timeofday()", "Use now(), the time of the block."),
+        ("SELECT uuid_generate_v1()", "Pass the identifier as an argument."),
         ("CREATE TABLE t (a time with time zone)", "Use time or timestamptz."),
         ("SELECT id FROM account FOR UPDATE", "Leave it out: every transaction is serializable."),
     ] {

@@ -12,8 +12,8 @@ fn run(
     database: &Database,
     payload: &Payload,
 ) -> Option<Result<Vec<StatementResult>, SqlError>> {
-    let ran =
-        temporary.run(&database.principal, &database.library, &database.state, payload, STEP_LIMIT, START_MS);
+    let context = sql::Context { step_limit: STEP_LIMIT, ..database.context() };
+    let ran = temporary.run(&database.principal, &database.library, &database.state, payload, context);
     ran.map(|ran| ran.map(|local| local.results))
 }
 

@@ -575,3 +575,42 @@ fn what_only_version_1_can_read_keeps_its_meaning_or_says_so_where_it_is_used() 
     );
     database.run("DROP TABLE k; DROP TABLE plain").expect("they are there");
 }
+
+/// What version 7 brings, and what version 6 says of it, with the hint.
+const SINCE_VERSION_7: &[(&str, &str, Option<&str>)] = &[
+    (
+        "SELECT random()",
+        "0A000 the function random() is not supported",
+        Some("Pass a random number as an argument."),
+    ),
+    (
+        "SELECT gen_random_uuid()",
+        "0A000 the function gen_random_uuid() is not supported",
+        Some("Pass the identifier as an argument."),
+    ),
+    ("SELECT gen_random_bytes(3)", "42883 function gen_random_bytes(integer) does not exist", None),
+    (
+        "SELECT clock_timestamp()",
+        "0A000 the function clock_timestamp() is not supported",
+        Some("Use now(), the time of the block."),
+    ),
+    (
+        "SELECT exp(1)",
+        "0A000 exp of double precision, whose last digits differ between machines, is not supported",
+        Some("Cast the argument to numeric."),
+    ),
+    ("CREATE EXTENSION pgcrypto", "0A000 CREATE EXTENSION is not supported", None),
+    ("SELECT md5('a')", "42883 function md5(unknown) does not exist", None),
+];
+
+#[test]
+fn what_version_7_brings_is_refused_before_in_the_same_words_as_ever() {
+    for (sql, refused, hint) in SINCE_VERSION_7 {
+        let error = Database::of_version(ExecutionVersion::V6).error(sql);
+        assert_eq!(format!("{} {}", error.state, error.message), *refused, "{sql}");
+        assert_eq!(error.hint.as_deref().filter(|_| hint.is_some()), *hint, "{sql}");
+        Database::of_version(ExecutionVersion::V7)
+            .run(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+}

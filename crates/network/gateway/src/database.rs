@@ -355,6 +355,8 @@ pub trait TransactionBlock: Send {
 pub struct FinishedBlock {
     /// What is to be ordered; `None` where the block has changed nothing of the ledger.
     pub payload: Option<Payload>,
+    /// What that is to be called: its random values are drawn from this.
+    pub request: RequestId,
     /// The session's temporary tables once it is final.
     pub temporary: Box<dyn TemporaryTables>,
 }
@@ -424,7 +426,13 @@ pub trait Database: Send + Sync + 'static {
     ///
     /// # Errors
     /// The contract's error where it aborts; a fitting SQLSTATE where it is rejected or cannot be accepted.
-    async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError>;
+    async fn execute(
+        &self,
+        role: &str,
+        payload: Payload,
+        request: RequestId,
+        answer_at: AnswerAt,
+    ) -> Result<Executed, SqlError>;
 
     /// When clients are answered who do not say when.
     fn answer_at(&self) -> AnswerAt;

@@ -31,8 +31,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, Catalog, Charter, DataType, ExecutionModel, Identity, MemoryPool, PartSubmission, Payload,
-    ProposalReply, ProposalRequest, Receipt, SignedTransaction, SqlError, SqlState, SubmissionRefusal,
-    SubmissionReply, TransactionId,
+    ProposalReply, ProposalRequest, Receipt, RequestId, SignedTransaction, SqlError, SqlState,
+    SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -193,7 +193,13 @@ impl Database for NodeDatabase {
         self.local.serving()
     }
 
-    async fn execute(&self, role: &str, payload: Payload, answer_at: AnswerAt) -> Result<Executed, SqlError> {
+    async fn execute(
+        &self,
+        role: &str,
+        payload: Payload,
+        request: RequestId,
+        answer_at: AnswerAt,
+    ) -> Result<Executed, SqlError> {
         self.serving()?;
         let ahead = SESSION_EXPIRY_BLOCKS.min(u64::from(self.charter().expiry_blocks_max));
         let expires_at = self.published.newest().0 + ahead;
@@ -205,7 +211,7 @@ impl Database for NodeDatabase {
         if let Some(routed) = private::route(self.published.library().catalog(), &payload)? {
             return self.execute_parts(routed, role, (expires_at, answer_at)).await;
         }
-        let signed = self.session.sign_as(role.to_string(), payload, expires_at);
+        let signed = self.session.sign_request(request, role.to_string(), payload, expires_at);
         let bytes = Bytes::from(signed.to_bytes());
         if bytes.len() > types::limits::TRANSACTION_BYTES_MAX {
             let error = types::TransactionError::TooLarge { found: bytes.len() };

@@ -4,6 +4,7 @@
 use crate::charters::DecidedCharters;
 use crate::past::WithPast;
 use crate::published::Published;
+use crypto::{Digest, PublicKey};
 use gateway::{
     Binding, BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock,
 };
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::SystemTime;
 use types::{
-    Catalog, DataType, ExecutionVersion, MemoryPool, MemoryShare, Payload, Principal, SessionStep, SqlError,
-    SqlState, StatementResult, TransactionId, Value,
+    Catalog, ClientId, DataType, ExecutionVersion, MemoryPool, MemoryShare, Payload, Principal, RequestId,
+    SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value,
 };
 
 /// Steps that a plain SELECT may take; it runs on this node alone.
@@ -27,6 +28,8 @@ const QUERY_MEMORY_MEGABYTES: u64 = 1024;
 /// What all sessions' own statements run with.
 pub(crate) struct LocalExecution {
     organisation: u16,
+    /// The key that signs what sessions do.
+    session_key: PublicKey,
     charters: Arc<DecidedCharters>,
     published: Arc<Published>,
     /// What the queries of all sessions have together.
@@ -40,7 +43,7 @@ pub(crate) struct LocalExecution {
 impl LocalExecution {
     /// `query_memory_megabytes`: what all queries have together, if `node.toml` says so.
     pub(crate) fn new(
-        organisation: usize,
+        (organisation, session_key): (usize, PublicKey),
         charters: Arc<DecidedCharters>,
         published: Arc<Published>,
         query_memory_megabytes: Option<u64>,
@@ -49,7 +52,15 @@ impl LocalExecution {
         let bytes = query_memory_megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20);
         let (organisation, query_memory) = (organisation as u16, MemoryPool::new(bytes));
         let newest_block_ms = AtomicU64::new(0);
-        LocalExecution { organisation, charters, published, query_memory, fragments, newest_block_ms }
+        LocalExecution {
+            organisation,
+            session_key,
+            charters,
+            published,
+            query_memory,
+            fragments,
+            newest_block_ms,
+        }
     }
 
     /// Whether the node serves clients now.
@@ -73,7 +84,8 @@ impl LocalExecution {
         let (principal, timestamp_ms) = (self.principal(role), now_ms());
         let memory = Some(Arc::clone(&self.query_memory));
         let fragments = self.fragments.clone();
-        sql::Reader { principal, step_limit: QUERY_STEPS_MAX, timestamp_ms, interrupt, memory, fragments }
+        let (step_limit, seed) = (QUERY_STEPS_MAX, random_seed());
+        sql::Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, fragments }
     }
 
     fn principal(&self, role: &str) -> Principal {
@@ -163,6 +175,8 @@ pub(crate) fn described(local: &Arc<LocalExecution>, prepared: sql::Prepared, bi
 /// A transaction block of a session, on a snapshot of this node.
 struct NodeBlock {
     session: sql::Session,
+    /// What its transaction is to be called: its random values are drawn from that.
+    request: RequestId,
     /// Of the library that it has begun with, which it keeps to its end.
     execution_version: ExecutionVersion,
     local: Arc<LocalExecution>,
@@ -198,7 +212,8 @@ impl TransactionBlock for NodeBlock {
 
     fn finish(self: Box<Self>) -> FinishedBlock {
         let sql::Finished { payload, temporary: tables } = self.session.finish();
-        FinishedBlock { payload, temporary: Box::new(NodeTemporaryTables { local: self.local, tables }) }
+        let temporary = Box::new(NodeTemporaryTables { local: self.local, tables });
+        FinishedBlock { payload, request: self.request, temporary }
     }
 }
 
@@ -238,8 +253,14 @@ impl TemporaryTables for NodeTemporaryTables {
         }
         let principal = self.local.principal(role);
         let (library, snapshot) = self.local.published.at_one_height();
-        let results =
-            self.tables.run(&principal, &library, snapshot.as_ref(), payload, QUERY_STEPS_MAX, now_ms())?;
+        let context = sql::Context {
+            height: 0,
+            timestamp_ms: now_ms(),
+            index: 0,
+            transaction: random_seed(),
+            step_limit: QUERY_STEPS_MAX,
+        };
+        let results = self.tables.run(&principal, &library, snapshot.as_ref(), payload, context)?;
         if results.is_ok() {
             self.tables.commit();
         }
@@ -255,12 +276,14 @@ impl TemporaryTables for NodeTemporaryTables {
             true => Arc::new(published.with_past(snapshot)),
             false => snapshot,
         };
+        let request = RequestId(crypto::random_bytes());
+        let client = ClientId { key: self.local.session_key, request };
         // Rows without a primary key come last, as they will at the transaction's place.
         let context = sql::Context {
             height: u64::MAX,
             timestamp_ms: self.local.next_block_ms(),
             index: u32::MAX,
-            transaction: TransactionId::default(),
+            transaction: TransactionId(client.session_seed()),
             step_limit: charters.at(published.newest().0 + 1).meter.transaction_steps,
         };
         let (principal, read_limit) = (self.local.principal(role), QUERY_STEPS_MAX);
@@ -270,10 +293,15 @@ impl TemporaryTables for NodeTemporaryTables {
         let session =
             sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
                 .sharing(memory);
-        Ok(Box::new(NodeBlock { session, execution_version, local: self.local.clone() }))
+        Ok(Box::new(NodeBlock { session, request, execution_version, local: self.local.clone() }))
     }
 
     fn clear(&mut self) {
         self.tables.clear();
     }
+}
+
+/// What random values are drawn from where nobody computes them again.
+fn random_seed() -> TransactionId {
+    TransactionId(Digest(crypto::random_bytes()))
 }

@@ -155,7 +155,7 @@ impl Node {
         let counted =
             |inner| Arc::new(CountedFragments::new(inner, parts.metrics.clone())) as Arc<dyn RunFragments>;
         let local = LocalExecution::new(
-            organisation,
+            (organisation, session.public_key()),
             parts.charters.clone(),
             published.clone(),
             config.query_memory_megabytes,

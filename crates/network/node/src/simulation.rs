@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use types::{
     AnswerAt, Attestation, BlockHeader, Charter, Charters, CheckpointRoot, Identity, Organisation,
     OutcomeHeader, PartSubmission, Pipeline, ProposalReply, ProposalRequest, SchemaOutcome, SqlError,
-    SubmissionReply, Value,
+    SubmissionReply, TransactionId, Value,
 };
 
 pub use crate::private::simulated::{
@@ -311,6 +311,7 @@ impl SimulatedNode {
             principal: types::Principal::new(0, ""),
             step_limit: QUERY_STEPS_MAX,
             timestamp_ms: 0,
+            seed: TransactionId::default(),
             interrupt: Arc::default(),
             memory: None,
             fragments: None,

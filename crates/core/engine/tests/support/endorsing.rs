@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 use state::CheckpointProgress;
 use std::sync::Arc;
 use types::{
-    BlockHeader, Charter, Charters, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel,
-    Organisation, Outcome, OutcomeHeader, Payload, Pipeline, Place, RejectReason, RequestId,
+    BlockHeader, Charter, Charters, ClientId, Credential, EndorsedSimulation, EndorsementFault,
+    ExecutionModel, Organisation, Outcome, OutcomeHeader, Payload, Pipeline, Place, RejectReason, RequestId,
     SignedTransaction, SqlError, Transaction, Value, endorse,
 };
 
@@ -110,8 +110,9 @@ impl Network {
         endorsers: &[u8],
     ) -> Result<SignedTransaction, SqlError> {
         let id = proposal.transaction.id();
+        let client = ClientId { key: proposal.transaction.client, request: proposal.transaction.request };
         let effects = basis.simulate(
-            id,
+            (id, client),
             &types::Principal::default(),
             &Arc::new(proposal.transaction.payload.clone()),
         )?;

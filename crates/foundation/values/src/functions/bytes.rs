@@ -5,11 +5,12 @@ use crate::functions::entry::Gives::Is;
 use crate::functions::entry::{Computed, Function, code};
 use crate::functions::length::check_length;
 use DataType::{Bytea, Integer};
+use md5::Md5;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use std::sync::Arc;
 use types::{
-    DataType, SqlError, SqlState, Value, check_bytes_length, format_hexadecimal, parse_escaped,
-    parse_hexadecimal,
+    DataType, ExecutionVersion, SqlError, SqlState, Value, check_bytes_length, format_hexadecimal,
+    parse_escaped, parse_hexadecimal,
 };
 
 const TEXT: DataType = DataType::Text(None);
@@ -107,6 +108,45 @@ pub(super) static FUNCTIONS: &[Function] = &[
         ),
     ),
     Function::new(
+        &["md5"],
+        &[OneOf(&[Bytea])],
+        Is(TEXT),
+        code!(
+            [Value::Bytea(bytes)] => Ok(Value::text(format_hexadecimal(&Md5::digest(bytes)))),
+        ),
+    )
+    .never_fails()
+    .since(ExecutionVersion::V7),
+    Function::new(
+        &["md5"],
+        &[To(TEXT)],
+        Is(TEXT),
+        code!(
+            [Value::Text(text)] => Ok(Value::text(format_hexadecimal(&Md5::digest(text.as_bytes())))),
+        ),
+    )
+    .never_fails()
+    .since(ExecutionVersion::V7),
+    // Of the extension pgcrypto.
+    Function::new(
+        &["digest"],
+        &[OneOf(&[Bytea]), To(TEXT)],
+        Is(Bytea),
+        code!(
+            [Value::Bytea(bytes), Value::Text(algorithm)] => digest_by_name(bytes, algorithm),
+        ),
+    )
+    .since(ExecutionVersion::V7),
+    Function::new(
+        &["digest"],
+        &[To(TEXT), To(TEXT)],
+        Is(Bytea),
+        code!(
+            [Value::Text(text), Value::Text(algorithm)] => digest_by_name(text.as_bytes(), algorithm),
+        ),
+    )
+    .since(ExecutionVersion::V7),
+    Function::new(
         &["sha256"],
         &[To(Bytea)],
         Is(Bytea),
@@ -150,6 +190,22 @@ pub(super) static FUNCTIONS: &[Function] = &[
         ),
     ),
 ];
+
+/// As pgcrypto calls the algorithms.
+fn digest_by_name(data: &[u8], algorithm: &str) -> Computed {
+    match algorithm.to_ascii_lowercase().as_str() {
+        "md5" => digest(&Md5::digest(data)),
+        "sha224" => digest(&Sha224::digest(data)),
+        "sha256" => digest(&Sha256::digest(data)),
+        "sha384" => digest(&Sha384::digest(data)),
+        "sha512" => digest(&Sha512::digest(data)),
+        "sha1" => Err(SqlError::unsupported("the algorithm \"sha1\"").hint("Use sha256.")),
+        _ => {
+            let message = format!("Cannot use \"{algorithm}\": No such hash algorithm");
+            Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
+        }
+    }
+}
 
 fn digest(bytes: &[u8]) -> Computed {
     Ok(Value::Bytea(Arc::from(bytes)))

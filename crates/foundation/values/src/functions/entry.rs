@@ -2,7 +2,7 @@
 
 use crate::{broken, work};
 use std::fmt;
-use types::{DataType, ElementType, SqlError, SqlState, Value};
+use types::{DataType, ElementType, ExecutionVersion, SqlError, SqlState, Value};
 
 /// What the code of a function gives.
 pub(super) type Computed = Result<Value, SqlError>;
@@ -20,6 +20,7 @@ pub struct Function {
     gives: Gives,
     is_strict: bool,
     can_fail: bool,
+    since: ExecutionVersion,
     units: fn(&[Value]) -> u64,
     code: Code,
 }
@@ -151,7 +152,17 @@ impl Function {
     }
 
     const fn of(names: &'static [&'static str], takes: Takes, gives: Gives, code: Code) -> Function {
-        Function { names, shown: None, takes, gives, is_strict: true, can_fail: true, units: once, code }
+        Function {
+            names,
+            shown: None,
+            takes,
+            gives,
+            is_strict: true,
+            can_fail: true,
+            since: ExecutionVersion::V1,
+            units: once,
+            code,
+        }
     }
 
     /// So many arguments at the end may be left out.
@@ -180,6 +191,11 @@ impl Function {
         Function { can_fail: false, ..self }
     }
 
+    /// Before this execution version there is no such function.
+    pub(super) const fn since(self, since: ExecutionVersion) -> Function {
+        Function { since, ..self }
+    }
+
     /// What it does for some values in units of [`work`], beside what the result costs.
     pub(super) const fn costs(self, units: fn(&[Value]) -> u64) -> Function {
         Function { units, ..self }
@@ -193,6 +209,11 @@ impl Function {
     /// Its names in calls, and the symbols of operators that mean it.
     pub fn names(&self) -> &'static [&'static str] {
         self.names
+    }
+
+    /// Whether a version of the rules of execution has it.
+    pub fn is_in(&self, version: ExecutionVersion) -> bool {
+        version >= self.since
     }
 
     /// What a call hands to it.

@@ -19,6 +19,7 @@ mod number;
 mod number_format;
 mod number_parse;
 mod of_text;
+mod real;
 mod refused;
 mod regular;
 mod regular_syntax;
@@ -33,12 +34,13 @@ pub use array::{ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, an
 pub use entry::{Function, Signature};
 pub use refused::refused;
 pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};
-use types::{DataType, SqlError};
+use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 6] = [
+static FUNCTIONS: [&[Function]; 7] = [
     number::FUNCTIONS,
+    real::FUNCTIONS,
     regular::FUNCTIONS,
     bytes::FUNCTIONS,
     text::FUNCTIONS,
@@ -52,18 +54,23 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
     FUNCTIONS.iter().flat_map(|functions| functions.iter()).chain(forms)
 }
 
-/// The function that PostgreSQL calls; `None` where there is none.
+/// The function that PostgreSQL calls; `None` where this version of the rules of execution has none.
 ///
 /// # Errors
-/// `0A000` where the last digits of its values differ between machines.
-pub fn resolve(name: &str, arguments: &[DataType]) -> Result<Option<Signature>, SqlError> {
+/// `0A000` where the last digits of its values would differ between machines.
+pub fn resolve(
+    name: &str,
+    arguments: &[DataType],
+    version: ExecutionVersion,
+) -> Result<Option<Signature>, SqlError> {
     let mut named = FUNCTIONS.iter().flat_map(|functions| functions.iter());
-    let found = named.find_map(|function| match function.names().contains(&name) {
-        true => function.signature(arguments),
-        false => None,
-    });
+    let found =
+        named.find_map(|function| match function.names().contains(&name) && function.is_in(version) {
+            true => function.signature(arguments),
+            false => None,
+        });
     if found.is_none() {
-        number::refuse_inexact(name, arguments)?;
+        number::refuse_inexact(name, arguments, version)?;
     }
     Ok(found)
 }

@@ -5,9 +5,10 @@ use crate::functions::entry::Gives::{As, Is};
 use crate::functions::entry::{Computed, Function, Types, code, misplaced, once, out_of_range};
 use crate::functions::number_format::to_char;
 use crate::functions::number_parse::to_number;
+use crate::functions::real;
 use crate::work;
 use DataType::{BigInt, Double, Integer, Real, SmallInt, Unknown};
-use types::{DataType, Numeric, SqlError, SqlState, Value, absolute};
+use types::{DataType, ExecutionVersion, Numeric, SqlError, SqlState, Value, absolute};
 
 const NUMERIC: DataType = DataType::Numeric(None);
 const TEXT: DataType = DataType::Text(None);
@@ -349,7 +350,14 @@ fn bucket(value: f64, low: f64, high: f64, count: i32) -> Result<i32, SqlError> 
 ///
 /// # Errors
 /// `0A000` where `name` is one.
-pub(super) fn refuse_inexact(name: &str, arguments: &[DataType]) -> Result<(), SqlError> {
+pub(super) fn refuse_inexact(
+    name: &str,
+    arguments: &[DataType],
+    version: ExecutionVersion,
+) -> Result<(), SqlError> {
+    if version >= ExecutionVersion::V7 && real::is_named(name) {
+        return Ok(());
+    }
     let hint = match (name, arguments.len()) {
         ("exp" | "ln" | "log" | "log10", 1) => "Cast the argument to numeric.",
         ("power" | "pow" | "^", 2) => "Cast an argument to numeric.",

@@ -1,7 +1,16 @@
 //! Functions that there are not, on purpose.
 
+use types::ExecutionVersion;
+
+/// What execution version 7 has of them.
+const SINCE_7: [&str; 5] =
+    ["random", "gen_random_uuid", "uuid_generate_v4", "clock_timestamp", "statement_timestamp"];
+
 /// A function whose value differs between nodes or depends on the session, and what to use instead.
-pub fn refused(name: &str) -> Option<&'static str> {
+pub fn refused(name: &str, version: ExecutionVersion) -> Option<&'static str> {
+    if version >= ExecutionVersion::V7 && SINCE_7.contains(&name) {
+        return None;
+    }
     Some(match name {
         "random" | "setseed" | "random_normal" => "Pass a random number as an argument.",
         "gen_random_uuid" | "uuid_generate_v4" | "uuid_generate_v1" => "Pass the identifier as an argument.",

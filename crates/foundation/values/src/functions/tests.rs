@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Array, DataType, Interval, Numeric, SqlState, Value};
+use types::{Array, DataType, ExecutionVersion, Interval, Numeric, SqlState, Value};
 
 const TEXT: DataType = DataType::Text(None);
 const NUMERIC: DataType = DataType::Numeric(None);
@@ -71,11 +71,23 @@ fn samples(data_type: DataType) -> Vec<Value> {
         NUMERIC => ["1.50", "2", "0", "-7.25", "NaN"].map(numeric).to_vec(),
         DataType::Double => [2.5, 1.0, 59.5, f64::NAN, f64::NEG_INFINITY].map(Value::Double).to_vec(),
         DataType::Real => vec![Value::Real(1.5)],
-        TEXT => {
-            ["i", "(i)", "year", "hour", "YYYY-MM-DD", "2024-02-29", "l+", "hello", "hex", "utf8", "", "ü"]
-                .map(Value::text)
-                .to_vec()
-        }
+        TEXT => [
+            "i",
+            "(i)",
+            "year",
+            "hour",
+            "YYYY-MM-DD",
+            "2024-02-29",
+            "l+",
+            "hello",
+            "hex",
+            "utf8",
+            "",
+            "ü",
+            "sha256",
+        ]
+        .map(Value::text)
+        .to_vec(),
         DataType::Date => vec![Value::Date(8_000)],
         DataType::Timestamp => vec![Value::Timestamp(700_000_000_000_000), Value::Timestamp(i64::MAX)],
         DataType::TimestampTz => vec![Value::TimestampTz(700_000_000_000_000)],
@@ -103,7 +115,7 @@ fn calls(signature: &Signature) -> Vec<Vec<Value>> {
         let mut values = samples(*data_type);
         values.extend(null);
         // What has many arguments does with few values of each.
-        values.truncate(if signature.arguments.len() > 4 { 2 } else { 12 });
+        values.truncate(if signature.arguments.len() > 4 { 2 } else { 13 });
         values
     };
     let all = combinations(&signature.arguments.iter().map(with_null).collect::<Vec<_>>());
@@ -118,7 +130,10 @@ fn every_function_is_found_by_its_names_and_types() {
         let signatures = given(function);
         for name in function.names() {
             let finds = |types: &Vec<DataType>| {
-                resolve(name, types).ok().flatten().is_some_and(|found| found.function == function)
+                resolve(name, types, ExecutionVersion::CURRENT)
+                    .ok()
+                    .flatten()
+                    .is_some_and(|found| found.function == function)
             };
             assert!(signatures.iter().any(finds), "{name}: another entry hides {function:?}");
         }
@@ -169,6 +184,7 @@ fn any_value(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::Integer => any::<i32>().prop_map(Value::Integer).boxed(),
         DataType::BigInt => any::<i64>().prop_map(Value::BigInt).boxed(),
         TEXT => "\\PC{0,40}".prop_map(Value::text).boxed(),
+        DataType::Bytea => any::<Vec<u8>>().prop_map(|bytes| Value::Bytea(bytes.into())).boxed(),
         other => panic!("write how to make a random {other}"),
     }
 }
@@ -192,7 +208,10 @@ fn what_never_fails_never_fails() {
 #[test]
 fn work_is_charged_before_it_is_done() {
     let long = Value::text("x".repeat(1 << 20));
-    let reverse = resolve("reverse", &[TEXT]).expect("it is there").expect("it is there").function;
+    let reverse = resolve("reverse", &[TEXT], ExecutionVersion::CURRENT)
+        .expect("it is there")
+        .expect("it is there")
+        .function;
     let (value, steps) = work::measured(10, || reverse.call(std::slice::from_ref(&long), TEXT));
     assert_eq!(value.map_err(|error| error.state), Err(SqlState::QUERY_CANCELED));
     assert_eq!(steps, 1024);

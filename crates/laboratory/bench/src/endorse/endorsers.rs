@@ -16,7 +16,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 use std::vec::IntoIter;
 use types::{
-    EndorsedEffects, EndorsedSimulation, Endorsement, Principal, SignedTransaction, TransactionId, endorse,
+    ClientId, EndorsedEffects, EndorsedSimulation, Endorsement, Principal, SignedTransaction, TransactionId,
+    endorse,
 };
 
 /// Proposals that an endorser answers with one signature, and when each arrived.
@@ -52,7 +53,7 @@ impl Endorser {
     pub(super) fn answer(&self, Request { basis, proposals }: &Request) -> Answer {
         let simulate = |(signed, _): &(SignedTransaction, Instant)| {
             let (id, payload) = (signed.transaction.id(), Arc::new(signed.transaction.payload.clone()));
-            let effects = basis.simulate(id, &Principal::default(), &payload).ok()?;
+            let effects = basis.simulate((id, ClientId::default()), &Principal::default(), &payload).ok()?;
             Some(((id, effects.digest()), effects))
         };
         let simulated: Vec<Option<((TransactionId, Digest), EndorsedEffects)>> =

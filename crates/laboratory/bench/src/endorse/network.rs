@@ -27,8 +27,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use types::{
-    Block, BlockHeader, Charter, Charters, Credential, ExecutionModel, Organisation, Outcome, Payload,
-    Pipeline, Place, RequestId, SignedTransaction, Transaction, transactions_root,
+    Block, BlockHeader, Charter, Charters, ClientId, Credential, ExecutionModel, Organisation, Outcome,
+    Payload, Pipeline, Place, RequestId, SignedTransaction, Transaction, transactions_root,
 };
 use workloads::Workload;
 
@@ -292,7 +292,7 @@ impl Network {
             return Ok(endorsed.bytes);
         }
         let (id, payload) = (signed.transaction.id(), Arc::new(signed.transaction.payload));
-        let found = basis.simulate(id, &types::Principal::default(), &payload);
+        let found = basis.simulate((id, ClientId::default()), &types::Principal::default(), &payload);
         let outcome = Box::new(Outcome::Aborted(found.expect_err("its endorsers have refused it")));
         Err(EngineBenchError::SetUp { statement: statement.to_string(), outcome })
     }

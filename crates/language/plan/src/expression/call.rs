@@ -6,6 +6,7 @@ use crate::expression::build::fold;
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
+use crate::random::RandomFunction;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
@@ -80,7 +81,7 @@ impl Binder<'_> {
         }
         // There may be functions of these names on the ledger, in the place of PostgreSQL's.
         let is_replaced = name.contains("json") && self.scope().routines().get(name).is_some();
-        if let Some(hint) = refused(name).filter(|_| !is_replaced) {
+        if let Some(hint) = refused(name, self.scope().version()).filter(|_| !is_replaced) {
             return Err(SqlError::unsupported(format_args!("the function {name}()")).hint(hint));
         }
         let arguments: Vec<NamedArgument> = match &function.args {
@@ -141,9 +142,18 @@ impl Binder<'_> {
         if let Some(call) = self.bind_sequence_call(name, &arguments).map_err(|error| self.at(error, span))? {
             return Ok(call);
         }
+        if let Some(call) = self.bind_random_call(name, &arguments) {
+            return Ok(call);
+        }
         match (name, arguments.len()) {
             ("now" | "transaction_timestamp" | "current_timestamp", 0) => {
                 Ok(Expression { kind: Kind::Now, data_type: DataType::TimestampTz })
+            }
+            // Every statement of a transaction has the time of its block.
+            ("clock_timestamp" | "statement_timestamp", 0)
+                if self.scope().version() >= ExecutionVersion::V7 =>
+            {
+                Ok(self.now_as(DataType::TimestampTz))
             }
             ("current_date", 0) => Ok(self.now_as(DataType::Date)),
             ("localtimestamp", 0) => Ok(self.now_as(DataType::Timestamp)),
@@ -244,7 +254,7 @@ impl Binder<'_> {
         let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
         let missing = || self.at(no_function(name, &types), span);
         let Signature { function, arguments: targets, result } =
-            resolve(name, &types)?.ok_or_else(missing)?;
+            resolve(name, &types, self.scope().version())?.ok_or_else(missing)?;
         if targets.len() != arguments.len() {
             return Err(missing());
         }
@@ -419,10 +429,11 @@ impl Binder<'_> {
 }
 
 /// Whether the system has a function or an aggregate of this name.
-pub fn is_system_function(name: &str) -> bool {
-    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count]);
+pub fn is_system_function(name: &str, version: ExecutionVersion) -> bool {
+    let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count], version);
     AggregateFunction::named(name).is_some()
         || crate::sequence::draws_value(name)
+        || version >= ExecutionVersion::V7 && RandomFunction::called(name).is_some()
         || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
 }
 

@@ -11,6 +11,7 @@ mod bind_literal;
 mod bind_name;
 mod bind_operator;
 mod bind_ordered_set;
+mod bind_random;
 mod bind_row;
 mod bind_row_comparison;
 mod bind_sequence;

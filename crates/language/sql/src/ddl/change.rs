@@ -125,6 +125,8 @@ pub(crate) enum SchemaChange {
     Comment(CommentOn),
     /// CHECKPOINT.
     Checkpoint,
+    /// CREATE EXTENSION of one that is built in, which changes nothing.
+    CreateExtension,
     /// CREATE, ALTER and DROP SCHEMA.
     Schema(ChangeOfSchemas),
     /// `entente.approve` and its kind, which stand alone.

@@ -20,6 +20,7 @@ mod constraints;
 mod counters;
 mod create_as;
 mod endorsement;
+mod extensions;
 mod foreign_keys;
 mod indexes;
 mod members;
@@ -45,6 +46,7 @@ use checkpoint::ask_for_checkpoint;
 use comments::{comment_on, forget_dropped};
 use composite_types::{bind_create_type, create_type, drop_types, settle};
 use create_as::{bind_create_table_as, create_table_as};
+use extensions::check_extension;
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
 use new_catalog::NewCatalog;
 use relations::{find_table, relation_exists};
@@ -60,7 +62,7 @@ use syntax::parse::ParsedStatement;
 use syntax::parse::governance::GovernanceCall;
 use tables::{bind_create_table, create_table, drop_tables};
 use triggers::bind_trigger;
-use types::{Catalog, CompositeTypes, SqlError, SqlState, StatementResult};
+use types::{Catalog, CompositeTypes, ExecutionVersion, SqlError, SqlState, StatementResult};
 use views::{bind_create_view, create_view, drop_views};
 
 /// The same, where changes stand before it in its script, one of which may make a type that it names: it is bound when it
@@ -165,6 +167,10 @@ fn bind_change_of_standard_sql(
             let (table, index) = bind_create_index(create)?;
             SchemaChange::CreateIndex { if_not_exists: create.if_not_exists, table, index }
         }
+        Statement::CreateExtension(create) if types.rules() >= ExecutionVersion::V7 => {
+            check_extension(create)?;
+            SchemaChange::CreateExtension
+        }
         Statement::CreateView(create) => SchemaChange::CreateView(bind_create_view(create)?),
         Statement::Drop { .. } => bind_drop(statement)?,
         Statement::DropProcedure { if_exists, proc_desc, drop_behavior } => SchemaChange::DropRoutine(
@@ -238,7 +244,7 @@ fn change_all<'c>(
             }
             change => change,
         };
-        let change = &resolved(&catalog, &path, change)?;
+        let change = &resolved(&catalog, (&path, rules), change)?;
         let previous = catalog.clone();
         if let SchemaChange::CreateTableAs(draft) = change {
             let tag = create_table_as(&mut catalog, before, draft, rows)?;
@@ -336,6 +342,7 @@ fn make(
             ask_for_checkpoint(catalog, rows.height())?;
             "CHECKPOINT"
         }
+        SchemaChange::CreateExtension => "CREATE EXTENSION",
         SchemaChange::CreateTableAs(_) | SchemaChange::Later(_) | SchemaChange::InSchemas(..) => {
             return Err(SqlError::unsupported("this statement"));
         }

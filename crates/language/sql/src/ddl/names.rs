@@ -147,6 +147,7 @@ pub(super) struct Qualify<'c> {
     pub catalog: &'c Catalog,
     pub path: &'c SearchPath,
     /// Relations by where they stand: a name may be that of a WITH query too.
+    pub version: ExecutionVersion,
     pub places: &'c [(Span, String)],
 }
 
@@ -166,7 +167,7 @@ impl Renaming for Qualify<'_> {
     fn routine(&self, name: &ObjectName) -> Option<String> {
         let found = self.find(name, &|found| self.catalog.has_routine(found))?;
         // A function of the ledger does not hide one of the system.
-        (!is_system_function(object_name(&found))).then_some(found)
+        (!is_system_function(object_name(&found), self.version)).then_some(found)
     }
 
     fn data_type(&self, name: &ObjectName) -> Option<String> {

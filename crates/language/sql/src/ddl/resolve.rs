@@ -14,14 +14,15 @@ use syntax::parse::comment::CommentedObject;
 use syntax::parse::role::{NamedRoutine, Objects, RoleStatement};
 use syntax::parse::sequence::SequenceStatement;
 use types::{
-    Catalog, CompositeTypes, DataType, SearchPath, SqlError, SqlState, as_given, object_name,
-    split_catalog_name,
+    Catalog, CompositeTypes, DataType, ExecutionVersion, SearchPath, SqlError, SqlState, as_given,
+    object_name, split_catalog_name,
 };
 
 /// Where the names of a statement are looked for.
 struct Resolver<'c> {
     catalog: &'c Catalog,
     path: &'c SearchPath,
+    version: ExecutionVersion,
 }
 
 /// The change with names of the catalog in the place of those that the statement gives.
@@ -30,11 +31,11 @@ struct Resolver<'c> {
 /// `3F000` for a schema that is not there.
 pub(super) fn resolved(
     catalog: &Catalog,
-    path: &SearchPath,
+    (path, version): (&SearchPath, ExecutionVersion),
     change: &SchemaChange,
 ) -> Result<SchemaChange, SqlError> {
     let mut change = change.clone();
-    Resolver { catalog, path }.resolve(&mut change)?;
+    Resolver { catalog, path, version }.resolve(&mut change)?;
     Ok(change)
 }
 
@@ -113,6 +114,7 @@ impl Resolver<'_> {
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)
             | SchemaChange::Checkpoint
+            | SchemaChange::CreateExtension
             | SchemaChange::Governance(_)
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
@@ -298,7 +300,7 @@ impl Resolver<'_> {
     }
 
     fn qualify(&self) -> Qualify<'_> {
-        Qualify { catalog: self.catalog, path: self.path, places: &[] }
+        Qualify { catalog: self.catalog, path: self.path, version: self.version, places: &[] }
     }
 
     fn text(&self, text: &mut String) -> Result<(), SqlError> {

@@ -141,7 +141,8 @@ fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
     let noted = scope.noted();
     let mut query = draft.query.as_ref().clone();
     if !draft.search_path.is_default() {
-        let qualify = Qualify { catalog, path: &draft.search_path, places: &noted.places };
+        let qualify =
+            Qualify { catalog, path: &draft.search_path, version: tables.version(), places: &noted.places };
         rename_in_query(&mut query, &qualify);
     }
     let query = written_out(query, &noted);

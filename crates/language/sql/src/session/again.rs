@@ -3,7 +3,7 @@
 use crate::library::Library;
 use crate::session::place::Place;
 use crate::session::progress::{Progress, tagged};
-use execute::{Execution, Suspended};
+use execute::{Execution, SessionPlace, Suspended};
 use state::{Command, Effects, RowChange, RowFunction};
 use std::sync::Arc;
 use types::{Row, SessionResults, SessionStep, SqlError, StatementResult, results_have_changed};
@@ -14,9 +14,9 @@ pub(crate) fn run_again(
     library: &Arc<Library>,
     execution: &mut Execution<'_>,
     steps: &[SessionStep],
-    (now_ms, organisation): (u64, u16),
+    place: SessionPlace,
 ) -> Option<SessionResults> {
-    execution.be_session(now_ms, organisation);
+    execution.be_session(place);
     let (mut progress, mut results) = (Progress::new(library.clone()), SessionResults::default());
     for step in steps {
         results.add(&progress.run(execution, step));

@@ -30,7 +30,7 @@ use crate::library::Library;
 use crate::prepare::{Prepared, prepare};
 use crate::script::StatementKind;
 use crate::temporary::TemporaryTables;
-use execute::{Context, Suspended};
+use execute::{Context, SessionPlace, Suspended};
 use place::Place;
 use progress::Progress;
 use state::Snapshot;
@@ -73,7 +73,8 @@ pub struct Finished {
 }
 
 impl Session {
-    /// A block begins, in the name of `principal`. `context`: its time is `now()`, its limit that of a transaction. `library`: that of the snapshot's
+    /// A block begins, in the name of `principal`. `context`: its time is `now()`, its limit that of a transaction, its id what random
+    /// values are drawn from: [`types::ClientId::session_seed`] of who will sign the block. `library`: that of the snapshot's
     /// catalog. `read_step_limit`: what it may take as long as it only reads, because then nobody else runs it.
     /// `temporary`: the session's temporary tables.
     pub fn begin(
@@ -185,7 +186,11 @@ impl Session {
             snapshot: self.snapshot.as_ref(),
             context,
             principal: &self.principal,
-            session_ms: Some(context.timestamp_ms),
+            session: Some(SessionPlace {
+                now_ms: context.timestamp_ms,
+                organisation: self.principal.organisation,
+                seed: context.transaction.0,
+            }),
             interrupt: Some(&self.interrupt),
         };
         let mut result = self.progress.run_at(&place, &mut self.suspended, &step);
@@ -238,7 +243,7 @@ impl Session {
             }
             _ => return None,
         };
-        let (limit, now_ms) = (self.read_step_limit, self.context.timestamp_ms);
+        let context = Context { step_limit: self.read_step_limit, ..self.context };
         let stage = self.progress.stage().clone();
         let seen = stage.seen(self.snapshot.as_ref());
         let catalog = self.temporary.tables().catalog().clone();
@@ -248,8 +253,7 @@ impl Session {
             &stage.library,
             seen.as_snapshot(),
             &payload,
-            limit,
-            now_ms,
+            context,
         )?;
         let ran = match ran {
             Ok(ran) => ran,

@@ -1,7 +1,7 @@
 //! Where a transaction runs whose statements run one by one.
 
 use crate::library::Library;
-use execute::{Context, Execution, Suspended};
+use execute::{Context, Execution, SessionPlace, Suspended};
 use state::Snapshot;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,8 +13,8 @@ pub(crate) struct Place<'p> {
     pub snapshot: &'p dyn Snapshot,
     pub context: Context,
     pub principal: &'p Principal,
-    /// The time of a transaction block, in milliseconds since 1970-01-01 00:00 UTC.
-    pub session_ms: Option<u64>,
+    /// Of a transaction block.
+    pub session: Option<SessionPlace>,
     /// Ends what runs here, where that is for a client alone.
     pub interrupt: Option<&'p Arc<AtomicBool>>,
 }
@@ -32,8 +32,8 @@ impl Place<'_> {
         if let Some(interrupt) = self.interrupt {
             execution = execution.interrupted_by(interrupt);
         }
-        if let Some(now_ms) = self.session_ms {
-            execution.be_session(now_ms, self.principal.organisation);
+        if let Some(session) = self.session {
+            execution.be_session(session);
         }
         execution
     }

@@ -79,7 +79,8 @@ impl Database {
         Reader { principal, step_limit: self.step_limit, timestamp_ms, ..Reader::default() }
     }
 
-    fn context(&self) -> Context {
+    /// Where the next transaction runs.
+    pub fn context(&self) -> Context {
         Context {
             height: self.height,
             timestamp_ms: START_MS + 1000 * self.height,
@@ -184,9 +185,9 @@ impl Database {
     /// Runs a script as the gateway does: reads outside of transactions.
     pub fn gateway(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
-        let now = START_MS + 1000 * self.height;
+        let context = self.context();
         if let Some(results) =
-            self.temporary.run(&self.principal, &self.library, &self.state, &payload, self.step_limit, now)
+            self.temporary.run(&self.principal, &self.library, &self.state, &payload, context)
         {
             self.temporary.commit();
             return results.map(|local| local.results);

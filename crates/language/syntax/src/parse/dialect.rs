@@ -30,7 +30,8 @@ impl Grammar {
             | ExecutionVersion::V3
             | ExecutionVersion::V4
             | ExecutionVersion::V5
-            | ExecutionVersion::V6 => &VERSION_2,
+            | ExecutionVersion::V6
+            | ExecutionVersion::V7 => &VERSION_2,
         }
     }
 }

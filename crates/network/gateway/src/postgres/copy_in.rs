@@ -15,7 +15,7 @@ use pgwire::messages::response::CommandComplete;
 use std::sync::Arc;
 use types::limits::TRANSACTION_BYTES_MAX;
 use types::schema_of;
-use types::{PackedRows, Payload, SessionStep, SqlError, SqlState, Value};
+use types::{PackedRows, Payload, RequestId, SessionStep, SqlError, SqlState, Value};
 
 /// A chunk that was sent: its lines, its rows, how it ended.
 struct Sent {
@@ -228,9 +228,10 @@ impl Session {
         let columns = progress.statement.columns.iter().map(|(name, _)| name.clone()).collect();
         let payload = Payload::Insert { table: progress.statement.table.clone(), columns, rows };
         let (database, role) = (Arc::clone(&self.database), self.identity.role.clone());
-        let answer_at = self.settings.answer_at();
+        let (answer_at, request) = (self.settings.answer_at(), RequestId(crypto::random_bytes()));
         progress.in_flight.push(Box::pin(async move {
-            let result = database.execute(&role, payload, answer_at).await.map(|executed| executed.height);
+            let result =
+                database.execute(&role, payload, request, answer_at).await.map(|executed| executed.height);
             Sent { lines, rows: count, result }
         }));
     }

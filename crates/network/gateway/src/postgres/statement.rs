@@ -19,8 +19,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use types::{
-    Catalog, DataType, MemoryShare, OutputColumn, Payload, SearchPath, SessionStep, SqlError, SqlState,
-    StatementResult, Value,
+    Catalog, DataType, MemoryShare, OutputColumn, Payload, RequestId, SearchPath, SessionStep, SqlError,
+    SqlState, StatementResult, Value,
 };
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
@@ -333,6 +333,15 @@ impl Session {
 
     /// Has a transaction ordered and waits until it is final; the client is told at which height.
     pub(super) async fn write(&mut self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
+        self.write_as(RequestId(crypto::random_bytes()), payload).await
+    }
+
+    /// The same under a request id that has been chosen before.
+    pub(super) async fn write_as(
+        &mut self,
+        request: RequestId,
+        payload: Payload,
+    ) -> Result<Vec<StatementResult>, SqlError> {
         if let Payload::Script { sql, .. } = &payload
             && sql.len() > types::limits::TRANSACTION_BYTES_MAX
         {
@@ -343,7 +352,7 @@ impl Session {
             return Err(error.hint("split it; for many rows use COPY"));
         }
         let answer_at = self.settings.answer_at();
-        let executing = self.database.execute(&self.identity.role, payload, answer_at);
+        let executing = self.database.execute(&self.identity.role, payload, request, answer_at);
         let executed = self.wait(executing, true).await?;
         self.committed_at(executed.height);
         Ok(executed.results)

@@ -262,9 +262,9 @@ impl Session {
             Run::Running(running) => running.lock().take().map(|block| block.finish()),
             Run::NotBegun | Run::Lost => None,
         };
-        if let Some(FinishedBlock { payload, temporary }) = finished {
+        if let Some(FinishedBlock { payload, request, temporary }) = finished {
             if let Some(payload) = payload
-                && let Err(error) = self.write(payload).await
+                && let Err(error) = self.write_as(request, payload).await
             {
                 self.cursors.end_block(false);
                 self.restore(block.before);

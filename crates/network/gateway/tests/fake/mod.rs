@@ -461,7 +461,11 @@ impl TransactionBlock for FakeBlock {
     fn finish(self: Box<Self>) -> FinishedBlock {
         let (now_ms, results) = (0, Digest::ZERO);
         let payload = self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results });
-        FinishedBlock { payload, temporary: Box::new(SlowTemporaryTables(self.inside)) }
+        FinishedBlock {
+            payload,
+            request: RequestId::default(),
+            temporary: Box::new(SlowTemporaryTables(self.inside)),
+        }
     }
 }
 
@@ -604,7 +608,13 @@ impl Database for Fake {
         }
     }
 
-    async fn execute(&self, _: &str, payload: Payload, _: AnswerAt) -> Result<Executed, SqlError> {
+    async fn execute(
+        &self,
+        _: &str,
+        payload: Payload,
+        _: RequestId,
+        _: AnswerAt,
+    ) -> Result<Executed, SqlError> {
         self.payloads.lock().unwrap().push(payload.clone());
         let results = match payload {
             Payload::Parts { .. }

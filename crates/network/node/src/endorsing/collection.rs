@@ -462,7 +462,7 @@ mod tests {
             let transaction = Arc::new(VerifiedTransaction::from(signed));
             let effects = self
                 .basis
-                .simulate(transaction.id, &transaction.principal, &transaction.payload)
+                .simulate((transaction.id, transaction.client), &transaction.principal, &transaction.payload)
                 .expect("it runs");
             let digest = effects.digest();
             (subject, bytes, Simulated { transaction, effects, digest })

@@ -104,7 +104,11 @@ impl Endorser {
             if start.elapsed() > within || !basis.is_endorsable() {
                 return Err((transaction.id, ProposalRefusal::Busy));
             }
-            let effects = basis.simulate(transaction.id, &transaction.principal, &transaction.payload);
+            let effects = basis.simulate(
+                (transaction.id, transaction.client),
+                &transaction.principal,
+                &transaction.payload,
+            );
             let effects = effects.map_err(|error| match self.states.have_failed() {
                 // It may be this node's disk that ends it, and no contract.
                 true => (transaction.id, ProposalRefusal::Busy),
