@@ -2,7 +2,7 @@
 
 use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, DateTimeField, Expr, Spanned};
-use types::{DataType, SqlError, SqlState, Value};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
 
 impl Binder<'_> {
     /// `INTERVAL '1 day'` and `INTERVAL '1' DAY`.
@@ -70,6 +70,22 @@ impl Binder<'_> {
             }
         };
         Ok(Expression { kind: Kind::Cast(Box::new(operand)), data_type: result })
+    }
+
+    /// What a function of this name tells of the block's time; `None` where it tells nothing of it.
+    pub(super) fn bind_clock(&self, name: &str) -> Option<Expression> {
+        let data_type = match name {
+            "now" | "transaction_timestamp" | "current_timestamp" => DataType::TimestampTz,
+            // Every statement of a transaction has the time of its block.
+            "clock_timestamp" | "statement_timestamp" if self.scope().version() >= ExecutionVersion::V7 => {
+                DataType::TimestampTz
+            }
+            "current_date" => DataType::Date,
+            "localtimestamp" => DataType::Timestamp,
+            "localtime" => DataType::Time,
+            _ => return None,
+        };
+        Some(self.now_as(data_type))
     }
 
     /// The block's time as a date, a timestamp or a time.

@@ -145,19 +145,10 @@ impl Binder<'_> {
         if let Some(call) = self.bind_random_call(name, &arguments) {
             return Ok(call);
         }
+        if let Some(now) = self.bind_clock(name).filter(|_| arguments.is_empty()) {
+            return Ok(now);
+        }
         match (name, arguments.len()) {
-            ("now" | "transaction_timestamp" | "current_timestamp", 0) => {
-                Ok(Expression { kind: Kind::Now, data_type: DataType::TimestampTz })
-            }
-            // Every statement of a transaction has the time of its block.
-            ("clock_timestamp" | "statement_timestamp", 0)
-                if self.scope().version() >= ExecutionVersion::V7 =>
-            {
-                Ok(self.now_as(DataType::TimestampTz))
-            }
-            ("current_date", 0) => Ok(self.now_as(DataType::Date)),
-            ("localtimestamp", 0) => Ok(self.now_as(DataType::Timestamp)),
-            ("localtime", 0) => Ok(self.now_as(DataType::Time)),
             ("age", 1) => {
                 let mut arguments = arguments;
                 match arguments.pop() {
