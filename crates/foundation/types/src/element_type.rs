@@ -15,7 +15,7 @@ pub struct ElementType {
 }
 
 /// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
-const FAMILIES: [(DataType, u32, &str); 17] = [
+const FAMILIES: [(DataType, u32, &str); 19] = [
     (DataType::Boolean, 1000, "_bool"),
     (DataType::Integer, 1007, "_int4"),
     (DataType::BigInt, 1016, "_int8"),
@@ -33,6 +33,8 @@ const FAMILIES: [(DataType, u32, &str); 17] = [
     (DataType::Bytea, 1001, "_bytea"),
     (DataType::Uuid, 2951, "_uuid"),
     (DataType::Record, 2287, "_record"),
+    (DataType::Json, 199, "_json"),
+    (DataType::Jsonb, 3807, "_jsonb"),
 ];
 
 /// The family of all composite types, behind the others.
@@ -151,6 +153,8 @@ mod tests {
             DataType::Char(Some(3)),
             DataType::Uuid,
             DataType::Record,
+            DataType::Json,
+            DataType::Jsonb,
             DataType::Composite(TypeId(7)),
         ] {
             let array = element.array().expect("a type that has arrays");
