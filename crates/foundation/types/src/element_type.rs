@@ -1,4 +1,5 @@
 use crate::data_type::composite_oid;
+use crate::json::check_known;
 use crate::{DataType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::io;
@@ -44,6 +45,9 @@ const COMPOSITE: u8 = FAMILIES.len() as u8;
 const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
 
 impl ElementType {
+    /// `text`
+    pub const TEXT: ElementType = ElementType { family: 5, modifier: 0 };
+
     /// The element type; `None` for arrays and unknown types.
     pub fn new(data_type: DataType) -> Option<ElementType> {
         if let DataType::Composite(id) = data_type {
@@ -134,6 +138,10 @@ impl BorshDeserialize for ElementType {
         if array.first() == Some(&variant) {
             return Err(refused());
         }
+        if [DataType::Json, DataType::Jsonb].iter().any(|json| crate::encode(json).first() == Some(&variant))
+        {
+            check_known(variant)?;
+        }
         let data_type = <DataType as borsh::de::EnumExt>::deserialize_variant(reader, variant)?;
         ElementType::new(data_type).ok_or_else(refused)
     }
@@ -170,6 +178,7 @@ mod tests {
             assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
             assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
         }
+        assert_eq!(ElementType::new(DataType::Text(None)), Some(ElementType::TEXT));
         assert_eq!(DataType::Integer.array().and_then(DataType::array), None);
         assert_eq!(DataType::Unknown.array(), None);
     }

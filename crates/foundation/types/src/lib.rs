@@ -112,7 +112,7 @@ pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
 pub use json::{
     JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, quoted_json,
-    split_json, write_json_string,
+    split_json, without_json, write_json_string,
 };
 pub use key::Key;
 pub use memory::{MemoryPool, MemoryShare};

@@ -5,8 +5,8 @@ use crate::datetime::{
     format_date, format_interval, format_time, format_timestamp, parse_date, parse_interval, parse_time,
     parse_timestamp,
 };
-use crate::real::{format_real, parse_real};
 use crate::json::check_json;
+use crate::real::{format_real, parse_real};
 use crate::{DataType, Jsonb, Numeric, SqlError, SqlState, Value, limits};
 use std::sync::Arc;
 

@@ -18,12 +18,15 @@ mod node;
 mod order;
 mod part;
 mod syntax;
+mod unknown;
 mod write;
 
 pub use node::{JsonElements, JsonMembers, JsonNode, JsonView};
 pub(crate) use order::push_json_key;
 pub use part::JsonPart;
 pub use syntax::{JsonText, check_json, split_json};
+pub(crate) use unknown::check_known;
+pub use unknown::without_json;
 pub use write::{quoted_json, write_json_string};
 
 use crate::{SqlError, SqlState, limits};
@@ -31,6 +34,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::io;
 use std::sync::Arc;
+
+/// What the encodings of both begin with as values.
+const JSON_TAG: u8 = 19;
+const JSONB_TAG: u8 = 20;
 
 /// A value of type `jsonb`: at most [`limits::TEXT_BYTES_MAX`] bytes as a text, nested at most
 /// [`limits::JSON_NESTING_MAX`] deep.
@@ -69,6 +76,11 @@ impl Jsonb {
         &self.0
     }
 
+    /// Whether it is a copy of the other one, so that both take the memory of one.
+    pub fn shares_bytes(&self, other: &Jsonb) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// As PostgreSQL writes it: `{"a": 1, "b": [1, 2]}`.
     pub fn to_text(&self) -> String {
         let mut text = String::with_capacity(self.0.len());
@@ -103,6 +115,7 @@ impl BorshSerialize for Jsonb {
 
 impl BorshDeserialize for Jsonb {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Jsonb> {
+        check_known(JSONB_TAG)?;
         let bytes = Vec::<u8>::deserialize_reader(reader)?;
         if !node::is_canonical(&bytes) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a value of type jsonb"));
@@ -115,6 +128,7 @@ impl BorshDeserialize for Jsonb {
 
 /// Reads the text of a value of type `json`, which is one.
 pub(crate) fn read_json<R: io::Read>(reader: &mut R) -> io::Result<Arc<str>> {
+    check_known(JSON_TAG)?;
     let text = String::deserialize_reader(reader)?;
     check_json(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(Arc::from(text))
@@ -123,7 +137,8 @@ pub(crate) fn read_json<R: io::Read>(reader: &mut R) -> io::Result<Arc<str>> {
 #[cold]
 pub(crate) fn too_long(bytes: usize) -> SqlError {
     let limit = limits::TEXT_BYTES_MAX;
-    let message = format!("the JSON value has {bytes} bytes as a text, the limit is {limit} (TEXT_BYTES_MAX)");
+    let message =
+        format!("the JSON value has {bytes} bytes as a text, the limit is {limit} (TEXT_BYTES_MAX)");
     SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
 }
 

@@ -33,6 +33,9 @@ pub enum JsonView<'a> {
 }
 
 impl<'a> JsonNode<'a> {
+    /// `null`
+    pub const NULL: JsonNode<'static> = JsonNode(&[NULL]);
+
     /// Bytes that are one node.
     pub(super) fn whole(bytes: &'a [u8]) -> JsonNode<'a> {
         JsonNode(bytes)
@@ -223,7 +226,9 @@ fn is_canonical_node(node: &[u8], depth: usize) -> bool {
             }
             rest.is_empty()
         }),
-        OBJECT => split_length(content).is_some_and(|(count, rest)| has_canonical_members(count, rest, depth)),
+        OBJECT => {
+            split_length(content).is_some_and(|(count, rest)| has_canonical_members(count, rest, depth))
+        }
         _ => false,
     }
 }

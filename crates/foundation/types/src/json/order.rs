@@ -48,10 +48,12 @@ fn compare_nodes(left: JsonNode<'_>, right: JsonNode<'_>) -> Ordering {
     match (left.view(), right.view()) {
         (JsonView::Boolean(left), JsonView::Boolean(right)) => left.cmp(&right),
         (JsonView::String(left), JsonView::String(right)) => left.as_bytes().cmp(right.as_bytes()),
-        (JsonView::Number(left_digits), JsonView::Number(right_digits)) => match left_digits == right_digits {
-            true => Ordering::Equal,
-            false => number(left_digits).cmp(&number(right_digits)),
-        },
+        (JsonView::Number(left_digits), JsonView::Number(right_digits)) => {
+            match left_digits == right_digits {
+                true => Ordering::Equal,
+                false => number(left_digits).cmp(&number(right_digits)),
+            }
+        }
         (JsonView::Array(left), JsonView::Array(right)) => left.len().cmp(&right.len()).then_with(|| {
             left.zip(right)
                 .map(|(left, right)| compare_nodes(left, right))

@@ -2,7 +2,7 @@
 
 use super::node::{ARRAY, FALSE, JsonNode, NULL, NUMBER, OBJECT, STRING, TRUE, compare_keys};
 use super::too_long;
-use crate::{Numeric, SqlError, limits};
+use crate::{Jsonb, Numeric, SqlError, limits};
 use std::borrow::Cow;
 
 /// Something that a `jsonb` is made of: a node that stands somewhere, or a new one.
@@ -18,6 +18,11 @@ impl<'a> From<JsonNode<'a>> for JsonPart<'a> {
 impl<'a> JsonPart<'a> {
     /// `null`
     pub const NULL: JsonPart<'static> = JsonPart(Cow::Borrowed(&[NULL]));
+
+    /// A copy of a whole value.
+    pub fn owned(value: &Jsonb) -> JsonPart<'static> {
+        JsonPart(Cow::Owned(value.bytes().to_vec()))
+    }
 
     /// `true` or `false`
     pub fn boolean(truth: bool) -> JsonPart<'static> {

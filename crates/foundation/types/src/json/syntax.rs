@@ -123,8 +123,7 @@ impl<'a> Parser<'a> {
     fn new(text: &'a str, unescapes: bool) -> Result<Parser<'a>, SqlError> {
         check_text_length(text.len())?;
         let string = String::new();
-        let mut parser =
-            Parser { text, token: Token::End, start: 0, end: 0, last_end: 0, unescapes, string };
+        let mut parser = Parser { text, token: Token::End, start: 0, end: 0, last_end: 0, unescapes, string };
         parser.advance()?;
         Ok(parser)
     }
@@ -261,7 +260,8 @@ impl<'a> Parser<'a> {
     fn advance(&mut self) -> Result<(), SqlError> {
         self.last_end = self.end;
         let spaces = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-        self.start = self.end + self.text.as_bytes()[self.end..].iter().take_while(|byte| spaces(byte)).count();
+        self.start =
+            self.end + self.text.as_bytes()[self.end..].iter().take_while(|byte| spaces(byte)).count();
         self.end = self.start + 1;
         self.token = match self.byte(self.start) {
             None => {
@@ -398,7 +398,8 @@ impl<'a> Parser<'a> {
                 return Err(self.invalid_token());
             };
             let digit = char::from(byte).to_digit(16).filter(|_| byte.is_ascii());
-            let digit = digit.ok_or_else(|| invalid("\"\\u\" must be followed by four hexadecimal digits."))?;
+            let digit =
+                digit.ok_or_else(|| invalid("\"\\u\" must be followed by four hexadecimal digits."))?;
             code = code * 16 + digit;
         }
         Ok(code)
@@ -436,8 +437,9 @@ fn code_point(code: u32, high: &mut Option<u32>) -> Result<Option<char>, SqlErro
         (0xdc00..=0xdfff, None) | (_, Some(_)) => return Err(no_low_surrogate()),
         (0, None) => {
             let message = "unsupported Unicode escape sequence";
-            return Err(SqlError::new(SqlState(*b"22P05"), message)
-                .detail("\\u0000 cannot be converted to text."));
+            return Err(
+                SqlError::new(SqlState(*b"22P05"), message).detail("\\u0000 cannot be converted to text.")
+            );
         }
         (code, None) => code,
     };

@@ -85,8 +85,28 @@ fn nesting_and_length_have_limits() {
 #[test]
 fn values_have_the_order_of_postgresql() {
     let ascending = [
-        "[]", "null", "\"\"", "\"a\"", "\"b\"", "-1", "0.5", "1", "10", "false", "true", "[null]", "[1]", "[[]]",
-        "[{}]", "[1, 1]", "[1, 2]", "{}", "{\"a\": 1}", "{\"a\": 2}", "{\"b\": 0}", "{\"b\": 0, \"aa\": 1}",
+        "[]",
+        "null",
+        "\"\"",
+        "\"a\"",
+        "\"b\"",
+        "-1",
+        "0.5",
+        "1",
+        "10",
+        "false",
+        "true",
+        "[null]",
+        "[1]",
+        "[[]]",
+        "[{}]",
+        "[1, 1]",
+        "[1, 2]",
+        "{}",
+        "{\"a\": 1}",
+        "{\"a\": 2}",
+        "{\"b\": 0}",
+        "{\"b\": 0, \"aa\": 1}",
     ];
     for (place, left) in ascending.iter().enumerate() {
         for (other, right) in ascending.iter().enumerate() {
@@ -96,7 +116,10 @@ fn values_have_the_order_of_postgresql() {
         }
     }
     let (short, long) = (jsonb("{\"a\": 1.0}"), jsonb("{\"a\": 1.00}"));
-    assert_eq!((short.compare(&long), key(&short) == key(&long), short == long), (Ordering::Equal, true, false));
+    assert_eq!(
+        (short.compare(&long), key(&short) == key(&long), short == long),
+        (Ordering::Equal, true, false)
+    );
 }
 
 #[test]
@@ -138,6 +161,29 @@ fn what_no_program_writes_is_refused() {
     }
     assert!(!raw(&deep), "too deep");
     assert!(decode_exactly::<Value>(&encode(&Value::Json(Arc::from("{")))).is_err(), "json is JSON");
+}
+
+#[test]
+fn programs_that_do_not_know_json_refuse_its_tags() {
+    let element = crate::DataType::Jsonb.array().expect("a type that has arrays");
+    let array = crate::parse_value("{1}", element).expect("an array");
+    let empty = crate::parse_value("{}", crate::DataType::Json.array().expect("arrays")).expect("an array");
+    for (value, tag) in [
+        (Value::Json(Arc::from("1")), JSON_TAG),
+        (Value::Jsonb(jsonb("1")), JSONB_TAG),
+        (array, encode(&crate::DataType::Jsonb)[0]),
+        (empty, encode(&crate::DataType::Json)[0]),
+    ] {
+        let bytes = encode(&value);
+        // Of what stands behind they have read nothing.
+        for bytes in [&bytes[..], &bytes[..bytes.len() - 1]] {
+            let error = without_json(|| decode_exactly::<Value>(bytes)).expect_err("an unknown tag");
+            assert_eq!(error.to_string(), format!("Unexpected variant tag: {tag}"));
+        }
+        assert_eq!(decode_exactly::<Value>(&bytes).ok(), Some(value));
+    }
+    assert_eq!(encode(&Value::Json(Arc::from("1")))[0], JSON_TAG);
+    assert_eq!(encode(&Value::Jsonb(jsonb("1")))[0], JSONB_TAG);
 }
 
 #[test]

@@ -3,7 +3,22 @@
 use types::ExecutionVersion;
 
 /// What execution version 7 has of them.
-const SINCE_7: [&str; 0] = [];
+const SINCE_7: [&str; 14] = [
+    "row_to_json",
+    "to_json",
+    "to_jsonb",
+    "array_to_json",
+    "json_build_object",
+    "jsonb_build_object",
+    "json_build_array",
+    "jsonb_build_array",
+    "json_object",
+    "jsonb_object",
+    "json_agg",
+    "jsonb_agg",
+    "json_object_agg",
+    "jsonb_object_agg",
+];
 
 /// A function whose value differs between nodes or depends on the session, and what to use instead.
 pub fn refused(name: &str, version: ExecutionVersion) -> Option<&'static str> {

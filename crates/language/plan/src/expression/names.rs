@@ -47,6 +47,8 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
         Sql::Char(length) | Sql::Character(length) => char_type(length)?,
         Sql::Bytea => DataType::Bytea,
         Sql::Uuid => DataType::Uuid,
+        Sql::JSON if types.rules() >= ExecutionVersion::V7 => DataType::Json,
+        Sql::JSONB if types.rules() >= ExecutionVersion::V7 => DataType::Jsonb,
         Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
             let element = bind_data_type(types, element)?;
             if element == DataType::RefCursor {
@@ -73,8 +75,10 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
                 ("refcursor", _) => DataType::RefCursor,
                 (_, Some(known)) => known.data_type(),
                 (other, None) => match ElementType::from_array_name(other) {
-                    Some(element) => DataType::Array(element),
-                    None => {
+                    Some(element) if !is_newer_than(types.rules(), element.data_type()) => {
+                        DataType::Array(element)
+                    }
+                    _ => {
                         let message = format!("type \"{other}\" does not exist");
                         return Err(SqlError::new(SqlState(*b"42704"), message));
                     }
@@ -90,6 +94,11 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
             });
         }
     })
+}
+
+/// Whether older rules of execution do not have the type.
+fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> bool {
+    data_type.is_json() && rules < ExecutionVersion::V7
 }
 
 /// The type of a parameter or result of a function, which may be polymorphic.
