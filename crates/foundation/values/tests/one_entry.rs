@@ -10,6 +10,7 @@ use values::functions::all;
 const FORMS: &[(&str, &[&str])] = &[
     // What shapes of queries the catalogue knows.
     ("catalogue", &["array_to_string", "cardinality", "concat", "format", "quote_ident", "replace"]),
+    ("catalogue", &["json_build_object", "jsonb_build_object"]),
     // Operators of arrays, and of patterns.
     ("plan", &["array_append", "array_cat", "array_prepend", "SIMILAR TO"]),
     // Calls with a syntax of their own, with arguments of any types, or that look at the block's time.

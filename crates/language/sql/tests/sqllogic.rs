@@ -89,6 +89,11 @@ fn json_types() {
 }
 
 #[test]
+fn json_random() {
+    run("json_random");
+}
+
+#[test]
 fn json_tables() {
     run("json_tables");
 }

@@ -88,7 +88,7 @@ impl Dialect {
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
             }
-            DataType::Array(_) | DataType::Char(_) if in_key => {
+            DataType::Array(_) | DataType::Char(_) | DataType::Json | DataType::Jsonb if in_key => {
                 return refused("such a column cannot be part of the key");
             }
             other => ForeignType::Postgres(other.to_string()),

@@ -15,6 +15,7 @@
 //! different and sorted, shorter ones first, as in PostgreSQL.
 
 mod node;
+mod number;
 mod order;
 mod part;
 mod syntax;

@@ -1,6 +1,7 @@
 //! Nodes: what a `jsonb` is made of, read where it stands.
 
-use crate::{Numeric, limits};
+use super::number::{canonical_number, compare_numbers};
+use crate::limits;
 use std::cmp::Ordering;
 
 pub(super) const NULL: u8 = 0;
@@ -100,11 +101,11 @@ impl<'a> JsonNode<'a> {
         elements.nth(usize::try_from(from_start).ok()?)
     }
 
-    /// The value as a number, where it is one.
-    pub fn number(self) -> Option<Numeric> {
-        match self.view() {
-            JsonView::Number(digits) => Numeric::parse(digits).ok(),
-            _ => None,
+    /// Whether both are numbers of the same value, however they are written.
+    pub fn is_equal_number(self, other: JsonNode<'_>) -> bool {
+        match (self.view(), other.view()) {
+            (JsonView::Number(left), JsonView::Number(right)) => compare_numbers(left, right).is_eq(),
+            _ => false,
         }
     }
 }
@@ -249,7 +250,5 @@ fn has_canonical_members(count: usize, mut rest: &[u8], depth: usize) -> bool {
 }
 
 fn is_canonical_number(digits: &str) -> bool {
-    // Reading takes time with the square of the digits, so it is bounded before.
-    digits.len() <= limits::TEXT_BYTES_MAX
-        && Numeric::parse(digits).is_ok_and(|number| !number.is_special() && number.to_string() == digits)
+    !digits.contains(['e', 'E']) && canonical_number(digits).is_some_and(|written| written == digits)
 }

@@ -1,6 +1,7 @@
 //! The order of values of type `jsonb`, and keys whose bytes have that order.
 
 use super::node::{JsonNode, JsonView};
+use super::number::compare_numbers;
 use crate::Numeric;
 use crate::key::push_text;
 use smallvec::SmallVec;
@@ -48,12 +49,7 @@ fn compare_nodes(left: JsonNode<'_>, right: JsonNode<'_>) -> Ordering {
     match (left.view(), right.view()) {
         (JsonView::Boolean(left), JsonView::Boolean(right)) => left.cmp(&right),
         (JsonView::String(left), JsonView::String(right)) => left.as_bytes().cmp(right.as_bytes()),
-        (JsonView::Number(left_digits), JsonView::Number(right_digits)) => {
-            match left_digits == right_digits {
-                true => Ordering::Equal,
-                false => number(left_digits).cmp(&number(right_digits)),
-            }
-        }
+        (JsonView::Number(left), JsonView::Number(right)) => compare_numbers(left, right),
         (JsonView::Array(left), JsonView::Array(right)) => left.len().cmp(&right.len()).then_with(|| {
             left.zip(right)
                 .map(|(left, right)| compare_nodes(left, right))
@@ -72,8 +68,16 @@ fn compare_nodes(left: JsonNode<'_>, right: JsonNode<'_>) -> Ordering {
     }
 }
 
+/// A number for a key. Of one with more digits than keys have it is the beginning.
 fn number(digits: &str) -> Numeric {
-    Numeric::parse(digits).unwrap_or_else(|_| Numeric::from(0))
+    /// More than a key can have.
+    const WHOLE_DIGITS_MAX: usize = 6_000;
+    let whole = digits.find('.').unwrap_or(digits.len());
+    let read = match whole > WHOLE_DIGITS_MAX {
+        true => Numeric::parse(&format!("{}e{}", &digits[..WHOLE_DIGITS_MAX], whole - WHOLE_DIGITS_MAX)),
+        false => Numeric::parse(digits),
+    };
+    read.unwrap_or_else(|_| Numeric::from(0))
 }
 
 /// Appends a whole value so that byte order is its order, and equal values have equal bytes; not much more than `most`

@@ -35,6 +35,11 @@ impl<'a> JsonPart<'a> {
         JsonPart(Cow::Owned(with_content(tag, number.to_string().as_bytes())))
     }
 
+    /// A number, by its digits as `numeric` writes them.
+    pub(super) fn digits(digits: &str) -> JsonPart<'static> {
+        JsonPart(Cow::Owned(with_content(NUMBER, digits.as_bytes())))
+    }
+
     /// A string.
     pub fn string(text: &str) -> JsonPart<'static> {
         JsonPart(Cow::Owned(with_content(STRING, text.as_bytes())))

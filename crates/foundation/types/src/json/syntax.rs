@@ -1,5 +1,6 @@
 //! Reads JSON as PostgreSQL does, with its errors.
 
+use super::number::canonical_number;
 use super::part::JsonPart;
 use super::too_deep;
 use crate::text::check_text_length;
@@ -189,7 +190,10 @@ impl<'a> Parser<'a> {
                 return JsonPart::array(&elements);
             }
             Token::String => JsonPart::string(&self.string),
-            Token::Number => JsonPart::number(&Numeric::parse(self.token_text())?),
+            Token::Number => match canonical_number(self.token_text()) {
+                Some(digits) => JsonPart::digits(&digits),
+                None => JsonPart::number(&Numeric::parse(self.token_text())?),
+            },
             Token::True => JsonPart::boolean(true),
             Token::False => JsonPart::boolean(false),
             Token::Null => JsonPart::NULL,

@@ -25,6 +25,9 @@ pub fn refused(name: &str, version: ExecutionVersion) -> Option<&'static str> {
     if version >= ExecutionVersion::V7 && SINCE_7.contains(&name) {
         return None;
     }
+    if version >= ExecutionVersion::V7 && name.starts_with("jsonb_path_") {
+        return Some("There are no SQL/JSON paths: use ->, #>, @> and jsonb_array_elements().");
+    }
     Some(match name {
         "random" | "setseed" | "random_normal" => "Pass a random number as an argument.",
         "gen_random_uuid" | "uuid_generate_v4" | "uuid_generate_v1" => "Pass the identifier as an argument.",

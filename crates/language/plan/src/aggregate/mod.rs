@@ -101,6 +101,21 @@ pub struct AggregateOrder {
 }
 
 impl Aggregate {
+    /// One that takes nothing yet.
+    pub fn plain(function: AggregateFunction, data_type: DataType) -> Aggregate {
+        Aggregate {
+            function,
+            argument: None,
+            second: None,
+            direct: Vec::new(),
+            distinct: false,
+            order: Vec::new(),
+            filter: None,
+            data_type,
+            user: None,
+        }
+    }
+
     /// Its expressions, over the rows that are grouped.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         let ordered = self.order.iter().map(|key| &key.expression);

@@ -73,19 +73,10 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\""));
         }
         if wildcard && function == AggregateFunction::Count {
-            let (argument, second, direct, data_type) = (None, None, Vec::new(), DataType::BigInt);
-            let user = None;
-            return Ok(Aggregate {
-                function,
-                argument,
-                second,
-                direct,
-                distinct,
-                order,
-                filter,
-                data_type,
-                user,
-            });
+            let (argument, data_type) = (None, DataType::BigInt);
+            let plain =
+                Aggregate { argument, distinct, order, filter, ..Aggregate::plain(function, data_type) };
+            return Ok(plain);
         }
         let definition = match function {
             AggregateFunction::User => self.scope().routines().aggregate(name).cloned(),
@@ -114,13 +105,13 @@ impl Binder<'_> {
             _ => self.aggregate_arguments(function, name, arguments)?,
         };
         let function = with_lines(function, argument.data_type);
-        if distinct {
-            self.check_sortable(&argument, "equality")?;
-        }
         let listed = |key: &AggregateOrder| {
             let key = &key.expression;
             written.contains(key) || (written[0].data_type == DataType::Unknown && *key == argument)
         };
+        if distinct {
+            self.check_sortable(&argument, "equality")?;
+        }
         if distinct && !order.iter().all(listed) {
             let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState(*b"42P10"), message));

@@ -1,9 +1,10 @@
 //! Binding of what makes JSON of values of any types, of operators of `jsonb`, and of its subscripts.
 
+use crate::expression::bind_operator::not_unique;
 use crate::expression::refusals::{no_function, no_operator};
 use crate::expression::row::RowOperation;
 use crate::expression::{Binder, Expression};
-use sqlparser::ast::{AccessExpr, BinaryOperator, Spanned, Subscript};
+use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Spanned, Subscript, UnaryOperator};
 use std::collections::BTreeMap;
 use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
 use values::functions::{self, Function};
@@ -131,6 +132,30 @@ impl Binder<'_> {
         Ok(Some(Expression::row(operation, vec![base.clone(), json], base.data_type)))
     }
 
+    /// An operator that there is of JSON alone.
+    ///
+    /// # Errors
+    /// `42883` where the operands are none for it, `42725` where nothing tells of which of both types they are.
+    pub(super) fn bind_json_operator(
+        &self,
+        op: &BinaryOperator,
+        left: &Expr,
+        right: &Expr,
+    ) -> Result<Expression, SqlError> {
+        // PostgreSQL reads `->-1` as `-> -1`.
+        let (symbol, right) = match op {
+            BinaryOperator::Custom(symbol) => {
+                (symbol.trim_end_matches('-').to_string(), self.bind_unary(UnaryOperator::Minus, right)?)
+            }
+            op => (op.to_string(), self.bind(right)?),
+        };
+        let operands = vec![self.bind(left)?, right];
+        if symbol.ends_with('>') && operands.iter().all(|operand| operand.data_type == DataType::Unknown) {
+            return Err(self.at(not_unique(&format!("unknown {symbol} unknown")), left.span()));
+        }
+        self.bind_operator(&symbol, operands, left.span())
+    }
+
     /// An operator that has a meaning of its own where a side is a `jsonb`; `None` where there is none.
     ///
     /// # Errors
@@ -214,6 +239,14 @@ impl Binder<'_> {
             true => Err(no_sort_operator(what.data_type, operator)),
             false => Ok(()),
         }
+    }
+}
+
+/// Whether an operator is one of JSON alone.
+pub(super) fn is_of_json(op: &BinaryOperator) -> bool {
+    match op {
+        BinaryOperator::Custom(symbol) => matches!(symbol.as_str(), "->-" | "->>-"),
+        _ => true,
     }
 }
 

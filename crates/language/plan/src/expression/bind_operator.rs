@@ -1,6 +1,6 @@
 //! Binding of operators.
 
-use crate::expression::bind_json::no_sort_operator;
+use crate::expression::bind_json::{is_of_json, no_sort_operator};
 use crate::expression::bind_row_comparison::RowComparison;
 use crate::expression::build::{boolean, number};
 use crate::expression::refusals::no_operator;
@@ -97,28 +97,10 @@ impl Binder<'_> {
             | BinaryOperator::Question
             | BinaryOperator::QuestionAnd
             | BinaryOperator::QuestionPipe
-                if self.has_json() =>
+            | BinaryOperator::Custom(_)
+                if self.has_json() && is_of_json(op) =>
             {
-                let operands = vec![self.bind(left)?, self.bind(right)?];
-                let is_of_both = !matches!(
-                    op,
-                    BinaryOperator::HashMinus
-                        | BinaryOperator::Question
-                        | BinaryOperator::QuestionAnd
-                        | BinaryOperator::QuestionPipe
-                );
-                if is_of_both && operands.iter().all(|operand| operand.data_type == DataType::Unknown) {
-                    return Err(self.at(not_unique(&format!("unknown {op} unknown")), left.span()));
-                }
-                return self.bind_operator(&op.to_string(), operands, left.span());
-            }
-            // PostgreSQL reads `->-1` as `-> -1`.
-            BinaryOperator::Custom(symbol)
-                if self.has_json() && matches!(symbol.as_str(), "->-" | "->>-") =>
-            {
-                let right = self.bind_unary(UnaryOperator::Minus, right)?;
-                let operands = vec![self.bind(left)?, right];
-                return self.bind_operator(symbol.trim_end_matches('-'), operands, left.span());
+                return self.bind_json_operator(op, left, right);
             }
             other => comparison_of(other),
         };
@@ -333,7 +315,7 @@ fn is_ambiguous(op: ArithmeticOperator, left: DataType, right: DataType) -> bool
     }
 }
 
-fn not_unique(form: &str) -> SqlError {
+pub(super) fn not_unique(form: &str) -> SqlError {
     SqlError::new(SqlState(*b"42725"), format!("operator is not unique: {form}"))
         .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
 }

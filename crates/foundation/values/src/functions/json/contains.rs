@@ -26,12 +26,7 @@ pub(super) fn contains(left: &Jsonb, right: &Jsonb) -> bool {
 }
 
 fn is_equal_scalar(left: JsonNode<'_>, right: JsonNode<'_>) -> bool {
-    !left.is_container()
-        && !right.is_container()
-        && match (left.view(), right.view()) {
-            (JsonView::Number(_), JsonView::Number(_)) => left.number() == right.number(),
-            _ => left == right,
-        }
+    !left.is_container() && !right.is_container() && (left == right || left.is_equal_number(right))
 }
 
 /// Whether a container has all that another one has, in whatever order and number.
