@@ -122,6 +122,15 @@ pub(super) fn check_ordered(table: &Table, ordinals: &[u16]) -> Result<(), SqlEr
     }
 }
 
+/// The same of all keys that a table has.
+///
+/// # Errors
+/// `42704`
+pub(super) fn check_keys_ordered(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
+    check_ordered(table, &table.primary_key)?;
+    catalog.indexes_of(table.id).iter().try_for_each(|index| check_ordered(table, &index.columns))
+}
+
 /// Adds an index to a table of the catalog.
 ///
 /// # Errors
