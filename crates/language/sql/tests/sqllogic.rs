@@ -94,6 +94,11 @@ fn json_random() {
 }
 
 #[test]
+fn json_queries() {
+    run("json_queries");
+}
+
+#[test]
 fn json_tables() {
     run("json_tables");
 }

@@ -63,7 +63,13 @@ impl<'a> Change<'a> {
             let what = if self.operation == Operation::Delete { "delete" } else { "set" };
             return Err(refused(format!("cannot {what} path in scalar")));
         }
-        if self.path.is_empty() {
+        let is_empty = match root.view() {
+            JsonView::Array(elements) => elements.len() == 0,
+            JsonView::Object(members) => members.len() == 0,
+            _ => false,
+        };
+        // Nobody looks at the path then.
+        if self.path.is_empty() || (is_empty && !self.creates()) {
             return Ok(Value::Jsonb(json.clone()));
         }
         jsonb(&self.at(root, 0)?)
