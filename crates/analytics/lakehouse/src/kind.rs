@@ -60,6 +60,8 @@ impl Kind {
             | DataType::Uuid
             | DataType::Composite(_)
             | DataType::Record
+            | DataType::Json
+            | DataType::Jsonb
             | DataType::Polymorphic(_) => Kind::Written(data_type),
         }
     }

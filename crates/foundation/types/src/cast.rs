@@ -3,7 +3,7 @@ use crate::datetime::{date_of_timestamp, is_finite_timestamp, time_of_timestamp,
 use crate::text::{
     check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
 };
-use crate::{Array, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value};
+use crate::{Array, DataType, ElementType, Interval, JsonView, Jsonb, Numeric, SqlError, SqlState, Value};
 use std::sync::Arc;
 
 /// What asks for a cast.
@@ -38,7 +38,7 @@ pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
 }
 
 /// True where PostgreSQL casts by itself when a value is stored in a column or variable: between all numbers, from a
-/// point in time to its date or time, and anything to text.
+/// point in time to its date or time, between `json` and `jsonb`, and anything to text.
 pub fn can_cast_in_assignment(from: DataType, to: DataType) -> bool {
     use DataType::{Char, Date, Interval, Text, Time, Timestamp, TimestampTz};
     can_cast_implicitly(from, to)
@@ -46,12 +46,17 @@ pub fn can_cast_in_assignment(from: DataType, to: DataType) -> bool {
         || (number_rank(from).is_some() && number_rank(to).is_some())
         || matches!(
             (from, to),
-            (TimestampTz, Timestamp | Date | Time) | (Timestamp, Date | Time) | (Interval, Time)
+            (TimestampTz, Timestamp | Date | Time)
+                | (Timestamp, Date | Time)
+                | (Interval, Time)
+                | (DataType::Json, DataType::Jsonb)
+                | (DataType::Jsonb, DataType::Json)
         )
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_in_assignment(from, to))
 }
 
-/// True where PostgreSQL has a cast that has to be written: text to anything, and between boolean and integer.
+/// True where PostgreSQL has a cast that has to be written: text to anything, between boolean and integer, and from `jsonb`
+/// to boolean and numbers.
 pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
     can_cast_in_assignment(from, to)
         || matches!(from, DataType::Text(_) | DataType::Char(_))
@@ -59,6 +64,7 @@ pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
             (from, to),
             (DataType::Boolean, DataType::Integer) | (DataType::Integer, DataType::Boolean)
         )
+        || (from == DataType::Jsonb && (to == DataType::Boolean || number_rank(to).is_some()))
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_explicitly(from, to))
 }
 
@@ -66,6 +72,8 @@ pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
 pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
     use DataType::{Char, Double, Interval, Real, Text, Time};
     match (left, right) {
+        // There is no operator that compares them.
+        (left, right) if left.is_unordered() || right.is_unordered() => None,
         (DataType::RefCursor, _) | (_, DataType::RefCursor) => None,
         (Real, Real) => Some(Real),
         // There are operators of real among themselves and with double precision, and the latter is preferred.
@@ -156,6 +164,8 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
     }
     let converted = match &value {
         Value::Text(text) | Value::Char(text) => return parse_value(text, target),
+        Value::Jsonb(value) if target != DataType::Jsonb => return from_jsonb(value, target, context),
+        Value::Json(text) if target == DataType::Jsonb => Some(Value::Jsonb(Jsonb::parse(text)?)),
         _ if target.integer_range().is_some() => to_integer(&value, target, context)?,
         _ => match target {
             DataType::Numeric(modifier) => return to_numeric(&value, modifier, target, context),
@@ -175,6 +185,31 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
         None if value.data_type() == target => Ok(value),
         None => Err(no_cast(&value, target, context)),
     }
+}
+
+/// The scalar that a `jsonb` is, as a boolean or a number, or the whole as `json`.
+fn from_jsonb(value: &Jsonb, target: DataType, context: Context) -> Result<Value, SqlError> {
+    if target == DataType::Json {
+        return Ok(Value::Json(Arc::from(value.to_text())));
+    }
+    let is_number = number_rank(target.family()).is_some();
+    if context != Context::Explicit || !(is_number || target == DataType::Boolean) {
+        return Err(no_cast(&Value::Jsonb(value.clone()), target, context));
+    }
+    let found = match value.node().view() {
+        JsonView::Boolean(truth) if target == DataType::Boolean => return Ok(Value::Boolean(truth)),
+        JsonView::Number(digits) if is_number => {
+            return convert(Value::Numeric(Numeric::parse(digits)?), target, context);
+        }
+        JsonView::Null => "null",
+        JsonView::Boolean(_) => "boolean",
+        JsonView::Number(_) => "numeric",
+        JsonView::String(_) => "string",
+        JsonView::Array(_) => "array",
+        JsonView::Object(_) => "object",
+    };
+    let message = format!("cannot cast jsonb {found} to type {}", target.family());
+    Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message))
 }
 
 fn to_integer(value: &Value, target: DataType, context: Context) -> Result<Option<Value>, SqlError> {

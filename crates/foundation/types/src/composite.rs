@@ -178,6 +178,8 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
     let content = match value {
         Value::Null => return 4,
         Value::Text(text) | Value::Char(text) => quoted(text),
+        Value::Json(text) => quoted(text),
+        Value::Jsonb(value) => quoted(&value.to_text()),
         // A backslash in front of them.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2).saturating_add(2 * factor),
         Value::Composite(row) => fields_bytes(&row.values, factor.saturating_mul(2)),

@@ -52,6 +52,10 @@ pub enum DataType {
     RefCursor,
     /// What stands for another type in each call; only parameters and results of functions have it
     Polymorphic(Polymorphic),
+    /// `json`: a text
+    Json,
+    /// `jsonb`
+    Jsonb,
 }
 
 /// Object identifiers of composite types and of their arrays take turns from here on.
@@ -126,6 +130,16 @@ impl DataType {
         matches!(self, DataType::SmallInt | DataType::Integer | DataType::BigInt)
     }
 
+    /// True for `json` and `jsonb`.
+    pub fn is_json(self) -> bool {
+        matches!(self, DataType::Json | DataType::Jsonb)
+    }
+
+    /// Whether values of the type, or in values of it, are of type `json`, which has no order and no equality.
+    pub fn is_unordered(self) -> bool {
+        self == DataType::Json || self.element() == Some(DataType::Json)
+    }
+
     /// True for composite types and `record`.
     pub fn is_composite(self) -> bool {
         matches!(self, DataType::Composite(_) | DataType::Record)
@@ -167,6 +181,8 @@ impl DataType {
             DataType::Record => 2249,
             DataType::RefCursor => 1790,
             DataType::Polymorphic(polymorphic) => polymorphic.oid(),
+            DataType::Json => 114,
+            DataType::Jsonb => 3802,
         }
     }
 
@@ -191,6 +207,8 @@ impl DataType {
             1186 => DataType::Interval,
             17 => DataType::Bytea,
             2950 => DataType::Uuid,
+            114 => DataType::Json,
+            3802 => DataType::Jsonb,
             2249 => DataType::Record,
             FIRST_COMPOSITE_OID.. if oid.is_multiple_of(2) => {
                 DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2))
@@ -226,6 +244,8 @@ impl DataType {
             DataType::Composite(_) | DataType::Record => "record",
             DataType::RefCursor => "refcursor",
             DataType::Polymorphic(polymorphic) => polymorphic.name(),
+            DataType::Json => "json",
+            DataType::Jsonb => "jsonb",
         }
     }
 }
@@ -261,6 +281,8 @@ impl fmt::Display for DataType {
             DataType::Record => f.write_str("record"),
             DataType::RefCursor => f.write_str("refcursor"),
             DataType::Polymorphic(polymorphic) => polymorphic.fmt(f),
+            DataType::Json => f.write_str("json"),
+            DataType::Jsonb => f.write_str("jsonb"),
         }
     }
 }

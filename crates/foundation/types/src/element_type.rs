@@ -1,4 +1,5 @@
 use crate::data_type::composite_oid;
+use crate::json::check_known;
 use crate::{DataType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::io;
@@ -15,7 +16,7 @@ pub struct ElementType {
 }
 
 /// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
-const FAMILIES: [(DataType, u32, &str); 17] = [
+const FAMILIES: [(DataType, u32, &str); 19] = [
     (DataType::Boolean, 1000, "_bool"),
     (DataType::Integer, 1007, "_int4"),
     (DataType::BigInt, 1016, "_int8"),
@@ -33,6 +34,8 @@ const FAMILIES: [(DataType, u32, &str); 17] = [
     (DataType::Bytea, 1001, "_bytea"),
     (DataType::Uuid, 2951, "_uuid"),
     (DataType::Record, 2287, "_record"),
+    (DataType::Json, 199, "_json"),
+    (DataType::Jsonb, 3807, "_jsonb"),
 ];
 
 /// The family of all composite types, behind the others.
@@ -42,6 +45,9 @@ const COMPOSITE: u8 = FAMILIES.len() as u8;
 const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
 
 impl ElementType {
+    /// `text`
+    pub const TEXT: ElementType = ElementType { family: 5, modifier: 0 };
+
     /// The element type; `None` for arrays and unknown types.
     pub fn new(data_type: DataType) -> Option<ElementType> {
         if let DataType::Composite(id) = data_type {
@@ -132,6 +138,10 @@ impl BorshDeserialize for ElementType {
         if array.first() == Some(&variant) {
             return Err(refused());
         }
+        if [DataType::Json, DataType::Jsonb].iter().any(|json| crate::encode(json).first() == Some(&variant))
+        {
+            check_known(variant)?;
+        }
         let data_type = <DataType as borsh::de::EnumExt>::deserialize_variant(reader, variant)?;
         ElementType::new(data_type).ok_or_else(refused)
     }
@@ -151,6 +161,8 @@ mod tests {
             DataType::Char(Some(3)),
             DataType::Uuid,
             DataType::Record,
+            DataType::Json,
+            DataType::Jsonb,
             DataType::Composite(TypeId(7)),
         ] {
             let array = element.array().expect("a type that has arrays");
@@ -166,6 +178,7 @@ mod tests {
             assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
             assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
         }
+        assert_eq!(ElementType::new(DataType::Text(None)), Some(ElementType::TEXT));
         assert_eq!(DataType::Integer.array().and_then(DataType::array), None);
         assert_eq!(DataType::Unknown.array(), None);
     }

@@ -1,3 +1,4 @@
+use crate::json::push_json_key;
 use crate::{SqlError, SqlState, Value, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use smallvec::SmallVec;
@@ -21,6 +22,7 @@ use std::io;
 /// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
 /// | uuid | 16: its bytes |
 /// | array, composite | `01` and its encoding for each element or field, `02` for NULL, then `00` |
+/// | jsonb | what it is in one byte; a boolean as above, a string as a text, a number as numeric; of an array or object how many it holds in four bytes, then each, a member as its key, a text, and its value |
 /// | numeric | sign and decimal exponent in one byte or a few, then two digits per byte: see `Numeric::push_key` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; 16]>);
@@ -181,6 +183,9 @@ fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
         Value::Numeric(number) => number.push_key(bytes, limits::INDEX_BYTES_MAX),
         Value::Array(array) => push_all_indexed(bytes, array.values()),
         Value::Composite(row) => push_all_indexed(bytes, row.values()),
+        Value::Jsonb(value) => push_json_key(bytes, value.node(), limits::INDEX_BYTES_MAX),
+        // No statement makes such a key: the type has no order.
+        Value::Json(text) => push_text(bytes, &text.as_bytes()[..cut(text.as_bytes())]),
         other => push_value(bytes, other).expect("values of the other types are short and not NULL"),
     }
 }
@@ -233,6 +238,9 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::Uuid(content) => bytes.extend_from_slice(content),
         Value::Array(array) => push_all(bytes, array.values())?,
         Value::Composite(row) => push_all(bytes, row.values())?,
+        Value::Jsonb(value) => push_json_key(bytes, value.node(), limits::KEY_BYTES_MAX),
+        // No statement makes such a key: the type has no order.
+        Value::Json(text) => push_bounded(bytes, text.as_bytes())?,
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)
@@ -273,7 +281,7 @@ fn double_bits(value: f64) -> u64 {
     }
 }
 
-fn push_text(bytes: &mut SmallVec<[u8; 16]>, text: &[u8]) {
+pub(crate) fn push_text(bytes: &mut SmallVec<[u8; 16]>, text: &[u8]) {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| *byte <= 1) {
         bytes.extend_from_slice(&rest[..at]);

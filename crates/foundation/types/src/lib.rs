@@ -35,6 +35,7 @@ mod execution_version;
 mod governance;
 mod held_parts;
 mod identity;
+mod json;
 mod key;
 mod memory;
 mod numeric;
@@ -109,6 +110,10 @@ pub use execution_version::{ExecutionVersion, KnownVersions, UnknownVersion};
 pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange};
 pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
+pub use json::{
+    JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, quoted_json,
+    split_json, without_json, write_json_string,
+};
 pub use key::Key;
 pub use memory::{MemoryPool, MemoryShare};
 pub use numeric::{Numeric, NumericDeviations, NumericSum};

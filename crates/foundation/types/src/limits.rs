@@ -54,6 +54,8 @@ pub const FIELDS_MAX: usize = 1_664;
 pub const COMPOSITE_NESTING_MAX: usize = 16;
 /// Composite types of a ledger that CREATE TYPE has made.
 pub const TYPES_MAX: usize = 10_000;
+/// Arrays and objects in one another inside of a JSON value.
+pub const JSON_NESTING_MAX: usize = 256;
 /// Elements of an array.
 pub const ARRAY_ELEMENTS_MAX: usize = 16 * 1024;
 /// Organisations of a ledger.

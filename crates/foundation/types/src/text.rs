@@ -5,8 +5,9 @@ use crate::datetime::{
     format_date, format_interval, format_time, format_timestamp, parse_date, parse_interval, parse_time,
     parse_timestamp,
 };
+use crate::json::check_json;
 use crate::real::{format_real, parse_real};
-use crate::{DataType, Numeric, SqlError, SqlState, Value, limits};
+use crate::{DataType, Jsonb, Numeric, SqlError, SqlState, Value, limits};
 use std::sync::Arc;
 
 /// Reads `text` as a value of `data_type`, as PostgreSQL's input functions do; [`DataType::Unknown`] reads text.
@@ -57,6 +58,11 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
         DataType::Bytea => Value::Bytea(parse_bytea(text)?),
         DataType::Uuid => Value::Uuid(parse_uuid(text)?),
         DataType::Array(element) => Value::Array(Arc::new(parse_array(text, element)?)),
+        DataType::Json => {
+            check_json(text)?;
+            Value::Json(Arc::from(text))
+        }
+        DataType::Jsonb => Value::Jsonb(Jsonb::parse(text)?),
         // No value is of such a type.
         DataType::Polymorphic(polymorphic) => {
             let message = format!("cannot accept a value of type {polymorphic}");
@@ -102,6 +108,8 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Uuid(bytes) => format_uuid(bytes),
         Value::Array(array) => format_array(array),
         Value::Composite(row) => format_composite(row),
+        Value::Json(text) => text.to_string(),
+        Value::Jsonb(value) => value.to_text(),
     })
 }
 

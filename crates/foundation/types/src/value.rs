@@ -1,4 +1,4 @@
-use crate::{Array, Composite, DataType, ElementType, Interval, Numeric};
+use crate::{Array, Composite, DataType, ElementType, Interval, Jsonb, Numeric};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -51,6 +51,10 @@ pub enum Value {
     Array(Arc<Array>),
     /// A row: of a composite type, or an anonymous one.
     Composite(Arc<Composite>),
+    /// `json`, as it was written.
+    Json(#[borsh(deserialize_with = "crate::json::read_json")] Arc<str>),
+    /// `jsonb`
+    Jsonb(Jsonb),
 }
 
 /// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
@@ -125,6 +129,8 @@ impl Value {
             Value::Uuid(_) => DataType::Uuid,
             Value::Array(array) => DataType::Array(ElementType::family(array.element())),
             Value::Composite(row) => row.data_type(),
+            Value::Json(_) => DataType::Json,
+            Value::Jsonb(_) => DataType::Jsonb,
         }
     }
 
@@ -167,6 +173,9 @@ impl Value {
             (Uuid(a), Uuid(b)) => a.cmp(b),
             (Array(a), Array(b)) => a.compare(b),
             (Composite(a), Composite(b)) => a.compare(b),
+            (Jsonb(a), Jsonb(b)) => a.compare(b),
+            // SQL has no order of them; this one keeps sorting total.
+            (Json(a), Json(b)) => a.as_bytes().cmp(b.as_bytes()),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -210,6 +219,8 @@ impl Value {
             Value::Uuid(_) => 16,
             Value::Array(_) => 17,
             Value::Composite(_) => 18,
+            Value::Json(_) => 19,
+            Value::Jsonb(_) => 20,
         }
     }
 }
@@ -239,6 +250,8 @@ impl PartialEq for Value {
             (Uuid(a), Uuid(b)) => a == b,
             (Array(a), Array(b)) => a == b,
             (Composite(a), Composite(b)) => a == b,
+            (Json(a), Json(b)) => a == b,
+            (Jsonb(a), Jsonb(b)) => a == b,
             _ => false,
         }
     }

@@ -54,6 +54,10 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
             prop::collection::vec(0u8..4, 0..4).prop_map(|bytes| Value::Bytea(bytes.into())).boxed()
         }
         DataType::Uuid => any::<[u8; 16]>().prop_map(Value::Uuid).boxed(),
+        DataType::Json => json().prop_map(|text| Value::Json(text.into())).boxed(),
+        DataType::Jsonb => {
+            json().prop_map(|text| Value::Jsonb(types::Jsonb::parse(&text).expect("it is JSON"))).boxed()
+        }
         DataType::Array(element) => {
             let element_value = prop_oneof![4 => value(element.data_type()), 1 => Just(Value::Null)];
             prop::collection::vec(element_value, 0..4)
@@ -76,6 +80,23 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
             unreachable!("rows are of composite types here, and no value is of the others")
         }
     }
+}
+
+fn json() -> impl Strategy<Value = String> {
+    let scalar = prop_oneof![
+        prop::sample::select(vec![
+            "null", "true", "1", "1.0", "1.00", "-2e3", "\"\"", "\"a\\n\"", "[]", "{}"
+        ])
+        .prop_map(String::from),
+        any::<i32>().prop_map(|number| number.to_string()),
+    ];
+    scalar.prop_recursive(3, 12, 3, |inner| {
+        let member = ("[ab]{0,2}", inner.clone()).prop_map(|(key, value)| format!("\"{key}\":{value}"));
+        prop_oneof![
+            prop::collection::vec(inner, 0..3).prop_map(|all| format!("[{}]", all.join(", "))),
+            prop::collection::vec(member, 0..3).prop_map(|all| format!("{{{}}}", all.join(","))),
+        ]
+    })
 }
 
 fn interval() -> impl Strategy<Value = Interval> {
@@ -109,7 +130,7 @@ fn composite_types() -> CompositeTypes {
 const INNER: TypeId = TypeId(3);
 const OUTER: TypeId = TypeId(7);
 
-const TYPES: [DataType; 16] = [
+const TYPES: [DataType; 18] = [
     DataType::Boolean,
     DataType::Integer,
     DataType::BigInt,
@@ -126,6 +147,8 @@ const TYPES: [DataType; 16] = [
     DataType::Char(None),
     DataType::Bytea,
     DataType::Uuid,
+    DataType::Json,
+    DataType::Jsonb,
 ];
 
 /// The types, and arrays of some of them.
@@ -403,6 +426,11 @@ fn keys_keep_their_bytes() {
         (Value::Char("a ".into()), "0x6100"),
         (Value::Bytea([0, 255].into()), "0x0101ff00"),
         (Value::Uuid([7; 16]), "0x07070707070707070707070707070707"),
+        (Value::Jsonb(types::Jsonb::parse("[]").expect("JSON")), "0x00"),
+        (
+            Value::Jsonb(types::Jsonb::parse("{\"a\": [null, true, \"b\"]}").expect("JSON")),
+            "0x060000000161000500000003010401026200",
+        ),
         (
             Value::Array(
                 Array::new(

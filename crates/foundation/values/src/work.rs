@@ -97,6 +97,8 @@ pub fn of_value(value: &Value) -> u64 {
     match value {
         Value::Text(text) | Value::Char(text) => text.len() as u64,
         Value::Bytea(bytes) => bytes.len() as u64,
+        Value::Json(text) => text.len() as u64,
+        Value::Jsonb(value) => value.bytes().len() as u64,
         Value::Numeric(number) => number.stored_bytes() as u64,
         Value::Array(array) => (array.values().len() * UNITS_PER_ELEMENT) as u64,
         Value::Composite(row) => (row.values().len() * UNITS_PER_ELEMENT) as u64,

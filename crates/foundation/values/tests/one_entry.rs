@@ -10,6 +10,7 @@ use values::functions::all;
 const FORMS: &[(&str, &[&str])] = &[
     // What shapes of queries the catalogue knows.
     ("catalogue", &["array_to_string", "cardinality", "concat", "format", "quote_ident", "replace"]),
+    ("catalogue", &["json_build_object", "jsonb_build_object"]),
     // Operators of arrays, and of patterns.
     ("plan", &["array_append", "array_cat", "array_prepend", "SIMILAR TO"]),
     // Calls with a syntax of their own, with arguments of any types, or that look at the block's time.
@@ -18,6 +19,31 @@ const FORMS: &[(&str, &[&str])] = &[
         &["btrim", "ceil", "extract", "floor", "ltrim", "overlay", "rtrim", "strpos", "substr", "substring"],
     ),
     ("plan", &["age", "concat", "concat_ws", "format", "lpad", "make_interval", "quote_literal", "rpad"]),
+    // What makes JSON of values of any types, and the functions of its operators.
+    (
+        "plan",
+        &[
+            "array_to_json",
+            "json_build_array",
+            "json_build_object",
+            "jsonb_build_array",
+            "jsonb_build_object",
+            "row_to_json",
+            "to_json",
+            "to_jsonb",
+        ],
+    ),
+    (
+        "plan",
+        &[
+            "json_object_agg",
+            "jsonb_concat",
+            "jsonb_contained",
+            "jsonb_contains",
+            "jsonb_delete",
+            "jsonb_object_agg",
+        ],
+    ),
     // A function of sets that is made of it.
     ("plan", &["regexp_split_to_array"]),
     // Words that mean something else: a support function of aggregates, sides of a join, CREATE OR REPLACE.

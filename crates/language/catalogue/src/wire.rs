@@ -20,7 +20,9 @@ pub fn type_length(data_type: DataType) -> i16 {
         | DataType::Array(_)
         | DataType::Composite(_)
         | DataType::Record
-        | DataType::RefCursor => -1,
+        | DataType::RefCursor
+        | DataType::Json
+        | DataType::Jsonb => -1,
         DataType::Polymorphic(_) => 4,
     }
 }

@@ -433,6 +433,8 @@ fn stored_bytes(value: &Value) -> usize {
     match value {
         Value::Text(text) | Value::Char(text) => text.len() + 5,
         Value::Bytea(bytes) => bytes.len() + 5,
+        Value::Json(text) => text.len() + 5,
+        Value::Jsonb(value) => value.bytes().len() + 5,
         Value::Numeric(number) => number.stored_bytes() + 1,
         Value::Interval(_) | Value::Uuid(_) => 18,
         Value::Array(array) => 10 + array.values().iter().map(stored_bytes).sum::<usize>(),

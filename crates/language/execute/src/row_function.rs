@@ -4,7 +4,7 @@ use crate::execution::Execution;
 use crate::relation::Rows;
 use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
-use plan::statement::{RowFunction, RowKind, goes_up};
+use plan::statement::{JsonCall, RowFunction, RowKind, goes_up};
 use types::{SqlError, SqlState, Value, add};
 use values::broken;
 
@@ -28,6 +28,7 @@ impl Execution<'_> {
         let mut rows = match &function.rows {
             RowKind::Series(_) => self.series(&arguments)?,
             RowKind::Elements(widths) => self.elements(&arguments, widths)?,
+            RowKind::Json(call) => self.rows_of_json(call, &arguments)?,
             RowKind::History(table) => {
                 let rows = self.row_history(table, &arguments)?;
                 self.meter.memory.hold(rows_space(&rows))?;
@@ -38,6 +39,17 @@ impl Execution<'_> {
             for (number, row) in (1..).zip(&mut rows) {
                 row.push(Value::BigInt(number));
             }
+        }
+        Ok(rows)
+    }
+
+    fn rows_of_json(&mut self, call: &JsonCall, arguments: &[Value]) -> Result<Rows, SqlError> {
+        let [base, json] = arguments else { return Err(broken("rows of JSON without any")) };
+        let rows = self.measured(|_| call.rows.rows(&call.name, json, base, &call.types))?;
+        self.charge(rows.len() as u64)?;
+        self.meter.memory.hold(rows_space(&rows))?;
+        for value in rows.iter().flatten() {
+            self.meter.memory.count(value)?;
         }
         Ok(rows)
     }

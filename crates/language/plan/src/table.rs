@@ -152,6 +152,7 @@ pub fn may_be_too_long(table: &TablePlan) -> bool {
     let bytes = table.columns.iter().map(|column| match column.data_type {
         DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
         DataType::Bytea | DataType::Array(_) | DataType::Composite(_) | DataType::Record => usize::MAX,
+        DataType::Json | DataType::Jsonb => usize::MAX,
         DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
             (characters as usize).saturating_mul(4).saturating_add(9)
         }

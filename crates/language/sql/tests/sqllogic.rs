@@ -84,6 +84,41 @@ fn comments() {
 }
 
 #[test]
+fn json_types() {
+    run("json_types");
+}
+
+#[test]
+fn json_random() {
+    run("json_random");
+}
+
+#[test]
+fn json_queries() {
+    run("json_queries");
+}
+
+#[test]
+fn json_tables() {
+    run("json_tables");
+}
+
+#[test]
+fn json_operators() {
+    run("json_operators");
+}
+
+#[test]
+fn json_functions() {
+    run("json_functions");
+}
+
+#[test]
+fn json_rows() {
+    run("json_rows");
+}
+
+#[test]
 fn overloads() {
     run("overloads");
 }

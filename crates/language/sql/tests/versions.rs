@@ -614,3 +614,44 @@ fn what_version_7_brings_is_refused_before_in_the_same_words_as_ever() {
             .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
 }
+
+#[test]
+fn json_is_there_from_version_7_on() {
+    let refusals = [
+        ("CREATE TABLE t (id integer, j jsonb)", "0A000 the type jsonb is not supported"),
+        ("SELECT '1'::json", "0A000 the type json is not supported"),
+        ("SELECT '{1}'::jsonb[]", "0A000 the type jsonb is not supported"),
+        ("SELECT '{1}'::_jsonb", "42704 type \"_jsonb\" does not exist"),
+        ("SELECT to_json(1)", "0A000 the function to_json() is not supported"),
+        ("SELECT row_to_json(ROW(1))", "0A000 the function row_to_json() is not supported"),
+        ("SELECT json_agg(1)", "0A000 the function json_agg() is not supported"),
+        ("SELECT jsonb_object_agg('a', 1)", "0A000 the function jsonb_object_agg() is not supported"),
+        (
+            "SELECT jsonb_set('{}', '{a}', '1')",
+            "42883 function jsonb_set(unknown, unknown, unknown) does not exist",
+        ),
+        ("SELECT jsonb('1')", "42883 function jsonb(unknown) does not exist"),
+        (
+            "SELECT jsonb_path_query('{}', '$')",
+            "42883 function jsonb_path_query(unknown, unknown) does not exist",
+        ),
+        ("SELECT jsonb_array_elements('[1]')", "42883 function jsonb_array_elements(unknown) does not exist"),
+        ("SELECT * FROM json_each('{}')", "42883 function json_each(unknown) does not exist"),
+        ("SELECT 'x' -> 'a'", "0A000 the operator -> is not supported"),
+        ("SELECT 'x' ->-1", "0A000 the operator ->- is not supported"),
+        ("SELECT 'x' ? 'a'", "0A000 the operator ? is not supported"),
+    ];
+    let mut database = Database::of_version(ExecutionVersion::V6);
+    for (sql, refusal) in refusals {
+        assert_eq!(shown(database.run(sql)), refusal, "{sql}");
+    }
+    // A ledger may have functions of these names.
+    database
+        .run("CREATE FUNCTION to_json(value integer) RETURNS text LANGUAGE sql AS 'SELECT ''own'''")
+        .expect("a function");
+    assert_eq!(database.rows("SELECT to_json(1)"), [["own"]]);
+    database.go_over_to(ExecutionVersion::V7);
+    assert_eq!(database.rows("SELECT to_json(1)"), [["1"]], "the system's comes first");
+    assert_eq!(database.rows("SELECT jsonb_agg(1), '{\"a\":1}'::jsonb -> 'a'"), [["[1]", "1"]]);
+    database.run("CREATE TABLE t (id integer PRIMARY KEY, j jsonb)").expect("a table");
+}

@@ -88,7 +88,7 @@ impl Dialect {
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
             }
-            DataType::Array(_) | DataType::Char(_) if in_key => {
+            DataType::Array(_) | DataType::Char(_) | DataType::Json | DataType::Jsonb if in_key => {
                 return refused("such a column cannot be part of the key");
             }
             other => ForeignType::Postgres(other.to_string()),
@@ -104,6 +104,9 @@ impl Dialect {
                 DataType::Numeric(_) => refused(
                     "MariaDB's decimal has a precision up to 65 and a scale from 0 to 38; say numeric(p, s)",
                 ),
+                DataType::Json | DataType::Jsonb => {
+                    refused("MariaDB keeps and compares JSON differently; use text, or columns of their own")
+                }
                 _ => refused("MariaDB has no such type that compares and writes values as the ledger does"),
             },
             ForeignType::Numeric { precision, scale }
@@ -328,6 +331,8 @@ mod tests {
             (DataType::Numeric(None), "say numeric(p, s)"),
             (DataType::Numeric(Some((70, 2))), "precision up to 65"),
             (DataType::Interval, "no such type"),
+            (DataType::Jsonb, "use text"),
+            (DataType::Json, "use text"),
             (DataType::Char(Some(3)), "no such type"),
             (DataType::Composite(TypeId(1)), "composite"),
         ];
@@ -335,7 +340,7 @@ mod tests {
             let error = Dialect::MariaDb.column_type(&column(data_type), false).expect_err("refused");
             assert!(error.starts_with("column c of type ") && error.contains(expected), "{error}");
         }
-        for data_type in [DataType::Double, DataType::Interval, DataType::Numeric(None)] {
+        for data_type in [DataType::Double, DataType::Interval, DataType::Numeric(None), DataType::Jsonb] {
             assert!(Dialect::Postgres.column_type(&column(data_type), false).is_ok());
         }
         assert!(

@@ -164,6 +164,8 @@ fn ledger_type(dialect: Dialect, written: &str) -> Option<DataType> {
             "character varying" => Some(DataType::VARCHAR),
             "bytea" => Some(DataType::Bytea),
             "uuid" => Some(DataType::Uuid),
+            "json" => Some(DataType::Json),
+            "jsonb" => Some(DataType::Jsonb),
             "double precision" => Some(DataType::Double),
             "real" => Some(DataType::Real),
             "interval" => Some(DataType::Interval),

@@ -258,8 +258,14 @@ impl SharedTable {
 
     fn same_old(&self) -> String {
         let columns = self.columns.iter().enumerate().filter(|(ordinal, _)| !self.key.contains(ordinal));
-        let same = columns.map(|(ordinal, (name, _))| {
-            format!(" AND {}", self.dialect.same(&format!("t.{name}"), &format!("s.o{ordinal}")))
+        let same = columns.map(|(ordinal, (name, kind))| {
+            let sides = [format!("t.{name}"), format!("s.o{ordinal}")];
+            // PostgreSQL has no equality of them but that of their texts.
+            let [left, right] = match kind {
+                ForeignType::Postgres(json) if json == "json" => sides.map(|side| format!("{side}::text")),
+                _ => sides,
+            };
+            format!(" AND {}", self.dialect.same(&left, &right))
         });
         same.collect()
     }

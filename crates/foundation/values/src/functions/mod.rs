@@ -14,6 +14,7 @@
 mod array;
 mod bytes;
 mod entry;
+mod json;
 mod length;
 mod number;
 mod number_format;
@@ -32,6 +33,10 @@ mod to_char;
 
 pub use array::{ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, any_element, slice};
 pub use entry::{Function, Signature};
+pub use json::{
+    JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT, JsonRows,
+    TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
+};
 pub use refused::refused;
 pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};
 use types::{DataType, ExecutionVersion, SqlError};
@@ -46,11 +51,12 @@ static FUNCTIONS: [&[Function]; 7] = [
     text::FUNCTIONS,
     time::FUNCTIONS,
     array::FUNCTIONS,
+    json::FUNCTIONS,
 ];
 
 /// All functions: those that calls name, and those that the grammar has forms for.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    let forms = text::FORMS.iter().chain(array::FORMS).flat_map(|forms| forms.iter());
+    let forms = text::FORMS.iter().chain(array::FORMS).chain(json::FORMS).flat_map(|forms| forms.iter());
     FUNCTIONS.iter().flat_map(|functions| functions.iter()).chain(forms)
 }
 

@@ -3,13 +3,35 @@
 use types::ExecutionVersion;
 
 /// What execution version 7 has of them.
-const SINCE_7: [&str; 5] =
-    ["random", "gen_random_uuid", "uuid_generate_v4", "clock_timestamp", "statement_timestamp"];
+const SINCE_7: [&str; 19] = [
+    "random",
+    "gen_random_uuid",
+    "uuid_generate_v4",
+    "clock_timestamp",
+    "statement_timestamp",
+    "row_to_json",
+    "to_json",
+    "to_jsonb",
+    "array_to_json",
+    "json_build_object",
+    "jsonb_build_object",
+    "json_build_array",
+    "jsonb_build_array",
+    "json_object",
+    "jsonb_object",
+    "json_agg",
+    "jsonb_agg",
+    "json_object_agg",
+    "jsonb_object_agg",
+];
 
 /// A function whose value differs between nodes or depends on the session, and what to use instead.
 pub fn refused(name: &str, version: ExecutionVersion) -> Option<&'static str> {
     if version >= ExecutionVersion::V7 && SINCE_7.contains(&name) {
         return None;
+    }
+    if version >= ExecutionVersion::V7 && name.starts_with("jsonb_path_") {
+        return Some("There are no SQL/JSON paths: use ->, #>, @> and jsonb_array_elements().");
     }
     Some(match name {
         "random" | "setseed" | "random_normal" => "Pass a random number as an argument.",

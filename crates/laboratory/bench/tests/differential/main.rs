@@ -8,6 +8,7 @@ mod corpus;
 #[path = "../../../../language/sql/tests/support/mod.rs"]
 mod entente;
 mod expressions;
+mod json;
 mod postgres;
 mod programs;
 mod references;
@@ -147,5 +148,21 @@ fn references_are_kept_as_in_postgresql() {
             compare(&postgres, &mut database, statement, false)?;
         }
         compare_tables(&postgres, &mut database, &references::TABLES)
+    });
+}
+
+#[test]
+fn json_is_what_it_is_in_postgresql() {
+    let postgres = Postgres::with(&[]);
+    run(400, &json::statements(), |statements| {
+        let mut database = Database::default();
+        statements.iter().try_for_each(|statement| compare(&postgres, &mut database, statement, true))
+    });
+    run(300, &json::texts(), |text| {
+        let mut database = Database::default();
+        ["json", "jsonb"].iter().try_for_each(|name| {
+            let sql = format!("SELECT '{text}'::{name}");
+            compare(&postgres, &mut database, &Statement { sql, ordered: true }, true)
+        })
     });
 }

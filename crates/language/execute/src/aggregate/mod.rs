@@ -17,6 +17,7 @@ use types::{
 };
 use user::UserState;
 use values::broken;
+use values::functions::aggregated_json;
 
 /// What a short text adds to those that are joined.
 const SHORT_TEXT_BYTES: u64 = 16;
@@ -36,7 +37,7 @@ pub struct Accumulator<'a> {
     pairs: Pairs,
     /// What stands in the parentheses of an ordered-set aggregate, once a row has told.
     direct: Option<Vec<Value>>,
-    /// The elements of an array.
+    /// The elements of an array; of JSON what tells them apart, or the keys, and the values behind it in turn.
     values: Vec<Value>,
     /// The sum of the squared deviations of doubles.
     squares: f64,
@@ -101,7 +102,8 @@ impl<'a> Accumulator<'a> {
             return Ok(());
         };
         let value = argument.evaluate(environment)?;
-        if value.is_null() && aggregate.function != AggregateFunction::Array {
+        let takes_null = matches!(aggregate.function, AggregateFunction::Array | AggregateFunction::Json(_));
+        if value.is_null() && !takes_null {
             return Ok(());
         }
         let second = match &aggregate.second {
@@ -133,6 +135,7 @@ impl<'a> Accumulator<'a> {
     fn growth(&self, value: &Value, second: &Value) -> u64 {
         match self.aggregate.function {
             AggregateFunction::Array => VALUE_BYTES,
+            AggregateFunction::Json(_) => 2 * VALUE_BYTES,
             AggregateFunction::Join => SHORT_TEXT_BYTES + long_bytes(value) + long_bytes(second),
             AggregateFunction::Sum | AggregateFunction::Average | AggregateFunction::Variance(_)
                 if self.count == 0 =>
@@ -158,6 +161,10 @@ impl<'a> Accumulator<'a> {
                     (Value::Double(y), Value::Double(x)) => self.pairs.add(*y, *x),
                     _ => Err(broken("a regression of something else than doubles")),
                 };
+            }
+            AggregateFunction::Json(_) => {
+                self.values.extend([value, second.clone()]);
+                return Ok(());
             }
             AggregateFunction::Array => {
                 self.values.push(value);
@@ -302,6 +309,10 @@ impl<'a> Accumulator<'a> {
                 true => Ok(Value::Null),
                 false => self.array(),
             },
+            AggregateFunction::Json(of) if self.count > 0 => {
+                let between = if of.has_lines && !of.is_binary { ", \n " } else { ", " };
+                aggregated_json(self.values.as_chunks().0, of.has_keys, of.is_binary, between)
+            }
             AggregateFunction::Variance(deviation) => self.deviation(deviation),
             AggregateFunction::Regression(wanted) => Ok(self.pairs.result(wanted)),
             _ => Ok(self.value.clone()),

@@ -5,7 +5,7 @@ mod support;
 use crate::expression::Expression;
 use std::sync::Arc;
 pub use support::support_function;
-use types::{DataType, Value};
+use types::{DataType, ExecutionVersion, Value};
 
 /// An aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,21 @@ pub enum AggregateFunction {
     Regression(Regression),
     /// `percentile_cont` and its kin
     OrderedSet(OrderedSet),
+    /// `json_agg` and its kin
+    Json(JsonAggregate),
     /// One of the ledger
     User,
+}
+
+/// What `json_agg` and its kin make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonAggregate {
+    /// An object of keys and values, not an array.
+    pub has_keys: bool,
+    /// A `jsonb`.
+    pub is_binary: bool,
+    /// Its elements are arrays or rows, which PostgreSQL puts on lines of their own.
+    pub has_lines: bool,
 }
 
 /// What `variance` and its kin measure.
@@ -88,6 +101,21 @@ pub struct AggregateOrder {
 }
 
 impl Aggregate {
+    /// One that takes nothing yet.
+    pub fn plain(function: AggregateFunction, data_type: DataType) -> Aggregate {
+        Aggregate {
+            function,
+            argument: None,
+            second: None,
+            direct: Vec::new(),
+            distinct: false,
+            order: Vec::new(),
+            filter: None,
+            data_type,
+            user: None,
+        }
+    }
+
     /// Its expressions, over the rows that are grouped.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         let ordered = self.order.iter().map(|key| &key.expression);
@@ -111,7 +139,11 @@ impl Aggregate {
 
 impl AggregateFunction {
     /// The function of this name.
-    pub fn named(name: &str) -> Option<AggregateFunction> {
+    pub fn named(name: &str, version: ExecutionVersion) -> Option<AggregateFunction> {
+        let json = |has_keys, is_binary| {
+            let has_it = version >= ExecutionVersion::V7;
+            has_it.then_some(AggregateFunction::Json(JsonAggregate { has_keys, is_binary, has_lines: false }))
+        };
         let variance = |sample, root| AggregateFunction::Variance(Deviation { sample, root });
         let regression = AggregateFunction::Regression;
         Some(match name {
@@ -143,6 +175,10 @@ impl AggregateFunction {
             "covar_pop" => regression(Regression::CovarianceOfAll),
             "covar_samp" => regression(Regression::CovarianceOfSample),
             "corr" => regression(Regression::Correlation),
+            "json_agg" => json(false, false)?,
+            "jsonb_agg" => json(false, true)?,
+            "json_object_agg" => json(true, false)?,
+            "jsonb_object_agg" => json(true, true)?,
             _ => return None,
         })
     }
@@ -165,6 +201,7 @@ impl AggregateFunction {
             (F::Average | F::Variance(_), Real) => Double,
             (F::Sum | F::Average | F::Variance(_), Double) => Double,
             (F::Minimum | F::Maximum, Boolean | Uuid | Bytea | Composite(_) | Record) => return None,
+            (F::Minimum | F::Maximum, DataType::Json | DataType::Jsonb) => return None,
             (F::Minimum | F::Maximum, other) => other,
             (F::And | F::Or, Boolean) => Boolean,
             (F::Join, Text(_) | Char(_) | Unknown) => Text(None),
@@ -191,7 +228,7 @@ impl AggregateFunction {
 
     /// True where the result depends on the order of the values.
     pub fn follows_order(self) -> bool {
-        matches!(self, AggregateFunction::Join | AggregateFunction::Array)
+        matches!(self, AggregateFunction::Join | AggregateFunction::Array | AggregateFunction::Json(_))
     }
 }
 

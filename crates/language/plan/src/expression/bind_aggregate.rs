@@ -1,6 +1,6 @@
 //! Binding of aggregates.
 
-use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder};
+use crate::aggregate::{Aggregate, AggregateFunction, AggregateOrder, JsonAggregate};
 use crate::expression::refusals::no_function;
 use crate::expression::routine::whole_row_of;
 use crate::expression::written::plain_argument;
@@ -8,6 +8,7 @@ use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
 use sqlparser::tokenizer::Span;
 use types::{DataType, SqlError, SqlState};
+use values::functions;
 
 impl Binder<'_> {
     pub(super) fn bind_aggregate(
@@ -72,19 +73,10 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\""));
         }
         if wildcard && function == AggregateFunction::Count {
-            let (argument, second, direct, data_type) = (None, None, Vec::new(), DataType::BigInt);
-            let user = None;
-            return Ok(Aggregate {
-                function,
-                argument,
-                second,
-                direct,
-                distinct,
-                order,
-                filter,
-                data_type,
-                user,
-            });
+            let (argument, data_type) = (None, DataType::BigInt);
+            let plain =
+                Aggregate { argument, distinct, order, filter, ..Aggregate::plain(function, data_type) };
+            return Ok(plain);
         }
         let definition = match function {
             AggregateFunction::User => self.scope().routines().aggregate(name).cloned(),
@@ -108,11 +100,18 @@ impl Binder<'_> {
             return self.user_aggregate(definition, arguments, (distinct, order, filter));
         }
         let written = arguments.clone();
-        let (argument, second, data_type) = self.aggregate_arguments(function, name, arguments)?;
+        let (argument, second, data_type) = match function {
+            AggregateFunction::Json(of) => self.json_aggregate_arguments(of, name, arguments)?,
+            _ => self.aggregate_arguments(function, name, arguments)?,
+        };
+        let function = with_lines(function, argument.data_type);
         let listed = |key: &AggregateOrder| {
             let key = &key.expression;
             written.contains(key) || (written[0].data_type == DataType::Unknown && *key == argument)
         };
+        if distinct {
+            self.check_sortable(&argument, "equality")?;
+        }
         if distinct && !order.iter().all(listed) {
             let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState(*b"42P10"), message));
@@ -175,6 +174,32 @@ impl Binder<'_> {
         Ok((argument, second, result))
     }
 
+    /// What an aggregate of JSON sorts and tells apart by, its values as JSON, and its type. Where it makes an object the first is the
+    /// key.
+    fn json_aggregate_arguments(
+        &self,
+        of: JsonAggregate,
+        name: &str,
+        arguments: Vec<Expression>,
+    ) -> Result<(Expression, Option<Expression>, DataType), SqlError> {
+        let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
+        let data_type = if of.is_binary { DataType::Jsonb } else { DataType::Json };
+        let (first, value) = match (of.has_keys, arguments.as_slice()) {
+            (false, [value]) => {
+                let value = self.known(value.clone())?;
+                (value.clone(), value)
+            }
+            (true, [key, value]) => {
+                let text = DataType::Text(None);
+                let kind = Kind::Function(&functions::JSON_KEY, vec![self.known(key.clone())?]);
+                (Expression { kind, data_type: text }, self.known(value.clone())?)
+            }
+            _ => return Err(no_function(name, &types)),
+        };
+        let value = self.json_of(&value, of.is_binary)?;
+        Ok((first, Some(value), data_type))
+    }
+
     /// The keys of an ORDER BY inside of a call or a window.
     pub(super) fn bind_keys(&self, keys: &[ast::OrderByExpr]) -> Result<Vec<AggregateOrder>, SqlError> {
         let bind = |key: &ast::OrderByExpr| {
@@ -183,7 +208,9 @@ impl Binder<'_> {
             }
             let descending = key.options.asc == Some(false);
             let nulls_first = key.options.nulls_first.unwrap_or(descending);
-            Ok(AggregateOrder { expression: self.bind_known(&key.expr)?, descending, nulls_first })
+            let expression = self.bind_known(&key.expr)?;
+            self.check_sortable(&expression, "ordering")?;
+            Ok(AggregateOrder { expression, descending, nulls_first })
         };
         keys.iter().map(bind).collect()
     }
@@ -191,6 +218,17 @@ impl Binder<'_> {
     /// Binds expressions of known types.
     pub(super) fn bind_all_known(&self, expressions: &[Expr]) -> Result<Vec<Expression>, SqlError> {
         expressions.iter().map(|expression| self.bind_known(expression)).collect()
+    }
+}
+
+/// An aggregate of JSON has lines where its elements are arrays or rows.
+fn with_lines(function: AggregateFunction, argument: DataType) -> AggregateFunction {
+    match function {
+        AggregateFunction::Json(of) => {
+            let has_lines = !of.has_keys && (argument.is_composite() || argument.element().is_some());
+            AggregateFunction::Json(JsonAggregate { has_lines, ..of })
+        }
+        other => other,
     }
 }
 

@@ -66,7 +66,14 @@ impl Binder<'_> {
             0 | 1 => self.bind(root)?,
             _ => self.bind(&Expr::CompoundIdentifier(names))?,
         };
-        for access in rest {
+        while let Some((access, after)) = rest.split_first() {
+            if value.data_type == DataType::Jsonb && matches!(access, AccessExpr::Subscript(_)) {
+                let subscripted = self.json_subscripts(value, rest);
+                let (found, count) = subscripted.map_err(|error| self.at(error, root.span()))?;
+                (value, rest) = (found, &rest[count..]);
+                continue;
+            }
+            rest = after;
             let accessed = match access {
                 AccessExpr::Subscript(subscript) => self.bind_subscript(value, subscript),
                 AccessExpr::Dot(Expr::Identifier(name)) => self.bind_field(value, &name_of(name)?),
@@ -207,6 +214,9 @@ impl Binder<'_> {
         right: &Expr,
     ) -> Result<Expression, SqlError> {
         let (left_bound, right_bound) = (self.bind(left)?, self.bind(right)?);
+        if let Some(compared) = self.json_operator(op, &left_bound, &right_bound)? {
+            return Ok(compared);
+        }
         let (left_type, right_type) = (left_bound.data_type, right_bound.data_type);
         let array = match (left_type, right_type) {
             (DataType::Array(_), DataType::Array(_)) if left_type.family() == right_type.family() => {

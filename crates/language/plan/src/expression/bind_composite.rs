@@ -309,6 +309,12 @@ impl Binder<'_> {
             _ => None,
         };
         if let Some((columns, row_type, may_be_missing)) = own {
+            // What a function gives that are no rows is known by its name.
+            if let (Some(value), [(_, column)]) = (row_type, columns.as_slice())
+                && !value.is_composite()
+            {
+                return Ok(Some(column.clone()));
+            }
             let (names, operands): (Vec<String>, Vec<Expression>) = columns.into_iter().unzip();
             let form = RowForm { names: Some(names.into()), is_constructor: false, may_be_missing };
             return Ok(Some(Expression::row(
@@ -321,7 +327,7 @@ impl Binder<'_> {
             return Ok(None);
         };
         let Some(found) = parent.relation_row(name)? else { return Ok(None) };
-        let Kind::Row(operation, operands) = found.kind else { return Ok(None) };
+        let Kind::Row(operation, operands) = found.kind else { return Ok(Some(level.argument(found))) };
         let operands = operands.into_iter().map(|operand| level.argument(operand)).collect();
         Ok(Some(Expression { kind: Kind::Row(operation, operands), data_type: found.data_type }))
     }

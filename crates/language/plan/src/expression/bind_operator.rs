@@ -1,5 +1,6 @@
 //! Binding of operators.
 
+use crate::expression::bind_json::{is_of_json, no_sort_operator};
 use crate::expression::bind_row_comparison::RowComparison;
 use crate::expression::build::{boolean, number};
 use crate::expression::refusals::no_operator;
@@ -88,6 +89,19 @@ impl Binder<'_> {
                 let operands = vec![self.bind(left)?, self.bind(right)?];
                 return self.bind_operator(&op.to_string(), operands, left.span());
             }
+            BinaryOperator::Arrow
+            | BinaryOperator::LongArrow
+            | BinaryOperator::HashArrow
+            | BinaryOperator::HashLongArrow
+            | BinaryOperator::HashMinus
+            | BinaryOperator::Question
+            | BinaryOperator::QuestionAnd
+            | BinaryOperator::QuestionPipe
+            | BinaryOperator::Custom(_)
+                if self.has_json() && is_of_json(op) =>
+            {
+                return self.bind_json_operator(op, left, right);
+            }
             other => comparison_of(other),
         };
         let Some(comparison) = comparison else {
@@ -146,6 +160,13 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let span = left.span();
         let (left, right) = (self.bind(left)?, self.bind(right)?);
+        if op == ArithmeticOperator::Subtract
+            && let Some(deleted) = self
+                .json_operator(&BinaryOperator::Minus, &left, &right)
+                .map_err(|error| self.at(error, span))?
+        {
+            return Ok(deleted);
+        }
         self.arithmetic(op, left, right).map_err(|error| self.at(error, span))
     }
 
@@ -180,6 +201,9 @@ impl Binder<'_> {
 
     pub(super) fn bind_concatenation(&self, left: &Expr, right: &Expr) -> Result<Expression, SqlError> {
         let (left, right) = (self.bind(left)?, self.bind(right)?);
+        if let Some(both) = self.json_operator(&BinaryOperator::StringConcat, &left, &right)? {
+            return Ok(both);
+        }
         if left.data_type.element().is_some() || right.data_type.element().is_some() {
             return self.concatenate_arrays(left, right);
         }
@@ -239,6 +263,10 @@ impl Binder<'_> {
         right: Expression,
     ) -> Result<[Expression; 2], SqlError> {
         let Some(common) = self.comparison_type(left.data_type, right.data_type) else {
+            // Arrays have the operator, and look for that of their elements.
+            if left.data_type.element().is_some() && left.data_type == right.data_type {
+                return Err(no_sort_operator(left.data_type.element().unwrap_or(left.data_type), "equality"));
+            }
             return Err(no_operator(&format!(
                 "{} {symbol} {}",
                 left.data_type.family(),
@@ -287,7 +315,7 @@ fn is_ambiguous(op: ArithmeticOperator, left: DataType, right: DataType) -> bool
     }
 }
 
-fn not_unique(form: &str) -> SqlError {
+pub(super) fn not_unique(form: &str) -> SqlError {
     SqlError::new(SqlState(*b"42725"), format!("operator is not unique: {form}"))
         .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
 }

@@ -123,6 +123,7 @@ impl Binder<'_> {
         specification: Specification<'_>,
     ) -> Result<WindowCall, SqlError> {
         let partition = self.bind_all_known(specification.partition)?;
+        partition.iter().try_for_each(|key| self.check_sortable(key, "equality"))?;
         let order = self.bind_keys(specification.order)?;
         let frame = self.frame(specification.frame)?;
         let (function, data_type) = self.window_function(name, function)?;
@@ -141,7 +142,7 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         let of_ledger = || self.scope().routines().aggregate(name).map(|_| AggregateFunction::User);
-        if let Some(aggregate) = AggregateFunction::named(name).or_else(of_ledger) {
+        if let Some(aggregate) = AggregateFunction::named(name, self.scope().version()).or_else(of_ledger) {
             if let FunctionArguments::List(list) = &function.args {
                 if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {
                     let message = "DISTINCT is not implemented for window functions";

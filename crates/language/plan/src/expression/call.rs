@@ -7,6 +7,7 @@ use crate::expression::refusals::{no_function, no_operator, unsupported_expressi
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
 use crate::random::RandomFunction;
+use crate::statement::is_row_function;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
@@ -52,7 +53,7 @@ impl Binder<'_> {
             Some(ordered) if !function.within_group.is_empty() || !is_window_function(&name) => {
                 Some(AggregateFunction::OrderedSet(ordered))
             }
-            _ => AggregateFunction::named(&name)
+            _ => AggregateFunction::named(&name, self.scope().version())
                 .or_else(|| self.scope().routines().aggregate(&name).map(|_| AggregateFunction::User)),
         };
         let bound = match aggregate {
@@ -68,7 +69,7 @@ impl Binder<'_> {
             let message = format!("window function {name} requires an OVER clause");
             return Err(SqlError::new(SqlState(*b"42809"), message));
         }
-        if matches!(name, "generate_series" | "unnest" | "regexp_split_to_table") {
+        if is_row_function(name, self.scope().version()) && self.scope().routines().get(name).is_none() {
             let place = self.no_aggregates_in.get().unwrap_or("this place");
             let message = format!("set-returning functions are not allowed in {place}");
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
@@ -148,6 +149,9 @@ impl Binder<'_> {
         if let Some(now) = self.bind_clock(name).filter(|_| arguments.is_empty()) {
             return Ok(now);
         }
+        if let Some(call) = self.bind_json_call(name, &arguments).map_err(|error| self.at(error, span))? {
+            return Ok(call);
+        }
         match (name, arguments.len()) {
             ("age", 1) => {
                 let mut arguments = arguments;
@@ -216,7 +220,9 @@ impl Binder<'_> {
         span: Span,
     ) -> Result<Expression, SqlError> {
         let single = match arguments.as_slice() {
-            [value] => type_of_cast(name).map(|target| (value.clone(), target)),
+            [value] => type_of_cast(name)
+                .filter(|target| self.has_json() || !target.is_json())
+                .map(|target| (value.clone(), target)),
             _ => None,
         };
         match (self.call_resolved(name, arguments, span), single) {
@@ -422,7 +428,8 @@ impl Binder<'_> {
 /// Whether the system has a function or an aggregate of this name.
 pub fn is_system_function(name: &str, version: ExecutionVersion) -> bool {
     let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count], version);
-    AggregateFunction::named(name).is_some()
+    AggregateFunction::named(name, version).is_some()
+        || is_row_function(name, version)
         || crate::sequence::draws_value(name)
         || version >= ExecutionVersion::V7 && RandomFunction::called(name).is_some()
         || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
@@ -450,7 +457,7 @@ fn type_name(arguments: Vec<Expression>) -> Expression {
 
 /// The type that a function of this name casts to.
 fn type_of_cast(name: &str) -> Option<DataType> {
-    const TYPES: [DataType; 12] = [
+    const TYPES: [DataType; 14] = [
         DataType::Boolean,
         DataType::SmallInt,
         DataType::Integer,
@@ -463,6 +470,8 @@ fn type_of_cast(name: &str) -> Option<DataType> {
         DataType::TimestampTz,
         DataType::Bytea,
         DataType::Uuid,
+        DataType::Json,
+        DataType::Jsonb,
     ];
     TYPES.into_iter().find(|data_type| data_type.internal_name() == name)
 }

@@ -173,6 +173,8 @@ pub fn long_bytes(value: &Value) -> u64 {
     let bytes = match value {
         Value::Text(text) | Value::Char(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
+        Value::Json(text) => text.len(),
+        Value::Jsonb(value) => value.bytes().len(),
         Value::Numeric(number) => number.stored_bytes(),
         // What the elements hold was counted when they were made.
         Value::Array(array) => size_of_val(array.values()),
@@ -194,6 +196,8 @@ fn share_bytes(left: &Value, right: &Value) -> bool {
             Arc::ptr_eq(left, right)
         }
         (Value::Bytea(left), Value::Bytea(right)) => Arc::ptr_eq(left, right),
+        (Value::Json(left), Value::Json(right)) => Arc::ptr_eq(left, right),
+        (Value::Jsonb(left), Value::Jsonb(right)) => left.shares_bytes(right),
         (Value::Array(left), Value::Array(right)) => Arc::ptr_eq(left, right),
         (Value::Composite(left), Value::Composite(right)) => Arc::ptr_eq(left, right),
         _ => false,

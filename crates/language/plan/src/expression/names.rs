@@ -47,6 +47,8 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
         Sql::Char(length) | Sql::Character(length) => char_type(length)?,
         Sql::Bytea => DataType::Bytea,
         Sql::Uuid => DataType::Uuid,
+        Sql::JSON if types.rules() >= ExecutionVersion::V7 => DataType::Json,
+        Sql::JSONB if types.rules() >= ExecutionVersion::V7 => DataType::Jsonb,
         Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
             let element = bind_data_type(types, element)?;
             if element == DataType::RefCursor {
@@ -56,31 +58,7 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
                 SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
             })?
         }
-        Sql::Custom(name, modifiers) if modifiers.is_empty() => {
-            let name = match name.0.as_slice() {
-                [ast::ObjectNamePart::Identifier(name)] => name_of(name)?,
-                [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(name)] => {
-                    match name_of(schema)?.as_str() {
-                        "pg_catalog" => name_of(name)?,
-                        schema => format!("{schema}.{}", name_of(name)?),
-                    }
-                }
-                _ => name.to_string().to_ascii_lowercase(),
-            };
-            match (name.as_str(), types.find(&name)) {
-                ("bpchar", _) => DataType::Char(None),
-                ("record", _) => DataType::Record,
-                ("refcursor", _) => DataType::RefCursor,
-                (_, Some(known)) => known.data_type(),
-                (other, None) => match ElementType::from_array_name(other) {
-                    Some(element) => DataType::Array(element),
-                    None => {
-                        let message = format!("type \"{other}\" does not exist");
-                        return Err(SqlError::new(SqlState(*b"42704"), message));
-                    }
-                },
-            }
-        }
+        Sql::Custom(name, modifiers) if modifiers.is_empty() => named_type(types, name)?,
         other => {
             let name = other.to_string().to_ascii_lowercase();
             let error = SqlError::unsupported(format_args!("the type {}", shortened(&name)));
@@ -90,6 +68,40 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
             });
         }
     })
+}
+
+/// A type that is known by its name alone.
+fn named_type(types: &CompositeTypes, name: &ast::ObjectName) -> Result<DataType, SqlError> {
+    let name = match name.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(name)] => name_of(name)?,
+        [ast::ObjectNamePart::Identifier(schema), ast::ObjectNamePart::Identifier(name)] => {
+            match name_of(schema)?.as_str() {
+                "pg_catalog" => name_of(name)?,
+                schema => format!("{schema}.{}", name_of(name)?),
+            }
+        }
+        _ => name.to_string().to_ascii_lowercase(),
+    };
+    Ok(match (name.as_str(), types.find(&name)) {
+        ("bpchar", _) => DataType::Char(None),
+        ("record", _) => DataType::Record,
+        ("refcursor", _) => DataType::RefCursor,
+        (_, Some(known)) => known.data_type(),
+        ("json", None) if !is_newer_than(types.rules(), DataType::Json) => DataType::Json,
+        ("jsonb", None) if !is_newer_than(types.rules(), DataType::Jsonb) => DataType::Jsonb,
+        (other, None) => match ElementType::from_array_name(other) {
+            Some(element) if !is_newer_than(types.rules(), element.data_type()) => DataType::Array(element),
+            _ => {
+                let message = format!("type \"{other}\" does not exist");
+                return Err(SqlError::new(SqlState(*b"42704"), message));
+            }
+        },
+    })
+}
+
+/// Whether older rules of execution do not have the type.
+fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> bool {
+    data_type.is_json() && rules < ExecutionVersion::V7
 }
 
 /// The type of a parameter or result of a function, which may be polymorphic.

@@ -4,6 +4,7 @@ use crate::expression::{Environment, Expression};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Composite, CompositeTypes, DataType, SqlError, Value};
+use values::functions::json_record;
 use values::{Comparison, broken};
 
 /// What becomes of some operands.
@@ -17,6 +18,8 @@ pub enum RowOperation {
     WithField(u16, u16),
     /// A cast to the expression's type; the flag: an explicit one.
     Convert(bool, Arc<CompositeTypes>),
+    /// The second operand, which is JSON, as a row with the fields of the first one where it has none; the function's name.
+    OfJson(Arc<str>, Arc<CompositeTypes>),
     /// `IS NULL`, where all fields are; the flag is false: `IS NOT NULL`, where none is.
     IsNull(bool),
     /// A comparison, field by field.
@@ -38,13 +41,14 @@ pub struct RowForm {
 
 impl PartialEq for RowOperation {
     fn eq(&self, other: &RowOperation) -> bool {
-        use RowOperation::{Build, Compare, Convert, Distinct, Field, IsNull, WithField};
+        use RowOperation::{Build, Compare, Convert, Distinct, Field, IsNull, OfJson, WithField};
         match (self, other) {
             (Build(a), Build(b)) => a == b,
             (Field(a), Field(b)) => a == b,
             (WithField(a, count), WithField(b, other)) => a == b && count == other,
             // One statement has one catalog.
             (Convert(a, _), Convert(b, _)) => a == b,
+            (OfJson(a, _), OfJson(b, _)) => a == b,
             (IsNull(a), IsNull(b)) | (Distinct(a), Distinct(b)) => a == b,
             (Compare(a), Compare(b)) => a == b,
             _ => false,
@@ -96,6 +100,10 @@ impl RowOperation {
                 let value = values.pop().unwrap_or_default();
                 if *explicit { types.cast(value, data_type) } else { types.assign(value, data_type) }
             }
+            RowOperation::OfJson(function, types) => match values.as_slice() {
+                [base, json] => json_record(function, json, base, data_type, types),
+                _ => Err(broken("a record of JSON without any")),
+            },
             RowOperation::IsNull(expected) => {
                 let truth = match values.first() {
                     Some(Value::Composite(row)) => {
@@ -135,6 +143,7 @@ impl RowOperation {
             RowOperation::WithField(position, _) => format!("({joined}) with field {}", position + 1),
             RowOperation::Convert(true, _) => format!("{first}::{data_type}"),
             RowOperation::Convert(false, _) => joined,
+            RowOperation::OfJson(function, _) => format!("{function}({joined})"),
             RowOperation::IsNull(true) => format!("{first} IS NULL"),
             RowOperation::IsNull(false) => format!("{first} IS NOT NULL"),
             RowOperation::Compare(comparison) => operands.join(&format!(" {} ", comparison.symbol())),

@@ -1,14 +1,18 @@
-//! Functions in FROM that give rows: `generate_series` and `unnest`.
+//! Functions in FROM that give rows: `generate_series`, `unnest`, and those that take JSON apart.
 
-use crate::expression::{Binder, Expression, Relations, Source};
+use crate::expression::{Binder, Expression, Relations, Source, json_type_of};
 use crate::logical::LogicalPlan;
 use crate::statement::level::Level;
 use crate::statement::query_scope::QueryScope;
+use crate::statement::record_columns::listed_columns;
 use crate::statement::relation_names::{add_relation, set_row_type};
-use crate::statement::row_function::{RowFunction, RowKind};
+use crate::statement::row_function::{
+    JsonCall, RowFunction, RowKind, gives_rows_in_from, is_row_function, json_rows,
+};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, TableAlias};
 use sqlparser::tokenizer::Span;
-use types::{DataType, SqlError, SqlState, Value};
+use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, Value};
+use values::functions::JsonRows;
 
 /// A call in FROM.
 pub(super) struct Call<'a> {
@@ -32,12 +36,20 @@ pub(super) fn plain_arguments(arguments: &[FunctionArg]) -> Result<Vec<&Expr>, S
 }
 
 /// Whether a function that is built in gives rows.
-pub(super) fn gives_rows(name: &ObjectName) -> bool {
+pub(super) fn gives_rows(name: &ObjectName, version: ExecutionVersion) -> bool {
     let name = name.to_string().to_ascii_lowercase();
-    matches!(
-        name.strip_prefix("pg_catalog.").unwrap_or(&name),
-        "generate_series" | "unnest" | "regexp_split_to_table"
-    )
+    is_row_function(name.strip_prefix("pg_catalog.").unwrap_or(&name), version)
+}
+
+/// Whether a function that is built in gives rows in FROM.
+pub(super) fn gives_rows_here(name: &ObjectName, version: ExecutionVersion) -> bool {
+    let name = name.to_string().to_ascii_lowercase();
+    gives_rows_in_from(name.strip_prefix("pg_catalog.").unwrap_or(&name), version)
+}
+
+/// Whether the rows of a function that is built in have several columns.
+pub(super) fn gives_many_columns(name: &str) -> bool {
+    matches!(json_rows(name), Some(JsonRows::Members(_) | JsonRows::Record(_) | JsonRows::Records(_)))
 }
 
 /// Binds a call in FROM.
@@ -71,7 +83,17 @@ pub(super) fn bind_row_function(
         "unnest" if !arguments.is_empty() => {
             (elements(&binder, name, &arguments).map_err(located)?, "It takes arrays.")
         }
-        _ => return Err(located(SqlError::unsupported(format_args!("the function {name} in FROM")))),
+        _ => match json_rows(name).filter(|_| query.variables.version() >= ExecutionVersion::V7) {
+            Some(rows) => {
+                let found =
+                    json_call(query, &binder, (name, rows), &mut arguments, alias).map_err(located)?;
+                (found, JSON_HINT)
+            }
+            None => {
+                let error = SqlError::unsupported(format_args!("the function {name} in FROM"));
+                return Err(located(error));
+            }
+        },
     };
     let Some(RowsOfFunction { rows, mut columns, row_type }) = found else {
         let types: Vec<String> =
@@ -79,7 +101,9 @@ pub(super) fn bind_row_function(
         let message = format!("function {name}({}) does not exist", types.join(", "));
         return Err(located(SqlError::new(SqlState::UNDEFINED_FUNCTION, message).hint(hint)));
     };
-    let single = columns.len() == 1;
+    // The only column of these has a name of its own, and what is named like the relation is its value.
+    let is_value = matches!(&rows, RowKind::Json(call) if matches!(call.rows, JsonRows::Elements(_)));
+    let single = columns.len() == 1 && !is_value && row_type.is_none();
     if call.with_ordinality {
         columns.push(("ordinality".to_string(), DataType::BigInt));
     }
@@ -95,6 +119,8 @@ pub(super) fn bind_row_function(
     let function = Box::new(RowFunction { rows, with_ordinality: call.with_ordinality });
     Ok(LogicalPlan::Function { function, arguments, types })
 }
+
+const JSON_HINT: &str = "It takes a value of type json or jsonb, as its name says.";
 
 const SERIES_HINT: &str =
     "It takes start, stop and perhaps a step: integers, numerics, or timestamps with an interval.";
@@ -157,6 +183,70 @@ fn elements(
         }
     }
     Ok(Some(RowsOfFunction { rows: RowKind::Elements(widths), columns, row_type }))
+}
+
+/// A function that takes JSON apart, of these arguments, which are cast; `None` where they are none for it.
+fn json_call(
+    query: QueryScope<'_>,
+    binder: &Binder<'_>,
+    (name, rows): (&str, JsonRows),
+    arguments: &mut Vec<Expression>,
+    alias: Option<&TableAlias>,
+) -> Result<Option<RowsOfFunction>, SqlError> {
+    let wanted = json_type_of(name);
+    let given = std::mem::take(arguments);
+    let types = binder.types().clone();
+    let has_base = name.contains("_populate_");
+    let (base, json) = match given.as_slice() {
+        [json] if !has_base => (Expression::constant(Value::Null, DataType::Record), json),
+        [base, json] if has_base && types.of(base.data_type).is_some() => (base.clone(), json),
+        _ => {
+            *arguments = given;
+            return Ok(None);
+        }
+    };
+    let Some(json) = binder.argument(json.clone(), wanted) else {
+        *arguments = given;
+        return Ok(None);
+    };
+    let asked = || {
+        let columns = listed_columns(query, alias)?;
+        columns.ok_or_else(|| {
+            let message = "a column definition list is required for functions returning \"record\"";
+            SqlError::new(SqlState::SYNTAX_ERROR, message)
+        })
+    };
+    let of_base = || types.of(base.data_type).map(|known| known.fields.clone()).unwrap_or_default();
+    let text = DataType::Text(None);
+    let column = |name: &str, data_type| vec![(name.to_string(), data_type)];
+    let member = |data_type| vec![("key".to_string(), text), ("value".to_string(), data_type)];
+    let (rows, columns) = match rows {
+        JsonRows::Elements(true) => (rows, column("value", text)),
+        JsonRows::Elements(false) => (rows, column("value", wanted)),
+        JsonRows::Members(true) => (rows, member(text)),
+        JsonRows::Members(false) => (rows, member(wanted)),
+        JsonRows::Keys => (rows, column(name, text)),
+        JsonRows::Record(_) => {
+            let fields = if has_base { of_base() } else { asked()? };
+            (JsonRows::Record(fields.clone()), named(fields))
+        }
+        JsonRows::Records(_) => {
+            let fields = if has_base { of_base() } else { asked()? };
+            (JsonRows::Records(fields.clone()), named(fields))
+        }
+    };
+    let row_type = match &rows {
+        // Its only value stands for the row.
+        JsonRows::Elements(_) => Some(columns[0].1),
+        _ => Some(base.data_type).filter(|_| has_base),
+    };
+    *arguments = vec![base, json];
+    let call = JsonCall { name: name.to_string(), rows, types };
+    Ok(Some(RowsOfFunction { rows: RowKind::Json(Box::new(call)), columns, row_type }))
+}
+
+fn named(fields: Vec<OutputColumn>) -> Vec<(String, DataType)> {
+    fields.into_iter().map(|field| (field.name, field.data_type)).collect()
 }
 
 /// The type of the values of a series, and of its step.

@@ -3,7 +3,7 @@
 use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::{LogicalPlan, Scan};
 use crate::routines::CallForm;
-use crate::statement::bind_row_function::{Call, bind_row_function, gives_rows, plain_arguments};
+use crate::statement::bind_row_function::{Call, bind_row_function, gives_rows_here, plain_arguments};
 use crate::statement::common_table::bind_common;
 use crate::statement::from::bind_joined;
 use crate::statement::level::Level;
@@ -172,7 +172,7 @@ fn bind_function(
         return bind_history(query, level, names, (name, arguments), alias);
     }
     let known = table_name(name).ok().and_then(|name| query.tables.routines().get(&name));
-    if known.is_none() && gives_rows(name) || with_ordinality {
+    if known.is_none() && gives_rows_here(name, query.variables.version()) || with_ordinality {
         let call = Call { name: name.to_string(), arguments: plain_arguments(arguments)?, with_ordinality };
         return bind_row_function(query, level, names, call, alias, name.span());
     }

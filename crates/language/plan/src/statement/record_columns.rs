@@ -42,16 +42,29 @@ pub(super) fn asked_columns(
             ),
         },
         (false, false) => Ok(None),
-        (true, true) => {
-            let types = query.tables.routines().types();
-            let column = |column: &TableAliasColumnDef| {
-                let Some(data_type) = &column.data_type else {
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, "a column of a record needs a type"));
-                };
-                let data_type = bind_data_type(types, data_type)?;
-                Ok(OutputColumn { name: name_of(&column.name)?, data_type })
-            };
-            listed.iter().map(column).collect::<Result<Vec<_>, _>>().map(|columns| Some(columns.into()))
-        }
+        (true, true) => Ok(listed_columns(query, alias)?.map(Arc::from)),
     }
+}
+
+/// The columns that an alias lists with their types; `None` where it lists none.
+///
+/// # Errors
+/// `42601` for one without a type; types that do not exist.
+pub(super) fn listed_columns(
+    query: QueryScope<'_>,
+    alias: Option<&TableAlias>,
+) -> Result<Option<Vec<OutputColumn>>, SqlError> {
+    let listed = alias.map_or(&[][..], |alias| alias.columns.as_slice());
+    if listed.iter().all(|column| column.data_type.is_none()) {
+        return Ok(None);
+    }
+    let types = query.tables.routines().types();
+    let column = |column: &TableAliasColumnDef| {
+        let Some(data_type) = &column.data_type else {
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, "a column of a record needs a type"));
+        };
+        let data_type = bind_data_type(types, data_type)?;
+        Ok(OutputColumn { name: name_of(&column.name)?, data_type })
+    };
+    listed.iter().map(column).collect::<Result<Vec<_>, _>>().map(Some)
 }

@@ -2,7 +2,8 @@
 
 use crate::table::TablePlan;
 use std::sync::Arc;
-use types::{DataType, Interval, SqlError, SqlState, Value};
+use types::{CompositeTypes, DataType, ExecutionVersion, Interval, SqlError, SqlState, Value};
+use values::functions::JsonRows;
 
 /// The columns of a row's history in front of those of its table.
 pub(super) const HISTORY_COLUMNS: [(&str, DataType); 6] = [
@@ -32,6 +33,19 @@ pub enum RowKind {
     Elements(Vec<Option<usize>>),
     /// `entente.history('table', key, …)`: the changes of a row.
     History(Arc<TablePlan>),
+    /// `json_each(json)` and its kin.
+    Json(Box<JsonCall>),
+}
+
+/// A function that makes rows of JSON. Its arguments are a row whose fields stand where the JSON has none, and the JSON.
+#[derive(Clone, Debug)]
+pub struct JsonCall {
+    /// Its name.
+    pub name: String,
+    /// What it makes.
+    pub rows: JsonRows,
+    /// The types that fields may have.
+    pub types: Arc<CompositeTypes>,
 }
 
 /// Two histories are the same where they are of the same table.
@@ -41,6 +55,8 @@ impl PartialEq for RowKind {
             (RowKind::Series(one), RowKind::Series(other)) => one == other,
             (RowKind::Elements(one), RowKind::Elements(other)) => one == other,
             (RowKind::History(one), RowKind::History(other)) => Arc::ptr_eq(one, other),
+            // One statement has one catalog.
+            (RowKind::Json(one), RowKind::Json(other)) => one.name == other.name && one.rows == other.rows,
             _ => false,
         }
     }
@@ -54,8 +70,40 @@ impl RowFunction {
             RowKind::Series(_) => "Numbers of generate_series",
             RowKind::Elements(_) => "Elements of unnest",
             RowKind::History(_) => "Changes of a row; registers nothing",
+            RowKind::Json(_) => "Rows of JSON",
         }
     }
+}
+
+/// Whether a function of this name is built in and gives rows.
+pub fn is_row_function(name: &str, version: ExecutionVersion) -> bool {
+    matches!(name, "generate_series" | "unnest" | "regexp_split_to_table")
+        || (version >= ExecutionVersion::V7 && json_rows(name).is_some() && !gives_record(name))
+}
+
+/// Whether a function makes one row of JSON, which is a value where it does not stand in FROM.
+fn gives_record(name: &str) -> bool {
+    matches!(name, "json_populate_record" | "jsonb_populate_record")
+}
+
+/// Whether a function of this name gives rows in FROM.
+pub(super) fn gives_rows_in_from(name: &str, version: ExecutionVersion) -> bool {
+    is_row_function(name, version) || (version >= ExecutionVersion::V7 && gives_record(name))
+}
+
+/// What a function of this name makes of JSON. The fields of its records are known where it is called.
+pub(super) fn json_rows(name: &str) -> Option<JsonRows> {
+    let of_both = name.strip_prefix("jsonb_").or_else(|| name.strip_prefix("json_"))?;
+    Some(match of_both {
+        "array_elements" => JsonRows::Elements(false),
+        "array_elements_text" => JsonRows::Elements(true),
+        "each" => JsonRows::Members(false),
+        "each_text" => JsonRows::Members(true),
+        "object_keys" => JsonRows::Keys,
+        "to_record" | "populate_record" => JsonRows::Record(Vec::new()),
+        "to_recordset" | "populate_recordset" => JsonRows::Records(Vec::new()),
+        _ => return None,
+    })
 }
 
 /// Whether a step goes up; `None` where it does not go anywhere.

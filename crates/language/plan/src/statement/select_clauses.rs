@@ -100,6 +100,7 @@ pub(super) fn bind_group_keys(
             let message = "aggregate functions are not allowed in GROUP BY";
             return Err(scope.located(SqlError::new(SqlState::GROUPING_ERROR, message), expr.span()));
         }
+        binder.check_sortable(&key, "equality").map_err(|error| scope.located(error, expr.span()))?;
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -145,6 +146,7 @@ pub(super) fn bind_order(
             let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
             return Err(scope.located(SqlError::new(SqlState(*b"42P10"), message), expr.span()));
         }
+        binder.check_sortable(&expression, "ordering").map_err(|error| scope.located(error, expr.span()))?;
         let descending = options.asc == Some(false);
         let nulls_first = options.nulls_first.unwrap_or(descending);
         keys.push(SortKey { output: position, expression, descending, nulls_first });

@@ -80,6 +80,12 @@ fn bind_clauses(
         }
     };
     let listed_only = distinct == Distinctness::Distinct;
+    let told_apart = match &distinct {
+        Distinctness::All => &[][..],
+        Distinctness::Distinct => &outputs,
+        Distinctness::On(expressions) => expressions,
+    };
+    told_apart.iter().try_for_each(|value| binder.check_sortable(value, "equality"))?;
     let order = bind_order(binder, variables, query.order_by.as_ref(), &listed, listed_only)?;
     if let Distinctness::On(expressions) = &distinct {
         check_distinct_on(expressions, &order)?;

@@ -4,7 +4,7 @@
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::expression::output_name;
 use crate::routines::CallForm;
-use crate::statement::bind_row_function::gives_rows;
+use crate::statement::bind_row_function::{gives_many_columns, gives_rows};
 use crate::statement::query_scope::QueryScope;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArguments, GroupByExpr, Ident, Query, Select, SelectItem, SetExpr,
@@ -208,14 +208,17 @@ impl Finder<'_> {
         let known = known.and_then(|name| self.scope.tables.routines().get(&name));
         match known.and_then(|routine| routine.definition.function.as_ref()) {
             Some(function) => function.is_set,
-            None => gives_rows(&function.name),
+            None => gives_rows(&function.name, self.scope.variables.version()),
         }
     }
 
     /// Whether its values are rows.
     fn is_of_rows(&self, name: &str) -> bool {
         let known = self.scope.tables.routines().get(name);
-        known.is_some_and(|routine| routine.form() != CallForm::Value)
+        match known {
+            Some(routine) => routine.form() != CallForm::Value,
+            None => gives_many_columns(name),
+        }
     }
 
     /// How many calls there are in an expression, outside of its queries.
@@ -287,7 +290,9 @@ impl VisitorMut for Finder<'_> {
                 let name = function.name.to_string().to_ascii_lowercase();
                 if name == "coalesce" {
                     Some("set-returning functions are not allowed in COALESCE")
-                } else if function.over.is_none() && AggregateFunction::named(&name).is_some() {
+                } else if function.over.is_none()
+                    && AggregateFunction::named(&name, self.scope.variables.version()).is_some()
+                {
                     Some("aggregate function calls cannot contain set-returning function calls")
                 } else {
                     None
@@ -301,7 +306,7 @@ impl VisitorMut for Finder<'_> {
         let Expr::Function(function) = &*expr else { return ControlFlow::Continue(()) };
         let name = function.name.to_string().to_ascii_lowercase();
         self.grouped |= function.over.is_some()
-            || AggregateFunction::named(&name).is_some()
+            || AggregateFunction::named(&name, self.scope.variables.version()).is_some()
             || (OrderedSet::named(&name).is_some() && !function.within_group.is_empty());
         if self.is_set(function) {
             let part = |name: &str| Ident::with_quote('"', name);

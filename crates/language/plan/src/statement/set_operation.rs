@@ -1,5 +1,6 @@
 //! UNION, INTERSECT and EXCEPT.
 
+use crate::expression::no_sort_operator;
 use crate::logical::LogicalPlan;
 use crate::statement::bound_query::BoundQuery;
 use crate::statement::level::Level;
@@ -41,6 +42,9 @@ pub(super) fn bind_set(
         columns.push(OutputColumn { name: left.name.clone(), data_type });
     }
     let types: Vec<DataType> = columns.iter().map(|column| column.data_type).collect();
+    if let Some(unordered) = types.iter().find(|found| !all && found.is_unordered()) {
+        return Err(no_sort_operator(*unordered, "equality"));
+    }
     let left = left.close_literals(scope.variables, &types)?;
     let right = right.close_literals(scope.variables, &types)?;
     let sides = Box::new([left.with_types(&types).plan, right.with_types(&types).plan]);

@@ -302,6 +302,10 @@ impl<'a> Compiler<'a> {
     ) -> Result<(), SqlError> {
         let variable = self.variables.assignable(target)?;
         let (slot, data_type) = (variable.slot, variable.data_type);
+        if data_type == DataType::Jsonb {
+            let what = format!("an element of \"{}\"", variable.name);
+            return self.json_assignment(slot, subscript, value, &what);
+        }
         let Some(element) = data_type.element() else {
             let message =
                 format!("cannot subscript type {data_type} because it does not support subscripting");
@@ -311,6 +315,25 @@ impl<'a> Compiler<'a> {
         let value = self.expression_of(value, element, &format!("an element of \"{}\"", variable.name))?;
         let array = expression::Expression::slot(usize::from(slot), data_type);
         let value = expression::element_assigned(array, subscript, value);
+        self.emit(Instruction::Assign { slot, value });
+        Ok(())
+    }
+
+    /// `json['key'] := value`, `json[0] := value`
+    fn json_assignment(
+        &mut self,
+        slot: u16,
+        subscript: &Expression,
+        value: &Expression,
+        what: &str,
+    ) -> Result<(), SqlError> {
+        let bound = self.expression(subscript)?;
+        let is_index = bound.data_type.is_integer();
+        let path = self.converted(bound, DataType::Text(None), "a subscript");
+        let path = path.map_err(|error| or_at(error, subscript.position))?;
+        let value = self.expression_of(value, DataType::Jsonb, what)?;
+        let json = expression::Expression::slot(usize::from(slot), DataType::Jsonb);
+        let value = expression::json_assigned(json, vec![path], is_index, value);
         self.emit(Instruction::Assign { slot, value });
         Ok(())
     }

@@ -55,7 +55,7 @@ pub(crate) fn bind_create_aggregate(
     create: &CreateAggregate,
 ) -> Result<UserAggregate, SqlError> {
     let name = table_name(&create.name)?;
-    if AggregateFunction::named(&name).is_some() || OrderedSet::named(&name).is_some() {
+    if AggregateFunction::named(&name, types.rules()).is_some() || OrderedSet::named(&name).is_some() {
         let error =
             SqlError::unsupported(format_args!("an aggregate of the name of the system's \"{name}\""));
         return Err(error.hint("Choose another name."));

@@ -3,7 +3,7 @@
 use crate::ddl::composite_types::rename_row_type;
 use crate::ddl::constraints::name_checks;
 use crate::ddl::foreign_keys::{create_foreign_key, remove_foreign_keys};
-use crate::ddl::indexes::{check_unique, create_index, remove_index};
+use crate::ddl::indexes::{check_keys_ordered, check_unique, create_index, remove_index};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{contains_nulls, distinct_key, drop_primary_key};
 use crate::ddl::relations::check_free;
@@ -433,6 +433,7 @@ fn change_type(
     }
     let mut new = renumber(catalog, table)?;
     new.columns[ordinal].data_type = data_type;
+    check_keys_ordered(catalog, &new)?;
     plan(catalog, &new).map_err(|error| match error.message.contains("default expression") {
         true => SqlError::new(
             SqlState::DATATYPE_MISMATCH,

@@ -8,7 +8,7 @@ use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use types::{Catalog, Index, SqlError, SqlState, Table, Value, limits, object_name};
+use types::{Catalog, DataType, Index, SqlError, SqlState, Table, Value, limits, object_name};
 
 /// An index as a statement describes it.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ fn column_name(column: &IndexColumn) -> Result<String, SqlError> {
 
 /// Whether an operator class orders as the values of its type are ordered: in the collation C those for patterns do too.
 fn is_natural_order(class: &str) -> bool {
-    const CLASSES: [&str; 21] = [
+    const CLASSES: [&str; 22] = [
         "bool_ops",
         "bpchar_ops",
         "bpchar_pattern_ops",
@@ -91,6 +91,7 @@ fn is_natural_order(class: &str) -> bool {
         "int4_ops",
         "int8_ops",
         "interval_ops",
+        "jsonb_ops",
         "numeric_ops",
         "record_ops",
         "text_ops",
@@ -103,6 +104,31 @@ fn is_natural_order(class: &str) -> bool {
         "varchar_pattern_ops",
     ];
     CLASSES.contains(&class.to_ascii_lowercase().as_str())
+}
+
+/// Refuses a key on a column whose values have no order.
+///
+/// # Errors
+/// `42704`
+pub(super) fn check_ordered(table: &Table, ordinals: &[u16]) -> Result<(), SqlError> {
+    let types = ordinals.iter().map(|ordinal| table.columns[usize::from(*ordinal)].data_type);
+    match types.into_iter().find(|found| *found == DataType::Json) {
+        None => Ok(()),
+        Some(found) => {
+            let message =
+                format!("data type {found} has no default operator class for access method \"btree\"");
+            Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message).hint("Use jsonb, which has an order."))
+        }
+    }
+}
+
+/// The same of all keys that a table has.
+///
+/// # Errors
+/// `42704`
+pub(super) fn check_keys_ordered(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
+    check_ordered(table, &table.primary_key)?;
+    catalog.indexes_of(table.id).iter().try_for_each(|index| check_ordered(table, &index.columns))
 }
 
 /// Adds an index to a table of the catalog.
@@ -128,6 +154,7 @@ pub(super) fn create_index(
         }
         columns.push(ordinal as u16);
     }
+    check_ordered(table, &columns)?;
     if columns.len() > limits::INDEX_COLUMNS_MAX {
         let message = format!(
             "cannot use more than {} columns in an index (INDEX_COLUMNS_MAX)",

@@ -4,6 +4,7 @@
 //! of the columns, or hidden ones in the order of the rows.
 
 use crate::ddl::foreign_keys::{refuse_key_needed, remove_foreign_keys};
+use crate::ddl::indexes::check_ordered;
 use crate::ddl::relations::{generated_name, relation_exists};
 use crate::ddl::renumber::renumber;
 use crate::ddl::rows::Rows;
@@ -69,6 +70,7 @@ pub(super) fn add_primary_key(
         }
         key.push(ordinal as u16);
     }
+    check_ordered(table, &key)?;
     let primary_key_name = match &draft.name {
         Some(name) if relation_exists(catalog, &table.index_name(name)) => {
             let message = format!("relation \"{name}\" already exists");

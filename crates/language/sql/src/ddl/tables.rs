@@ -5,7 +5,7 @@ use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
-use crate::ddl::indexes::{IndexDraft, bind_unique, create_index};
+use crate::ddl::indexes::{IndexDraft, bind_unique, check_ordered, create_index};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
@@ -292,6 +292,7 @@ impl TableDraft {
                 format!("multiple primary keys for table \"{}\" are not allowed", self.table.object_name());
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
+        check_ordered(&self.table, &ordinals)?;
         self.table.primary_key = ordinals;
         if let Some(name) = name {
             self.table.primary_key_name = name_of(name)?;

@@ -132,6 +132,15 @@ fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError
             Value::Bytea(Arc::from(bytes))
         }
         2950 => Value::Uuid(bytes.try_into().map_err(|_| wrong())?),
+        114 => parse_value(text(bytes)?, DataType::Json)?,
+        3802 => match bytes {
+            [1, text_form @ ..] => parse_value(text(text_form)?, DataType::Jsonb)?,
+            [version, ..] => {
+                let message = format!("unsupported jsonb version number {version}");
+                return Err(SqlError::new(SqlState::INTERNAL_ERROR, message));
+            }
+            [] => return Err(wrong()),
+        },
         0 | 18 | 19 | 25 | 705 | 1042 | 1043 => Value::text(text(bytes)?),
         array if ElementType::from_array_oid(array).is_some() => {
             decode_array(index, bytes)?.ok_or_else(wrong)?
@@ -139,7 +148,7 @@ fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         other => {
             let message = format!("parameter {} has the type with the object identifier {other}", index + 1);
             return Err(SqlError::unsupported(message).hint(
-                "use boolean, a number, text, bytea, uuid, a date, time, timestamp or interval, an array of these, or send text",
+                "use boolean, a number, text, bytea, uuid, json, jsonb, a date, time, timestamp or interval, an array of these, or send text",
             ));
         }
     })
@@ -263,9 +272,35 @@ mod tests {
             CHARACTER_NOT_IN_REPERTOIRE
         );
         assert_eq!(
-            read(&[0; 12], 3802, DataType::Unknown).expect_err("jsonb").state,
+            read(&[0; 12], 600, DataType::Unknown).expect_err("point").state,
             SqlState::FEATURE_NOT_SUPPORTED
         );
+    }
+
+    #[test]
+    fn json_is_read_in_both_forms() {
+        let read = |bytes: &[u8], format, oid, wanted| decode_parameter(0, Some(bytes), format, oid, wanted);
+        let written = |value: Result<Value, SqlError>| format_value(&value.expect("JSON"));
+        let jsonb = read(b"\x01{\"a\":1}", Format::Binary, 3802, DataType::Jsonb);
+        assert_eq!(written(jsonb).as_deref(), Some("{\"a\": 1}"));
+        let json = read(b"{\"a\":1}", Format::Binary, 114, DataType::Json);
+        assert_eq!(written(json).as_deref(), Some("{\"a\":1}"));
+        for (oid, format) in
+            [(0, Format::Text), (25, Format::Text), (3802, Format::Text), (25, Format::Binary)]
+        {
+            let value = read(b"[1,  2]", format, oid, DataType::Jsonb);
+            assert_eq!(written(value).as_deref(), Some("[1, 2]"), "{oid}");
+        }
+        for (bytes, state) in
+            [(&b""[..], INVALID_BINARY_REPRESENTATION), (b"\x02{}", SqlState::INTERNAL_ERROR)]
+        {
+            let error = read(bytes, Format::Binary, 3802, DataType::Jsonb).expect_err("no version 1");
+            assert_eq!(error.state, state);
+        }
+        for (bytes, oid) in [(&b"\x01{"[..], 3802), (b"{", 114), (b"", 114)] {
+            let error = read(bytes, Format::Binary, oid, DataType::Unknown).expect_err("no JSON");
+            assert_eq!(error.state, SqlState::INVALID_TEXT_REPRESENTATION);
+        }
     }
 
     #[test]

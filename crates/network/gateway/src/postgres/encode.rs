@@ -117,6 +117,11 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         }
         (Value::Bytea(value), DataType::Bytea) => output.put_slice(value),
         (Value::Uuid(value), DataType::Uuid) => output.put_slice(value),
+        // One is the version of the form.
+        (Value::Jsonb(value), DataType::Jsonb) => {
+            output.put_u8(1);
+            output.put_slice(value.to_text().as_bytes());
+        }
         (Value::Array(array), DataType::Array(_)) => put_array(output, array),
         (Value::Composite(row), _) => put_composite(output, row),
         (value, _) => output.put_slice(format_value(value).unwrap_or_default().as_bytes()),
@@ -239,6 +244,26 @@ mod tests {
                         2c1ffffffff";
         let written: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn json_is_written_as_postgresql_sends_it() {
+        // SELECT encode(jsonb_send('{"a": [1, "x"]}'), 'hex') on PostgreSQL 15, and its kind.
+        for (text, data_type, expected) in [
+            ("{\"a\":[1,\"x\"]}", DataType::Jsonb, "017b2261223a205b312c202278225d7d"),
+            ("{\"a\":1}", DataType::Json, "7b2261223a317d"),
+            (
+                "{1,NULL}",
+                DataType::Jsonb.array().expect("a type that has arrays"),
+                "000000010000000100000eda0000000200000001000000020131ffffffff",
+            ),
+        ] {
+            let value = types::parse_value(text, data_type).expect("JSON");
+            let mut bytes = BytesMut::new();
+            put_binary(&mut bytes, &value, data_type);
+            let written: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(written, expected, "{text}");
+        }
     }
 
     #[test]

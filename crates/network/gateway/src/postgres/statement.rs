@@ -387,6 +387,8 @@ fn row_bytes(row: &[Value]) -> u64 {
     let long = row.iter().map(|value| match value {
         Value::Text(text) | Value::Char(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
+        Value::Json(text) => text.len(),
+        Value::Jsonb(value) => value.bytes().len(),
         Value::Array(array) => size_of_val(array.values()),
         Value::Composite(row) => size_of_val(row.values()),
         _ => 0,

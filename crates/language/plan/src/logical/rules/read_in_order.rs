@@ -92,6 +92,8 @@ fn entry_bytes_max(data_type: DataType) -> usize {
         | DataType::Array(_)
         | DataType::Composite(_)
         | DataType::Record
+        | DataType::Json
+        | DataType::Jsonb
         | DataType::Unknown => usize::MAX,
         _ => 32,
     }
