@@ -59,6 +59,7 @@ impl Kind {
             | DataType::Interval
             | DataType::Uuid
             | DataType::Composite(_)
+            | DataType::Enum(_)
             | DataType::Record
             | DataType::Polymorphic(_) => Kind::Written(data_type),
         }

@@ -71,6 +71,7 @@ fn content_bytes(value: &Value) -> usize {
     match value {
         Value::Text(text) | Value::Char(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
+        Value::Enum(value) => value.label.len(),
         // What it has as a text doubles with the quotes inside of it.
         Value::Composite(_) => written_bytes(value, 2),
         _ => 0,

@@ -1,6 +1,6 @@
 use crate::{
-    Charter, ColumnSet, Commented, CompositeType, Counter, DataType, Generated, Governance, Key,
-    OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError, Trigger, TypeId, Value,
+    Charter, ColumnSet, Commented, CompositeType, Counter, DataType, ExecutionVersion, Generated, Governance,
+    Key, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError, Trigger, TypeId, Value,
     catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -433,7 +433,10 @@ impl Catalog {
     /// That of what stands in a schema with members, which these alone have: empty, under the charter that they execute it with.
     pub fn of_schema(name: &str, members: &SchemaMembers, charter: Arc<Charter>) -> Catalog {
         let schemas = BTreeMap::from([(name.to_string(), Schema::default())]);
-        Catalog { schemas, next_table: members.first_table(), ..Catalog::founded(charter) }
+        // Queries may look at several schemas at a time, so types of different ones have different numbers, as tables have.
+        let own_types = charter.execution_version >= ExecutionVersion::V7.number();
+        let next_type = if own_types { members.first_table() } else { 0 };
+        Catalog { schemas, next_table: members.first_table(), next_type, ..Catalog::founded(charter) }
     }
 
     /// The schema that this is the catalog of alone; `None`: it is the ledger's.

@@ -1,4 +1,4 @@
-use crate::composite_type::UNNAMED;
+use crate::composite_type::{UNNAMED, UNNAMED_ENUM};
 use crate::{ElementType, Polymorphic, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::{fmt, io};
@@ -52,12 +52,14 @@ pub enum DataType {
     RefCursor,
     /// What stands for another type in each call; only parameters and results of functions have it
     Polymorphic(Polymorphic),
+    /// An enum, by its number
+    Enum(TypeId),
 }
 
-/// Object identifiers of composite types and of their arrays take turns from here on.
+/// Object identifiers of the ledger's own types and of their arrays take turns from here on.
 const FIRST_COMPOSITE_OID: u32 = 1_500_000_000;
 
-/// Object identifier of a composite type; the next one is that of its arrays.
+/// Object identifier of a type of the ledger; the next one is that of its arrays.
 pub(crate) fn composite_oid(id: TypeId) -> u32 {
     FIRST_COMPOSITE_OID.saturating_add(id.0.saturating_mul(2))
 }
@@ -131,6 +133,12 @@ impl DataType {
         matches!(self, DataType::Composite(_) | DataType::Record)
     }
 
+    /// True for what only a catalog can make of a text: its fields or labels are there.
+    pub fn needs_catalog(self) -> bool {
+        let one = self.element().unwrap_or(self);
+        one.is_composite() || matches!(one, DataType::Enum(_))
+    }
+
     /// The smallest and the largest value of a type of integers.
     pub fn integer_range(self) -> Option<(i64, i64)> {
         match self {
@@ -163,14 +171,15 @@ impl DataType {
             DataType::Bytea => 17,
             DataType::Uuid => 2950,
             DataType::Array(element) => element.array_oid(),
-            DataType::Composite(id) => composite_oid(id),
+            DataType::Composite(id) | DataType::Enum(id) => composite_oid(id),
             DataType::Record => 2249,
             DataType::RefCursor => 1790,
             DataType::Polymorphic(polymorphic) => polymorphic.oid(),
         }
     }
 
-    /// The type with this object identifier, as clients name it; `None` for those that Entente does not have.
+    /// The type with this object identifier, as clients name it; `None` for those that Entente does not have. Which kind
+    /// of type a number of the ledger's own is, only a catalog knows: `CompositeTypes::of_number`.
     pub fn from_oid(oid: u32) -> Option<DataType> {
         Some(match oid {
             16 => DataType::Boolean,
@@ -224,6 +233,7 @@ impl DataType {
             DataType::Uuid => "uuid",
             DataType::Array(element) => element.array_name(),
             DataType::Composite(_) | DataType::Record => "record",
+            DataType::Enum(_) => "anyenum",
             DataType::RefCursor => "refcursor",
             DataType::Polymorphic(polymorphic) => polymorphic.name(),
         }
@@ -258,6 +268,7 @@ impl fmt::Display for DataType {
             DataType::Array(element) => write!(f, "{}[]", element.data_type()),
             // Only a catalog knows its name: `CompositeTypes::named_in`.
             DataType::Composite(id) => write!(f, "{UNNAMED}{}", id.0),
+            DataType::Enum(id) => write!(f, "{UNNAMED_ENUM}{}", id.0),
             DataType::Record => f.write_str("record"),
             DataType::RefCursor => f.write_str("refcursor"),
             DataType::Polymorphic(polymorphic) => polymorphic.fmt(f),

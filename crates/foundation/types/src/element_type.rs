@@ -10,7 +10,7 @@ use std::io;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ElementType {
     family: u8,
-    /// Length, or precision × 256 + scale, each plus one; 0 where there is none. The number of a composite type.
+    /// Length, or precision × 256 + scale, each plus one; 0 where there is none. The number of a composite type or an enum.
     modifier: u32,
 }
 
@@ -38,6 +38,9 @@ const FAMILIES: [(DataType, u32, &str); 17] = [
 /// The family of all composite types, behind the others.
 const COMPOSITE: u8 = FAMILIES.len() as u8;
 
+/// The family of all enums, behind that.
+const ENUM: u8 = COMPOSITE + 1;
+
 /// Arrays of `varchar(n)`.
 const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
 
@@ -46,6 +49,9 @@ impl ElementType {
     pub fn new(data_type: DataType) -> Option<ElementType> {
         if let DataType::Composite(id) = data_type {
             return Some(ElementType { family: COMPOSITE, modifier: id.0 });
+        }
+        if let DataType::Enum(id) = data_type {
+            return Some(ElementType { family: ENUM, modifier: id.0 });
         }
         let family = FAMILIES.iter().position(|(known, ..)| *known == data_type.family())?;
         let modifier = match data_type {
@@ -63,6 +69,9 @@ impl ElementType {
         if self.family == COMPOSITE {
             return DataType::Composite(TypeId(self.modifier));
         }
+        if self.family == ENUM {
+            return DataType::Enum(TypeId(self.modifier));
+        }
         let modifier = self.modifier.checked_sub(1);
         match (FAMILIES[usize::from(self.family)].0, modifier) {
             (DataType::Numeric(_), Some(modifier)) => {
@@ -76,14 +85,14 @@ impl ElementType {
 
     /// The same type without length, precision and scale.
     pub fn family(self) -> ElementType {
-        if self.family == COMPOSITE { self } else { ElementType { modifier: 0, ..self } }
+        if self.family >= COMPOSITE { self } else { ElementType { modifier: 0, ..self } }
     }
 
     /// Object identifier of the arrays in PostgreSQL's `pg_type`.
     pub fn array_oid(self) -> u32 {
         match self.data_type() {
             DataType::Text(Some(_)) => VARCHAR_ARRAY.0,
-            DataType::Composite(id) => composite_oid(id) + 1,
+            DataType::Composite(id) | DataType::Enum(id) => composite_oid(id) + 1,
             _ => FAMILIES[usize::from(self.family)].1,
         }
     }
@@ -93,6 +102,7 @@ impl ElementType {
         match self.data_type() {
             DataType::Text(Some(_)) => VARCHAR_ARRAY.1,
             DataType::Composite(_) => "_record",
+            DataType::Enum(_) => "anyarray",
             _ => FAMILIES[usize::from(self.family)].2,
         }
     }
@@ -152,11 +162,12 @@ mod tests {
             DataType::Uuid,
             DataType::Record,
             DataType::Composite(TypeId(7)),
+            DataType::Enum(TypeId(7)),
         ] {
             let array = element.array().expect("a type that has arrays");
             assert_eq!(array.element(), Some(element));
-            // Arrays of composite types have their names in the catalog.
-            if !matches!(element, DataType::Composite(_)) {
+            // Arrays of the ledger's own types have their names in the catalog.
+            if !matches!(element, DataType::Composite(_) | DataType::Enum(_)) {
                 let family = array.element().and_then(ElementType::new).map(|one| one.family());
                 assert_eq!(
                     ElementType::new(element).and_then(|one| ElementType::from_array_name(one.array_name())),
@@ -164,7 +175,9 @@ mod tests {
                 );
             }
             assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
-            assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
+            if !matches!(element, DataType::Enum(_)) {
+                assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
+            }
         }
         assert_eq!(DataType::Integer.array().and_then(DataType::array), None);
         assert_eq!(DataType::Unknown.array(), None);

@@ -20,6 +20,7 @@ use std::io;
 /// | double precision, real | 8, 4: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
 /// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
 /// | uuid | 16: its bytes |
+/// | enum | the place of its label ([`crate::EnumPlace`]), as text |
 /// | array, composite | `01` and its encoding for each element or field, `02` for NULL, then `00` |
 /// | numeric | sign and decimal exponent in one byte or a few, then two digits per byte: see `Numeric::push_key` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -233,6 +234,7 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::Uuid(content) => bytes.extend_from_slice(content),
         Value::Array(array) => push_all(bytes, array.values())?,
         Value::Composite(row) => push_all(bytes, row.values())?,
+        Value::Enum(value) => push_text(bytes, value.place.as_bytes()),
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)

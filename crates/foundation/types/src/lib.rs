@@ -29,6 +29,7 @@ mod concurrency;
 mod data_type;
 mod element_type;
 mod endorsement;
+mod enum_type;
 mod error;
 mod execution_model;
 mod execution_version;
@@ -93,7 +94,7 @@ pub use charters::{Charters, Handover, HandoverError, Place, Reign};
 pub use columns::ColumnSet;
 pub use comment::Commented;
 pub use composite::{Composite, TypeId};
-pub use composite_type::{CompositeType, CompositeTypes};
+pub use composite_type::{CompositeType, CompositeTypes, TypeKind};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
 pub use datetime::Interval;
@@ -103,6 +104,7 @@ pub use endorsement::{
     EndorsementFault, KeyBound, OracleValue, RowWrite, endorse, endorsement_leaf, endorsement_message,
     endorsement_roots,
 };
+pub use enum_type::{EnumPlace, EnumValue};
 pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use execution_version::{ExecutionVersion, KnownVersions, UnknownVersion};

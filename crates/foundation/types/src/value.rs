@@ -1,4 +1,4 @@
-use crate::{Array, Composite, DataType, ElementType, Interval, Numeric};
+use crate::{Array, Composite, DataType, ElementType, EnumValue, Interval, Numeric};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -51,6 +51,8 @@ pub enum Value {
     Array(Arc<Array>),
     /// A row: of a composite type, or an anonymous one.
     Composite(Arc<Composite>),
+    /// A value of an enum.
+    Enum(Arc<EnumValue>),
 }
 
 /// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
@@ -125,6 +127,7 @@ impl Value {
             Value::Uuid(_) => DataType::Uuid,
             Value::Array(array) => DataType::Array(ElementType::family(array.element())),
             Value::Composite(row) => row.data_type(),
+            Value::Enum(value) => DataType::Enum(value.type_id),
         }
     }
 
@@ -167,6 +170,7 @@ impl Value {
             (Uuid(a), Uuid(b)) => a.cmp(b),
             (Array(a), Array(b)) => a.compare(b),
             (Composite(a), Composite(b)) => a.compare(b),
+            (Enum(a), Enum(b)) => a.compare(b),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -210,6 +214,7 @@ impl Value {
             Value::Uuid(_) => 16,
             Value::Array(_) => 17,
             Value::Composite(_) => 18,
+            Value::Enum(_) => 19,
         }
     }
 }
@@ -239,6 +244,7 @@ impl PartialEq for Value {
             (Uuid(a), Uuid(b)) => a == b,
             (Array(a), Array(b)) => a == b,
             (Composite(a), Composite(b)) => a == b,
+            (Enum(a), Enum(b)) => a == b,
             _ => false,
         }
     }

@@ -112,6 +112,11 @@ pub(crate) fn definitions(objects: &Objects) -> Vec<NamedRow> {
         }
         routine.defaults.iter().for_each(|(part, default)| add("default", routine.oid, *part, default));
     }
+    for known in &objects.types {
+        let name = known.shown_name();
+        add("type", known.oid, 0, &name);
+        add("type", known.oid + 1, 0, &format!("{name}[]"));
+    }
     fixed::type_names().for_each(|(oid, name)| add("type", oid, 0, name));
     rows
 }

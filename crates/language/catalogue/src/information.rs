@@ -81,6 +81,13 @@ fn type_names(oid: i32) -> (String, &'static str) {
     }
 }
 
+/// The internal name of a type that is no relation, or of its arrays.
+fn own_type_name(objects: &Objects, oid: i32) -> Option<String> {
+    let (single, array) = (oid & !1, oid % 2 == 1);
+    let known = objects.types.iter().find(|known| known.oid == single)?;
+    Some(if array { format!("_{}", known.name) } else { known.name.clone() })
+}
+
 fn columns(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in listed(objects) {
@@ -88,7 +95,10 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
             let (name, internal) = type_names(attribute.type_oid);
             let is_type = |known: &&Relation| known.row_type != 0 && known.row_type == attribute.type_oid;
             let composite = objects.relations.iter().find(is_type).map(|known| known.name.clone());
-            let internal = composite.unwrap_or_else(|| internal.to_string());
+            let own = || own_type_name(objects, attribute.type_oid);
+            let udt_schema = objects.types.iter().find(|known| known.oid == (attribute.type_oid & !1));
+            let udt_schema = udt_schema.map_or("pg_catalog", |known| known.schema_name.as_str());
+            let internal = composite.or_else(own).unwrap_or_else(|| internal.to_string());
             let modifier = attribute.modifier - 4;
             let known = |value: Option<i32>| value.map_or(Cell::Null, Cell::from);
             let numeric = attribute.type_oid == 1700 && modifier >= 0;
@@ -114,7 +124,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ),
                 ("numeric_precision", known(precision)),
                 ("numeric_scale", known(scale)),
-                ("udt_schema", "pg_catalog".into()),
+                ("udt_schema", udt_schema.into()),
                 ("udt_name", internal.into()),
                 ("is_identity", yes_or_no(!attribute.identity.is_empty())),
                 (
@@ -289,7 +299,7 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
             let data_type = match parameter.data_type {
                 DataType::Text(Some(_)) => "character varying".to_string(),
                 DataType::Array(_) => "ARRAY".to_string(),
-                DataType::Composite(_) => "USER-DEFINED".to_string(),
+                DataType::Composite(_) | DataType::Enum(_) => "USER-DEFINED".to_string(),
                 other => other.family().to_string(),
             };
             let mut row = routine_of(schema_of(&procedure.name), object_name(&procedure.name));

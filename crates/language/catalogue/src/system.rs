@@ -2,6 +2,7 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::comments;
+use crate::defined_types;
 use crate::dependencies;
 use crate::fixed;
 use crate::lists;
@@ -19,7 +20,8 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_class" => classes(objects),
         "pg_attribute" => attributes(objects),
         "pg_attrdef" => defaults(objects),
-        "pg_type" => [fixed::types(), row_types(objects)].concat(),
+        "pg_type" => [fixed::types(), row_types(objects), defined_types::type_rows(&objects.types)].concat(),
+        "pg_enum" => defined_types::labels(&objects.types),
         "pg_constraint" => constraints(objects),
         "pg_index" => indexes(objects),
         "pg_indexes" => lists::index_list(objects),

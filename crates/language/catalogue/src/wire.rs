@@ -21,7 +21,7 @@ pub fn type_length(data_type: DataType) -> i16 {
         | DataType::Composite(_)
         | DataType::Record
         | DataType::RefCursor => -1,
-        DataType::Polymorphic(_) => 4,
+        DataType::Polymorphic(_) | DataType::Enum(_) => 4,
     }
 }
 

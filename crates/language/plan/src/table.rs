@@ -155,6 +155,7 @@ pub fn may_be_too_long(table: &TablePlan) -> bool {
         DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
             (characters as usize).saturating_mul(4).saturating_add(9)
         }
+        DataType::Enum(_) => 2 * limits::NAME_BYTES_MAX,
         _ => 18,
     });
     bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX

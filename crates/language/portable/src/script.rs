@@ -106,5 +106,6 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::SchemaMember(_) => "ALTER SCHEMA",
         ParsedStatement::Governance(_) => "a function of governance",
         ParsedStatement::Do(_) => "DO",
+        ParsedStatement::AlterType(_) => "ALTER TYPE",
     }
 }

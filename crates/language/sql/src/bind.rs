@@ -127,7 +127,8 @@ fn bind_step(
         | ParsedStatement::Checkpoint
         | ParsedStatement::Governance(_)
         | ParsedStatement::Sequence(_)
-        | ParsedStatement::Trigger(_) => {
+        | ParsedStatement::Trigger(_)
+        | ParsedStatement::AlterType(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };

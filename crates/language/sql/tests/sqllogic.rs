@@ -104,6 +104,11 @@ fn composite_routines() {
 }
 
 #[test]
+fn enums() {
+    run("enums");
+}
+
+#[test]
 fn changes() {
     run("changes");
 }

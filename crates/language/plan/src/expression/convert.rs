@@ -130,9 +130,9 @@ impl FamilyName for DataType {
     }
 }
 
-/// Whether a cast to it must know fields.
+/// Whether a cast to it must know fields or labels.
 fn is_of_rows(target: DataType) -> bool {
-    target.is_composite() || target.element().is_some_and(DataType::is_composite)
+    target.needs_catalog()
 }
 
 /// A cast, or the expression itself where the value is of that type already.

@@ -7,6 +7,7 @@ mod bind_array;
 mod bind_asset;
 mod bind_composite;
 mod bind_condition;
+mod bind_enum;
 mod bind_literal;
 mod bind_name;
 mod bind_operator;

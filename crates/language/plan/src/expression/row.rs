@@ -1,9 +1,10 @@
 //! What expressions do with rows: making them, taking them apart, comparing and converting them.
 
+use crate::expression::bind_enum::EnumCall;
 use crate::expression::{Environment, Expression};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use types::{Composite, CompositeTypes, DataType, SqlError, Value};
+use types::{Composite, CompositeTypes, DataType, EnumValue, SqlError, Value};
 use values::{Comparison, broken};
 
 /// What becomes of some operands.
@@ -17,6 +18,8 @@ pub enum RowOperation {
     WithField(u16, u16),
     /// A cast to the expression's type; the flag: an explicit one.
     Convert(bool, Arc<CompositeTypes>),
+    /// `enum_first` and its kind, of these values.
+    EnumValues(EnumCall, Arc<[Arc<EnumValue>]>),
     /// `IS NULL`, where all fields are; the flag is false: `IS NOT NULL`, where none is.
     IsNull(bool),
     /// A comparison, field by field.
@@ -38,13 +41,14 @@ pub struct RowForm {
 
 impl PartialEq for RowOperation {
     fn eq(&self, other: &RowOperation) -> bool {
-        use RowOperation::{Build, Compare, Convert, Distinct, Field, IsNull, WithField};
+        use RowOperation::{Build, Compare, Convert, Distinct, EnumValues, Field, IsNull, WithField};
         match (self, other) {
             (Build(a), Build(b)) => a == b,
             (Field(a), Field(b)) => a == b,
             (WithField(a, count), WithField(b, other)) => a == b && count == other,
             // One statement has one catalog.
             (Convert(a, _), Convert(b, _)) => a == b,
+            (EnumValues(a, of), EnumValues(b, other)) => a == b && of == other,
             (IsNull(a), IsNull(b)) | (Distinct(a), Distinct(b)) => a == b,
             (Compare(a), Compare(b)) => a == b,
             _ => false,
@@ -96,6 +100,7 @@ impl RowOperation {
                 let value = values.pop().unwrap_or_default();
                 if *explicit { types.cast(value, data_type) } else { types.assign(value, data_type) }
             }
+            RowOperation::EnumValues(call, known) => call.evaluate(known, &values, data_type),
             RowOperation::IsNull(expected) => {
                 let truth = match values.first() {
                     Some(Value::Composite(row)) => {
@@ -135,6 +140,7 @@ impl RowOperation {
             RowOperation::WithField(position, _) => format!("({joined}) with field {}", position + 1),
             RowOperation::Convert(true, _) => format!("{first}::{data_type}"),
             RowOperation::Convert(false, _) => joined,
+            RowOperation::EnumValues(call, _) => format!("{}({joined})", call.name()),
             RowOperation::IsNull(true) => format!("{first} IS NULL"),
             RowOperation::IsNull(false) => format!("{first} IS NOT NULL"),
             RowOperation::Compare(comparison) => operands.join(&format!(" {} ", comparison.symbol())),

@@ -12,6 +12,7 @@ use crate::ddl::triggers::TriggerChange;
 use crate::ddl::views::ViewDraft;
 use sqlparser::ast::Statement;
 use syntax::parse::ParsedStatement;
+use syntax::parse::alter_type::AlterType;
 use syntax::parse::comment::CommentOn;
 use syntax::parse::governance::GovernanceCall;
 use syntax::parse::role::RoleStatement;
@@ -133,6 +134,8 @@ pub(crate) enum SchemaChange {
     InSchemas(SearchPath, Box<SchemaChange>),
     /// One that names a type which an earlier change of the same script may make: bound when it is its turn.
     Later(Box<ParsedStatement>),
+    /// ALTER TYPE.
+    AlterType(AlterType),
 }
 
 impl SchemaChange {

@@ -1,5 +1,6 @@
-//! CREATE TYPE and DROP TYPE of composite types, and what depends on types: also on those of the rows of relations.
+//! CREATE TYPE and DROP TYPE, and what depends on types: also on those of the rows of relations.
 
+use crate::ddl::enums::{check_labels, first_values};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
 use crate::ddl::views::{depends, drop_dependents};
@@ -11,15 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use types::{
-    Catalog, CompositeType, CompositeTypes, DataType, FunctionResult, OutputColumn, Procedure, SqlError,
-    SqlState, TypeId, limits, object_name,
+    Catalog, CompositeType, CompositeTypes, DataType, ExecutionVersion, FunctionResult, OutputColumn,
+    Procedure, SqlError, SqlState, TypeId, TypeKind, limits, object_name,
 };
 
-/// A composite type as a statement describes it; its number is given when it is made.
+/// A type as a statement describes it; its number is given when it is made.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeDraft {
     pub(super) name: String,
     fields: Vec<OutputColumn>,
+    /// The labels of an enum.
+    labels: Option<Vec<String>>,
 }
 
 /// CREATE TYPE.
@@ -33,6 +36,11 @@ pub(super) fn bind_create_type(
 ) -> Result<TypeDraft, SqlError> {
     let attributes = match representation {
         Some(Representation::Composite { attributes }) => attributes,
+        Some(Representation::Enum { labels }) if types.rules() >= ExecutionVersion::V7 => {
+            let labels: Vec<String> = labels.iter().map(|label| label.value.clone()).collect();
+            check_labels(&labels)?;
+            return Ok(TypeDraft { name: table_name(name)?, fields: Vec::new(), labels: Some(labels) });
+        }
         Some(Representation::Enum { .. }) => {
             return Err(SqlError::unsupported("CREATE TYPE … AS ENUM").hint("Use text with a CHECK."));
         }
@@ -61,7 +69,7 @@ pub(super) fn bind_create_type(
         let data_type = bind_data_type(types, data_type)?;
         fields.push(OutputColumn { name: field, data_type });
     }
-    Ok(TypeDraft { name, fields })
+    Ok(TypeDraft { name, fields, labels: None })
 }
 
 /// Adds a type to the catalog.
@@ -83,7 +91,9 @@ pub(super) fn create_type(catalog: &mut Catalog, draft: &TypeDraft) -> Result<()
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     let id = take_number(catalog)?;
-    let made = CompositeType { id, name: name.clone(), fields: draft.fields.clone() };
+    let kind = draft.labels.as_ref().map(|labels| TypeKind::Enum(first_values(id, labels)));
+    let (fields, kind) = (draft.fields.clone(), kind.unwrap_or_default());
+    let made = CompositeType { id, name: name.clone(), fields, kind };
     catalog.types.insert(name.clone(), Arc::new(made));
     Ok(())
 }
@@ -184,10 +194,10 @@ fn take_number(catalog: &mut Catalog) -> Result<TypeId, SqlError> {
     Ok(TypeId(number))
 }
 
-/// The number of a composite type, or of that of an array's elements.
+/// The number of a type of the ledger, or of that of an array's elements.
 fn composite_in(data_type: DataType) -> Option<TypeId> {
     match data_type.element().unwrap_or(data_type) {
-        DataType::Composite(id) => Some(id),
+        DataType::Composite(id) | DataType::Enum(id) => Some(id),
         _ => None,
     }
 }

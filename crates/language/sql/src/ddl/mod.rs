@@ -20,6 +20,7 @@ mod constraints;
 mod counters;
 mod create_as;
 mod endorsement;
+mod enums;
 mod foreign_keys;
 mod indexes;
 mod members;
@@ -45,6 +46,7 @@ use checkpoint::ask_for_checkpoint;
 use comments::{comment_on, forget_dropped};
 use composite_types::{bind_create_type, create_type, drop_types, settle};
 use create_as::{bind_create_table_as, create_table_as};
+use enums::alter_type;
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
 use new_catalog::NewCatalog;
 use relations::{find_table, relation_exists};
@@ -135,6 +137,7 @@ fn bind_change(
         }
         ParsedStatement::Checkpoint => SchemaChange::Checkpoint,
         ParsedStatement::Governance(call) => SchemaChange::Governance(call.clone()),
+        ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
     }))
@@ -323,6 +326,10 @@ fn make(
         SchemaChange::DropType { if_exists, cascade, names } => {
             drop_types(catalog, *if_exists, *cascade, names)?;
             "DROP TYPE"
+        }
+        SchemaChange::AlterType(alter) => {
+            alter_type(catalog, alter, rows)?;
+            "ALTER TYPE"
         }
         SchemaChange::Schema(change) => change.apply(catalog, organisation, rows.height())?,
         SchemaChange::Governance(call) => {

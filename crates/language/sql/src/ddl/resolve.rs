@@ -10,6 +10,7 @@ use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::TriggerChange;
 use plan::expression::bind_routine_type;
 use sqlparser::ast::{ColumnDef, ColumnOption};
+use syntax::parse::alter_type::TypeChange;
 use syntax::parse::comment::CommentedObject;
 use syntax::parse::role::{NamedRoutine, Objects, RoleStatement};
 use syntax::parse::sequence::SequenceStatement;
@@ -111,6 +112,15 @@ impl Resolver<'_> {
                 }
                 CommentedObject::Schema(_) => Ok(()),
             },
+            SchemaChange::AlterType(alter) => {
+                if let TypeChange::SetSchema(schema) = &alter.change {
+                    self.catalog.check_schema(schema)?;
+                }
+                let is_there = |found: &str| {
+                    self.catalog.types.contains_key(found) || self.catalog.row_types.contains_key(found)
+                };
+                self.find(false, &mut alter.name, &is_there)
+            }
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)
             | SchemaChange::Checkpoint

@@ -7,7 +7,7 @@ use crate::ddl::foreign_keys::{
 };
 use crate::ddl::indexes::{IndexDraft, bind_unique, create_index};
 use crate::ddl::new_catalog::NewCatalog;
-use crate::ddl::relations::{generated_name, relation_exists, take_number};
+use crate::ddl::relations::{check_type_free, generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{ColumnSequence, create_owned, drop_owned};
 use crate::ddl::views::drop_dependents;
@@ -393,6 +393,7 @@ pub(super) fn create_table(
         let message = format!("relation \"{}\" already exists", table.object_name());
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
+    check_type_free(catalog, &table.name)?;
     if catalog.tables.len() >= limits::TABLES_MAX {
         let message = format!("a ledger has at most {} tables (TABLES_MAX)", limits::TABLES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));

@@ -1,6 +1,7 @@
 //! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
 pub mod aggregate;
+pub mod alter_type;
 pub mod comment;
 pub mod create_as;
 mod dialect;
@@ -23,6 +24,7 @@ mod words;
 use crate::parse::aggregate::{
     CreateAggregate, DropAggregate, is_about_aggregates, parse_create_aggregate, parse_drop_aggregate,
 };
+use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
 use crate::parse::errors::{expect_end, parser_error};
@@ -82,6 +84,8 @@ pub enum ParsedStatement {
     Governance(Box<GovernanceCall>),
     /// DO: the text of its block.
     Do(String),
+    /// ALTER TYPE.
+    AlterType(Box<AlterType>),
 }
 
 /// The statements of a script.
@@ -132,7 +136,8 @@ fn parse_statement_tokens(
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
-    if let Some(error) = refused(&tokens).filter(|_| !about_roles) {
+    let alters_type = version >= ExecutionVersion::V7 && !about_roles && alters_type(&tokens);
+    if let Some(error) = refused(&tokens).filter(|_| !about_roles && !alters_type) {
         return Err(error);
     }
     let about_aggregates =
@@ -152,6 +157,9 @@ fn parse_statement_tokens(
     }
     if about_roles {
         return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
+    }
+    if alters_type {
+        return parse_alter_type(&mut parser, sql).map(|alter| ParsedStatement::AlterType(Box::new(alter)));
     }
     if about_triggers {
         return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));
@@ -244,6 +252,7 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::SchemaWithMembers(_) => Err(SqlError::unsupported("CREATE SCHEMA in a function")),
         ParsedStatement::SchemaMember(_) => Err(SqlError::unsupported("ALTER SCHEMA in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
+        ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()
 }
