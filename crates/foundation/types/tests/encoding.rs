@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use types::{
-    Catalog, CompositeType, DataType, EnumPlace, EnumValue, OutputColumn, TypeId, TypeKind, decode_exactly,
-    encode,
+    Catalog, Column, CompositeType, DataType, EnumPlace, EnumValue, OutputColumn, TypeId, TypeKind,
+    decode_exactly, encode,
 };
 
 /// A catalog with two row types, and where they stand in its encoding.
@@ -75,4 +75,27 @@ fn enums_are_encoded_in_one_way() {
     let mut other = bytes.clone();
     other[kind] = 200;
     assert!(decode_exactly::<CompositeType>(&other).is_err(), "a kind that nobody knows");
+}
+
+#[test]
+fn columns_are_encoded_as_before_there_were_generated_ones() {
+    let column = |default: Option<&str>, generated| Column {
+        name: "c".to_string(),
+        data_type: DataType::Integer,
+        not_null: true,
+        default: default.map(str::to_string),
+        generated,
+    };
+    for default in [None, Some("1")] {
+        let before = encode(&("c".to_string(), DataType::Integer, true, default.map(str::to_string)));
+        assert_eq!(encode(&column(default, false)), before, "as version 6 has it");
+    }
+    for column in [column(None, false), column(Some("1"), false), column(Some("a * 2"), true)] {
+        let bytes = encode(&column);
+        assert_eq!(decode_exactly::<Column>(&bytes).expect("canonical"), column);
+        assert!((0..bytes.len()).all(|length| decode_exactly::<Column>(&bytes[..length]).is_err()));
+    }
+    let mut other = encode(&column(None, false));
+    *other.last_mut().expect("it has a default") = 3;
+    assert!(decode_exactly::<Column>(&other).is_err(), "a kind that nobody knows");
 }

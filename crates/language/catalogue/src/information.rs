@@ -115,7 +115,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
             row.extend([
                 ("column_name", Cell::from(attribute.name.clone())),
                 ("ordinal_position", Cell::from(number as i32 + 1)),
-                ("column_default", attribute.default.clone().map_or(Cell::Null, Cell::from)),
+                ("column_default", Cell::from(attribute.default.clone().filter(|_| !attribute.generated))),
                 ("is_nullable", yes_or_no(!attribute.not_null)),
                 ("data_type", name.into()),
                 (
@@ -137,7 +137,11 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ),
                 ("dtd_identifier", (number as i32 + 1).to_string().into()),
                 ("udt_catalog", DATABASE.into()),
-                ("is_generated", "NEVER".into()),
+                ("is_generated", if attribute.generated { "ALWAYS".into() } else { "NEVER".into() }),
+                (
+                    "generation_expression",
+                    Cell::from(attribute.default.clone().filter(|_| attribute.generated)),
+                ),
                 ("is_updatable", yes_or_no(relation.kind == "r")),
             ]);
             rows.push(row);

@@ -66,6 +66,8 @@ pub(crate) struct Attribute {
     pub(crate) default: Option<String>,
     /// `a` GENERATED ALWAYS AS IDENTITY, `d` BY DEFAULT, or nothing.
     pub(crate) identity: &'static str,
+    /// Its default is what its values are generated from.
+    pub(crate) generated: bool,
 }
 
 impl Attribute {
@@ -79,6 +81,7 @@ impl Attribute {
             not_null: false,
             default: None,
             identity: "",
+            generated: false,
         }
     }
 
@@ -174,6 +177,7 @@ impl Relation {
                     // What an identity column takes is no default in PostgreSQL's catalogue.
                     default: column.default.clone().filter(|_| identity.is_empty()),
                     identity,
+                    generated: column.generated,
                     ..Attribute::new(&column.name, column.data_type)
                 }
             })

@@ -186,7 +186,7 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                 ("attnotnull", attribute.not_null.into()),
                 ("atthasdef", attribute.default.is_some().into()),
                 ("attidentity", attribute.identity.into()),
-                ("attgenerated", "".into()),
+                ("attgenerated", if attribute.generated { "s".into() } else { "".into() }),
                 ("attislocal", true.into()),
                 ("attndims", i32::from(attribute.is_array).into()),
                 ("attcollation", attribute.collation().into()),

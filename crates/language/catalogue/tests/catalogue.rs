@@ -190,6 +190,18 @@ fn enums_are_shown_with_their_labels() {
 }
 
 #[test]
+fn generated_columns_are_shown_with_their_expressions() {
+    let script = "CREATE TABLE g (a integer DEFAULT 1, c integer GENERATED ALWAYS AS (a * 2) STORED)";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let columns = "SELECT column_name, column_default, is_generated, generation_expression FROM information_schema.columns \
+                   WHERE table_name = 'g' ORDER BY ordinal_position";
+    assert_eq!(asked.answer(columns), "a|1|NEVER|NULL\nc|NULL|ALWAYS|a * 2\n");
+    let attributes = "SELECT attname, attgenerated, atthasdef, pg_get_expr(adbin, adrelid) FROM pg_attribute a JOIN pg_attrdef d \
+                      ON adrelid = attrelid AND adnum = attnum JOIN pg_class c ON c.oid = attrelid WHERE relname = 'g' ORDER BY attnum";
+    assert_eq!(asked.answer(attributes), "a||t|1\nc|s|t|a * 2\n");
+}
+
+#[test]
 fn what_stands_earlier_in_the_path_hides_the_rest() {
     let function = |schema: &str, argument: &str| {
         format!("CREATE FUNCTION {schema}.f(a {argument}) RETURNS integer LANGUAGE sql AS 'SELECT 1'")

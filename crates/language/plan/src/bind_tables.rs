@@ -3,7 +3,7 @@
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
-use crate::expression::{Binder, Expression, Source};
+use crate::expression::{Binder, Expression, Kind, Source};
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::statement::{Access, KeyPart};
@@ -12,9 +12,13 @@ use crate::table_triggers::TableTriggers;
 use crate::tables::Tables;
 use crate::view::ViewPlan;
 use rustc_hash::FxHashMap;
+use sqlparser::ast::{self, Expr};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
-use types::{Catalog, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, Table, TableId};
+use types::{
+    Catalog, Column, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, SqlState, Table, TableId,
+};
 use values::{Comparison, broken};
 
 /// Binds the expression of DEFAULT for a column of this type.
@@ -49,6 +53,53 @@ pub fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Ex
         ));
     }
     Ok(condition)
+}
+
+/// Binds the expression of a generated column.
+fn bind_computed(
+    plan: &TablePlan,
+    table: &Table,
+    column: &Column,
+    sql: &str,
+    routines: &Routines,
+) -> Result<Expression, SqlError> {
+    let expr = parse_expression(sql, routines.version())?;
+    let has_query = ast::visit_expressions(&expr, |inner| match inner {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    if has_query.is_break() {
+        let message = "cannot use subquery in column generation expression";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
+    let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
+    let bound = binder.in_clause(Some("column generation expressions")).bind(&expr)?;
+    let invalid = |message| SqlError::new(SqlState(*b"42P17"), message);
+    if bound.any(&mut |expression| matches!(expression.kind, Kind::Now)) {
+        return Err(invalid("generation expression is not immutable".to_string()));
+    }
+    if bound.runs_anything() {
+        return Err(SqlError::unsupported("a function of the ledger in a generation expression")
+            .hint("Write the expression out, or compute the value in a trigger."));
+    }
+    let other = |ordinal: u16| table.columns.get(usize::from(ordinal)).filter(|other| other.generated);
+    let mut uses = None;
+    bound.any(&mut |expression| {
+        if let Kind::Column(ordinal) = expression.kind {
+            uses = uses.or(other(ordinal));
+        }
+        uses.is_some()
+    });
+    if let Some(other) = uses {
+        let message =
+            format!("cannot use generated column \"{}\" in column generation expression", other.name);
+        return Err(invalid(message).detail("A generated column cannot reference another generated column."));
+    }
+    binder.assign_to_column(bound, &column.name, column.data_type).map_err(|error| SqlError {
+        message: error.message.replace("but expression is", "but default expression is"),
+        ..error
+    })
 }
 
 impl Tables {
@@ -109,7 +160,7 @@ impl TablePlan {
             triggers: TableTriggers::new(catalog.triggers_of(table.id)),
         };
         for (ordinal, column) in table.columns.iter().enumerate() {
-            let default = column.default.as_ref();
+            let default = column.default.as_ref().filter(|_| !column.generated);
             let default = default.map(|sql| {
                 by_first(rules, &|routines| bind_default(sql, &column.name, column.data_type, routines))
             });
@@ -119,7 +170,13 @@ impl TablePlan {
                 not_null: column.not_null,
                 default: default.transpose()?,
                 is_generated: catalog.identity(table.id, ordinal) == Some(Generated::Always),
+                computed: None,
             });
+        }
+        for (ordinal, column) in table.columns.iter().enumerate().filter(|(_, column)| column.generated) {
+            let Some(sql) = &column.default else { continue };
+            let computed = by_first(rules, &|routines| bind_computed(&plan, table, column, sql, routines))?;
+            plan.columns[ordinal].computed = Some(computed);
         }
         for check in &table.checks {
             let condition = by_first(rules, &|routines| bind_check(&plan, &check.condition, routines))?;

@@ -107,5 +107,6 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::Governance(_) => "a function of governance",
         ParsedStatement::Do(_) => "DO",
         ParsedStatement::AlterType(_) => "ALTER TYPE",
+        ParsedStatement::DropExpression(_) => "ALTER TABLE",
     }
 }

@@ -128,7 +128,8 @@ fn bind_step(
         | ParsedStatement::Governance(_)
         | ParsedStatement::Sequence(_)
         | ParsedStatement::Trigger(_)
-        | ParsedStatement::AlterType(_) => {
+        | ParsedStatement::AlterType(_)
+        | ParsedStatement::DropExpression(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };

@@ -109,6 +109,11 @@ fn enums() {
 }
 
 #[test]
+fn generated_columns() {
+    run("generated_columns");
+}
+
+#[test]
 fn changes() {
     run("changes");
 }

@@ -515,6 +515,10 @@ const REFUSED_BY_VERSION_6: &[(&str, &str)] = &[
     ("ALTER TYPE pair RENAME VALUE 'x' TO 'y'", "0A000 ALTER TYPE … RENAME VALUE is not supported"),
     ("ALTER TYPE pair RENAME TO two", "0A000 ALTER TYPE … RENAME TO is not supported"),
     ("ALTER TYPE public.pair SET SCHEMA s", "0A000 ALTER TYPE … SET SCHEMA is not supported"),
+    (
+        "CREATE TABLE g (a integer, c integer GENERATED ALWAYS AS (a * 2) STORED)",
+        "0A000 GENERATED ALWAYS AS (…) STORED is not supported",
+    ),
     ("SELECT enum_first(NULL)", "42883 function enum_first(unknown) does not exist"),
     ("SELECT enum_range(NULL::pair)", "42883 function enum_range(pair) does not exist"),
 ];

@@ -328,7 +328,7 @@ mod tests {
     use types::{ElementType, TypeId};
 
     fn column(data_type: DataType) -> Column {
-        Column { name: "c".to_string(), data_type, not_null: false, default: None }
+        Column { name: "c".to_string(), data_type, not_null: false, default: None, generated: false }
     }
 
     #[test]

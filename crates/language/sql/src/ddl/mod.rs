@@ -43,6 +43,7 @@ use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
 use change::SchemaChange;
 use checkpoint::ask_for_checkpoint;
+use columns::ColumnChange;
 use comments::{comment_on, forget_dropped};
 use composite_types::{bind_create_type, create_type, drop_types, settle};
 use create_as::{bind_create_table_as, create_table_as};
@@ -137,6 +138,13 @@ fn bind_change(
         }
         ParsedStatement::Checkpoint => SchemaChange::Checkpoint,
         ParsedStatement::Governance(call) => SchemaChange::Governance(call.clone()),
+        ParsedStatement::DropExpression(statement) => {
+            let (name, change) =
+                (statement.column.clone(), ColumnChange::DropExpression(statement.if_exists));
+            let changes = vec![TableChange::AlterColumn { name, change }];
+            let (if_exists, name) = (statement.table_if_exists, statement.table.clone());
+            SchemaChange::AlterTable { if_exists, name, changes }
+        }
         ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
@@ -319,17 +327,8 @@ fn make(
             drop.apply(catalog)?;
             "DROP AGGREGATE"
         }
-        SchemaChange::CreateType(draft) => {
-            create_type(catalog, draft)?;
-            "CREATE TYPE"
-        }
-        SchemaChange::DropType { if_exists, cascade, names } => {
-            drop_types(catalog, *if_exists, *cascade, names)?;
-            "DROP TYPE"
-        }
-        SchemaChange::AlterType(alter) => {
-            alter_type(catalog, alter, rows)?;
-            "ALTER TYPE"
+        SchemaChange::CreateType(_) | SchemaChange::DropType { .. } | SchemaChange::AlterType(_) => {
+            change_type(catalog, change, rows)?
         }
         SchemaChange::Schema(change) => change.apply(catalog, organisation, rows.height())?,
         SchemaChange::Governance(call) => {
@@ -347,6 +346,29 @@ fn make(
             return Err(SqlError::unsupported("this statement"));
         }
         SchemaChange::Role(statement) => change_roles(catalog, statement, organisation)?,
+    })
+}
+
+/// CREATE TYPE, ALTER TYPE and DROP TYPE.
+fn change_type(
+    catalog: &mut NewCatalog,
+    change: &SchemaChange,
+    rows: &mut Rows<'_, '_>,
+) -> Result<&'static str, SqlError> {
+    Ok(match change {
+        SchemaChange::CreateType(draft) => {
+            create_type(catalog, draft)?;
+            "CREATE TYPE"
+        }
+        SchemaChange::DropType { if_exists, cascade, names } => {
+            drop_types(catalog, *if_exists, *cascade, names)?;
+            "DROP TYPE"
+        }
+        SchemaChange::AlterType(alter) => {
+            alter_type(catalog, alter, rows)?;
+            "ALTER TYPE"
+        }
+        _ => return Err(SqlError::unsupported("this statement")),
     })
 }
 

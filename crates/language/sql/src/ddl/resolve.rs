@@ -82,10 +82,13 @@ impl Resolver<'_> {
             }
             SchemaChange::CreateType(draft) => self.new_name(&mut draft.name),
             SchemaChange::DropType { if_exists, names, .. } => {
-                let is_there = |found: &str| {
-                    self.catalog.types.contains_key(found) || self.catalog.row_types.contains_key(found)
-                };
-                names.iter_mut().try_for_each(|name| self.find(*if_exists, name, &is_there))
+                names.iter_mut().try_for_each(|name| self.data_type(*if_exists, name))
+            }
+            SchemaChange::AlterType(alter) => {
+                if let TypeChange::SetSchema(schema) = &alter.change {
+                    self.catalog.check_schema(schema)?;
+                }
+                self.data_type(false, &mut alter.name)
             }
             SchemaChange::CreateAggregate { aggregate, .. } => {
                 self.routine(true, &mut aggregate.transition)?;
@@ -101,26 +104,7 @@ impl Resolver<'_> {
                 RoleStatement::Privileges { objects, .. }
                 | RoleStatement::Owner { objects: Some(objects), .. },
             ) => self.objects(objects),
-            SchemaChange::Comment(comment) => match &mut comment.object {
-                CommentedObject::Relation(_, name)
-                | CommentedObject::Column(name, _)
-                | CommentedObject::Constraint(name, _)
-                | CommentedObject::Trigger(name, _) => self.relation(name),
-                CommentedObject::Routine(_, routine) => self.one_of(routine),
-                CommentedObject::Type(name) => {
-                    self.find(false, name, &|found| self.catalog.types.contains_key(found))
-                }
-                CommentedObject::Schema(_) => Ok(()),
-            },
-            SchemaChange::AlterType(alter) => {
-                if let TypeChange::SetSchema(schema) = &alter.change {
-                    self.catalog.check_schema(schema)?;
-                }
-                let is_there = |found: &str| {
-                    self.catalog.types.contains_key(found) || self.catalog.row_types.contains_key(found)
-                };
-                self.find(false, &mut alter.name, &is_there)
-            }
+            SchemaChange::Comment(comment) => self.commented(&mut comment.object),
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)
             | SchemaChange::Checkpoint
@@ -128,6 +112,28 @@ impl Resolver<'_> {
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
         }
+    }
+
+    fn commented(&self, object: &mut CommentedObject) -> Result<(), SqlError> {
+        match object {
+            CommentedObject::Relation(_, name)
+            | CommentedObject::Column(name, _)
+            | CommentedObject::Constraint(name, _)
+            | CommentedObject::Trigger(name, _) => self.relation(name),
+            CommentedObject::Routine(_, routine) => self.one_of(routine),
+            CommentedObject::Type(name) => {
+                self.find(false, name, &|found| self.catalog.types.contains_key(found))
+            }
+            CommentedObject::Schema(_) => Ok(()),
+        }
+    }
+
+    /// A type, also one of the rows of a relation.
+    fn data_type(&self, if_exists: bool, name: &mut String) -> Result<(), SqlError> {
+        let is_there = |found: &str| {
+            self.catalog.types.contains_key(found) || self.catalog.row_types.contains_key(found)
+        };
+        self.find(if_exists, name, &is_there)
     }
 
     fn objects(&self, objects: &mut Objects) -> Result<(), SqlError> {
@@ -292,6 +298,9 @@ impl Resolver<'_> {
         for option in &mut definition.options {
             match &mut option.option {
                 ColumnOption::Default(expr) if !self.path.is_default() => {
+                    rename_in_expr(expr, &self.qualify());
+                }
+                ColumnOption::Generated { generation_expr: Some(expr), .. } if !self.path.is_default() => {
                     rename_in_expr(expr, &self.qualify());
                 }
                 ColumnOption::Check(check) if !self.path.is_default() => {

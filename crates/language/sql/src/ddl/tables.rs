@@ -21,8 +21,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::sequence::CountingOptions;
 use types::{
-    Catalog, Check, Column, CompositeTypes, DataType, Generated, SqlError, SqlState, Table, TableId, limits,
-    object_name,
+    Catalog, Check, Column, CompositeTypes, DataType, ExecutionVersion, Generated, SqlError, SqlState, Table,
+    TableId, limits, object_name,
 };
 
 pub(super) fn bind_create_table(
@@ -149,22 +149,19 @@ impl TableDraft {
             }
             None => bind_data_type(types, &definition.data_type)?,
         };
-        self.table.columns.push(Column { name: name.clone(), data_type, not_null: false, default: None });
+        self.table.columns.push(Column {
+            name: name.clone(),
+            data_type,
+            not_null: false,
+            default: None,
+            generated: false,
+        });
         let mut nullable = None;
         for option in &definition.options {
             match &option.option {
                 ColumnOption::Null => self.set_nullable(&name, &mut nullable, true)?,
                 ColumnOption::NotNull => self.set_nullable(&name, &mut nullable, false)?,
-                ColumnOption::Default(expr) => {
-                    let column = &mut self.table.columns[usize::from(ordinal)];
-                    if column.default.replace(expr.to_string()).is_some() {
-                        let message = format!(
-                            "multiple default values specified for column \"{name}\" of table \"{}\"",
-                            self.table.object_name()
-                        );
-                        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-                    }
-                }
+                ColumnOption::Default(expr) => self.set_default(ordinal, expr)?,
                 ColumnOption::PrimaryKey(key) => {
                     refuse_key_forms(&key.characteristics)?;
                     self.set_primary_key(vec![ordinal], option.name.as_ref().or(key.name.as_ref()))?;
@@ -197,14 +194,61 @@ impl TableDraft {
                     )?;
                     self.set_nullable(&name, &mut nullable, false)?;
                 }
+                ColumnOption::Generated { generation_expr: Some(expr), .. }
+                    if types.rules() >= ExecutionVersion::V7 =>
+                {
+                    self.set_generated(ordinal, expr)?;
+                }
                 other => refuse_column_option(other)?,
             }
         }
+        self.check_generated(ordinal)?;
         if serial.is_some() && nullable != Some(true) {
             nullable = Some(false);
         }
         self.table.columns[usize::from(ordinal)].not_null = nullable == Some(false);
         Ok(())
+    }
+
+    fn set_default(&mut self, ordinal: u16, expr: &Expr) -> Result<(), SqlError> {
+        let column = &mut self.table.columns[usize::from(ordinal)];
+        if column.generated {
+            return Err(self.specified("both default and generation expression", ordinal));
+        }
+        match column.default.replace(expr.to_string()) {
+            Some(_) => Err(self.specified("multiple default values", ordinal)),
+            None => Ok(()),
+        }
+    }
+
+    /// GENERATED ALWAYS AS (…) STORED.
+    fn set_generated(&mut self, ordinal: u16, expr: &Expr) -> Result<(), SqlError> {
+        let column = &mut self.table.columns[usize::from(ordinal)];
+        let what = match (column.generated, column.default.is_some()) {
+            (false, false) => {
+                column.default = Some(expr.to_string());
+                column.generated = true;
+                return Ok(());
+            }
+            (true, _) => "multiple generation clauses",
+            (false, true) => "both default and generation expression",
+        };
+        Err(self.specified(what, ordinal))
+    }
+
+    /// Refuses a generated column that counts, too.
+    fn check_generated(&self, ordinal: u16) -> Result<(), SqlError> {
+        let generated = self.table.columns[usize::from(ordinal)].generated;
+        match generated && self.sequences.iter().any(|known| known.column == ordinal) {
+            true => Err(self.specified("both identity and generation expression", ordinal)),
+            false => Ok(()),
+        }
+    }
+
+    fn specified(&self, what: &str, ordinal: u16) -> SqlError {
+        let (column, table) = (&self.table.columns[usize::from(ordinal)].name, self.table.object_name());
+        let message = format!("{what} specified for column \"{column}\" of table \"{table}\"");
+        SqlError::new(SqlState::SYNTAX_ERROR, message)
     }
 
     /// GENERATED … AS IDENTITY.
@@ -355,7 +399,9 @@ fn refuse_column_option(option: &ColumnOption) -> Result<(), SqlError> {
 fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec<Column>, SqlError> {
     if let Some(table) = catalog.tables.get(relation) {
         let column = |column: &Column| Column {
-            default: column.default.clone().filter(|_| defaults),
+            // What generates them does not come along: INCLUDING GENERATED would say so.
+            default: column.default.clone().filter(|_| defaults && !column.generated),
+            generated: false,
             ..column.clone()
         };
         return Ok(table.columns.iter().map(column).collect());
@@ -371,6 +417,7 @@ fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec
         data_type: column.data_type,
         not_null: false,
         default: None,
+        generated: false,
     };
     Ok(columns.into_iter().map(column).collect())
 }

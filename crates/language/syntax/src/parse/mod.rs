@@ -5,6 +5,7 @@ pub mod alter_type;
 pub mod comment;
 pub mod create_as;
 mod dialect;
+pub mod drop_expression;
 pub(crate) mod errors;
 pub mod governance;
 pub(crate) mod parts;
@@ -27,6 +28,7 @@ use crate::parse::aggregate::{
 use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
 pub use crate::parse::parts::{parse_expression, parse_query};
@@ -86,6 +88,8 @@ pub enum ParsedStatement {
     Do(String),
     /// ALTER TYPE.
     AlterType(Box<AlterType>),
+    /// ALTER TABLE … ALTER COLUMN … DROP EXPRESSION.
+    DropExpression(DropExpression),
 }
 
 /// The statements of a script.
@@ -136,13 +140,12 @@ fn parse_statement_tokens(
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
-    let alters_type = version >= ExecutionVersion::V7 && !about_roles && alters_type(&tokens);
-    if let Some(error) = refused(&tokens).filter(|_| !about_roles && !alters_type) {
+    let own_alter = OwnAlter::of(&tokens, version);
+    if let Some(error) = refused(&tokens).filter(|_| !about_roles && own_alter.is_none()) {
         return Err(error);
     }
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
-    let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
     let about_members =
         version >= ExecutionVersion::V4 && keyword(1) == Keyword::SCHEMA && is_about_members(&tokens);
     let first = keyword(0);
@@ -158,9 +161,6 @@ fn parse_statement_tokens(
     if about_roles {
         return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
     }
-    if alters_type {
-        return parse_alter_type(&mut parser, sql).map(|alter| ParsedStatement::AlterType(Box::new(alter)));
-    }
     if about_triggers {
         return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));
     }
@@ -174,8 +174,8 @@ fn parse_statement_tokens(
     if about_members {
         return parse_about_members(&mut parser, first, sql);
     }
-    if moves_table {
-        return parse_set_schema(&mut parser, sql).map(ParsedStatement::SetSchema);
+    if let Some(alter) = own_alter {
+        return alter.parse(&mut parser, sql);
     }
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
@@ -194,6 +194,44 @@ fn parse_statement_tokens(
         Ok(create) => ParsedStatement::CreateTableAs(Box::new(create)),
         Err(statement) => ParsedStatement::Sql(statement),
     })
+}
+
+/// A form of ALTER that sqlparser does not read.
+#[derive(Clone, Copy)]
+enum OwnAlter {
+    Type,
+    DropExpression,
+    SetSchema,
+}
+
+impl OwnAlter {
+    /// The one that these tokens are.
+    fn of(tokens: &[TokenWithSpan], version: ExecutionVersion) -> Option<OwnAlter> {
+        let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+        if !is(0, "alter") {
+            return None;
+        }
+        let (since_7, table) = (version >= ExecutionVersion::V7, is(1, "table"));
+        if since_7 && alters_type(tokens) {
+            return Some(OwnAlter::Type);
+        }
+        if since_7 && table && drops_expression(tokens) {
+            return Some(OwnAlter::DropExpression);
+        }
+        (table && sets_schema(tokens)).then_some(OwnAlter::SetSchema)
+    }
+
+    fn parse(self, parser: &mut Parser<'_>, sql: &str) -> Result<ParsedStatement, SqlError> {
+        match self {
+            OwnAlter::Type => {
+                parse_alter_type(parser, sql).map(|alter| ParsedStatement::AlterType(Box::new(alter)))
+            }
+            OwnAlter::DropExpression => {
+                parse_drop_expression(parser, sql).map(ParsedStatement::DropExpression)
+            }
+            OwnAlter::SetSchema => parse_set_schema(parser, sql).map(ParsedStatement::SetSchema),
+        }
+    }
 }
 
 /// CREATE, DROP or ALTER AGGREGATE, told by the first word.
@@ -253,6 +291,7 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::SchemaMember(_) => Err(SqlError::unsupported("ALTER SCHEMA in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
         ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
+        ParsedStatement::DropExpression(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()
 }
