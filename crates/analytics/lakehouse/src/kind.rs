@@ -60,6 +60,7 @@ impl Kind {
             | DataType::Uuid
             | DataType::Composite(_)
             | DataType::Enum(_)
+            | DataType::Domain(_)
             | DataType::Record
             | DataType::Polymorphic(_) => Kind::Written(data_type),
         }

@@ -23,9 +23,10 @@
 
 use crate::array::parse_array_of;
 use crate::composite_text::split_composite;
+use crate::domain::DomainChecks;
 use crate::{
-    Array, Catalog, Composite, DataType, ElementType, EnumValue, ExecutionVersion, OutputColumn, SearchPath,
-    SqlError, SqlState, TypeId, Value, assign, cast,
+    Array, Catalog, Composite, DataType, Domain, DomainCheck, ElementType, EnumValue, ExecutionVersion,
+    OutputColumn, SearchPath, SqlError, SqlState, TypeId, Value, assign, cast,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::BTreeMap;
@@ -57,12 +58,16 @@ pub enum TypeKind {
     Composite,
     /// An enum: its values, in their order.
     Enum(Vec<Arc<EnumValue>>),
+    /// A domain.
+    Domain(Domain),
 }
 
 /// What stands in the place of the number of fields where a type has none: no composite type has as many.
 const NO_FIELDS: u32 = u32::MAX;
 /// What follows for an enum.
 const ENUM_KIND: u8 = 1;
+/// What follows for a domain.
+const DOMAIN_KIND: u8 = 2;
 
 impl BorshSerialize for CompositeType {
     fn serialize<W: io::Write>(&self, writer: &mut W) -> io::Result<()> {
@@ -70,6 +75,7 @@ impl BorshSerialize for CompositeType {
         match &self.kind {
             TypeKind::Composite => self.fields.serialize(writer),
             TypeKind::Enum(values) => (NO_FIELDS, ENUM_KIND, values).serialize(writer),
+            TypeKind::Domain(domain) => (NO_FIELDS, DOMAIN_KIND, domain).serialize(writer),
         }
     }
 }
@@ -93,7 +99,8 @@ impl BorshDeserialize for CompositeType {
                 }
                 TypeKind::Enum(values)
             }
-            _ => return refused("expected a kind of type, 1 for an enum"),
+            DOMAIN_KIND => TypeKind::Domain(Domain::deserialize_reader(reader)?),
+            _ => return refused("expected a kind of type, 1 for an enum, 2 for a domain"),
         };
         Ok(CompositeType { id, name, fields: Vec::new(), kind })
     }
@@ -105,6 +112,7 @@ impl CompositeType {
         match self.kind {
             TypeKind::Composite => DataType::Composite(self.id),
             TypeKind::Enum(_) => DataType::Enum(self.id),
+            TypeKind::Domain(_) => DataType::Domain(self.id),
         }
     }
 
@@ -112,7 +120,24 @@ impl CompositeType {
     pub fn enum_values(&self) -> Option<&[Arc<EnumValue>]> {
         match &self.kind {
             TypeKind::Enum(values) => Some(values),
-            TypeKind::Composite => None,
+            TypeKind::Composite | TypeKind::Domain(_) => None,
+        }
+    }
+
+    /// What a domain is.
+    pub fn as_domain(&self) -> Option<&Domain> {
+        match &self.kind {
+            TypeKind::Domain(domain) => Some(domain),
+            TypeKind::Composite | TypeKind::Enum(_) => None,
+        }
+    }
+
+    /// What messages call it where there is no catalog.
+    fn unnamed(&self) -> &'static str {
+        match self.kind {
+            TypeKind::Composite => UNNAMED,
+            TypeKind::Enum(_) => UNNAMED_ENUM,
+            TypeKind::Domain(_) => UNNAMED_DOMAIN,
         }
     }
 
@@ -136,6 +161,7 @@ pub struct CompositeTypes {
     by_name: Arc<BTreeMap<String, TypeId>>,
     search_path: SearchPath,
     rules: ExecutionVersion,
+    domains: DomainChecks,
 }
 
 impl Default for CompositeTypes {
@@ -146,6 +172,7 @@ impl Default for CompositeTypes {
             by_name: Arc::default(),
             search_path: SearchPath::default(),
             rules: ExecutionVersion::CURRENT,
+            domains: DomainChecks::default(),
         }
     }
 }
@@ -154,14 +181,34 @@ impl CompositeTypes {
     /// Those of this catalog: its own types, and those of the rows of its tables and views.
     pub fn new(catalog: &Catalog) -> CompositeTypes {
         let mut types = CompositeTypes::default();
+        catalog.types.values().for_each(|known| types.add(known.clone()));
         for (name, id) in &catalog.row_types {
-            if let Some(fields) = catalog.columns_of(name) {
+            if let Some(mut fields) = catalog.columns_of(name) {
+                fields.iter_mut().for_each(|field| field.data_type = types.base_of(field.data_type));
                 let kind = TypeKind::Composite;
                 types.add(Arc::new(CompositeType { id: *id, name: name.clone(), fields, kind }));
             }
         }
-        catalog.types.values().for_each(|known| types.add(known.clone()));
         types
+    }
+
+    /// The same, with who holds values against the domains among them.
+    #[must_use]
+    pub fn with_domain_checks(self, checks: BTreeMap<TypeId, Arc<dyn DomainCheck>>) -> CompositeTypes {
+        CompositeTypes { domains: DomainChecks(Arc::new(checks)), ..self }
+    }
+
+    /// The type that values of a domain are of; of other types the same.
+    pub fn base_of(&self, data_type: DataType) -> DataType {
+        let mut base = data_type;
+        // A domain may be of another one, which is older.
+        while let DataType::Domain(id) = base {
+            match self.get(id).and_then(|known| known.as_domain()) {
+                Some(domain) => base = domain.base,
+                None => return base,
+            }
+        }
+        base
     }
 
     fn add(&mut self, known: Arc<CompositeType>) {
@@ -239,12 +286,13 @@ impl CompositeTypes {
             },
             other => other,
         })
+        .map(|known| self.base_of(known))
     }
 
     /// The name that PostgreSQL shows for a type.
     pub fn name_of(&self, data_type: DataType) -> String {
         match data_type {
-            DataType::Composite(id) | DataType::Enum(id) => match self.get(id) {
+            DataType::Composite(id) | DataType::Enum(id) | DataType::Domain(id) => match self.get(id) {
                 Some(known) => known.name.clone(),
                 None => data_type.to_string(),
             },
@@ -263,7 +311,9 @@ impl CompositeTypes {
     /// A text with the names of composite types in the place of what [`DataType`] shows.
     #[must_use]
     pub fn named_text(&self, text: String) -> String {
-        [UNNAMED, UNNAMED_ENUM].into_iter().fold(text, |text, unnamed| self.named_behind(text, unnamed))
+        [UNNAMED, UNNAMED_ENUM, UNNAMED_DOMAIN]
+            .into_iter()
+            .fold(text, |text, unnamed| self.named_behind(text, unnamed))
     }
 
     fn named_behind(&self, text: String, unnamed: &str) -> String {
@@ -275,7 +325,7 @@ impl CompositeTypes {
         for part in parts {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
             let known = part[..digits].parse().ok().and_then(|id| self.get(TypeId(id)));
-            let known = known.filter(|known| known.is_composite() == (unnamed == UNNAMED));
+            let known = known.filter(|known| unnamed == known.unnamed());
             match known {
                 Some(known) => {
                     named.push_str(&known.name);
@@ -342,6 +392,7 @@ impl CompositeTypes {
         match target {
             DataType::Composite(id) => self.to_composite(value, id, convert),
             DataType::Enum(id) => self.to_enum(value, id),
+            DataType::Domain(id) => self.to_domain(value, id, convert),
             DataType::Array(element) if target.needs_catalog() => self.to_array(value, element, convert),
             _ => convert(value, target).map_err(|error| self.named_in(error)),
         }
@@ -376,8 +427,26 @@ impl CompositeTypes {
         Ok(Value::Composite(Arc::new(row)))
     }
 
+    /// Holds a value of the type that a domain is of against its conditions.
+    ///
+    /// # Errors
+    /// As [`DomainCheck::check`].
+    pub fn check_domain(&self, value: &Value, id: TypeId) -> Result<(), SqlError> {
+        let missing = || {
+            let message = format!("cache lookup failed for type {}", id.0);
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        };
+        self.domains.0.get(&id).ok_or_else(missing)?.check(value)
+    }
+
+    fn to_domain(&self, value: Value, id: TypeId, convert: Convert) -> Result<Value, SqlError> {
+        let value = self.convert(value, self.base_of(DataType::Domain(id)), convert)?;
+        self.check_domain(&value, id)?;
+        Ok(value)
+    }
+
     fn to_enum(&self, value: Value, id: TypeId) -> Result<Value, SqlError> {
-        let target = self.get(id).filter(|known| !known.is_composite()).ok_or_else(|| {
+        let target = self.get(id).filter(|known| known.enum_values().is_some()).ok_or_else(|| {
             let message = format!("cache lookup failed for type {}", id.0);
             SqlError::new(SqlState::UNDEFINED_OBJECT, message)
         })?;
@@ -426,6 +495,8 @@ type Convert = fn(Value, DataType) -> Result<Value, SqlError>;
 pub(crate) const UNNAMED: &str = "composite type ";
 /// The same of an enum.
 pub(crate) const UNNAMED_ENUM: &str = "enum type ";
+/// The same of a domain.
+pub(crate) const UNNAMED_DOMAIN: &str = "domain type ";
 
 fn cannot_cast(from: &str, to: &str) -> SqlError {
     SqlError::new(SqlState(*b"42846"), format!("cannot cast type {from} to {to}"))

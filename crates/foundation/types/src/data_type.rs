@@ -1,4 +1,4 @@
-use crate::composite_type::{UNNAMED, UNNAMED_ENUM};
+use crate::composite_type::{UNNAMED, UNNAMED_DOMAIN, UNNAMED_ENUM};
 use crate::{ElementType, Polymorphic, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::{fmt, io};
@@ -54,6 +54,8 @@ pub enum DataType {
     Polymorphic(Polymorphic),
     /// An enum, by its number
     Enum(TypeId),
+    /// A domain, by its number: a column's type in the catalog. Expressions have the type that it is of
+    Domain(TypeId),
 }
 
 /// Object identifiers of the ledger's own types and of their arrays take turns from here on.
@@ -136,7 +138,7 @@ impl DataType {
     /// True for what only a catalog can make of a text: its fields or labels are there.
     pub fn needs_catalog(self) -> bool {
         let one = self.element().unwrap_or(self);
-        one.is_composite() || matches!(one, DataType::Enum(_))
+        one.is_composite() || matches!(one, DataType::Enum(_) | DataType::Domain(_))
     }
 
     /// The smallest and the largest value of a type of integers.
@@ -171,7 +173,7 @@ impl DataType {
             DataType::Bytea => 17,
             DataType::Uuid => 2950,
             DataType::Array(element) => element.array_oid(),
-            DataType::Composite(id) | DataType::Enum(id) => composite_oid(id),
+            DataType::Composite(id) | DataType::Enum(id) | DataType::Domain(id) => composite_oid(id),
             DataType::Record => 2249,
             DataType::RefCursor => 1790,
             DataType::Polymorphic(polymorphic) => polymorphic.oid(),
@@ -234,6 +236,7 @@ impl DataType {
             DataType::Array(element) => element.array_name(),
             DataType::Composite(_) | DataType::Record => "record",
             DataType::Enum(_) => "anyenum",
+            DataType::Domain(_) => "any",
             DataType::RefCursor => "refcursor",
             DataType::Polymorphic(polymorphic) => polymorphic.name(),
         }
@@ -269,6 +272,7 @@ impl fmt::Display for DataType {
             // Only a catalog knows its name: `CompositeTypes::named_in`.
             DataType::Composite(id) => write!(f, "{UNNAMED}{}", id.0),
             DataType::Enum(id) => write!(f, "{UNNAMED_ENUM}{}", id.0),
+            DataType::Domain(id) => write!(f, "{UNNAMED_DOMAIN}{}", id.0),
             DataType::Record => f.write_str("record"),
             DataType::RefCursor => f.write_str("refcursor"),
             DataType::Polymorphic(polymorphic) => polymorphic.fmt(f),

@@ -1,9 +1,7 @@
 //! Values of enums: each has its label and its place among the labels of its type.
 //!
 //! A place is a fraction, written as bytes that compare as the places do. Between any two there is another one, so a label
-//! that comes between two others changes neither them nor any row ([decision 0050] of the documentation).
-//!
-//! [decision 0050]: ../../../docs/decisions/0050-places-of-enum-values.md
+//! that comes between two others changes neither them nor any row (decision 0050).
 
 use crate::{SqlError, SqlState, TypeId, limits};
 use borsh::{BorshDeserialize, BorshSerialize};

@@ -27,6 +27,7 @@ mod composite_text;
 mod composite_type;
 mod concurrency;
 mod data_type;
+mod domain;
 mod element_type;
 mod endorsement;
 mod enum_type;
@@ -98,6 +99,7 @@ pub use composite_type::{CompositeType, CompositeTypes, TypeKind};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
 pub use datetime::Interval;
+pub use domain::{Domain, DomainCheck};
 pub use element_type::ElementType;
 pub use endorsement::{
     EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedSimulation, EndorsedWrite, Endorsement,

@@ -71,7 +71,7 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         // Who reads these knows the type's fields or labels: `CompositeTypes`.
-        DataType::Composite(_) | DataType::Enum(_) => {
+        DataType::Composite(_) | DataType::Enum(_) | DataType::Domain(_) => {
             return Err(SqlError::unsupported(format_args!("a text as a value of {data_type} here")));
         }
     })

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use types::{
-    Catalog, Column, CompositeType, DataType, EnumPlace, EnumValue, OutputColumn, TypeId, TypeKind,
-    decode_exactly, encode,
+    Catalog, Check, Column, CompositeType, DataType, Domain, EnumPlace, EnumValue, OutputColumn, TypeId,
+    TypeKind, decode_exactly, encode,
 };
 
 /// A catalog with two row types, and where they stand in its encoding.
@@ -98,4 +98,20 @@ fn columns_are_encoded_as_before_there_were_generated_ones() {
     let mut other = encode(&column(None, false));
     *other.last_mut().expect("it has a default") = 3;
     assert!(decode_exactly::<Column>(&other).is_err(), "a kind that nobody knows");
+}
+
+#[test]
+fn domains_are_encoded_in_one_way() {
+    let check = Check { name: "c".to_string(), condition: "VALUE > 0".to_string() };
+    let domain = Domain {
+        base: DataType::Integer,
+        not_null: true,
+        default: Some("1".to_string()),
+        checks: vec![check],
+    };
+    let kind = TypeKind::Domain(domain);
+    let known = CompositeType { id: TypeId(9), name: "positive".to_string(), fields: Vec::new(), kind };
+    let bytes = encode(&known);
+    assert_eq!(decode_exactly::<CompositeType>(&bytes).expect("canonical"), known);
+    assert!((0..bytes.len()).all(|length| decode_exactly::<CompositeType>(&bytes[..length]).is_err()));
 }

@@ -77,7 +77,7 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
             let known = types.enum_values(DataType::Enum(id)).expect("one of these").to_vec();
             prop::sample::select(known).prop_map(Value::Enum).boxed()
         }
-        DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) => {
+        DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) | DataType::Domain(_) => {
             unreachable!("rows are of composite types here, and no value is of the others")
         }
     }

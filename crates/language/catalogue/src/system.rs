@@ -335,6 +335,7 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
             ]);
         }
     }
+    rows.extend(defined_types::constraints(&objects.types));
     rows
 }
 

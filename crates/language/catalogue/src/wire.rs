@@ -19,6 +19,7 @@ pub fn type_length(data_type: DataType) -> i16 {
         | DataType::Bytea
         | DataType::Array(_)
         | DataType::Composite(_)
+        | DataType::Domain(_)
         | DataType::Record
         | DataType::RefCursor => -1,
         DataType::Polymorphic(_) | DataType::Enum(_) => 4,

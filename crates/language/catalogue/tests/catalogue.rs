@@ -190,6 +190,23 @@ fn enums_are_shown_with_their_labels() {
 }
 
 #[test]
+fn domains_are_shown_with_their_constraints() {
+    let script = "CREATE DOMAIN positive AS integer DEFAULT 5 NOT NULL CHECK (VALUE > 0);\nCREATE TABLE d (p positive)";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let types = "SELECT typname, typtype, format_type(typbasetype, typtypmod), typnotnull, typdefault, pg_get_constraintdef(c.oid) FROM \
+                 pg_type t JOIN pg_constraint c ON c.contypid = t.oid WHERE typname = 'positive'";
+    assert_eq!(asked.answer(types), "positive|d|integer|t|5|CHECK (VALUE > 0)\n");
+    let domains =
+        "SELECT domain_schema, domain_name, data_type, domain_default FROM information_schema.domains";
+    assert_eq!(asked.answer(domains), "public|positive|integer|5\n");
+    let columns = "SELECT column_name, data_type, udt_name, domain_name FROM information_schema.columns WHERE table_name = 'd'";
+    assert_eq!(asked.answer(columns), "p|integer|int4|positive\n");
+    let attributes = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid \
+                      WHERE relname = 'd' AND attnum > 0";
+    assert_eq!(asked.answer(attributes), "positive\n");
+}
+
+#[test]
 fn generated_columns_are_shown_with_their_expressions() {
     let script = "CREATE TABLE g (a integer DEFAULT 1, c integer GENERATED ALWAYS AS (a * 2) STORED)";
     let asked = Asked { ledger: ledger(script), ..Asked::new() };

@@ -3,6 +3,7 @@
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
+use crate::domains::routines_of;
 use crate::expression::{Binder, Expression, Kind, Source};
 use crate::routines::Routines;
 use crate::scope::VariableScope;
@@ -17,7 +18,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
-    Catalog, Column, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, SqlState, Table, TableId,
+    Catalog, Column, CompositeTypes, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, SqlState,
+    Table, TableId, Value,
 };
 use values::{Comparison, broken};
 
@@ -53,6 +55,39 @@ pub fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Ex
         ));
     }
     Ok(condition)
+}
+
+/// The DEFAULT of a domain, or of the one that it is of.
+fn default_of(types: &CompositeTypes, data_type: DataType) -> Option<String> {
+    let mut next = data_type;
+    while let DataType::Domain(id) = next {
+        let domain = types.get(id).and_then(|known| known.as_domain())?;
+        if domain.default.is_some() {
+            return domain.default.clone();
+        }
+        next = domain.base;
+    }
+    None
+}
+
+/// What domains ask of the columns that have them: conditions that are true, or raise the error of the domain.
+fn domain_checks(table: &Table, rules: &[Routines]) -> Vec<CheckPlan> {
+    let Some(routines) = rules.first() else { return Vec::new() };
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
+    let binder = Binder::new(&scope, Source::Nothing);
+    let mut checks = Vec::new();
+    for (ordinal, column) in table.columns.iter().enumerate() {
+        let DataType::Domain(_) = column.data_type else { continue };
+        let value = Expression::column(ordinal, routines.types().base_of(column.data_type));
+        let checked = binder.checked(value, column.data_type);
+        let is_null =
+            Expression { kind: Kind::IsNull(true, Box::new(checked)), data_type: DataType::Boolean };
+        let holds = Expression::constant(Value::Boolean(true), DataType::Boolean);
+        let condition = Expression { kind: Kind::Or(vec![is_null, holds]), data_type: DataType::Boolean };
+        // It raises the error itself, and no constraint of the table has such a name.
+        checks.push(CheckPlan { name: format!("\0{ordinal}"), condition });
+    }
+    checks
 }
 
 /// Binds the expression of a generated column.
@@ -96,7 +131,8 @@ fn bind_computed(
             format!("cannot use generated column \"{}\" in column generation expression", other.name);
         return Err(invalid(message).detail("A generated column cannot reference another generated column."));
     }
-    binder.assign_to_column(bound, &column.name, column.data_type).map_err(|error| SqlError {
+    let data_type = routines.types().base_of(column.data_type);
+    binder.assign_to_column(bound, &column.name, data_type).map_err(|error| SqlError {
         message: error.message.replace("but expression is", "but default expression is"),
         ..error
     })
@@ -108,7 +144,7 @@ impl Tables {
     /// # Errors
     /// What is wrong in a default or a check.
     pub fn new(catalog: &Catalog, version: ExecutionVersion) -> Result<Tables, SqlError> {
-        let routines = Routines::new(catalog, version);
+        let routines = routines_of(catalog, version);
         let mut by_name = rustc_hash::FxHashMap::default();
         for table in catalog.tables.values() {
             let plan = TablePlan::stored(table, catalog, &routines)?;
@@ -160,13 +196,15 @@ impl TablePlan {
             triggers: TableTriggers::new(catalog.triggers_of(table.id)),
         };
         for (ordinal, column) in table.columns.iter().enumerate() {
-            let default = column.default.as_ref().filter(|_| !column.generated);
-            let default = default.map(|sql| {
-                by_first(rules, &|routines| bind_default(sql, &column.name, column.data_type, routines))
-            });
+            let types = rules.first().map(|routines| routines.types().clone()).unwrap_or_default();
+            let data_type = types.base_of(column.data_type);
+            let default = column.default.clone().or_else(|| default_of(&types, column.data_type));
+            let default = default.as_ref().filter(|_| !column.generated);
+            let default = default
+                .map(|sql| by_first(rules, &|routines| bind_default(sql, &column.name, data_type, routines)));
             plan.columns.push(ColumnPlan {
                 name: column.name.clone(),
-                data_type: column.data_type,
+                data_type,
                 not_null: column.not_null,
                 default: default.transpose()?,
                 is_generated: catalog.identity(table.id, ordinal) == Some(Generated::Always),
@@ -178,6 +216,7 @@ impl TablePlan {
             let computed = by_first(rules, &|routines| bind_computed(&plan, table, column, sql, routines))?;
             plan.columns[ordinal].computed = Some(computed);
         }
+        plan.checks = domain_checks(table, rules);
         for check in &table.checks {
             let condition = by_first(rules, &|routines| bind_check(&plan, &check.condition, routines))?;
             plan.checks.push(CheckPlan { name: check.name.clone(), condition });

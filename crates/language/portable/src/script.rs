@@ -108,5 +108,6 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::Do(_) => "DO",
         ParsedStatement::AlterType(_) => "ALTER TYPE",
         ParsedStatement::DropExpression(_) => "ALTER TABLE",
+        ParsedStatement::Domain(_) => "a statement about domains",
     }
 }

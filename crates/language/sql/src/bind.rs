@@ -129,7 +129,8 @@ fn bind_step(
         | ParsedStatement::Sequence(_)
         | ParsedStatement::Trigger(_)
         | ParsedStatement::AlterType(_)
-        | ParsedStatement::DropExpression(_) => {
+        | ParsedStatement::DropExpression(_)
+        | ParsedStatement::Domain(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };

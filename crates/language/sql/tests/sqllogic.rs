@@ -114,6 +114,11 @@ fn generated_columns() {
 }
 
 #[test]
+fn domains() {
+    run("domains");
+}
+
+#[test]
 fn changes() {
     run("changes");
 }

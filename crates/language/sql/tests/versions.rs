@@ -519,6 +519,8 @@ const REFUSED_BY_VERSION_6: &[(&str, &str)] = &[
         "CREATE TABLE g (a integer, c integer GENERATED ALWAYS AS (a * 2) STORED)",
         "0A000 GENERATED ALWAYS AS (…) STORED is not supported",
     ),
+    ("CREATE DOMAIN positive AS integer CHECK (VALUE > 0)", "0A000 CREATE DOMAIN is not supported"),
+    ("DROP DOMAIN positive", "0A000 DROP DOMAIN is not supported"),
     ("SELECT enum_first(NULL)", "42883 function enum_first(unknown) does not exist"),
     ("SELECT enum_range(NULL::pair)", "42883 function enum_range(pair) does not exist"),
 ];

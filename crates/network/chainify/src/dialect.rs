@@ -96,6 +96,11 @@ impl Dialect {
                     "arrays of an enum have no counterpart in a database outside; use an array of text",
                 );
             }
+            DataType::Domain(_) => {
+                return refused(
+                    "a domain has no counterpart in a database outside; use the type that it is of, with a CHECK",
+                );
+            }
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
             }
@@ -341,6 +346,7 @@ mod tests {
             (DataType::Interval, "no such type"),
             (DataType::Char(Some(3)), "no such type"),
             (DataType::Composite(TypeId(1)), "composite"),
+            (DataType::Domain(TypeId(1)), "domain"),
             (DataType::Enum(TypeId(1)).array().expect("it has arrays"), "arrays of an enum"),
         ];
         for (data_type, expected) in refused {

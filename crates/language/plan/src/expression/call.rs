@@ -2,8 +2,8 @@
 
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::assets::AssetFunction;
-use crate::expression::bind_enum::EnumCall;
 use crate::expression::build::fold;
+use crate::expression::enum_call::EnumCall;
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};

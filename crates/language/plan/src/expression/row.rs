@@ -1,10 +1,10 @@
 //! What expressions do with rows: making them, taking them apart, comparing and converting them.
 
-use crate::expression::bind_enum::EnumCall;
+use crate::expression::enum_call::EnumCall;
 use crate::expression::{Environment, Expression};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use types::{Composite, CompositeTypes, DataType, EnumValue, SqlError, Value};
+use types::{Composite, CompositeTypes, DataType, EnumValue, SqlError, TypeId, Value};
 use values::{Comparison, broken};
 
 /// What becomes of some operands.
@@ -18,6 +18,8 @@ pub enum RowOperation {
     WithField(u16, u16),
     /// A cast to the expression's type; the flag: an explicit one.
     Convert(bool, Arc<CompositeTypes>),
+    /// The operand, held against the conditions of the domain with this number.
+    CheckDomain(TypeId, Arc<CompositeTypes>),
     /// `enum_first` and its kind, of these values.
     EnumValues(EnumCall, Arc<[Arc<EnumValue>]>),
     /// `IS NULL`, where all fields are; the flag is false: `IS NOT NULL`, where none is.
@@ -41,13 +43,16 @@ pub struct RowForm {
 
 impl PartialEq for RowOperation {
     fn eq(&self, other: &RowOperation) -> bool {
-        use RowOperation::{Build, Compare, Convert, Distinct, EnumValues, Field, IsNull, WithField};
+        use RowOperation::{
+            Build, CheckDomain, Compare, Convert, Distinct, EnumValues, Field, IsNull, WithField,
+        };
         match (self, other) {
             (Build(a), Build(b)) => a == b,
             (Field(a), Field(b)) => a == b,
             (WithField(a, count), WithField(b, other)) => a == b && count == other,
             // One statement has one catalog.
             (Convert(a, _), Convert(b, _)) => a == b,
+            (CheckDomain(a, _), CheckDomain(b, _)) => a == b,
             (EnumValues(a, of), EnumValues(b, other)) => a == b && of == other,
             (IsNull(a), IsNull(b)) | (Distinct(a), Distinct(b)) => a == b,
             (Compare(a), Compare(b)) => a == b,
@@ -100,6 +105,11 @@ impl RowOperation {
                 let value = values.pop().unwrap_or_default();
                 if *explicit { types.cast(value, data_type) } else { types.assign(value, data_type) }
             }
+            RowOperation::CheckDomain(id, types) => {
+                let value = values.pop().unwrap_or_default();
+                types.check_domain(&value, *id)?;
+                Ok(value)
+            }
             RowOperation::EnumValues(call, known) => call.evaluate(known, &values, data_type),
             RowOperation::IsNull(expected) => {
                 let truth = match values.first() {
@@ -140,6 +150,9 @@ impl RowOperation {
             RowOperation::WithField(position, _) => format!("({joined}) with field {}", position + 1),
             RowOperation::Convert(true, _) => format!("{first}::{data_type}"),
             RowOperation::Convert(false, _) => joined,
+            RowOperation::CheckDomain(id, types) => {
+                format!("{first}::{}", types.name_of(DataType::Domain(*id)))
+            }
             RowOperation::EnumValues(call, _) => format!("{}({joined})", call.name()),
             RowOperation::IsNull(true) => format!("{first} IS NULL"),
             RowOperation::IsNull(false) => format!("{first} IS NOT NULL"),

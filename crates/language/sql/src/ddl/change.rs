@@ -14,6 +14,7 @@ use sqlparser::ast::Statement;
 use syntax::parse::ParsedStatement;
 use syntax::parse::alter_type::AlterType;
 use syntax::parse::comment::CommentOn;
+use syntax::parse::domain::DomainChange;
 use syntax::parse::governance::GovernanceCall;
 use syntax::parse::role::RoleStatement;
 use syntax::parse::sequence::SequenceStatement;
@@ -102,6 +103,8 @@ pub(crate) enum SchemaChange {
     CreateType(TypeDraft),
     /// DROP TYPE.
     DropType {
+        /// DROP DOMAIN.
+        domains: bool,
         /// IF EXISTS.
         if_exists: bool,
         /// CASCADE.
@@ -136,6 +139,8 @@ pub(crate) enum SchemaChange {
     Later(Box<ParsedStatement>),
     /// ALTER TYPE.
     AlterType(AlterType),
+    /// ALTER DOMAIN.
+    AlterDomain(String, DomainChange),
 }
 
 impl SchemaChange {

@@ -14,7 +14,7 @@ use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::{drop_using_column, using_column};
 use crate::ddl::views::{self, depends, drop_dependents};
 use plan::bind_tables::bind_default;
-use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
+use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_type_or_domain};
 use plan::scope::VariableScope;
 use plan::table::TablePlan;
 use sqlparser::ast::{self, AlterColumnOperation, Expr, Ident};
@@ -55,7 +55,7 @@ pub(super) fn bind_alter_column(
         AlterColumnOperation::SetDefault { value } => ColumnChange::Default(Some(value.to_string())),
         AlterColumnOperation::DropDefault => ColumnChange::Default(None),
         AlterColumnOperation::SetDataType { data_type, using, .. } => {
-            ColumnChange::Type(bind_data_type(types, data_type)?, using.clone().map(Box::new))
+            ColumnChange::Type(bind_type_or_domain(types, data_type)?, using.clone().map(Box::new))
         }
         AlterColumnOperation::AddGenerated { .. } => return Ok(None),
     }))

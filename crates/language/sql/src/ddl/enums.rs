@@ -207,7 +207,7 @@ fn relabelled(value: &Value, renamed: &Arc<EnumValue>) -> Result<Value, SqlError
 
 /// RENAME TO and SET SCHEMA. What names the type in texts that the catalog keeps follows; bodies of functions do not, as in
 /// PostgreSQL.
-fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Result<(), SqlError> {
+pub(super) fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Result<(), SqlError> {
     if from == to {
         return Ok(());
     }
@@ -248,6 +248,9 @@ fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Result<(), Sql
             rename_in_expression_text(condition, &follow)?;
         }
     }
+    for known in catalog.types.values_mut() {
+        rename_in_domain(known, &follow)?;
+    }
     if let Some(mut known) = catalog.types.remove(from) {
         Arc::make_mut(&mut known).name = to.to_string();
         catalog.types.insert(to.to_string(), known);
@@ -257,6 +260,20 @@ fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Result<(), Sql
         Commented::Column(name, field) if name == from => Commented::Column(to.to_string(), field),
         other => other,
     });
+    Ok(())
+}
+
+/// Renames what stands in the texts of a domain.
+pub(super) fn rename_in_domain(
+    known: &mut Arc<CompositeType>,
+    renaming: &dyn Renaming,
+) -> Result<(), SqlError> {
+    let Some(mut domain) = known.as_domain().cloned() else { return Ok(()) };
+    let conditions = domain.checks.iter_mut().map(|check| &mut check.condition);
+    for text in conditions.chain(&mut domain.default) {
+        rename_in_expression_text(text, renaming)?;
+    }
+    Arc::make_mut(known).kind = TypeKind::Domain(domain);
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use plan::expression::bind_routine_type;
 use sqlparser::ast::{ColumnDef, ColumnOption};
 use syntax::parse::alter_type::TypeChange;
 use syntax::parse::comment::CommentedObject;
+use syntax::parse::domain::DomainChange;
 use syntax::parse::role::{NamedRoutine, Objects, RoleStatement};
 use syntax::parse::sequence::SequenceStatement;
 use types::{
@@ -80,9 +81,22 @@ impl Resolver<'_> {
                 let if_exists = drop.if_exists;
                 drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
             }
-            SchemaChange::CreateType(draft) => self.new_name(&mut draft.name),
+            SchemaChange::CreateType(draft) => {
+                draft.texts().try_for_each(|text| self.text(text))?;
+                self.new_name(&mut draft.name)
+            }
             SchemaChange::DropType { if_exists, names, .. } => {
                 names.iter_mut().try_for_each(|name| self.data_type(*if_exists, name))
+            }
+            SchemaChange::AlterDomain(name, change) => {
+                match change {
+                    DomainChange::SetSchema(schema) => self.catalog.check_schema(schema)?,
+                    DomainChange::Default(Some(text)) | DomainChange::AddCheck(_, text, _) => {
+                        self.text(text)?
+                    }
+                    _ => {}
+                }
+                self.data_type(false, name)
             }
             SchemaChange::AlterType(alter) => {
                 if let TypeChange::SetSchema(schema) = &alter.change {

@@ -11,7 +11,7 @@ use crate::ddl::relations::{check_type_free, generated_name, relation_exists, ta
 use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{ColumnSequence, create_owned, drop_owned};
 use crate::ddl::views::drop_dependents;
-use plan::expression::bind_data_type;
+use plan::expression::bind_type_or_domain;
 use plan::table::TablePlan;
 use sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,
@@ -147,7 +147,7 @@ impl TableDraft {
                 self.sequences.push(ColumnSequence { column: ordinal, identity: None, options });
                 data_type
             }
-            None => bind_data_type(types, &definition.data_type)?,
+            None => bind_type_or_domain(types, &definition.data_type)?,
         };
         self.table.columns.push(Column {
             name: name.clone(),

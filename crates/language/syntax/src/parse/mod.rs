@@ -5,6 +5,7 @@ pub mod alter_type;
 pub mod comment;
 pub mod create_as;
 mod dialect;
+pub mod domain;
 pub mod drop_expression;
 pub(crate) mod errors;
 pub mod governance;
@@ -28,6 +29,7 @@ use crate::parse::aggregate::{
 use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse::domain::{DomainStatement, is_about_domains, parse_domain};
 use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
@@ -90,6 +92,8 @@ pub enum ParsedStatement {
     AlterType(Box<AlterType>),
     /// ALTER TABLE … ALTER COLUMN … DROP EXPRESSION.
     DropExpression(DropExpression),
+    /// CREATE, ALTER and DROP DOMAIN.
+    Domain(Box<DomainStatement>),
 }
 
 /// The statements of a script.
@@ -140,8 +144,8 @@ fn parse_statement_tokens(
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
-    let own_alter = OwnAlter::of(&tokens, version);
-    if let Some(error) = refused(&tokens).filter(|_| !about_roles && own_alter.is_none()) {
+    let own_form = OwnForm::of(&tokens, version);
+    if let Some(error) = refused(&tokens).filter(|_| !about_roles && own_form.is_none()) {
         return Err(error);
     }
     let about_aggregates =
@@ -174,7 +178,7 @@ fn parse_statement_tokens(
     if about_members {
         return parse_about_members(&mut parser, first, sql);
     }
-    if let Some(alter) = own_alter {
+    if let Some(alter) = own_form {
         return alter.parse(&mut parser, sql);
     }
     if creates_routine {
@@ -196,40 +200,47 @@ fn parse_statement_tokens(
     })
 }
 
-/// A form of ALTER that sqlparser does not read.
+/// A statement that sqlparser does not read in PostgreSQL's form.
 #[derive(Clone, Copy)]
-enum OwnAlter {
+enum OwnForm {
     Type,
+    Domain,
     DropExpression,
     SetSchema,
 }
 
-impl OwnAlter {
+impl OwnForm {
     /// The one that these tokens are.
-    fn of(tokens: &[TokenWithSpan], version: ExecutionVersion) -> Option<OwnAlter> {
+    fn of(tokens: &[TokenWithSpan], version: ExecutionVersion) -> Option<OwnForm> {
         let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+        if version >= ExecutionVersion::V7 && is_about_domains(tokens) {
+            return Some(OwnForm::Domain);
+        }
         if !is(0, "alter") {
             return None;
         }
         let (since_7, table) = (version >= ExecutionVersion::V7, is(1, "table"));
         if since_7 && alters_type(tokens) {
-            return Some(OwnAlter::Type);
+            return Some(OwnForm::Type);
         }
         if since_7 && table && drops_expression(tokens) {
-            return Some(OwnAlter::DropExpression);
+            return Some(OwnForm::DropExpression);
         }
-        (table && sets_schema(tokens)).then_some(OwnAlter::SetSchema)
+        (table && sets_schema(tokens)).then_some(OwnForm::SetSchema)
     }
 
     fn parse(self, parser: &mut Parser<'_>, sql: &str) -> Result<ParsedStatement, SqlError> {
         match self {
-            OwnAlter::Type => {
+            OwnForm::Type => {
                 parse_alter_type(parser, sql).map(|alter| ParsedStatement::AlterType(Box::new(alter)))
             }
-            OwnAlter::DropExpression => {
+            OwnForm::Domain => {
+                parse_domain(parser, sql).map(|statement| ParsedStatement::Domain(Box::new(statement)))
+            }
+            OwnForm::DropExpression => {
                 parse_drop_expression(parser, sql).map(ParsedStatement::DropExpression)
             }
-            OwnAlter::SetSchema => parse_set_schema(parser, sql).map(ParsedStatement::SetSchema),
+            OwnForm::SetSchema => parse_set_schema(parser, sql).map(ParsedStatement::SetSchema),
         }
     }
 }
@@ -291,6 +302,7 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::SchemaMember(_) => Err(SqlError::unsupported("ALTER SCHEMA in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
         ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
+        ParsedStatement::Domain(_) => Err(SqlError::unsupported("a statement about domains in a function")),
         ParsedStatement::DropExpression(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()
