@@ -59,6 +59,8 @@ impl Kind {
             | DataType::Interval
             | DataType::Uuid
             | DataType::Composite(_)
+            | DataType::Enum(_)
+            | DataType::Domain(_)
             | DataType::Record
             | DataType::Json
             | DataType::Jsonb

@@ -190,6 +190,7 @@ mod tests {
             data_type: *data_type,
             not_null: false,
             default: None,
+            generated: false,
         };
         Table {
             id: TableId(7),

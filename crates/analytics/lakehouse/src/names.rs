@@ -79,6 +79,7 @@ mod tests {
             data_type: DataType::BigInt,
             not_null: false,
             default: None,
+            generated: false,
         };
         let table = Table {
             id: TableId(1),

@@ -73,6 +73,7 @@ fn content_bytes(value: &Value) -> usize {
         Value::Bytea(bytes) => bytes.len(),
         Value::Json(text) => text.len(),
         Value::Jsonb(value) => value.text_bytes(),
+        Value::Enum(value) => value.label.len(),
         // What it has as a text doubles with the quotes inside of it.
         Value::Composite(_) => written_bytes(value, 2),
         _ => 0,

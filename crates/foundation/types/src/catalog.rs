@@ -1,6 +1,6 @@
 use crate::{
-    Charter, ColumnSet, Commented, CompositeType, Counter, DataType, Generated, Governance, Key,
-    OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError, Trigger, TypeId, Value,
+    Charter, ColumnSet, Commented, CompositeType, Counter, DataType, ExecutionVersion, Generated, Governance,
+    Key, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError, Trigger, TypeId, Value,
     catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -58,7 +58,11 @@ impl TableId {
 }
 
 /// A column of a table.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+///
+/// ```text
+/// encoding: name ‖ type ‖ not null ‖ 0 | 1 ‖ default | 2 ‖ generation expression    (the first two as before there was the third)
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Lower-case unless it was quoted.
     pub name: String,
@@ -66,8 +70,36 @@ pub struct Column {
     pub data_type: DataType,
     /// NULL is refused.
     pub not_null: bool,
-    /// The expression of DEFAULT, as SQL.
+    /// The expression of DEFAULT, or the one that a generated column has its values of, as SQL.
     pub default: Option<String>,
+    /// GENERATED ALWAYS AS … STORED: the expression is over the row, and the column has no other value.
+    pub generated: bool,
+}
+
+impl BorshSerialize for Column {
+    fn serialize<W: borsh::io::Write>(&self, writer: &mut W) -> borsh::io::Result<()> {
+        (&self.name, self.data_type, self.not_null).serialize(writer)?;
+        match &self.default {
+            Some(expression) if self.generated => (2_u8, expression).serialize(writer),
+            default => default.serialize(writer),
+        }
+    }
+}
+
+impl BorshDeserialize for Column {
+    fn deserialize_reader<R: borsh::io::Read>(reader: &mut R) -> borsh::io::Result<Column> {
+        let (name, data_type, not_null) = <(String, DataType, bool)>::deserialize_reader(reader)?;
+        let kind = u8::deserialize_reader(reader)?;
+        let default = match kind {
+            0 => None,
+            1 | 2 => Some(String::deserialize_reader(reader)?),
+            found => {
+                let message = format!("expected a kind of default, 0 to 2, found {found}");
+                return Err(borsh::io::Error::new(borsh::io::ErrorKind::InvalidData, message));
+            }
+        };
+        Ok(Column { name, data_type, not_null, default, generated: kind == 2 })
+    }
 }
 
 /// A CHECK constraint.
@@ -433,7 +465,10 @@ impl Catalog {
     /// That of what stands in a schema with members, which these alone have: empty, under the charter that they execute it with.
     pub fn of_schema(name: &str, members: &SchemaMembers, charter: Arc<Charter>) -> Catalog {
         let schemas = BTreeMap::from([(name.to_string(), Schema::default())]);
-        Catalog { schemas, next_table: members.first_table(), ..Catalog::founded(charter) }
+        // Queries may look at several schemas at a time, so types of different ones have different numbers, as tables have.
+        let own_types = charter.execution_version >= ExecutionVersion::V7.number();
+        let next_type = if own_types { members.first_table() } else { 0 };
+        Catalog { schemas, next_table: members.first_table(), next_type, ..Catalog::founded(charter) }
     }
 
     /// The schema that this is the catalog of alone; `None`: it is the ledger's.

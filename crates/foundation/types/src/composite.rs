@@ -6,7 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::io;
 
-/// Number of a composite type, never used twice in a ledger: what a stored value means does not change when a type is
+/// Number of a type that the ledger has made, never used twice in a ledger: what a stored value means does not change when a type is
 /// dropped and another one gets its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, BorshSerialize, BorshDeserialize)]
 pub struct TypeId(pub u32);
@@ -180,6 +180,7 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
         Value::Text(text) | Value::Char(text) => quoted(text),
         Value::Json(text) => quoted(text),
         Value::Jsonb(value) => quoted(&value.to_text()),
+        Value::Enum(value) => quoted(&value.label),
         // A backslash in front of them.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2).saturating_add(2 * factor),
         Value::Composite(row) => fields_bytes(&row.values, factor.saturating_mul(2)),

@@ -1,4 +1,4 @@
-//! Composite types, and the casts that need to know their fields.
+//! The types that a ledger has made: composite types and enums, and the casts that need to know their fields and labels.
 //!
 //! A type has a number, never used twice, like a table ([`TypeId`]). So has the row type of every table and view, by
 //! name; ALTER TABLE leaves that number as it is while the table's own number changes. `DataType::Composite` is the
@@ -16,35 +16,134 @@
 //!   comparisons. Values compare as PostgreSQL's records do: NULLs are equal to one another and come last.
 //! - **Rows are bounded.** A row is nested at most 16 deep and has at most 128 KiB as a text, in which quotes double
 //!   with every level. So nothing that can be made is expensive to write.
+//! - **Enums** are types of the same numbers and names, with labels in the place of fields (`EnumValue`).
 //! - **Functions.** A function of a composite type gives one value per row, which FROM takes apart. One with several
 //!   OUT parameters gives columns, which an expression puts together. `AS (a integer, …)` is held against what a
 //!   function that returns `record` gives.
 
 use crate::array::parse_array_of;
 use crate::composite_text::split_composite;
+use crate::domain::DomainChecks;
 use crate::{
-    Array, Catalog, Composite, DataType, ElementType, ExecutionVersion, OutputColumn, SearchPath, SqlError,
-    SqlState, TypeId, Value, assign, cast,
+    Array, Catalog, Composite, DataType, Domain, DomainCheck, ElementType, EnumValue, ExecutionVersion,
+    OutputColumn, SearchPath, SqlError, SqlState, TypeId, Value, assign, cast,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
-/// A composite type: one that CREATE TYPE has made, or the type of a relation's rows.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+/// A type that CREATE TYPE has made, or the type of a relation's rows.
+///
+/// ```text
+/// encoding: id ‖ name ‖ fields | id ‖ name ‖ ffffffff ‖ kind ‖ what it has      (the first as before there were others)
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompositeType {
     /// Its number.
     pub id: TypeId,
     /// Its name.
     pub name: String,
-    /// Names and types of its fields, in order.
+    /// Names and types of its fields, in order; none where it is no composite type.
     pub fields: Vec<OutputColumn>,
+    /// What it is.
+    pub kind: TypeKind,
+}
+
+/// What a type of the ledger is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TypeKind {
+    /// A composite type: it has fields.
+    #[default]
+    Composite,
+    /// An enum: its values, in their order.
+    Enum(Vec<Arc<EnumValue>>),
+    /// A domain.
+    Domain(Domain),
+}
+
+/// What stands in the place of the number of fields where a type has none: no composite type has as many.
+const NO_FIELDS: u32 = u32::MAX;
+/// What follows for an enum.
+const ENUM_KIND: u8 = 1;
+/// What follows for a domain.
+const DOMAIN_KIND: u8 = 2;
+
+impl BorshSerialize for CompositeType {
+    fn serialize<W: io::Write>(&self, writer: &mut W) -> io::Result<()> {
+        (self.id, &self.name).serialize(writer)?;
+        match &self.kind {
+            TypeKind::Composite => self.fields.serialize(writer),
+            TypeKind::Enum(values) => (NO_FIELDS, ENUM_KIND, values).serialize(writer),
+            TypeKind::Domain(domain) => (NO_FIELDS, DOMAIN_KIND, domain).serialize(writer),
+        }
+    }
+}
+
+impl BorshDeserialize for CompositeType {
+    fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<CompositeType> {
+        let refused = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        let (id, name) = <(TypeId, String)>::deserialize_reader(reader)?;
+        let count = u32::deserialize_reader(reader)?;
+        if count != NO_FIELDS {
+            let fields = (0..count).map(|_| OutputColumn::deserialize_reader(reader));
+            let fields = fields.collect::<io::Result<_>>()?;
+            return Ok(CompositeType { id, name, fields, kind: TypeKind::Composite });
+        }
+        let kind = match u8::deserialize_reader(reader)? {
+            ENUM_KIND => {
+                let values = <Vec<Arc<EnumValue>>>::deserialize_reader(reader)?;
+                let in_order = values.windows(2).all(|pair| pair[0].place < pair[1].place);
+                if !in_order || values.iter().any(|value| value.type_id != id) {
+                    return refused("expected the values of an enum in their order");
+                }
+                TypeKind::Enum(values)
+            }
+            DOMAIN_KIND => TypeKind::Domain(Domain::deserialize_reader(reader)?),
+            _ => return refused("expected a kind of type, 1 for an enum, 2 for a domain"),
+        };
+        Ok(CompositeType { id, name, fields: Vec::new(), kind })
+    }
 }
 
 impl CompositeType {
     /// Its type as that of a column.
     pub fn data_type(&self) -> DataType {
-        DataType::Composite(self.id)
+        match self.kind {
+            TypeKind::Composite => DataType::Composite(self.id),
+            TypeKind::Enum(_) => DataType::Enum(self.id),
+            TypeKind::Domain(_) => DataType::Domain(self.id),
+        }
+    }
+
+    /// The values of an enum, in their order.
+    pub fn enum_values(&self) -> Option<&[Arc<EnumValue>]> {
+        match &self.kind {
+            TypeKind::Enum(values) => Some(values),
+            TypeKind::Composite | TypeKind::Domain(_) => None,
+        }
+    }
+
+    /// What a domain is.
+    pub fn as_domain(&self) -> Option<&Domain> {
+        match &self.kind {
+            TypeKind::Domain(domain) => Some(domain),
+            TypeKind::Composite | TypeKind::Enum(_) => None,
+        }
+    }
+
+    /// What messages call it where there is no catalog.
+    fn unnamed(&self) -> &'static str {
+        match self.kind {
+            TypeKind::Composite => UNNAMED,
+            TypeKind::Enum(_) => UNNAMED_ENUM,
+            TypeKind::Domain(_) => UNNAMED_DOMAIN,
+        }
+    }
+
+    /// Whether it is a composite type, which is a relation too.
+    pub fn is_composite(&self) -> bool {
+        self.kind == TypeKind::Composite
     }
 
     /// Position and type of a field.
@@ -62,6 +161,7 @@ pub struct CompositeTypes {
     by_name: Arc<BTreeMap<String, TypeId>>,
     search_path: SearchPath,
     rules: ExecutionVersion,
+    domains: DomainChecks,
 }
 
 impl Default for CompositeTypes {
@@ -72,6 +172,7 @@ impl Default for CompositeTypes {
             by_name: Arc::default(),
             search_path: SearchPath::default(),
             rules: ExecutionVersion::CURRENT,
+            domains: DomainChecks::default(),
         }
     }
 }
@@ -80,13 +181,34 @@ impl CompositeTypes {
     /// Those of this catalog: its own types, and those of the rows of its tables and views.
     pub fn new(catalog: &Catalog) -> CompositeTypes {
         let mut types = CompositeTypes::default();
+        catalog.types.values().for_each(|known| types.add(known.clone()));
         for (name, id) in &catalog.row_types {
-            if let Some(fields) = catalog.columns_of(name) {
-                types.add(Arc::new(CompositeType { id: *id, name: name.clone(), fields }));
+            if let Some(mut fields) = catalog.columns_of(name) {
+                fields.iter_mut().for_each(|field| field.data_type = types.base_of(field.data_type));
+                let kind = TypeKind::Composite;
+                types.add(Arc::new(CompositeType { id: *id, name: name.clone(), fields, kind }));
             }
         }
-        catalog.types.values().for_each(|known| types.add(known.clone()));
         types
+    }
+
+    /// The same, with who holds values against the domains among them.
+    #[must_use]
+    pub fn with_domain_checks(self, checks: BTreeMap<TypeId, Arc<dyn DomainCheck>>) -> CompositeTypes {
+        CompositeTypes { domains: DomainChecks(Arc::new(checks)), ..self }
+    }
+
+    /// The type that values of a domain are of; of other types the same.
+    pub fn base_of(&self, data_type: DataType) -> DataType {
+        let mut base = data_type;
+        // A domain may be of another one, which is older.
+        while let DataType::Domain(id) = base {
+            match self.get(id).and_then(|known| known.as_domain()) {
+                Some(domain) => base = domain.base,
+                None => return base,
+            }
+        }
+        base
     }
 
     fn add(&mut self, known: Arc<CompositeType>) {
@@ -145,10 +267,32 @@ impl CompositeTypes {
         }
     }
 
+    /// The values of the enum that this is, in their order.
+    pub fn enum_values(&self, data_type: DataType) -> Option<&[Arc<EnumValue>]> {
+        match data_type {
+            DataType::Enum(id) => self.get(id)?.enum_values(),
+            _ => None,
+        }
+    }
+
+    /// The type with this object identifier, also where it is one of the ledger's own.
+    pub fn of_number(&self, oid: u32) -> Option<DataType> {
+        let known = |id| self.get(id).map_or(DataType::Composite(id), |known| known.data_type());
+        Some(match DataType::from_oid(oid)? {
+            DataType::Composite(id) => known(id),
+            DataType::Array(element) => match element.data_type() {
+                DataType::Composite(id) => known(id).array()?,
+                _ => DataType::Array(element),
+            },
+            other => other,
+        })
+        .map(|known| self.base_of(known))
+    }
+
     /// The name that PostgreSQL shows for a type.
     pub fn name_of(&self, data_type: DataType) -> String {
         match data_type {
-            DataType::Composite(id) => match self.get(id) {
+            DataType::Composite(id) | DataType::Enum(id) | DataType::Domain(id) => match self.get(id) {
                 Some(known) => known.name.clone(),
                 None => data_type.to_string(),
             },
@@ -167,21 +311,28 @@ impl CompositeTypes {
     /// A text with the names of composite types in the place of what [`DataType`] shows.
     #[must_use]
     pub fn named_text(&self, text: String) -> String {
-        if !text.contains(UNNAMED) {
+        [UNNAMED, UNNAMED_ENUM, UNNAMED_DOMAIN]
+            .into_iter()
+            .fold(text, |text, unnamed| self.named_behind(text, unnamed))
+    }
+
+    fn named_behind(&self, text: String, unnamed: &str) -> String {
+        if !text.contains(unnamed) {
             return text;
         }
-        let mut parts = text.split(UNNAMED);
+        let mut parts = text.split(unnamed);
         let mut named = parts.next().unwrap_or_default().to_string();
         for part in parts {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
             let known = part[..digits].parse().ok().and_then(|id| self.get(TypeId(id)));
+            let known = known.filter(|known| unnamed == known.unnamed());
             match known {
                 Some(known) => {
                     named.push_str(&known.name);
                     named.push_str(&part[digits..]);
                 }
                 None => {
-                    named.push_str(UNNAMED);
+                    named.push_str(unnamed);
                     named.push_str(part);
                 }
             }
@@ -221,7 +372,11 @@ impl CompositeTypes {
                                 .all(|(value, field)| self.fits(value, field.data_type))
                     })
             }
-            (Value::Array(array), DataType::Array(element)) if element.data_type().is_composite() => {
+            (Value::Enum(value), DataType::Enum(id)) => {
+                let known = self.get(id).and_then(|known| known.enum_values());
+                known.is_some_and(|known| known.iter().any(|one| one == value))
+            }
+            (Value::Array(array), DataType::Array(element)) if data_type.needs_catalog() => {
                 array.element() == element
                     && array.values().iter().all(|value| self.fits(value, element.data_type()))
             }
@@ -236,9 +391,9 @@ impl CompositeTypes {
     fn convert(&self, value: Value, target: DataType, convert: Convert) -> Result<Value, SqlError> {
         match target {
             DataType::Composite(id) => self.to_composite(value, id, convert),
-            DataType::Array(element) if element.data_type().is_composite() => {
-                self.to_array(value, element, convert)
-            }
+            DataType::Enum(id) => self.to_enum(value, id),
+            DataType::Domain(id) => self.to_domain(value, id, convert),
+            DataType::Array(element) if target.needs_catalog() => self.to_array(value, element, convert),
             _ => convert(value, target).map_err(|error| self.named_in(error)),
         }
     }
@@ -272,6 +427,44 @@ impl CompositeTypes {
         Ok(Value::Composite(Arc::new(row)))
     }
 
+    /// Holds a value of the type that a domain is of against its conditions.
+    ///
+    /// # Errors
+    /// As [`DomainCheck::check`].
+    pub fn check_domain(&self, value: &Value, id: TypeId) -> Result<(), SqlError> {
+        let missing = || {
+            let message = format!("cache lookup failed for type {}", id.0);
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        };
+        self.domains.0.get(&id).ok_or_else(missing)?.check(value)
+    }
+
+    fn to_domain(&self, value: Value, id: TypeId, convert: Convert) -> Result<Value, SqlError> {
+        let value = self.convert(value, self.base_of(DataType::Domain(id)), convert)?;
+        self.check_domain(&value, id)?;
+        Ok(value)
+    }
+
+    fn to_enum(&self, value: Value, id: TypeId) -> Result<Value, SqlError> {
+        let target = self.get(id).filter(|known| known.enum_values().is_some()).ok_or_else(|| {
+            let message = format!("cache lookup failed for type {}", id.0);
+            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        })?;
+        match value {
+            Value::Null => Ok(Value::Null),
+            Value::Enum(value) if value.type_id == id => Ok(Value::Enum(value)),
+            Value::Text(text) | Value::Char(text) => {
+                let mut values = target.enum_values().unwrap_or_default().iter();
+                let found = values.find(|value| *value.label == *text).cloned();
+                found.map(Value::Enum).ok_or_else(|| {
+                    let message = format!("invalid input value for enum {}: \"{text}\"", target.name);
+                    SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+                })
+            }
+            other => Err(cannot_cast(&self.name_of(other.data_type()), &target.name)),
+        }
+    }
+
     fn to_array(&self, value: Value, element: ElementType, convert: Convert) -> Result<Value, SqlError> {
         let target = element.data_type();
         let array = match value {
@@ -300,6 +493,10 @@ type Convert = fn(Value, DataType) -> Result<Value, SqlError>;
 
 /// How [`DataType`] shows a composite type, whose name only a catalog knows.
 pub(crate) const UNNAMED: &str = "composite type ";
+/// The same of an enum.
+pub(crate) const UNNAMED_ENUM: &str = "enum type ";
+/// The same of a domain.
+pub(crate) const UNNAMED_DOMAIN: &str = "domain type ";
 
 fn cannot_cast(from: &str, to: &str) -> SqlError {
     SqlError::new(SqlState(*b"42846"), format!("cannot cast type {from} to {to}"))
@@ -313,10 +510,12 @@ mod tests {
     fn types() -> CompositeTypes {
         let field = |name: &str, data_type| OutputColumn { name: name.to_string(), data_type };
         let fields = vec![field("n", DataType::Integer), field("t", DataType::Text(Some(3)))];
-        let pair = CompositeType { id: TypeId(1), name: "pair".to_string(), fields };
+        let pair =
+            CompositeType { id: TypeId(1), name: "pair".to_string(), fields, kind: TypeKind::Composite };
         let pairs = pair.data_type().array().expect("it has arrays");
         let fields = vec![field("p", pair.data_type()), field("ps", pairs)];
-        let outer = CompositeType { id: TypeId(2), name: "outer".to_string(), fields };
+        let outer =
+            CompositeType { id: TypeId(2), name: "outer".to_string(), fields, kind: TypeKind::Composite };
         let mut types = CompositeTypes::default();
         types.add(Arc::new(pair));
         types.add(Arc::new(outer));

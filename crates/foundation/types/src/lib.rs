@@ -27,8 +27,10 @@ mod composite_text;
 mod composite_type;
 mod concurrency;
 mod data_type;
+mod domain;
 mod element_type;
 mod endorsement;
+mod enum_type;
 mod error;
 mod execution_model;
 mod execution_version;
@@ -94,16 +96,18 @@ pub use charters::{Charters, Handover, HandoverError, Place, Reign};
 pub use columns::ColumnSet;
 pub use comment::Commented;
 pub use composite::{Composite, TypeId};
-pub use composite_type::{CompositeType, CompositeTypes};
+pub use composite_type::{CompositeType, CompositeTypes, TypeKind};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use data_type::DataType;
 pub use datetime::Interval;
+pub use domain::{Domain, DomainCheck};
 pub use element_type::ElementType;
 pub use endorsement::{
     EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedSimulation, EndorsedWrite, Endorsement,
     EndorsementFault, KeyBound, OracleValue, RowWrite, endorse, endorsement_leaf, endorsement_message,
     endorsement_roots,
 };
+pub use enum_type::{EnumPlace, EnumValue};
 pub use error::{SqlError, SqlState};
 pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use execution_version::{ExecutionVersion, KnownVersions, UnknownVersion};

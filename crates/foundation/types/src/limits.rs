@@ -52,10 +52,14 @@ pub const INDEX_COLUMNS_MAX: usize = 32;
 pub const FIELDS_MAX: usize = 1_664;
 /// Rows in one another inside of a value, and composite types in one another.
 pub const COMPOSITE_NESTING_MAX: usize = 16;
-/// Composite types of a ledger that CREATE TYPE has made.
+/// Types of a ledger that CREATE TYPE has made.
 pub const TYPES_MAX: usize = 10_000;
 /// Arrays and objects in one another inside of a JSON value.
 pub const JSON_NESTING_MAX: usize = 256;
+/// Labels of an enum.
+pub const ENUM_LABELS_MAX: usize = 1_000;
+/// Bytes by which the label of an enum is put between two others: room for more than two hundred on one spot.
+pub const ENUM_PLACE_BYTES_MAX: usize = 32;
 /// Elements of an array.
 pub const ARRAY_ELEMENTS_MAX: usize = 16 * 1024;
 /// Organisations of a ledger.

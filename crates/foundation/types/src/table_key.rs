@@ -41,8 +41,13 @@ mod tests {
 
     #[test]
     fn keys_are_read_by_the_types_of_their_columns() {
-        let column =
-            |name: &str, data_type| Column { name: name.into(), data_type, not_null: true, default: None };
+        let column = |name: &str, data_type| Column {
+            name: name.into(),
+            data_type,
+            not_null: true,
+            default: None,
+            generated: false,
+        };
         let mut table = Table {
             id: TableId(1),
             name: "sales.orders".to_string(),

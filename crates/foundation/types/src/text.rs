@@ -76,8 +76,8 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
             let message = "input of anonymous composite types is not implemented";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        // Who reads these knows the type's fields: `CompositeTypes`.
-        DataType::Composite(_) => {
+        // Who reads these knows the type's fields or labels: `CompositeTypes`.
+        DataType::Composite(_) | DataType::Enum(_) | DataType::Domain(_) => {
             return Err(SqlError::unsupported(format_args!("a text as a value of {data_type} here")));
         }
     })
@@ -110,6 +110,7 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Composite(row) => format_composite(row),
         Value::Json(text) => text.to_string(),
         Value::Jsonb(value) => value.to_text(),
+        Value::Enum(value) => value.label.to_string(),
     })
 }
 

@@ -1,4 +1,4 @@
-use crate::{Array, Composite, DataType, ElementType, Interval, Jsonb, Numeric};
+use crate::{Array, Composite, DataType, ElementType, EnumValue, Interval, Jsonb, Numeric};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -55,6 +55,8 @@ pub enum Value {
     Json(#[borsh(deserialize_with = "crate::json::read_json")] Arc<str>),
     /// `jsonb`
     Jsonb(Jsonb),
+    /// A value of an enum.
+    Enum(Arc<EnumValue>),
 }
 
 /// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
@@ -131,6 +133,7 @@ impl Value {
             Value::Composite(row) => row.data_type(),
             Value::Json(_) => DataType::Json,
             Value::Jsonb(_) => DataType::Jsonb,
+            Value::Enum(value) => DataType::Enum(value.type_id),
         }
     }
 
@@ -176,6 +179,7 @@ impl Value {
             (Jsonb(a), Jsonb(b)) => a.compare(b),
             // SQL has no order of them; this one keeps sorting total.
             (Json(a), Json(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Enum(a), Enum(b)) => a.compare(b),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -221,6 +225,7 @@ impl Value {
             Value::Composite(_) => 18,
             Value::Json(_) => 19,
             Value::Jsonb(_) => 20,
+            Value::Enum(_) => 21,
         }
     }
 }
@@ -252,6 +257,7 @@ impl PartialEq for Value {
             (Composite(a), Composite(b)) => a == b,
             (Json(a), Json(b)) => a == b,
             (Jsonb(a), Jsonb(b)) => a == b,
+            (Enum(a), Enum(b)) => a == b,
             _ => false,
         }
     }

@@ -1,6 +1,10 @@
 //! One value has one encoding: others are refused, whoever sends them.
 
-use types::{Catalog, TypeId, decode_exactly, encode};
+use std::sync::Arc;
+use types::{
+    Catalog, Check, Column, CompositeType, DataType, Domain, EnumPlace, EnumValue, OutputColumn, TypeId,
+    TypeKind, decode_exactly, encode,
+};
 
 /// A catalog with two row types, and where they stand in its encoding.
 fn two_types() -> (Catalog, Vec<u8>, usize) {
@@ -24,4 +28,90 @@ fn maps_come_in_their_order() {
     let mut twice = bytes.clone();
     twice.copy_within(at..at + length, at + length);
     assert!(decode_exactly::<Catalog>(&twice).is_err(), "an entry that is there twice");
+}
+
+/// A catalog with a composite type and perhaps an enum.
+fn with_types(values: Option<Vec<Arc<EnumValue>>>) -> Catalog {
+    let mut catalog = Catalog { next_type: 9, ..Catalog::default() };
+    let fields = vec![OutputColumn { name: "n".to_string(), data_type: DataType::Integer }];
+    let kind = TypeKind::Composite;
+    let pair = CompositeType { id: TypeId(7), name: "pair".to_string(), fields, kind };
+    catalog.types.insert("pair".to_string(), Arc::new(pair));
+    if let Some(values) = values {
+        let kind = TypeKind::Enum(values);
+        let mood = CompositeType { id: TypeId(8), name: "mood".to_string(), fields: Vec::new(), kind };
+        catalog.types.insert("mood".to_string(), Arc::new(mood));
+    }
+    catalog
+}
+
+fn value(type_id: u32, number: u16) -> Arc<EnumValue> {
+    let place = EnumPlace::nth(number);
+    Arc::new(EnumValue { type_id: TypeId(type_id), place, label: format!("label {number}").into() })
+}
+
+#[test]
+fn catalogs_without_enums_are_encoded_as_before_there_were_any() {
+    let catalog = with_types(None);
+    let fields = vec![("n".to_string(), DataType::Integer)];
+    let before = encode(&(TypeId(7), "pair".to_string(), fields));
+    let bytes = encode(&catalog);
+    assert!(bytes.windows(before.len()).any(|part| part == before), "as version 6 has it");
+    assert_eq!(decode_exactly::<Catalog>(&bytes).expect("canonical"), catalog);
+}
+
+#[test]
+fn enums_are_encoded_in_one_way() {
+    let catalog = with_types(Some(vec![value(8, 0), value(8, 1)]));
+    let bytes = encode(&catalog);
+    assert_eq!(decode_exactly::<Catalog>(&bytes).expect("canonical"), catalog);
+    for wrong in [vec![value(8, 1), value(8, 0)], vec![value(8, 0), value(8, 0)], vec![value(7, 0)]] {
+        assert!(decode_exactly::<Catalog>(&encode(&with_types(Some(wrong)))).is_err());
+    }
+    let known = CompositeType::clone(&catalog.types["mood"]);
+    let bytes = encode(&known);
+    assert!((0..bytes.len()).all(|length| decode_exactly::<CompositeType>(&bytes[..length]).is_err()));
+    let kind = 4 + 4 + "mood".len() + 4;
+    let mut other = bytes.clone();
+    other[kind] = 200;
+    assert!(decode_exactly::<CompositeType>(&other).is_err(), "a kind that nobody knows");
+}
+
+#[test]
+fn columns_are_encoded_as_before_there_were_generated_ones() {
+    let column = |default: Option<&str>, generated| Column {
+        name: "c".to_string(),
+        data_type: DataType::Integer,
+        not_null: true,
+        default: default.map(str::to_string),
+        generated,
+    };
+    for default in [None, Some("1")] {
+        let before = encode(&("c".to_string(), DataType::Integer, true, default.map(str::to_string)));
+        assert_eq!(encode(&column(default, false)), before, "as version 6 has it");
+    }
+    for column in [column(None, false), column(Some("1"), false), column(Some("a * 2"), true)] {
+        let bytes = encode(&column);
+        assert_eq!(decode_exactly::<Column>(&bytes).expect("canonical"), column);
+        assert!((0..bytes.len()).all(|length| decode_exactly::<Column>(&bytes[..length]).is_err()));
+    }
+    let mut other = encode(&column(None, false));
+    *other.last_mut().expect("it has a default") = 3;
+    assert!(decode_exactly::<Column>(&other).is_err(), "a kind that nobody knows");
+}
+
+#[test]
+fn domains_are_encoded_in_one_way() {
+    let check = Check { name: "c".to_string(), condition: "VALUE > 0".to_string() };
+    let domain = Domain {
+        base: DataType::Integer,
+        not_null: true,
+        default: Some("1".to_string()),
+        checks: vec![check],
+    };
+    let kind = TypeKind::Domain(domain);
+    let known = CompositeType { id: TypeId(9), name: "positive".to_string(), fields: Vec::new(), kind };
+    let bytes = encode(&known);
+    assert_eq!(decode_exactly::<CompositeType>(&bytes).expect("canonical"), known);
+    assert!((0..bytes.len()).all(|length| decode_exactly::<CompositeType>(&bytes[..length]).is_err()));
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{
-    Array, Catalog, Composite, CompositeType, CompositeTypes, DataType, Interval, Key, Numeric, OutputColumn,
-    TypeId, Value, assign, cast, format_value, limits, parse_value,
+    Array, Catalog, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue, Interval, Key,
+    Numeric, OutputColumn, TypeId, TypeKind, Value, assign, cast, format_value, limits, parse_value,
 };
 
 fn numeric() -> impl Strategy<Value = Numeric> {
@@ -76,7 +76,12 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
                 })
                 .boxed()
         }
-        DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) => {
+        DataType::Enum(id) => {
+            let types = composite_types();
+            let known = types.enum_values(DataType::Enum(id)).expect("one of these").to_vec();
+            prop::sample::select(known).prop_map(Value::Enum).boxed()
+        }
+        DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) | DataType::Domain(_) => {
             unreachable!("rows are of composite types here, and no value is of the others")
         }
     }
@@ -117,18 +122,36 @@ fn composite_types() -> CompositeTypes {
         id: INNER,
         name: "inner".to_string(),
         fields: vec![field("t", DataType::Text(None)), field("n", DataType::Numeric(None))],
+        kind: TypeKind::Composite,
     };
     let outer = CompositeType {
         id: OUTER,
         name: "outer".to_string(),
-        fields: vec![field("b", DataType::Boolean), field("i", inner.data_type()), field("ts", texts)],
+        fields: vec![
+            field("b", DataType::Boolean),
+            field("i", inner.data_type()),
+            field("ts", texts),
+            field("m", DataType::Enum(MOOD)),
+        ],
+        kind: TypeKind::Composite,
     };
-    let types = [inner, outer].map(|known| (known.name.clone(), Arc::new(known)));
+    let value = |(number, label): (u16, &str)| {
+        Arc::new(EnumValue { type_id: MOOD, place: EnumPlace::nth(number), label: label.into() })
+    };
+    let labels = ["sad", "(o,\"k\"", "happy"];
+    let mood = CompositeType {
+        id: MOOD,
+        name: "mood".to_string(),
+        fields: Vec::new(),
+        kind: TypeKind::Enum((0..).zip(labels).map(value).collect()),
+    };
+    let types = [inner, outer, mood].map(|known| (known.name.clone(), Arc::new(known)));
     CompositeTypes::new(&Catalog { types: types.into(), ..Catalog::default() })
 }
 
 const INNER: TypeId = TypeId(3);
 const OUTER: TypeId = TypeId(7);
+const MOOD: TypeId = TypeId(8);
 
 const TYPES: [DataType; 18] = [
     DataType::Boolean,

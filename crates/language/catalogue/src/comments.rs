@@ -42,7 +42,10 @@ fn place(objects: &Objects, commented: &Commented) -> Option<(i32, i32, i32)> {
         Commented::Routine(key) => {
             (ROUTINES, objects.routines.iter().find(|routine| routine.key == *key)?.oid, 0)
         }
-        Commented::Type(name) => (TYPES, relation(name)?.row_type, 0),
+        Commented::Type(name) => {
+            let defined = objects.types.iter().find(|known| known.catalog_name() == *name);
+            (TYPES, defined.map_or_else(|| Some(relation(name)?.row_type), |known| Some(known.oid))?, 0)
+        }
         Commented::Schema(name) => (SCHEMAS, objects.schemas.iter().find(|(known, _)| known == name)?.1, 0),
         Commented::Constraint(table, name) => {
             let found = relation(table)?.constraints.iter().find(|known| known.name == *name)?;

@@ -1,6 +1,7 @@
 //! What belongs to what, and what functions print of objects.
 
 use crate::cell::{Cell, NamedRow};
+use crate::defined_types::check_definitions;
 use crate::fixed;
 use crate::objects::{Objects, Relation, quoted};
 use crate::system::{columns_with_defaults, default};
@@ -111,6 +112,12 @@ pub(crate) fn definitions(objects: &Objects) -> Vec<NamedRow> {
             add("routine", routine.oid, 0, &routine.definition);
         }
         routine.defaults.iter().for_each(|(part, default)| add("default", routine.oid, *part, default));
+    }
+    for known in &objects.types {
+        let name = known.shown_name();
+        add("type", known.oid, 0, &name);
+        add("type", known.oid + 1, 0, &format!("{name}[]"));
+        check_definitions(known).for_each(|(oid, definition)| add("constraint", oid, 0, definition));
     }
     fixed::type_names().for_each(|(oid, name)| add("type", oid, 0, name));
     rows

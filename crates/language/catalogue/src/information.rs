@@ -1,6 +1,7 @@
 //! The schema `information_schema`, as far as drivers and tools ask for it.
 
 use crate::cell::{Cell, NamedRow};
+use crate::defined_types::DefinedType;
 use crate::objects::{DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
 use crate::triggers;
 use types::{Catalog, DataType, ParameterMode, object_name, schema_of};
@@ -20,6 +21,7 @@ pub(crate) fn rows(name: &str, objects: &Objects, catalog: &Catalog) -> Vec<Name
         "routines" => routines(objects),
         "parameters" => parameters(catalog),
         "views" => views(objects),
+        "domains" => domains(objects),
         "sequences" => sequences(objects),
         "information_schema_catalog_name" => vec![vec![("catalog_name", DATABASE.into())]],
         _ => Vec::new(),
@@ -81,14 +83,28 @@ fn type_names(oid: i32) -> (String, &'static str) {
     }
 }
 
+/// The internal name of a type that is no relation, or of its arrays.
+fn own_type_name(objects: &Objects, oid: i32) -> Option<String> {
+    let (single, array) = (oid & !1, oid % 2 == 1);
+    let known = objects.types.iter().find(|known| known.oid == single && known.domain.is_none())?;
+    Some(if array { format!("_{}", known.name) } else { known.name.clone() })
+}
+
 fn columns(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in listed(objects) {
         for (number, attribute) in relation.attributes.iter().enumerate() {
-            let (name, internal) = type_names(attribute.type_oid);
+            let domain =
+                objects.types.iter().find(|known| known.oid == attribute.type_oid && known.domain.is_some());
+            let shown =
+                domain.and_then(|known| known.domain.as_ref()).map_or(attribute.type_oid, |known| known.base);
+            let (name, internal) = type_names(shown);
             let is_type = |known: &&Relation| known.row_type != 0 && known.row_type == attribute.type_oid;
             let composite = objects.relations.iter().find(is_type).map(|known| known.name.clone());
-            let internal = composite.unwrap_or_else(|| internal.to_string());
+            let own = || own_type_name(objects, shown);
+            let udt_schema = objects.types.iter().find(|known| known.oid == (shown & !1));
+            let udt_schema = udt_schema.map_or("pg_catalog", |known| known.schema_name.as_str());
+            let internal = composite.or_else(own).unwrap_or_else(|| internal.to_string());
             let modifier = attribute.modifier - 4;
             let known = |value: Option<i32>| value.map_or(Cell::Null, Cell::from);
             let numeric = attribute.type_oid == 1700 && modifier >= 0;
@@ -105,7 +121,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
             row.extend([
                 ("column_name", Cell::from(attribute.name.clone())),
                 ("ordinal_position", Cell::from(number as i32 + 1)),
-                ("column_default", attribute.default.clone().map_or(Cell::Null, Cell::from)),
+                ("column_default", Cell::from(attribute.default.clone().filter(|_| !attribute.generated))),
                 ("is_nullable", yes_or_no(!attribute.not_null)),
                 ("data_type", name.into()),
                 (
@@ -114,7 +130,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ),
                 ("numeric_precision", known(precision)),
                 ("numeric_scale", known(scale)),
-                ("udt_schema", "pg_catalog".into()),
+                ("udt_schema", udt_schema.into()),
                 ("udt_name", internal.into()),
                 ("is_identity", yes_or_no(!attribute.identity.is_empty())),
                 (
@@ -125,9 +141,16 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                         _ => Cell::Null,
                     },
                 ),
+                ("domain_catalog", domain.map_or(Cell::Null, |_| DATABASE.into())),
+                ("domain_schema", Cell::from(domain.map(|known| known.schema_name.clone()))),
+                ("domain_name", Cell::from(domain.map(|known| known.name.clone()))),
                 ("dtd_identifier", (number as i32 + 1).to_string().into()),
                 ("udt_catalog", DATABASE.into()),
-                ("is_generated", "NEVER".into()),
+                ("is_generated", if attribute.generated { "ALWAYS".into() } else { "NEVER".into() }),
+                (
+                    "generation_expression",
+                    Cell::from(attribute.default.clone().filter(|_| attribute.generated)),
+                ),
                 ("is_updatable", yes_or_no(relation.kind == "r")),
             ]);
             rows.push(row);
@@ -289,7 +312,9 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
             let data_type = match parameter.data_type {
                 DataType::Text(Some(_)) => "character varying".to_string(),
                 DataType::Array(_) => "ARRAY".to_string(),
-                DataType::Composite(_) => "USER-DEFINED".to_string(),
+                DataType::Composite(_) | DataType::Enum(_) | DataType::Domain(_) => {
+                    "USER-DEFINED".to_string()
+                }
                 other => other.family().to_string(),
             };
             let mut row = routine_of(schema_of(&procedure.name), object_name(&procedure.name));
@@ -303,6 +328,24 @@ fn parameters(catalog: &Catalog) -> Vec<NamedRow> {
         }
     }
     rows
+}
+
+fn domains(objects: &Objects) -> Vec<NamedRow> {
+    let row = |known: &DefinedType| {
+        let domain = known.domain.as_ref()?;
+        let (name, internal) = type_names(domain.base);
+        Some(vec![
+            ("domain_catalog", DATABASE.into()),
+            ("domain_schema", known.schema_name.clone().into()),
+            ("domain_name", known.name.clone().into()),
+            ("data_type", name.into()),
+            ("domain_default", Cell::from(domain.default.clone())),
+            ("udt_catalog", DATABASE.into()),
+            ("udt_schema", "pg_catalog".into()),
+            ("udt_name", internal.into()),
+        ])
+    };
+    objects.types.iter().filter_map(row).collect()
 }
 
 fn views(objects: &Objects) -> Vec<NamedRow> {

@@ -16,6 +16,7 @@
 
 mod cell;
 mod comments;
+mod defined_types;
 mod dependencies;
 mod fixed;
 mod governance;

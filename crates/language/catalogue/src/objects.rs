@@ -5,6 +5,7 @@
 //! has `20000 + 4 × number`, the index of its primary key, that constraint and its row type the three numbers after it.
 //! Other indexes and constraints have numbers of their own, and the same places behind them.
 
+use crate::defined_types::DefinedType;
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::routines::Routine;
 use crate::triggers::{self, TriggerObject};
@@ -34,7 +35,7 @@ pub(crate) const SCHEMAS: &[(&str, i32)] = &[
     ("entente", ENTENTE),
 ];
 /// Object identifier of a schema of the ledger: 0 where there is none.
-fn schema_identifier(catalog: &Catalog, schema: &str) -> i32 {
+pub(crate) fn schema_identifier(catalog: &Catalog, schema: &str) -> i32 {
     if schema == PUBLIC_SCHEMA {
         return PUBLIC;
     }
@@ -65,6 +66,8 @@ pub(crate) struct Attribute {
     pub(crate) default: Option<String>,
     /// `a` GENERATED ALWAYS AS IDENTITY, `d` BY DEFAULT, or nothing.
     pub(crate) identity: &'static str,
+    /// Its default is what its values are generated from.
+    pub(crate) generated: bool,
 }
 
 impl Attribute {
@@ -78,6 +81,7 @@ impl Attribute {
             not_null: false,
             default: None,
             identity: "",
+            generated: false,
         }
     }
 
@@ -173,6 +177,7 @@ impl Relation {
                     // What an identity column takes is no default in PostgreSQL's catalogue.
                     default: column.default.clone().filter(|_| identity.is_empty()),
                     identity,
+                    generated: column.generated,
                     ..Attribute::new(&column.name, column.data_type)
                 }
             })
@@ -510,6 +515,8 @@ pub(crate) struct Objects {
     /// Schemas with their object identifiers.
     pub(crate) schemas: Vec<(String, i32)>,
     pub(crate) relations: Vec<Relation>,
+    /// Types that are no relations.
+    pub(crate) types: Vec<DefinedType>,
     pub(crate) routines: Vec<Routine>,
     /// Aggregates with their object identifiers.
     pub(crate) aggregates: Vec<(i32, UserAggregate)>,
@@ -531,12 +538,14 @@ impl Objects {
         relations.extend(
             catalog.views.values().enumerate().map(|(number, view)| Relation::of_view(number, view, catalog)),
         );
-        relations.extend(catalog.types.values().map(|known| Relation::of_type(known, catalog)));
+        let composites = catalog.types.values().filter(|known| known.is_composite());
+        relations.extend(composites.map(|known| Relation::of_type(known, catalog)));
         let sequences = catalog.sequences.values().enumerate();
         relations
             .extend(sequences.map(|(number, sequence)| Relation::of_sequence(number, sequence, catalog)));
         relations.extend(RELATIONS.iter().filter(|known| known.is_history()).map(Relation::of_history));
         let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login)).collect();
+        let defined = catalog.types.values().filter_map(|known| DefinedType::of(known, catalog)).collect();
         let types = CompositeTypes::new(catalog);
         let procedures = catalog.procedures.values().enumerate();
         let mut routines: Vec<Routine> =
@@ -560,6 +569,7 @@ impl Objects {
         Objects {
             schemas,
             relations,
+            types: defined,
             routines,
             aggregates,
             roles,

@@ -88,6 +88,7 @@ impl SystemRelation {
             data_type: column.data_type,
             not_null: column.not_null,
             default: None,
+            generated: false,
         };
         Table {
             id,

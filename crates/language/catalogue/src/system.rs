@@ -2,6 +2,7 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::comments;
+use crate::defined_types;
 use crate::dependencies;
 use crate::fixed;
 use crate::lists;
@@ -19,7 +20,8 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_class" => classes(objects),
         "pg_attribute" => attributes(objects),
         "pg_attrdef" => defaults(objects),
-        "pg_type" => [fixed::types(), row_types(objects)].concat(),
+        "pg_type" => [fixed::types(), row_types(objects), defined_types::type_rows(&objects.types)].concat(),
+        "pg_enum" => defined_types::labels(&objects.types),
         "pg_constraint" => constraints(objects),
         "pg_index" => indexes(objects),
         "pg_indexes" => lists::index_list(objects),
@@ -184,7 +186,7 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                 ("attnotnull", attribute.not_null.into()),
                 ("atthasdef", attribute.default.is_some().into()),
                 ("attidentity", attribute.identity.into()),
-                ("attgenerated", "".into()),
+                ("attgenerated", if attribute.generated { "s".into() } else { "".into() }),
                 ("attislocal", true.into()),
                 ("attndims", i32::from(attribute.is_array).into()),
                 ("attcollation", attribute.collation().into()),
@@ -333,6 +335,7 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
             ]);
         }
     }
+    rows.extend(defined_types::constraints(&objects.types));
     rows
 }
 

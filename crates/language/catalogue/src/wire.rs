@@ -19,11 +19,12 @@ pub fn type_length(data_type: DataType) -> i16 {
         | DataType::Bytea
         | DataType::Array(_)
         | DataType::Composite(_)
+        | DataType::Domain(_)
         | DataType::Record
         | DataType::RefCursor
         | DataType::Json
         | DataType::Jsonb => -1,
-        DataType::Polymorphic(_) => 4,
+        DataType::Polymorphic(_) | DataType::Enum(_) => 4,
     }
 }
 

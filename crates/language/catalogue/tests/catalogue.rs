@@ -170,6 +170,55 @@ fn it_answers_as_postgresql_does() {
 }
 
 #[test]
+fn enums_are_shown_with_their_labels() {
+    let script = "CREATE SCHEMA s;\nCREATE TYPE s.mood AS ENUM ('sad', 'ok');\nALTER TYPE s.mood ADD VALUE 'meh' BEFORE 'ok';\n\
+                  COMMENT ON TYPE s.mood IS 'how it goes';\nCREATE TABLE moods (m s.mood, ms s.mood[])";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let labels = "SELECT e.enumlabel, e.enumsortorder FROM pg_catalog.pg_enum e JOIN pg_type t ON t.oid = e.enumtypid \
+                  WHERE t.typname = 'mood' ORDER BY e.enumsortorder";
+    assert_eq!(asked.answer(labels), "sad|1\nmeh|2\nok|3\n");
+    let types = "SELECT typname, typtype, typcategory, typlen, typbyval, nspname, typelem <> 0, typarray <> 0, typrelid FROM pg_type t \
+                 JOIN pg_namespace n ON n.oid = t.typnamespace WHERE typname LIKE '%mood' ORDER BY 1";
+    assert_eq!(asked.answer(types), "_mood|b|A|-1|f|s|t|f|0\nmood|e|E|4|t|s|f|t|0\n");
+    let columns = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid \
+                   WHERE relname = 'moods' AND attnum > 0 ORDER BY attnum";
+    assert_eq!(asked.answer(columns), "m|s.mood\nms|s.mood[]\n");
+    let columns = "SELECT column_name, data_type, udt_schema, udt_name FROM information_schema.columns WHERE table_name = 'moods' \
+                   ORDER BY ordinal_position";
+    assert_eq!(asked.answer(columns), "m|USER-DEFINED|s|mood\nms|ARRAY|s|_mood\n");
+    assert_eq!(asked.answer("SELECT obj_description('s.mood'::regtype, 'pg_type')"), "how it goes\n");
+}
+
+#[test]
+fn domains_are_shown_with_their_constraints() {
+    let script = "CREATE DOMAIN positive AS integer DEFAULT 5 NOT NULL CHECK (VALUE > 0);\nCREATE TABLE d (p positive)";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let types = "SELECT typname, typtype, format_type(typbasetype, typtypmod), typnotnull, typdefault, pg_get_constraintdef(c.oid) FROM \
+                 pg_type t JOIN pg_constraint c ON c.contypid = t.oid WHERE typname = 'positive'";
+    assert_eq!(asked.answer(types), "positive|d|integer|t|5|CHECK (VALUE > 0)\n");
+    let domains =
+        "SELECT domain_schema, domain_name, data_type, domain_default FROM information_schema.domains";
+    assert_eq!(asked.answer(domains), "public|positive|integer|5\n");
+    let columns = "SELECT column_name, data_type, udt_name, domain_name FROM information_schema.columns WHERE table_name = 'd'";
+    assert_eq!(asked.answer(columns), "p|integer|int4|positive\n");
+    let attributes = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid \
+                      WHERE relname = 'd' AND attnum > 0";
+    assert_eq!(asked.answer(attributes), "positive\n");
+}
+
+#[test]
+fn generated_columns_are_shown_with_their_expressions() {
+    let script = "CREATE TABLE g (a integer DEFAULT 1, c integer GENERATED ALWAYS AS (a * 2) STORED)";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let columns = "SELECT column_name, column_default, is_generated, generation_expression FROM information_schema.columns \
+                   WHERE table_name = 'g' ORDER BY ordinal_position";
+    assert_eq!(asked.answer(columns), "a|1|NEVER|NULL\nc|NULL|ALWAYS|a * 2\n");
+    let attributes = "SELECT attname, attgenerated, atthasdef, pg_get_expr(adbin, adrelid) FROM pg_attribute a JOIN pg_attrdef d \
+                      ON adrelid = attrelid AND adnum = attnum JOIN pg_class c ON c.oid = attrelid WHERE relname = 'g' ORDER BY attnum";
+    assert_eq!(asked.answer(attributes), "a||t|1\nc|s|t|a * 2\n");
+}
+
+#[test]
 fn what_stands_earlier_in_the_path_hides_the_rest() {
     let function = |schema: &str, argument: &str| {
         format!("CREATE FUNCTION {schema}.f(a {argument}) RETURNS integer LANGUAGE sql AS 'SELECT 1'")

@@ -437,6 +437,7 @@ fn stored_bytes(value: &Value) -> usize {
         Value::Jsonb(value) => value.bytes().len() + 5,
         Value::Numeric(number) => number.stored_bytes() + 1,
         Value::Interval(_) | Value::Uuid(_) => 18,
+        Value::Enum(value) => value.label.len() + value.place.as_bytes().len() + 10,
         Value::Array(array) => 10 + array.values().iter().map(stored_bytes).sum::<usize>(),
         Value::Composite(row) => 10 + row.values().iter().map(stored_bytes).sum::<usize>(),
         _ => 9,

@@ -381,7 +381,9 @@ impl<'a> Analysis<'a> {
         // A trigger may make any row of it.
         let changes = table.triggers.at(TriggerEvent::Insert).before_row;
         let known = |analysis: &Self, ordinal: u16| {
-            if changes { None } else { known(analysis, ordinal) }
+            // What is generated is known when the row is there.
+            let computed = table.columns[usize::from(ordinal)].computed.is_some();
+            if changes || computed { None } else { known(analysis, ordinal) }
         };
         let key: Vec<Value> = table.key.iter().map_while(|ordinal| known(self, *ordinal)).collect();
         let range = if table.key.is_empty() {

@@ -236,12 +236,13 @@ impl Execution<'_> {
         ))
     }
 
-    /// The row that an INSERT is to insert, as BEFORE ROW leaves it.
+    /// The row that an INSERT is to insert, as BEFORE ROW leaves it, with its generated columns.
     pub(super) fn before_insert(&mut self, table: &TablePlan, row: Row) -> Result<Option<Row>, SqlError> {
-        match table.triggers.at(TriggerEvent::Insert).before_row {
-            true => self.before_row(table, Event::Insert, None, Some(row)),
-            false => Ok(Some(row)),
-        }
+        let row = match table.triggers.at(TriggerEvent::Insert).before_row {
+            true => self.before_row(table, Event::Insert, None, Some(row))?,
+            false => Some(row),
+        };
+        self.measured(|_| row.map(|row| table.with_computed(row)).transpose())
     }
 
     /// A row has been inserted.
@@ -280,7 +281,7 @@ impl Execution<'_> {
             if fires.before_row {
                 let left = self.before_row(table, event, Some(&old), Some(new))?;
                 let Some(left) = left else { return Ok(Updated::Left) };
-                new = left;
+                new = self.measured(|_| table.with_computed(left))?;
                 self.refuse_changed(&row, seen, "updated")?;
             }
             self.replace_row(plan, &row.key, &old, new)?

@@ -3,7 +3,8 @@
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
-use crate::expression::{Binder, Expression, Source};
+use crate::domains::routines_of;
+use crate::expression::{Binder, Expression, Kind, Source};
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::statement::{Access, KeyPart};
@@ -12,9 +13,14 @@ use crate::table_triggers::TableTriggers;
 use crate::tables::Tables;
 use crate::view::ViewPlan;
 use rustc_hash::FxHashMap;
+use sqlparser::ast::{self, Expr};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
-use types::{Catalog, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, Table, TableId};
+use types::{
+    Catalog, Column, CompositeTypes, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, SqlState,
+    Table, TableId, Value,
+};
 use values::{Comparison, broken};
 
 /// Binds the expression of DEFAULT for a column of this type.
@@ -51,13 +57,94 @@ pub fn bind_check(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Ex
     Ok(condition)
 }
 
+/// The DEFAULT of a domain, or of the one that it is of.
+fn default_of(types: &CompositeTypes, data_type: DataType) -> Option<String> {
+    let mut next = data_type;
+    while let DataType::Domain(id) = next {
+        let domain = types.get(id).and_then(|known| known.as_domain())?;
+        if domain.default.is_some() {
+            return domain.default.clone();
+        }
+        next = domain.base;
+    }
+    None
+}
+
+/// What domains ask of the columns that have them: conditions that are true, or raise the error of the domain.
+fn domain_checks(table: &Table, rules: &[Routines]) -> Vec<CheckPlan> {
+    let Some(routines) = rules.first() else { return Vec::new() };
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
+    let binder = Binder::new(&scope, Source::Nothing);
+    let mut checks = Vec::new();
+    for (ordinal, column) in table.columns.iter().enumerate() {
+        let DataType::Domain(_) = column.data_type else { continue };
+        let value = Expression::column(ordinal, routines.types().base_of(column.data_type));
+        let checked = binder.checked(value, column.data_type);
+        let is_null =
+            Expression { kind: Kind::IsNull(true, Box::new(checked)), data_type: DataType::Boolean };
+        let holds = Expression::constant(Value::Boolean(true), DataType::Boolean);
+        let condition = Expression { kind: Kind::Or(vec![is_null, holds]), data_type: DataType::Boolean };
+        // It raises the error itself, and no constraint of the table has such a name.
+        checks.push(CheckPlan { name: format!("\0{ordinal}"), condition });
+    }
+    checks
+}
+
+/// Binds the expression of a generated column.
+fn bind_computed(
+    plan: &TablePlan,
+    table: &Table,
+    column: &Column,
+    sql: &str,
+    routines: &Routines,
+) -> Result<Expression, SqlError> {
+    let expr = parse_expression(sql, routines.version())?;
+    let has_query = ast::visit_expressions(&expr, |inner| match inner {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    if has_query.is_break() {
+        let message = "cannot use subquery in column generation expression";
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let scope = VariableScope::for_procedure(None).with_routines(routines);
+    let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
+    let bound = binder.in_clause(Some("column generation expressions")).bind(&expr)?;
+    let invalid = |message| SqlError::new(SqlState(*b"42P17"), message);
+    if bound.any(&mut |expression| matches!(expression.kind, Kind::Now)) {
+        return Err(invalid("generation expression is not immutable".to_string()));
+    }
+    if bound.runs_anything() {
+        return Err(SqlError::unsupported("a function of the ledger in a generation expression")
+            .hint("Write the expression out, or compute the value in a trigger."));
+    }
+    let other = |ordinal: u16| table.columns.get(usize::from(ordinal)).filter(|other| other.generated);
+    let mut uses = None;
+    bound.any(&mut |expression| {
+        if let Kind::Column(ordinal) = expression.kind {
+            uses = uses.or(other(ordinal));
+        }
+        uses.is_some()
+    });
+    if let Some(other) = uses {
+        let message =
+            format!("cannot use generated column \"{}\" in column generation expression", other.name);
+        return Err(invalid(message).detail("A generated column cannot reference another generated column."));
+    }
+    let data_type = routines.types().base_of(column.data_type);
+    binder.assign_to_column(bound, &column.name, data_type).map_err(|error| SqlError {
+        message: error.message.replace("but expression is", "but default expression is"),
+        ..error
+    })
+}
+
 impl Tables {
     /// Binds every table with these rules.
     ///
     /// # Errors
     /// What is wrong in a default or a check.
     pub fn new(catalog: &Catalog, version: ExecutionVersion) -> Result<Tables, SqlError> {
-        let routines = Routines::new(catalog, version);
+        let routines = routines_of(catalog, version);
         let mut by_name = rustc_hash::FxHashMap::default();
         for table in catalog.tables.values() {
             let plan = TablePlan::stored(table, catalog, &routines)?;
@@ -109,18 +196,27 @@ impl TablePlan {
             triggers: TableTriggers::new(catalog.triggers_of(table.id)),
         };
         for (ordinal, column) in table.columns.iter().enumerate() {
-            let default = column.default.as_ref();
-            let default = default.map(|sql| {
-                by_first(rules, &|routines| bind_default(sql, &column.name, column.data_type, routines))
-            });
+            let types = rules.first().map(|routines| routines.types().clone()).unwrap_or_default();
+            let data_type = types.base_of(column.data_type);
+            let default = column.default.clone().or_else(|| default_of(&types, column.data_type));
+            let default = default.as_ref().filter(|_| !column.generated);
+            let default = default
+                .map(|sql| by_first(rules, &|routines| bind_default(sql, &column.name, data_type, routines)));
             plan.columns.push(ColumnPlan {
                 name: column.name.clone(),
-                data_type: column.data_type,
+                data_type,
                 not_null: column.not_null,
                 default: default.transpose()?,
                 is_generated: catalog.identity(table.id, ordinal) == Some(Generated::Always),
+                computed: None,
             });
         }
+        for (ordinal, column) in table.columns.iter().enumerate().filter(|(_, column)| column.generated) {
+            let Some(sql) = &column.default else { continue };
+            let computed = by_first(rules, &|routines| bind_computed(&plan, table, column, sql, routines))?;
+            plan.columns[ordinal].computed = Some(computed);
+        }
+        plan.checks = domain_checks(table, rules);
         for check in &table.checks {
             let condition = by_first(rules, &|routines| bind_check(&plan, &check.condition, routines))?;
             plan.checks.push(CheckPlan { name: check.name.clone(), condition });

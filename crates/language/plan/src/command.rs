@@ -46,6 +46,8 @@ pub struct UpdatePlan {
     filter: Option<Expression>,
     /// By ordinal, ascending.
     assignments: Vec<(u16, Assignment)>,
+    /// Generated columns that these decide on, over the new row.
+    computed: Vec<(u16, Expression)>,
     /// The values that do not depend on the row, over the statement's frame.
     known: Vec<(u16, Expression)>,
     /// Assigned columns in which NULL is refused.
@@ -85,7 +87,15 @@ impl UpdatePlan {
         let writes = assignments
             .iter()
             .fold(ColumnSet::EMPTY, |set, (ordinal, _)| set | ColumnSet::column(usize::from(*ordinal)));
-        let assigned = |ordinal: usize| assignments.iter().any(|(known, _)| usize::from(*known) == ordinal);
+        let computed: Vec<(u16, Expression)> =
+            table.computed_from(writes).map(|(ordinal, value)| (ordinal, value.clone())).collect();
+        // DEFAULT is all that can be assigned to them.
+        assignments.retain(|(ordinal, _)| computed.iter().all(|(known, _)| known != ordinal));
+        let writes =
+            computed.iter().fold(writes, |set, (ordinal, _)| set | ColumnSet::column(usize::from(*ordinal)));
+        let ordinals: Vec<u16> =
+            assignments.iter().map(|(ordinal, _)| *ordinal).chain(computed.iter().map(|one| one.0)).collect();
+        let assigned = |ordinal: usize| ordinals.iter().any(|known| usize::from(*known) == ordinal);
         let checks: Vec<usize> = (0..table.checks.len())
             .filter(|index| {
                 table.checks[*index].condition.any(&mut |expression| {
@@ -93,24 +103,16 @@ impl UpdatePlan {
                 })
             })
             .collect();
-        let moves = assignments.iter().any(|(ordinal, _)| table.key.contains(ordinal));
-        let mut uses = ColumnSet::EXISTS;
-        for index in &checks {
-            table.checks[*index].condition.any(&mut |expression| {
-                if let Kind::Column(ordinal) = expression.kind
-                    && !assigned(usize::from(ordinal))
-                {
-                    uses |= ColumnSet::column(usize::from(ordinal));
-                }
-                false
-            });
-        }
-        let not_null: Vec<u16> = assignments
+        let moves = ordinals.iter().any(|ordinal| table.key.contains(ordinal));
+        let looked_at = checks.iter().map(|index| &table.checks[*index].condition);
+        let looked_at = looked_at.chain(computed.iter().map(|(_, value)| value));
+        let mut uses = columns_beside(looked_at, &assigned);
+        let not_null: Vec<u16> = ordinals
             .iter()
-            .map(|(ordinal, _)| *ordinal)
+            .copied()
             .filter(|ordinal| table.columns[usize::from(*ordinal)].not_null)
             .collect();
-        let addition = match (filter.is_empty(), assignments.as_slice()) {
+        let addition = match (filter.is_empty() && computed.is_empty(), assignments.as_slice()) {
             (true, [(ordinal, value)]) => addition_of(&table, *ordinal, value),
             _ => None,
         };
@@ -120,7 +122,9 @@ impl UpdatePlan {
             capture.renumber(&mut filter);
             filter
         });
-        let mut can_fail = filter.as_ref().is_some_and(Expression::can_fail) || !checks.is_empty();
+        let mut can_fail = filter.as_ref().is_some_and(Expression::can_fail)
+            || !checks.is_empty()
+            || computed.iter().any(|(ordinal, value)| value.can_fail() || not_null.contains(ordinal));
         let mut known = Vec::new();
         let assignments = assignments
             .into_iter()
@@ -139,6 +143,7 @@ impl UpdatePlan {
             table,
             filter,
             assignments,
+            computed,
             known,
             not_null,
             checks,
@@ -163,6 +168,7 @@ impl UpdatePlan {
         });
         let known = self.known.iter().map(|(_, value)| value);
         !self.checks.is_empty()
+            || !self.computed.is_empty()
             || !self.not_null.is_empty()
             || self.filter.iter().chain(computed).chain(known).any(may_have_detail)
             || (self.assignments.iter().any(|(ordinal, _)| lengthens(*ordinal))
@@ -177,6 +183,7 @@ impl UpdatePlan {
     /// Whether it assigns a column.
     pub fn assigns(&self, ordinal: u16) -> bool {
         self.assignments.iter().any(|(assigned, _)| *assigned == ordinal)
+            || self.computed.iter().any(|(assigned, _)| *assigned == ordinal)
     }
 
     /// The command on one row.
@@ -241,6 +248,25 @@ impl UpdatePlan {
         let (smallest, largest) = self.table.columns[usize::from(*ordinal)].data_type.integer_range()?;
         Some(Addition::new(*ordinal, amount, smallest, largest).with_check(!self.checks.is_empty()))
     }
+}
+
+/// The columns that expressions over the new row look at besides those that are assigned.
+fn columns_beside<'e>(
+    looked_at: impl Iterator<Item = &'e Expression>,
+    assigned: &dyn Fn(usize) -> bool,
+) -> ColumnSet {
+    let mut uses = ColumnSet::EXISTS;
+    for over_row in looked_at {
+        over_row.any(&mut |expression| {
+            if let Kind::Column(ordinal) = expression.kind
+                && !assigned(usize::from(ordinal))
+            {
+                uses |= ColumnSet::column(usize::from(ordinal));
+            }
+            false
+        });
+    }
+    uses
 }
 
 /// `column = column ± amount` on an integer column that is never NULL, with an amount that is the same for every row.
@@ -368,6 +394,12 @@ impl UpdatePlan {
                 },
                 Assignment::Computed(value) => value.evaluate(&environment)?,
             };
+        }
+        let environment = Environment::new(values, &[], now);
+        let computed = plan.computed.iter().map(|(_, value)| value.evaluate(&environment));
+        let computed = computed.collect::<Result<SmallVec<[Value; 1]>, SqlError>>()?;
+        for ((ordinal, _), value) in plan.computed.iter().zip(computed) {
+            values[usize::from(*ordinal)] = value;
         }
         Ok(Some(new_row))
     }

@@ -17,6 +17,7 @@ pub mod bind_tables;
 pub mod command;
 pub mod condition;
 pub mod constraint;
+pub mod domains;
 pub mod expand_rows;
 pub mod expression;
 pub mod logical;

@@ -4,9 +4,9 @@ use crate::polymorphic::{Actual, is_polymorphic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
-    Catalog, CompositeTypes, DataType, ExecutionVersion, Function, FunctionResult, OutputColumn, Parameter,
-    Procedure, SearchPath, SqlError, SqlState, UserAggregate, Volatility, can_cast_implicitly, catalog_name,
-    object_name, overload_range,
+    Catalog, CompositeTypes, DataType, DomainCheck, ExecutionVersion, Function, FunctionResult, OutputColumn,
+    Parameter, Procedure, SearchPath, SqlError, SqlState, TypeId, UserAggregate, Volatility,
+    can_cast_implicitly, catalog_name, object_name, overload_range,
 };
 
 /// A procedure or function.
@@ -87,6 +87,12 @@ impl Routines {
     pub(crate) fn by_all_versions(&self) -> Vec<Routines> {
         let versions = ExecutionVersion::ALL.into_iter().rev().filter(|version| *version <= self.version);
         versions.map(|version| self.clone().with_rules(version)).collect()
+    }
+
+    /// The same, with who holds values against domains.
+    pub(crate) fn with_domain_checks(self, checks: BTreeMap<TypeId, Arc<dyn DomainCheck>>) -> Routines {
+        let types = Arc::new(CompositeTypes::clone(&self.types).with_domain_checks(checks));
+        Routines { types, ..self }
     }
 
     fn with_rules(self, version: ExecutionVersion) -> Routines {

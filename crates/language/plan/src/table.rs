@@ -1,9 +1,11 @@
 //! A table of the catalog with its defaults and checks bound.
 
-use crate::expression::Expression;
+use crate::expression::{Environment, Expression};
 use crate::table_triggers::TableTriggers;
 use std::sync::Arc;
-use types::{ColumnSet, DataType, Index, Policy, SqlError, SqlState, TableId, Value, format_value, limits};
+use types::{
+    ColumnSet, DataType, Index, Policy, Row, SqlError, SqlState, TableId, Value, format_value, limits,
+};
 
 /// A table as statements use it.
 #[derive(Debug)]
@@ -48,6 +50,8 @@ pub struct ColumnPlan {
     pub default: Option<Expression>,
     /// GENERATED ALWAYS AS IDENTITY: no other value can be given.
     pub is_generated: bool,
+    /// What a generated column has its values of, over the row; cast to the column's type.
+    pub computed: Option<Expression>,
 }
 
 /// A CHECK constraint.
@@ -81,6 +85,31 @@ impl TablePlan {
     /// Ordinal of a column.
     pub fn ordinal(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The generated columns that what is written decides on, and their expressions.
+    pub fn computed_from(&self, writes: ColumnSet) -> impl Iterator<Item = (u16, &Expression)> {
+        (0..).zip(&self.columns).filter_map(move |(ordinal, column)| {
+            let computed = column.computed.as_ref()?;
+            let decides = computed.columns() | ColumnSet::column(usize::from(ordinal));
+            decides.intersects(writes).then_some((ordinal, computed))
+        })
+    }
+
+    /// The row with the values of its generated columns.
+    ///
+    /// # Errors
+    /// What computing them raises.
+    pub fn with_computed(&self, row: Row) -> Result<Row, SqlError> {
+        if self.columns.iter().all(|column| column.computed.is_none()) {
+            return Ok(row);
+        }
+        let environment = Environment::new(&row, &[], 0);
+        let mut values = row.to_vec();
+        for (ordinal, computed) in self.computed_from(ColumnSet::ALL) {
+            values[usize::from(ordinal)] = computed.evaluate(&environment)?;
+        }
+        Ok(values.into())
     }
 
     /// The error of a row that breaks a CHECK.
@@ -156,6 +185,7 @@ pub fn may_be_too_long(table: &TablePlan) -> bool {
         DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
             (characters as usize).saturating_mul(4).saturating_add(9)
         }
+        DataType::Enum(_) => 2 * limits::NAME_BYTES_MAX,
         _ => 18,
     });
     bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX

@@ -153,6 +153,13 @@ fn check_table(table: &Table) -> Result<(), SqlError> {
                 .hint("MariaDB takes capitals in names of columns for small letters. Rename one."));
         }
     }
+    if let Some(column) = table.columns.iter().find(|column| column.generated) {
+        return Err(refused(format_args!(
+            "generated column \"{}\" of table \"{}\"",
+            column.name, table.name
+        ))
+        .hint("Give its value in scripts."));
+    }
     check_key(table)?;
     check_row(table)?;
     table_checks(table).map(drop)

@@ -106,5 +106,8 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::SchemaMember(_) => "ALTER SCHEMA",
         ParsedStatement::Governance(_) => "a function of governance",
         ParsedStatement::Do(_) => "DO",
+        ParsedStatement::AlterType(_) => "ALTER TYPE",
+        ParsedStatement::DropExpression(_) => "ALTER TABLE",
+        ParsedStatement::Domain(_) => "a statement about domains",
     }
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use types::{
     Catalog, Charter, Column, CompositeType, DataType, ElementType, ForeignKey, FunctionResult, Grantee,
     Index, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath, Securable, Sequence,
-    SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, UserAggregate, Value, View,
+    SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind, UserAggregate, Value,
+    View,
 };
 
 fn index(unique: bool) -> Index {
@@ -199,7 +200,12 @@ fn everything_but_tables_is_refused_by_name() {
         (|c| drop(c.aggregates.insert("g".into(), Arc::new(aggregate()))), "aggregate \"g\""),
         (
             |c| {
-                let made = CompositeType { id: TypeId(1), name: "y".into(), fields: Vec::new() };
+                let made = CompositeType {
+                    id: TypeId(1),
+                    name: "y".into(),
+                    fields: Vec::new(),
+                    kind: TypeKind::Composite,
+                };
                 c.types.insert("y".into(), Arc::new(made));
             },
             "type \"y\"",

@@ -127,7 +127,10 @@ fn bind_step(
         | ParsedStatement::Checkpoint
         | ParsedStatement::Governance(_)
         | ParsedStatement::Sequence(_)
-        | ParsedStatement::Trigger(_) => {
+        | ParsedStatement::Trigger(_)
+        | ParsedStatement::AlterType(_)
+        | ParsedStatement::DropExpression(_)
+        | ParsedStatement::Domain(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
     };

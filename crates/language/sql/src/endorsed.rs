@@ -101,6 +101,8 @@ struct CheckedWrite {
     write: RowWrite,
     /// Positions of the table's checks that look at a written column.
     checks: Vec<usize>,
+    /// Ordinals of generated columns that what is written decides on.
+    computed: Vec<u16>,
 }
 
 impl RowFunction for CheckedWrite {
@@ -108,6 +110,17 @@ impl RowFunction for CheckedWrite {
         let change = sized(self.write.apply(row)?)?;
         if let RowChange::Put(row) = &change {
             let environment = Environment::new(row, &[], 0);
+            for ordinal in &self.computed {
+                let column = &self.table.columns[usize::from(*ordinal)];
+                let value =
+                    column.computed.as_ref().map(|computed| computed.evaluate(&environment)).transpose()?;
+                if value.as_ref() != row.get(usize::from(*ordinal)) {
+                    return Err(broken(format!(
+                        "column \"{}\" of table \"{}\" has another value than it is generated with",
+                        column.name, self.table.name
+                    )));
+                }
+            }
             for check in self.checks.iter().map(|index| &self.table.checks[*index]) {
                 if check.condition.truth(&environment)? == Some(false) {
                     return Err(self.table.check_violation(check, row));
@@ -157,13 +170,23 @@ fn command(
     };
     let writes = write.columns();
     let checks = checks_of(table, writes, &mut uses);
+    let computed: Vec<u16> = table
+        .computed_from(writes)
+        .map(|(ordinal, value)| {
+            if writes != ColumnSet::ALL {
+                uses |= (value.columns() | ColumnSet::column(usize::from(ordinal))).without(writes);
+            }
+            ordinal
+        })
+        .collect();
     // What is checked is more than an addition.
-    let addition = addition.filter(|_| checks.is_empty());
+    let addition = addition.filter(|_| checks.is_empty() && computed.is_empty());
     let can_fail = addition.is_some()
         || matches!(write, RowWrite::Add { .. })
         || !checks.is_empty()
+        || !computed.is_empty()
         || may_grow(table, write);
-    let function = Arc::new(CheckedWrite { table: table.clone(), write: write.clone(), checks });
+    let function = Arc::new(CheckedWrite { table: table.clone(), write: write.clone(), checks, computed });
     let row = RowId { table: table.id, key: key.clone() };
     Ok(Command { row, function, kind, uses, writes, guard: endorsed.guard, can_fail, addition })
 }

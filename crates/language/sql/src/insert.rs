@@ -24,6 +24,11 @@ pub(crate) fn insert_rows(
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
         }
+        if table.columns[ordinal].computed.is_some() {
+            let message = format!("column \"{name}\" is a generated column");
+            return Err(SqlError::new(SqlState(*b"42P10"), message)
+                .detail("Generated columns cannot be used in COPY."));
+        }
         targets.push(ordinal);
     }
     // A default that calls a function gives another value for every row.

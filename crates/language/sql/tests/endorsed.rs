@@ -5,10 +5,11 @@ mod support;
 
 use sql::bind_endorsed;
 use state::{Command, RowChange};
+use std::sync::Arc;
 use support::Database;
 use types::{
-    ColumnSet, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Key, KeyBound, Row, RowWrite,
-    SqlError, SqlState, TableId, Value,
+    ColumnSet, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, EnumPlace, EnumValue, Key,
+    KeyBound, Row, RowWrite, SqlError, SqlState, TableId, Value,
 };
 
 fn database() -> Database {
@@ -100,4 +101,29 @@ fn constraints_are_checked_on_the_row_as_it_stands_in_the_end() {
     assert!(command.uses.contains(ColumnSet::column(3)) && command.can_fail && command.addition.is_none());
     let command = bind(&database, RowWrite::Assign(vec![(1, Value::text("two"))])).expect("it fits");
     assert_eq!((command.uses, command.writes), (ColumnSet::EXISTS, ColumnSet::column(1)));
+}
+
+#[test]
+fn generated_values_and_labels_are_those_of_the_ledger() {
+    let database = Database::with(&[
+        "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+        "CREATE TABLE account (id bigint PRIMARY KEY, a integer, c integer GENERATED ALWAYS AS (a * 2) STORED, m mood)",
+        "INSERT INTO account VALUES (1, 2)",
+    ]);
+    let now: Row = [Value::BigInt(1), Value::Integer(2), Value::Integer(4), Value::Null].into();
+    let apply =
+        |values| bind(&database, RowWrite::Assign(values)).expect("it fits").function.apply(Some(&now));
+    apply(vec![(1, Value::Integer(5)), (2, Value::Integer(10))]).expect("as it is generated");
+    for wrong in [vec![(1, Value::Integer(5)), (2, Value::Integer(11))], vec![(1, Value::Integer(5))]] {
+        let error = apply(wrong).expect_err("another value");
+        assert!(error.message.contains("another value than it is generated with"), "{error:?}");
+    }
+    let type_id = database.library.catalog().types["mood"].id;
+    let value = |place, label: &str| {
+        Value::Enum(Arc::new(EnumValue { type_id, place: EnumPlace::nth(place), label: label.into() }))
+    };
+    apply(vec![(3, value(1, "ok"))]).expect("a value of the type");
+    for wrong in [value(1, "sad"), value(2, "happy"), Value::text("ok")] {
+        assert!(bind(&database, RowWrite::Assign(vec![(3, wrong)])).is_err());
+    }
 }

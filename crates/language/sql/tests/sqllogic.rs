@@ -139,6 +139,21 @@ fn composite_routines() {
 }
 
 #[test]
+fn enums() {
+    run("enums");
+}
+
+#[test]
+fn generated_columns() {
+    run("generated_columns");
+}
+
+#[test]
+fn domains() {
+    run("domains");
+}
+
+#[test]
 fn changes() {
     run("changes");
 }

@@ -508,6 +508,44 @@ fn assert_answers(found: Vec<(&str, [String; 2], [&str; 2])>) {
     assert!(wrong.is_empty(), "found and expected: {wrong:#?}");
 }
 
+/// What version 7 has brought, and the words of version 6.
+const REFUSED_BY_VERSION_6: &[(&str, &str)] = &[
+    ("CREATE TYPE mood AS ENUM ('sad', 'ok')", "0A000 CREATE TYPE … AS ENUM is not supported"),
+    ("ALTER TYPE pair ADD VALUE 'x'", "0A000 ALTER TYPE … ADD VALUE is not supported"),
+    ("ALTER TYPE pair RENAME VALUE 'x' TO 'y'", "0A000 ALTER TYPE … RENAME VALUE is not supported"),
+    ("ALTER TYPE pair RENAME TO two", "0A000 ALTER TYPE … RENAME TO is not supported"),
+    ("ALTER TYPE public.pair SET SCHEMA s", "0A000 ALTER TYPE … SET SCHEMA is not supported"),
+    (
+        "CREATE TABLE g (a integer, c integer GENERATED ALWAYS AS (a * 2) STORED)",
+        "0A000 GENERATED ALWAYS AS (…) STORED is not supported",
+    ),
+    ("CREATE DOMAIN positive AS integer CHECK (VALUE > 0)", "0A000 CREATE DOMAIN is not supported"),
+    ("DROP DOMAIN positive", "0A000 DROP DOMAIN is not supported"),
+    ("SELECT enum_first(NULL)", "42883 function enum_first(unknown) does not exist"),
+    ("SELECT enum_range(NULL::pair)", "42883 function enum_range(pair) does not exist"),
+];
+
+#[test]
+fn version_6_refuses_by_its_words_what_version_7_has() {
+    let mut database = Database::of_version(ExecutionVersion::V6);
+    database.run("CREATE TYPE pair AS (a integer, b text)").expect("a type");
+    let hints: Vec<Option<String>> = REFUSED_BY_VERSION_6
+        .iter()
+        .map(|(sql, expected)| {
+            assert_eq!(shown(database.run(sql)), *expected);
+            database.error(sql).hint.map(|hint| hint.to_string())
+        })
+        .collect();
+    assert_eq!(hints[0].as_deref(), Some("Use text with a CHECK."));
+    let other = "Create another type, and go over to it: ALTER TABLE … ALTER COLUMN … TYPE … USING ROW(…)::…";
+    assert!(hints[1..5].iter().all(|hint| hint.as_deref() == Some(other)));
+    let types = database.rows("SELECT ROW(1, 'a')::pair");
+    database.go_over_to(ExecutionVersion::V7);
+    assert_eq!(database.rows("SELECT ROW(1, 'a')::pair"), types);
+    database.run(REFUSED_BY_VERSION_6[0].0).expect("version 7 has enums");
+    assert_eq!(database.rows("SELECT 'ok'::mood > 'sad'"), [["t"]]);
+}
+
 #[test]
 fn version_1_answers_as_the_programs_without_versions() {
     let answers = |case: &Case| case.answers(case.prepared(ExecutionVersion::V1));

@@ -6,7 +6,7 @@
 use crate::address::Kind;
 use std::fmt::Write;
 use types::{
-    Column, DataType, PUBLIC_SCHEMA, SqlError, Value, format_value, parse_value, split_catalog_name,
+    Column, DataType, PUBLIC_SCHEMA, SqlError, Value, format_value, limits, parse_value, split_catalog_name,
 };
 
 /// The kind of a database, where SQL is written.
@@ -84,6 +84,22 @@ impl Dialect {
             DataType::Text(length) => ForeignType::Text(*length),
             DataType::Numeric(Some((precision, scale))) if *scale >= 0 && *scale <= *precision as i16 => {
                 ForeignType::Numeric { precision: *precision, scale: *scale as u16 }
+            }
+            DataType::Enum(_) if in_key => {
+                return refused(
+                    "its values sort by their definition, and texts outside do not; take it out of the key",
+                );
+            }
+            DataType::Enum(_) => ForeignType::Text(Some(limits::NAME_BYTES_MAX as u32)),
+            DataType::Array(element) if matches!(element.data_type(), DataType::Enum(_)) => {
+                return refused(
+                    "arrays of an enum have no counterpart in a database outside; use an array of text",
+                );
+            }
+            DataType::Domain(_) => {
+                return refused(
+                    "a domain has no counterpart in a database outside; use the type that it is of, with a CHECK",
+                );
             }
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
@@ -320,7 +336,7 @@ mod tests {
     use types::{ElementType, TypeId};
 
     fn column(data_type: DataType) -> Column {
-        Column { name: "c".to_string(), data_type, not_null: false, default: None }
+        Column { name: "c".to_string(), data_type, not_null: false, default: None, generated: false }
     }
 
     #[test]
@@ -335,6 +351,8 @@ mod tests {
             (DataType::Json, "use text"),
             (DataType::Char(Some(3)), "no such type"),
             (DataType::Composite(TypeId(1)), "composite"),
+            (DataType::Domain(TypeId(1)), "domain"),
+            (DataType::Enum(TypeId(1)).array().expect("it has arrays"), "arrays of an enum"),
         ];
         for (data_type, expected) in refused {
             let error = Dialect::MariaDb.column_type(&column(data_type), false).expect_err("refused");
@@ -351,6 +369,12 @@ mod tests {
                 )
                 .is_err()
         );
+        for dialect in [Dialect::Postgres, Dialect::MariaDb] {
+            let labels = dialect.column_type(&column(DataType::Enum(TypeId(1))), false);
+            assert_eq!(labels, Ok(ForeignType::Text(Some(63))));
+            let error = dialect.column_type(&column(DataType::Enum(TypeId(1))), true).expect_err("refused");
+            assert!(error.contains("out of the key"), "{error}");
+        }
         for text in [None, Some(800)] {
             assert!(Dialect::MariaDb.column_type(&column(DataType::Text(text)), true).is_err());
             assert!(Dialect::MariaDb.column_type(&column(DataType::Text(text)), false).is_ok());

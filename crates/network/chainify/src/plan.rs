@@ -219,7 +219,13 @@ fn planned_table(name: &str, table: &DatabaseTable, dialect: Dialect) -> Planned
         };
         let constraint = if *not_null { " NOT NULL" } else { "" };
         parts.push(format!("{} {data_type}{constraint}{check}", Dialect::Postgres.quoted(name)));
-        columns.push(Column { name: name.clone(), data_type, not_null: *not_null, default: None });
+        columns.push(Column {
+            name: name.clone(),
+            data_type,
+            not_null: *not_null,
+            default: None,
+            generated: false,
+        });
     }
     let ordinal = |key: &String| columns.iter().position(|column| column.name == *key).map(|at| at as u16);
     let primary_key: Option<Vec<u16>> = table.key.iter().map(ordinal).collect();

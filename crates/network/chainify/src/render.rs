@@ -293,7 +293,13 @@ impl Writer<'_> {
 
     /// The type of a constant.
     fn kind(&self, data_type: DataType) -> Result<ForeignType, DatabaseError> {
-        let column = Column { name: "constant".to_string(), data_type, not_null: false, default: None };
+        let column = Column {
+            name: "constant".to_string(),
+            data_type,
+            not_null: false,
+            default: None,
+            generated: false,
+        };
         self.dialect
             .column_type(&column, false)
             .map_err(|reason| DatabaseError::new(ErrorKind::Unfit, reason))

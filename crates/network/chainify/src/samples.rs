@@ -12,6 +12,7 @@ pub(crate) fn table() -> Arc<Table> {
         data_type: DataType::BigInt,
         not_null: true,
         default: None,
+        generated: false,
     };
     Arc::new(Table {
         id: TableId(7),

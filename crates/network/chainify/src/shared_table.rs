@@ -478,6 +478,7 @@ mod tests {
             data_type: *data_type,
             not_null: false,
             default: None,
+            generated: false,
         };
         Arc::new(Table {
             id: TableId(7),

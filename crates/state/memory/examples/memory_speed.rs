@@ -31,8 +31,13 @@ fn image(number: i64, balance: i64) -> AfterImage {
 }
 
 fn catalog() -> Arc<Catalog> {
-    let column =
-        |name: &str| Column { name: name.into(), data_type: DataType::BigInt, not_null: true, default: None };
+    let column = |name: &str| Column {
+        name: name.into(),
+        data_type: DataType::BigInt,
+        not_null: true,
+        default: None,
+        generated: false,
+    };
     let table = Table {
         id: TABLE,
         name: String::from("checking"),

@@ -27,8 +27,13 @@ const HEADER: CheckpointHeader = CheckpointHeader {
 };
 
 fn catalog() -> Arc<Catalog> {
-    let column =
-        |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+    let column = |name: &str, data_type| Column {
+        name: name.into(),
+        data_type,
+        not_null: false,
+        default: None,
+        generated: false,
+    };
     let table = |id: u32| Table {
         id: TableId(id),
         name: format!("t{id}"),

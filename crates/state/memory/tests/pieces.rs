@@ -38,8 +38,13 @@ fn row(number: u32) -> (Key, Row) {
 fn original(rows: u32, shape: TreeShape) -> (Arc<dyn Store>, LiveRequests) {
     let mut catalog = catalog(shape);
     for id in [1, 2] {
-        let column =
-            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let column = |name: &str, data_type| Column {
+            name: name.into(),
+            data_type,
+            not_null: false,
+            default: None,
+            generated: false,
+        };
         let name = format!("t{id}");
         let table = Table {
             id: TableId(id),

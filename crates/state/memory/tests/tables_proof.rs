@@ -58,8 +58,13 @@ fn row(number: u32) -> Row {
 fn catalog() -> Arc<Catalog> {
     let mut catalog = Catalog::default();
     for id in [1, 2, 4] {
-        let column =
-            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let column = |name: &str, data_type| Column {
+            name: name.into(),
+            data_type,
+            not_null: false,
+            default: None,
+            generated: false,
+        };
         let name = format!("t{id}");
         let table = Table {
             id: TableId(id),

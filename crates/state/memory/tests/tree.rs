@@ -29,8 +29,13 @@ fn row(number: u16, value: i64) -> Row {
 fn catalog(tables: u32) -> Arc<Catalog> {
     let mut catalog = Catalog::default();
     for id in 1..=tables {
-        let column =
-            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let column = |name: &str, data_type| Column {
+            name: name.into(),
+            data_type,
+            not_null: false,
+            default: None,
+            generated: false,
+        };
         let name = format!("t{id}");
         let table = Table {
             id: TableId(id),

@@ -439,6 +439,7 @@ mod tests {
             data_type: DataType::BigInt,
             not_null: false,
             default: None,
+            generated: false,
         };
         let mut catalog = Catalog::default();
         for number in tables {

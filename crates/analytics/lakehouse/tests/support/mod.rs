@@ -61,6 +61,7 @@ pub fn table(id: TableId, name: &str, columns: &[(&str, DataType)], primary_key:
         data_type: *data_type,
         not_null: false,
         default: None,
+        generated: false,
     };
     Table {
         id,
@@ -129,6 +130,7 @@ impl World {
             data_type: DataType::Date,
             not_null: false,
             default: None,
+            generated: false,
         });
         catalog.tables.insert("accounts".into(), Arc::new(accounts));
         self.catalog = Arc::new(catalog);

@@ -43,7 +43,7 @@ use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 7] = [
+static FUNCTIONS: [&[Function]; 8] = [
     number::FUNCTIONS,
     real::FUNCTIONS,
     regular::FUNCTIONS,

@@ -1,7 +1,7 @@
 //! Binding of literals and casts.
 
 use crate::expression::build::{number, variable_expression};
-use crate::expression::names::bind_data_type;
+use crate::expression::names::bind_type_or_domain;
 use crate::expression::refusals::unsupported_expression;
 use crate::expression::written::is_empty_array;
 use crate::expression::{Binder, Expression};
@@ -51,7 +51,7 @@ impl Binder<'_> {
                 array: false,
                 format: None,
             } => {
-                let target = bind_data_type(self.types(), data_type)?;
+                let target = bind_type_or_domain(self.types(), data_type)?;
                 if is_empty_array(expr)
                     && let Some(array) = self.bind_empty_array(target)
                 {
@@ -61,7 +61,7 @@ impl Binder<'_> {
                 self.explicit_cast(operand, target).map_err(|error| self.at(error, expr.span()))
             }
             Expr::TypedString(typed) => {
-                let target = bind_data_type(self.types(), &typed.data_type)?;
+                let target = bind_type_or_domain(self.types(), &typed.data_type)?;
                 let operand = self.bind_literal(&typed.value)?;
                 self.explicit_cast(operand, target).map_err(|error| self.at(error, typed.value.span))
             }

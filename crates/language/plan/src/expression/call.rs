@@ -3,6 +3,7 @@
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::assets::AssetFunction;
 use crate::expression::build::fold;
+use crate::expression::enum_call::EnumCall;
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
@@ -152,6 +153,9 @@ impl Binder<'_> {
         if let Some(call) = self.bind_json_call(name, &arguments).map_err(|error| self.at(error, span))? {
             return Ok(call);
         }
+        if let Some(call) = EnumCall::named(name, self.scope().version()) {
+            return self.bind_enum_call(call, arguments).map_err(|error| self.at(error, span));
+        }
         match (name, arguments.len()) {
             ("age", 1) => {
                 let mut arguments = arguments;
@@ -169,7 +173,10 @@ impl Binder<'_> {
                 Ok(Expression { kind: Kind::Format(operands), data_type: DataType::Text(None) })
             }
             ("quote_literal" | "quote_nullable", 1) => self.bind_quoted(name, arguments),
-            ("pg_typeof", 1) => Ok(type_name(arguments)),
+            ("pg_typeof", 1) => {
+                let named = self.types().name_of(arguments[0].data_type.family());
+                Ok(type_name(arguments, named))
+            }
             ("current_timestamp", 1) => Err(SqlError::unsupported("current_timestamp with a precision")),
             ("coalesce", 1..) => {
                 let (operands, data_type) = self.unify(arguments, "COALESCE")?;
@@ -430,17 +437,19 @@ pub fn is_system_function(name: &str, version: ExecutionVersion) -> bool {
     let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count], version);
     AggregateFunction::named(name, version).is_some()
         || is_row_function(name, version)
+        || EnumCall::named(name, version).is_some()
         || crate::sequence::draws_value(name)
         || version >= ExecutionVersion::V7 && RandomFunction::called(name).is_some()
         || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
 }
 
 /// `pg_typeof(value)`: the name of its type, as text. The value is evaluated all the same.
-fn type_name(arguments: Vec<Expression>) -> Expression {
+fn type_name(arguments: Vec<Expression>, named: String) -> Expression {
     let text = DataType::Text(None);
     let name = arguments.first().map_or(DataType::Unknown, Expression::data_type);
     let name = match name {
         DataType::Text(Some(_)) => "character varying".to_string(),
+        known if matches!(known.element().unwrap_or(known), DataType::Enum(_)) => named,
         known => known.family().to_string(),
     };
     let name = Expression::constant(Value::text(name), text);

@@ -1,6 +1,7 @@
 //! Casts: what an expression becomes where another type is asked for.
 
 use crate::expression::build::fold;
+use crate::expression::row::RowOperation;
 use crate::expression::{Binder, Expression, Kind};
 use types::{
     DataType, SqlError, SqlState, Value, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment,
@@ -32,6 +33,10 @@ impl Binder<'_> {
         operand: Expression,
         target: DataType,
     ) -> Result<Expression, SqlError> {
+        if let DataType::Domain(_) = target {
+            let base = self.types().base_of(target);
+            return Ok(self.checked(self.explicit_cast(operand, base)?, target));
+        }
         if operand.data_type == DataType::Unknown {
             return self.unknown_to(operand, target, true);
         }
@@ -43,6 +48,13 @@ impl Binder<'_> {
             return self.convert_row(operand, target, true);
         }
         Ok(converted(operand, target, Kind::Cast))
+    }
+
+    /// The value, held against the conditions of a domain.
+    pub fn checked(&self, value: Expression, domain: DataType) -> Expression {
+        let DataType::Domain(id) = domain else { return value };
+        let data_type = value.data_type;
+        Expression::row(RowOperation::CheckDomain(id, self.types().clone()), vec![value], data_type)
     }
 
     /// An implicit cast, which the caller knows to exist.
@@ -92,6 +104,10 @@ impl Binder<'_> {
         column: &str,
         target: DataType,
     ) -> Result<Expression, SqlError> {
+        if let DataType::Domain(_) = target {
+            let base = self.types().base_of(target);
+            return Ok(self.checked(self.assign_to_column(expression, column, base)?, target));
+        }
         if expression.data_type == DataType::Unknown {
             return self.unknown_to(expression, target, false);
         }
@@ -130,9 +146,9 @@ impl FamilyName for DataType {
     }
 }
 
-/// Whether a cast to it must know fields.
+/// Whether a cast to it must know fields or labels.
 fn is_of_rows(target: DataType) -> bool {
-    target.is_composite() || target.element().is_some_and(DataType::is_composite)
+    target.needs_catalog()
 }
 
 /// A cast, or the expression itself where the value is of that type already.

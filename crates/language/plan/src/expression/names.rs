@@ -13,6 +13,24 @@ use types::{
 /// # Errors
 /// `0A000` names a type that is not supported, `42704` one that does not exist, `22023` a precision that cannot be.
 pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Result<DataType, SqlError> {
+    let bound = bind_type_or_domain(types, data_type)?;
+    match bound {
+        DataType::Domain(_) => {
+            let what = format!("the domain {} here", types.name_of(bound));
+            let base = types.name_of(types.base_of(bound));
+            Err(SqlError::unsupported(what).hint(format!(
+                "Columns and casts may have domains. Use {base}, and cast where values are to be checked."
+            )))
+        }
+        known => Ok(known),
+    }
+}
+
+/// The same where it may be a domain.
+///
+/// # Errors
+/// As [`bind_data_type`].
+pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) -> Result<DataType, SqlError> {
     use ast::{DataType as Sql, ExactNumberInfo as Info, TimezoneInfo};
     Ok(match data_type {
         Sql::Boolean | Sql::Bool => DataType::Boolean,

@@ -1,9 +1,10 @@
 //! What expressions do with rows: making them, taking them apart, comparing and converting them.
 
+use crate::expression::enum_call::EnumCall;
 use crate::expression::{Environment, Expression};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use types::{Composite, CompositeTypes, DataType, SqlError, Value};
+use types::{Composite, CompositeTypes, DataType, EnumValue, SqlError, TypeId, Value};
 use values::functions::json_record;
 use values::{Comparison, broken};
 
@@ -20,6 +21,10 @@ pub enum RowOperation {
     Convert(bool, Arc<CompositeTypes>),
     /// The second operand, which is JSON, as a row with the fields of the first one where it has none; the function's name.
     OfJson(Arc<str>, Arc<CompositeTypes>),
+    /// The operand, held against the conditions of the domain with this number.
+    CheckDomain(TypeId, Arc<CompositeTypes>),
+    /// `enum_first` and its kind, of these values.
+    EnumValues(EnumCall, Arc<[Arc<EnumValue>]>),
     /// `IS NULL`, where all fields are; the flag is false: `IS NOT NULL`, where none is.
     IsNull(bool),
     /// A comparison, field by field.
@@ -41,7 +46,9 @@ pub struct RowForm {
 
 impl PartialEq for RowOperation {
     fn eq(&self, other: &RowOperation) -> bool {
-        use RowOperation::{Build, Compare, Convert, Distinct, Field, IsNull, OfJson, WithField};
+        use RowOperation::{
+            Build, CheckDomain, Compare, Convert, Distinct, EnumValues, Field, IsNull, OfJson, WithField,
+        };
         match (self, other) {
             (Build(a), Build(b)) => a == b,
             (Field(a), Field(b)) => a == b,
@@ -49,6 +56,8 @@ impl PartialEq for RowOperation {
             // One statement has one catalog.
             (Convert(a, _), Convert(b, _)) => a == b,
             (OfJson(a, _), OfJson(b, _)) => a == b,
+            (CheckDomain(a, _), CheckDomain(b, _)) => a == b,
+            (EnumValues(a, of), EnumValues(b, other)) => a == b && of == other,
             (IsNull(a), IsNull(b)) | (Distinct(a), Distinct(b)) => a == b,
             (Compare(a), Compare(b)) => a == b,
             _ => false,
@@ -104,6 +113,12 @@ impl RowOperation {
                 [base, json] => json_record(function, json, base, data_type, types),
                 _ => Err(broken("a record of JSON without any")),
             },
+            RowOperation::CheckDomain(id, types) => {
+                let value = values.pop().unwrap_or_default();
+                types.check_domain(&value, *id)?;
+                Ok(value)
+            }
+            RowOperation::EnumValues(call, known) => call.evaluate(known, &values, data_type),
             RowOperation::IsNull(expected) => {
                 let truth = match values.first() {
                     Some(Value::Composite(row)) => {
@@ -144,6 +159,10 @@ impl RowOperation {
             RowOperation::Convert(true, _) => format!("{first}::{data_type}"),
             RowOperation::Convert(false, _) => joined,
             RowOperation::OfJson(function, _) => format!("{function}({joined})"),
+            RowOperation::CheckDomain(id, types) => {
+                format!("{first}::{}", types.name_of(DataType::Domain(*id)))
+            }
+            RowOperation::EnumValues(call, _) => format!("{}({joined})", call.name()),
             RowOperation::IsNull(true) => format!("{first} IS NULL"),
             RowOperation::IsNull(false) => format!("{first} IS NOT NULL"),
             RowOperation::Compare(comparison) => operands.join(&format!(" {} ", comparison.symbol())),

@@ -148,7 +148,7 @@ impl Assignments<'_, '_> {
 
     fn refuse_given(&self, ordinal: usize) -> Result<(), SqlError> {
         let target = &self.table.columns[ordinal];
-        if !target.is_generated {
+        if !target.is_generated && target.computed.is_none() {
             return Ok(());
         }
         let message = format!("column \"{}\" can only be updated to DEFAULT", target.name);

@@ -345,11 +345,15 @@ fn insert_row(
 
 /// Refuses a value for a column that takes none.
 fn refuse_given(column: &crate::table::ColumnPlan) -> Result<(), SqlError> {
-    if !column.is_generated {
+    if !column.is_generated && column.computed.is_none() {
         return Ok(());
     }
     let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
-    let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
+    let kind = match column.computed {
+        Some(_) => "a generated column",
+        None => "an identity column defined as GENERATED ALWAYS",
+    };
+    let detail = format!("Column \"{}\" is {kind}.", column.name);
     Err(SqlError::new(SqlState(*b"428C9"), message).detail(detail))
 }
 

@@ -23,7 +23,7 @@ impl Compiler<'_> {
         data_type: DataType,
         what: &str,
     ) -> Result<expression::Expression, SqlError> {
-        let of_rows = data_type.is_composite() || data_type.element().is_some_and(DataType::is_composite);
+        let of_rows = data_type.needs_catalog();
         if !of_rows {
             return coerce(value, data_type, what);
         }

@@ -11,7 +11,7 @@ pub const NOW_MS: u64 = 1_767_225_600_000;
 pub const NOW: i64 = 820_540_800_000_000;
 
 pub fn column(name: &str, data_type: DataType) -> Column {
-    Column { name: name.to_string(), data_type, not_null: false, default: None }
+    Column { name: name.to_string(), data_type, not_null: false, default: None, generated: false }
 }
 
 pub fn table(id: u32, name: &str, columns: Vec<Column>, primary_key: Vec<u16>) -> Table {

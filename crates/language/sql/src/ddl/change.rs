@@ -12,7 +12,9 @@ use crate::ddl::triggers::TriggerChange;
 use crate::ddl::views::ViewDraft;
 use sqlparser::ast::Statement;
 use syntax::parse::ParsedStatement;
+use syntax::parse::alter_type::AlterType;
 use syntax::parse::comment::CommentOn;
+use syntax::parse::domain::DomainChange;
 use syntax::parse::governance::GovernanceCall;
 use syntax::parse::role::RoleStatement;
 use syntax::parse::sequence::SequenceStatement;
@@ -101,6 +103,8 @@ pub(crate) enum SchemaChange {
     CreateType(TypeDraft),
     /// DROP TYPE.
     DropType {
+        /// DROP DOMAIN.
+        domains: bool,
         /// IF EXISTS.
         if_exists: bool,
         /// CASCADE.
@@ -135,6 +139,10 @@ pub(crate) enum SchemaChange {
     InSchemas(SearchPath, Box<SchemaChange>),
     /// One that names a type which an earlier change of the same script may make: bound when it is its turn.
     Later(Box<ParsedStatement>),
+    /// ALTER TYPE.
+    AlterType(AlterType),
+    /// ALTER DOMAIN.
+    AlterDomain(String, DomainChange),
 }
 
 impl SchemaChange {

@@ -6,7 +6,7 @@ use crate::ddl::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use crate::ddl::indexes::{check_keys_ordered, check_unique, create_index, remove_index};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{contains_nulls, distinct_key, drop_primary_key};
-use crate::ddl::relations::check_free;
+use crate::ddl::relations::{check_free, find_table};
 use crate::ddl::renumber::renumber;
 use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{change_owners, drop_owned};
@@ -14,7 +14,7 @@ use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::{drop_using_column, using_column};
 use crate::ddl::views::{self, depends, drop_dependents};
 use plan::bind_tables::bind_default;
-use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_data_type};
+use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_type_or_domain};
 use plan::scope::VariableScope;
 use plan::table::TablePlan;
 use sqlparser::ast::{self, AlterColumnOperation, Expr, Ident};
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use syntax::names::name_of;
 use syntax::parse::parse_expression;
 use types::{
-    Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, SqlError, SqlState, Table, Value,
-    limits, object_name,
+    Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, SqlError, SqlState, Table,
+    TableId, Value, limits, object_name,
 };
 
 /// What becomes of a column.
@@ -35,6 +35,8 @@ pub(crate) enum ColumnChange {
     NotNull(bool),
     /// SET DEFAULT and DROP DEFAULT: the expression.
     Default(Option<String>),
+    /// DROP EXPRESSION; the flag: IF EXISTS.
+    DropExpression(bool),
     /// TYPE: the type, and what USING says.
     Type(DataType, Option<Box<Expr>>),
 }
@@ -53,7 +55,7 @@ pub(super) fn bind_alter_column(
         AlterColumnOperation::SetDefault { value } => ColumnChange::Default(Some(value.to_string())),
         AlterColumnOperation::DropDefault => ColumnChange::Default(None),
         AlterColumnOperation::SetDataType { data_type, using, .. } => {
-            ColumnChange::Type(bind_data_type(types, data_type)?, using.clone().map(Box::new))
+            ColumnChange::Type(bind_type_or_domain(types, data_type)?, using.clone().map(Box::new))
         }
         AlterColumnOperation::AddGenerated { .. } => return Ok(None),
     }))
@@ -66,7 +68,7 @@ fn plan(catalog: &NewCatalog, table: &Table) -> Result<TablePlan, SqlError> {
 
 /// Refuses a new default that the rules of now cannot read.
 fn check_default(catalog: &NewCatalog, column: &Column) -> Result<(), SqlError> {
-    let Some(default) = &column.default else { return Ok(()) };
+    let Some(default) = column.default.as_ref().filter(|_| !column.generated) else { return Ok(()) };
     bind_default(default, &column.name, column.data_type, &catalog.routines()).map(drop)
 }
 
@@ -112,21 +114,12 @@ pub(super) fn add_column(
     let column = draft.table.columns.last().expect("it has been added").clone();
     let mut table = renumber(catalog, &draft.table)?;
     check_default(catalog, &column)?;
-    let default = plan(catalog, &Table { checks: Vec::new(), ..table.clone() })?.columns.pop();
-    let value = match default.and_then(|column| column.default) {
-        Some(default) if default.runs_anything() => {
-            return Err(SqlError::unsupported("ADD COLUMN with a DEFAULT that calls a function")
-                .hint("Add the column without it, fill it with UPDATE, then SET DEFAULT."));
-        }
-        Some(default) => rows.execution.evaluate(&default, &[])?,
-        None => Value::Null,
-    };
-    if column.not_null && value.is_null() && rows.are_in(before.id)? {
-        return Err(contains_nulls(before.object_name(), &name));
+    let bound = plan(catalog, &Table { checks: Vec::new(), ..table.clone() })?;
+    if column.generated {
+        fill_generated(before.id, &table, &bound, rows)?;
+    } else {
+        fill_with_default(&before, &table, &bound, rows)?;
     }
-    rows.rewrite(before.id, table.id, &mut |key, row| {
-        Ok((key.clone(), row.iter().cloned().chain([value.clone()]).collect::<Row>()))
-    })?;
     name_checks(&mut table, &draft.unnamed_checks, &catalog.routines())?;
     let table = Arc::new(table);
     catalog.tables.insert(table.name.clone(), table.clone());
@@ -138,6 +131,51 @@ pub(super) fn add_column(
         create_foreign_key(catalog, &table, foreign_key, rows)?;
     }
     views::check_all(catalog, &table.name)
+}
+
+/// The rows of a table with a generated column more.
+fn fill_generated(
+    before: TableId,
+    table: &Table,
+    bound: &TablePlan,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    rows.rewrite(before, table.id, &mut |key, row| {
+        let row: Row = row.iter().cloned().chain([Value::Null]).collect();
+        let row = bound.with_computed(row)?;
+        let column = table.columns.last().filter(|column| column.not_null);
+        match column.filter(|_| row.last().is_some_and(Value::is_null)) {
+            Some(column) => Err(contains_nulls(table.object_name(), &column.name)),
+            None => Ok((key.clone(), row)),
+        }
+    })
+}
+
+/// The rows of a table with a column more, which has the same value in all of them.
+fn fill_with_default(
+    before: &Table,
+    table: &Table,
+    bound: &TablePlan,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let default = bound.columns.last().and_then(|column| column.default.clone());
+    let value = match default {
+        Some(default) if default.runs_anything() => {
+            return Err(SqlError::unsupported("ADD COLUMN with a DEFAULT that calls a function")
+                .hint("Add the column without it, fill it with UPDATE, then SET DEFAULT."));
+        }
+        Some(default) => rows.execution.evaluate(&default, &[])?,
+        None => Value::Null,
+    };
+    let column = table.columns.last().filter(|column| column.not_null && value.is_null());
+    if let Some(column) = column
+        && rows.are_in(before.id)?
+    {
+        return Err(contains_nulls(before.object_name(), &column.name));
+    }
+    rows.rewrite(before.id, table.id, &mut |key, row| {
+        Ok((key.clone(), row.iter().cloned().chain([value.clone()]).collect::<Row>()))
+    })
 }
 
 /// Holds the rows of a table against some of its CHECKs.
@@ -183,15 +221,14 @@ pub(super) fn drop_column(
         return Err(SqlError::unsupported("dropping the only column of a table"));
     }
     let what = format!("column {name} of table {}", table.name);
-    let referencing = catalog.foreign_keys.iter().find_map(|(child, foreign_keys)| {
-        let is_meant = |foreign_key: &&types::ForeignKey| {
-            foreign_key.parent == table.id && *child != table.id && foreign_key.referenced.contains(&number)
-        };
-        Some((*child, foreign_keys.iter().find(is_meant)?.name.clone()))
-    });
-    if let Some((child, constraint)) = referencing.filter(|_| !cascade) {
-        let child = catalog.table(child).map(|child| child.name.clone()).unwrap_or_default();
-        return Err(depends(&what, &format!("constraint {constraint} on table {child}"), &what));
+    refuse_referencing(catalog, table, number, &what, cascade)?;
+    if let Some(user) = generated_from(catalog, table, number)?.first() {
+        if !cascade {
+            return Err(depends(&what, &format!("column {user} of table {}", table.name), &what));
+        }
+        drop_column(catalog, table, user, true, rows)?;
+        let rest = find_table(catalog, &table.name)?;
+        return drop_column(catalog, &rest, name, true, rows);
     }
     let keyless = match table.primary_key.contains(&number) {
         true => Some(drop_primary_key(catalog, table, true, rows)?),
@@ -248,6 +285,54 @@ pub(super) fn drop_column(
     Ok(())
 }
 
+/// Refuses without CASCADE to drop a column that other tables reference.
+fn refuse_referencing(
+    catalog: &NewCatalog,
+    table: &Table,
+    number: u16,
+    what: &str,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    let referencing = catalog.foreign_keys.iter().find_map(|(child, foreign_keys)| {
+        let is_meant = |foreign_key: &&types::ForeignKey| {
+            foreign_key.parent == table.id && *child != table.id && foreign_key.referenced.contains(&number)
+        };
+        Some((*child, foreign_keys.iter().find(is_meant)?.name.clone()))
+    });
+    if let Some((child, constraint)) = referencing.filter(|_| !cascade) {
+        let child = catalog.table(child).map(|child| child.name.clone()).unwrap_or_default();
+        return Err(depends(what, &format!("constraint {constraint} on table {child}"), what));
+    }
+    Ok(())
+}
+
+/// Names of the generated columns that are computed from a column.
+fn generated_from(catalog: &NewCatalog, table: &Table, number: u16) -> Result<Vec<String>, SqlError> {
+    let bound = plan(catalog, table)?;
+    let uses = |computed: &Expression| {
+        computed.any(&mut |inner| matches!(inner.kind, Kind::Column(column) if column == number))
+    };
+    let users = bound.columns.iter().filter(|column| column.computed.as_ref().is_some_and(uses));
+    Ok(users.map(|column| column.name.clone()).collect())
+}
+
+/// Refuses another type for a column that is generated, or that one is generated from.
+fn refuse_generated(catalog: &NewCatalog, table: &Table, ordinal: usize) -> Result<(), SqlError> {
+    let column = &table.columns[ordinal];
+    if column.generated {
+        return Err(SqlError::unsupported("another type for a generated column")
+            .hint("Drop the column, and add it again with the other type."));
+    }
+    match generated_from(catalog, table, ordinal as u16)?.first() {
+        None => Ok(()),
+        Some(user) => {
+            let message = "cannot alter type of a column used by a generated column";
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                .detail(format!("Column \"{}\" is used by generated column \"{user}\".", column.name)))
+        }
+    }
+}
+
 /// RENAME COLUMN.
 ///
 /// # Errors
@@ -277,6 +362,11 @@ pub(super) fn rename_column(
     views::refuse_name(catalog, &table.name, to)?;
     for check in &mut new.checks {
         rename_in(&mut check.condition, table.object_name(), &|column| (column == from).then_some(to))?;
+    }
+    for generated in new.columns.iter_mut().filter(|column| column.generated) {
+        if let Some(expression) = &mut generated.default {
+            rename_in(expression, table.object_name(), &|column| (column == from).then_some(to))?;
+        }
     }
     for trigger in catalog.triggers.get_mut(&table.id).into_iter().flat_map(BTreeMap::values_mut) {
         let trigger = Arc::make_mut(trigger);
@@ -331,8 +421,10 @@ fn rename_in<'n>(
 pub(super) fn rename_table(catalog: &mut NewCatalog, table: &Table, to: &str) -> Result<(), SqlError> {
     check_free(catalog, to)?;
     let mut new = Table { name: to.to_string(), ..table.clone() };
-    for check in &mut new.checks {
-        let mut expr = parse_expression(&check.condition, catalog.rules)?;
+    let generated = new.columns.iter_mut().filter(|column| column.generated);
+    let generated = generated.filter_map(|column| column.default.as_mut());
+    for condition in new.checks.iter_mut().map(|check| &mut check.condition).chain(generated) {
+        let mut expr = parse_expression(condition, catalog.rules)?;
         let _ = ast::visit_expressions_mut(&mut expr, |inner| {
             if let Expr::CompoundIdentifier(path) = inner
                 && name_of(&path[0]).is_ok_and(|name| name == table.object_name())
@@ -341,7 +433,7 @@ pub(super) fn rename_table(catalog: &mut NewCatalog, table: &Table, to: &str) ->
             }
             ControlFlow::<()>::Continue(())
         });
-        check.condition = expr.to_string();
+        *condition = expr.to_string();
     }
     catalog.tables.remove(&table.name);
     catalog.tables.insert(to.to_string(), Arc::new(new));
@@ -376,6 +468,22 @@ pub(super) fn alter_column(
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
         ColumnChange::NotNull(false) => column.not_null = false,
+        ColumnChange::Default(_) if column.generated => {
+            let message =
+                format!("column \"{name}\" of relation \"{}\" is a generated column", table.object_name());
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        }
+        ColumnChange::DropExpression(if_exists) => match column.generated {
+            true => (column.generated, column.default) = (false, None),
+            false if *if_exists => {}
+            false => {
+                let message = format!(
+                    "column \"{name}\" of relation \"{}\" is not a stored generated column",
+                    table.object_name()
+                );
+                return Err(SqlError::new(SqlState(*b"55000"), message));
+            }
+        },
         ColumnChange::Default(default) => {
             column.default.clone_from(default);
             check_default(catalog, column)?;
@@ -398,6 +506,7 @@ fn change_type(
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     let (name, number) = (&table.columns[ordinal].name, ordinal as u16);
+    refuse_generated(catalog, table, ordinal)?;
     let referenced = catalog.foreign_keys.iter().any(|(child, foreign_keys)| {
         let meets = |foreign_key: &types::ForeignKey| {
             (*child == table.id && foreign_key.columns.contains(&number))

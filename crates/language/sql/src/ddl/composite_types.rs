@@ -1,5 +1,7 @@
-//! CREATE TYPE and DROP TYPE of composite types, and what depends on types: also on those of the rows of relations.
+//! CREATE TYPE and DROP TYPE, and what depends on types: also on those of the rows of relations.
 
+use crate::ddl::domains::check_domain;
+use crate::ddl::enums::{check_labels, first_values};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
 use crate::ddl::views::{depends, drop_dependents};
@@ -11,15 +13,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use types::{
-    Catalog, CompositeType, CompositeTypes, DataType, FunctionResult, OutputColumn, Procedure, SqlError,
-    SqlState, TypeId, limits, object_name,
+    Catalog, CompositeType, CompositeTypes, DataType, Domain, ExecutionVersion, FunctionResult, OutputColumn,
+    Procedure, SqlError, SqlState, TypeId, TypeKind, limits, object_name,
 };
 
-/// A composite type as a statement describes it; its number is given when it is made.
+/// A type as a statement describes it; its number is given when it is made.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeDraft {
     pub(super) name: String,
     fields: Vec<OutputColumn>,
+    /// The labels of an enum.
+    labels: Option<Vec<String>>,
+    /// What a domain is.
+    domain: Option<Domain>,
+}
+
+impl TypeDraft {
+    /// The expressions that it has as texts.
+    pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        self.domain.iter_mut().flat_map(|domain| {
+            domain.checks.iter_mut().map(|check| &mut check.condition).chain(&mut domain.default)
+        })
+    }
+
+    /// Whether it is a domain.
+    pub(super) fn is_domain(&self) -> bool {
+        self.domain.is_some()
+    }
+
+    /// A domain.
+    pub(super) fn of_domain(name: &str, domain: Domain) -> TypeDraft {
+        TypeDraft { name: name.to_string(), fields: Vec::new(), labels: None, domain: Some(domain) }
+    }
 }
 
 /// CREATE TYPE.
@@ -33,6 +58,16 @@ pub(super) fn bind_create_type(
 ) -> Result<TypeDraft, SqlError> {
     let attributes = match representation {
         Some(Representation::Composite { attributes }) => attributes,
+        Some(Representation::Enum { labels }) if types.rules() >= ExecutionVersion::V7 => {
+            let labels: Vec<String> = labels.iter().map(|label| label.value.clone()).collect();
+            check_labels(&labels)?;
+            return Ok(TypeDraft {
+                name: table_name(name)?,
+                fields: Vec::new(),
+                labels: Some(labels),
+                domain: None,
+            });
+        }
         Some(Representation::Enum { .. }) => {
             return Err(SqlError::unsupported("CREATE TYPE … AS ENUM").hint("Use text with a CHECK."));
         }
@@ -61,14 +96,14 @@ pub(super) fn bind_create_type(
         let data_type = bind_data_type(types, data_type)?;
         fields.push(OutputColumn { name: field, data_type });
     }
-    Ok(TypeDraft { name, fields })
+    Ok(TypeDraft { name, fields, labels: None, domain: None })
 }
 
 /// Adds a type to the catalog.
 ///
 /// # Errors
 /// A name that is taken; fields that cannot be.
-pub(super) fn create_type(catalog: &mut Catalog, draft: &TypeDraft) -> Result<(), SqlError> {
+pub(super) fn create_type(catalog: &mut NewCatalog, draft: &TypeDraft) -> Result<(), SqlError> {
     let name = &draft.name;
     if catalog.types.contains_key(name) || catalog.row_types.contains_key(name) {
         let message = format!("type \"{}\" already exists", object_name(name));
@@ -83,7 +118,16 @@ pub(super) fn create_type(catalog: &mut Catalog, draft: &TypeDraft) -> Result<()
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     let id = take_number(catalog)?;
-    let made = CompositeType { id, name: name.clone(), fields: draft.fields.clone() };
+    let kind = draft.labels.as_ref().map(|labels| TypeKind::Enum(first_values(id, labels)));
+    let kind = match &draft.domain {
+        Some(domain) => {
+            check_domain(catalog, domain)?;
+            Some(TypeKind::Domain(domain.clone()))
+        }
+        None => kind,
+    };
+    let (fields, kind) = (draft.fields.clone(), kind.unwrap_or_default());
+    let made = CompositeType { id, name: name.clone(), fields, kind };
     catalog.types.insert(name.clone(), Arc::new(made));
     Ok(())
 }
@@ -116,6 +160,10 @@ pub(super) fn drop_types(
     let what = format!("type {}", names.join(", "));
     remove_users(catalog, &what, cascade)?;
     // A view, a default or a CHECK may cast to a type without having a column of it.
+    let mut domains = catalog.types.values().filter_map(|known| known.as_domain());
+    if domains.any(|domain| check_domain(catalog, domain).is_err()) {
+        return Err(depends(&what, "a constraint of a domain", &what));
+    }
     let Ok(tables) = catalog.bound() else {
         return Err(depends(&what, "a default value or a CHECK constraint", &what));
     };
@@ -184,10 +232,10 @@ fn take_number(catalog: &mut Catalog) -> Result<TypeId, SqlError> {
     Ok(TypeId(number))
 }
 
-/// The number of a composite type, or of that of an array's elements.
+/// The number of a type of the ledger, or of that of an array's elements.
 fn composite_in(data_type: DataType) -> Option<TypeId> {
     match data_type.element().unwrap_or(data_type) {
-        DataType::Composite(id) => Some(id),
+        DataType::Composite(id) | DataType::Enum(id) | DataType::Domain(id) => Some(id),
         _ => None,
     }
 }
@@ -224,6 +272,16 @@ fn remove_users(catalog: &mut Catalog, what: &str, cascade: bool) -> Result<(), 
                 false => depends(what, &user, what),
                 true => SqlError::unsupported(format_args!("DROP … CASCADE of a type that {user} has"))
                     .hint("Drop that type first."),
+            });
+        }
+    }
+    for other in catalog.types.values() {
+        if other.as_domain().is_some_and(|domain| is_gone(domain.base)) {
+            let user = format!("type {}", other.name);
+            return Err(match cascade {
+                false => depends(what, &user, what),
+                true => SqlError::unsupported(format_args!("DROP … CASCADE of a type that {user} is of"))
+                    .hint("Drop that domain first."),
             });
         }
     }

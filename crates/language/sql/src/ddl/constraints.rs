@@ -70,7 +70,8 @@ pub(super) fn add_check(
     let plan = TablePlan::stored(&new, catalog, &routines)?;
     // The new one stands by the rules of now.
     plan::bind_tables::bind_check(&plan, condition, &routines)?;
-    let added = plan.checks.iter().find(|check| table.checks.iter().all(|known| known.name != check.name));
+    let has = |table: &Table, name: &str| table.checks.iter().any(|known| known.name == name);
+    let added = plan.checks.iter().find(|check| has(&new, &check.name) && !has(table, &check.name));
     if let Some(check) = added {
         rows.visit(
             table.id,

@@ -107,6 +107,7 @@ pub(super) fn create_table_as(
         },
         not_null: false,
         default: None,
+        generated: false,
     };
     let mut table = TableDraft::empty(&draft.name, draft.endorsement.clone());
     table.table.columns = columns.iter().map(column).collect();

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use types::{
-    Catalog, DataType, ForeignKey, Index, ReferentialAction, SqlError, SqlState, Table, TableId, Value,
+    Catalog, Column, CompositeTypes, DataType, ForeignKey, Index, ReferentialAction, SqlError, SqlState,
+    Table, TableId, Value,
 };
 
 /// A FOREIGN KEY as a statement describes it.
@@ -118,7 +119,7 @@ pub(super) fn create_foreign_key(
             candidates.into_iter().find(|name| !constraint_exists(catalog, table, name)).unwrap_or_default()
         }
     };
-    check_types(table, &parent, &name, &columns, &referenced)?;
+    check_types(&CompositeTypes::new(catalog), table, &parent, &name, &columns, &referenced)?;
     let (on_delete, on_update) = (draft.on_delete, draft.on_update);
     let number = take_number(catalog)?;
     let foreign_key =
@@ -159,6 +160,7 @@ fn referenced_key(catalog: &Catalog, parent: &Table, columns: &[u16]) -> Result<
 }
 
 fn check_types(
+    types: &CompositeTypes,
     child: &Table,
     parent: &Table,
     name: &str,
@@ -168,7 +170,8 @@ fn check_types(
     for (ordinal, referenced) in columns.iter().zip(referenced) {
         let (column, referenced) =
             (&child.columns[usize::from(*ordinal)], &parent.columns[usize::from(*referenced)]);
-        let (one, other) = (column.data_type.family(), referenced.data_type.family());
+        let family = |column: &Column| types.base_of(column.data_type).family();
+        let (one, other) = (family(column), family(referenced));
         let number =
             |data_type: DataType| data_type.is_integer() || matches!(data_type, DataType::Numeric(_));
         if one == other || (number(one) && number(other)) {

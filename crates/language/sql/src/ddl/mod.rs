@@ -19,7 +19,9 @@ mod composite_types;
 mod constraints;
 mod counters;
 mod create_as;
+mod domains;
 mod endorsement;
+mod enums;
 mod extensions;
 mod foreign_keys;
 mod indexes;
@@ -43,9 +45,12 @@ use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
 use change::SchemaChange;
 use checkpoint::ask_for_checkpoint;
+use columns::ColumnChange;
 use comments::{comment_on, forget_dropped};
-use composite_types::{bind_create_type, create_type, drop_types, settle};
+use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 use create_as::{bind_create_table_as, create_table_as};
+use domains::{alter_domain, bind_create_domain, refuse_other_types};
+use enums::alter_type;
 use extensions::check_extension;
 use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
 use new_catalog::NewCatalog;
@@ -59,6 +64,7 @@ use sequences::{change_sequence, drop_sequences};
 use sqlparser::ast::{ObjectType, Statement};
 use syntax::names::table_name;
 use syntax::parse::ParsedStatement;
+use syntax::parse::domain::DomainStatement;
 use syntax::parse::governance::GovernanceCall;
 use tables::{bind_create_table, create_table, drop_tables};
 use triggers::bind_trigger;
@@ -137,6 +143,27 @@ fn bind_change(
         }
         ParsedStatement::Checkpoint => SchemaChange::Checkpoint,
         ParsedStatement::Governance(call) => SchemaChange::Governance(call.clone()),
+        ParsedStatement::Domain(statement) => match statement.as_ref() {
+            DomainStatement::Create(create) => {
+                let domain = bind_create_domain(types, create)?;
+                SchemaChange::CreateType(TypeDraft::of_domain(&create.name, domain))
+            }
+            DomainStatement::Alter(name, change) => SchemaChange::AlterDomain(name.clone(), change.clone()),
+            DomainStatement::Drop { if_exists, cascade, names } => SchemaChange::DropType {
+                domains: true,
+                if_exists: *if_exists,
+                cascade: *cascade,
+                names: names.clone(),
+            },
+        },
+        ParsedStatement::DropExpression(statement) => {
+            let (name, change) =
+                (statement.column.clone(), ColumnChange::DropExpression(statement.if_exists));
+            let changes = vec![TableChange::AlterColumn { name, change }];
+            let (if_exists, name) = (statement.table_if_exists, statement.table.clone());
+            SchemaChange::AlterTable { if_exists, name, changes }
+        }
+        ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
         ParsedStatement::Do(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
     }))
@@ -195,7 +222,7 @@ fn bind_drop(statement: &Statement) -> Result<SchemaChange, SqlError> {
     let (if_exists, cascade) = (*if_exists, *cascade);
     let listed = || names.iter().map(table_name).collect::<Result<Vec<String>, SqlError>>();
     Ok(match object_type {
-        ObjectType::Type => SchemaChange::DropType { if_exists, cascade, names: listed()? },
+        ObjectType::Type => SchemaChange::DropType { domains: false, if_exists, cascade, names: listed()? },
         ObjectType::Table if !temporary && table.is_none() => {
             SchemaChange::DropTable { if_exists, cascade, names: listed()? }
         }
@@ -322,14 +349,10 @@ fn make(
             drop.apply(catalog)?;
             "DROP AGGREGATE"
         }
-        SchemaChange::CreateType(draft) => {
-            create_type(catalog, draft)?;
-            "CREATE TYPE"
-        }
-        SchemaChange::DropType { if_exists, cascade, names } => {
-            drop_types(catalog, *if_exists, *cascade, names)?;
-            "DROP TYPE"
-        }
+        SchemaChange::CreateType(_)
+        | SchemaChange::DropType { .. }
+        | SchemaChange::AlterType(_)
+        | SchemaChange::AlterDomain(..) => change_type(catalog, change, rows)?,
         SchemaChange::Schema(change) => change.apply(catalog, organisation, rows.height())?,
         SchemaChange::Governance(call) => {
             return Err(stands_alone(call));
@@ -347,6 +370,36 @@ fn make(
             return Err(SqlError::unsupported("this statement"));
         }
         SchemaChange::Role(statement) => change_roles(catalog, statement, organisation)?,
+    })
+}
+
+/// CREATE TYPE, ALTER TYPE and DROP TYPE.
+fn change_type(
+    catalog: &mut NewCatalog,
+    change: &SchemaChange,
+    rows: &mut Rows<'_, '_>,
+) -> Result<&'static str, SqlError> {
+    Ok(match change {
+        SchemaChange::CreateType(draft) => {
+            create_type(catalog, draft)?;
+            if draft.is_domain() { "CREATE DOMAIN" } else { "CREATE TYPE" }
+        }
+        SchemaChange::DropType { domains, if_exists, cascade, names } => {
+            if *domains {
+                refuse_other_types(catalog, names)?;
+            }
+            drop_types(catalog, *if_exists, *cascade, names)?;
+            if *domains { "DROP DOMAIN" } else { "DROP TYPE" }
+        }
+        SchemaChange::AlterType(alter) => {
+            alter_type(catalog, alter, rows)?;
+            "ALTER TYPE"
+        }
+        SchemaChange::AlterDomain(name, change) => {
+            alter_domain(catalog, name, change, rows)?;
+            "ALTER DOMAIN"
+        }
+        _ => return Err(SqlError::unsupported("this statement")),
     })
 }
 

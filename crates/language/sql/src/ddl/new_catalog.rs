@@ -1,5 +1,6 @@
 //! The catalog that a list of changes makes, with the rules that it is bound with.
 
+use plan::domains::routines_of;
 use plan::routines::Routines;
 use plan::tables::Tables;
 use std::ops::{Deref, DerefMut};
@@ -23,7 +24,7 @@ impl NewCatalog {
 
     /// Its functions and procedures.
     pub(super) fn routines(&self) -> Routines {
-        Routines::new(&self.catalog, self.rules)
+        routines_of(&self.catalog, self.rules)
     }
 }
 

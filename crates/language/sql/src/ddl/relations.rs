@@ -16,7 +16,7 @@ pub(super) fn relation_exists(catalog: &Catalog, name: &str) -> bool {
     catalog.tables.contains_key(name)
         || catalog.views.contains_key(name)
         || catalog.sequences.contains_key(name)
-        || catalog.types.contains_key(name)
+        || catalog.types.get(name).is_some_and(|known| known.is_composite())
         || catalog.tables.values().any(has_index)
 }
 
@@ -36,7 +36,18 @@ pub(super) fn check_free(catalog: &Catalog, name: &str) -> Result<(), SqlError> 
         let message = format!("relation \"{}\" already exists", object_name(name));
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
-    Ok(())
+    check_type_free(catalog, name)
+}
+
+/// Refuses the name of a type for a relation, whose rows have a type of its name.
+pub(super) fn check_type_free(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
+    if !catalog.types.contains_key(name) {
+        return Ok(());
+    }
+    let message = format!("type \"{}\" already exists", object_name(name));
+    Err(SqlError::new(SqlState(*b"42710"), message).hint(
+        "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type.",
+    ))
 }
 
 /// A number that no table and no index has had.

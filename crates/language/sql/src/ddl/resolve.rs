@@ -10,7 +10,9 @@ use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::TriggerChange;
 use plan::expression::bind_routine_type;
 use sqlparser::ast::{ColumnDef, ColumnOption};
+use syntax::parse::alter_type::TypeChange;
 use syntax::parse::comment::CommentedObject;
+use syntax::parse::domain::DomainChange;
 use syntax::parse::role::{NamedRoutine, Objects, RoleStatement};
 use syntax::parse::sequence::SequenceStatement;
 use types::{
@@ -79,12 +81,28 @@ impl Resolver<'_> {
                 let if_exists = drop.if_exists;
                 drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
             }
-            SchemaChange::CreateType(draft) => self.new_name(&mut draft.name),
+            SchemaChange::CreateType(draft) => {
+                draft.texts().try_for_each(|text| self.text(text))?;
+                self.new_name(&mut draft.name)
+            }
             SchemaChange::DropType { if_exists, names, .. } => {
-                let is_there = |found: &str| {
-                    self.catalog.types.contains_key(found) || self.catalog.row_types.contains_key(found)
-                };
-                names.iter_mut().try_for_each(|name| self.find(*if_exists, name, &is_there))
+                names.iter_mut().try_for_each(|name| self.data_type(*if_exists, name))
+            }
+            SchemaChange::AlterDomain(name, change) => {
+                match change {
+                    DomainChange::SetSchema(schema) => self.catalog.check_schema(schema)?,
+                    DomainChange::Default(Some(text)) | DomainChange::AddCheck(_, text, _) => {
+                        self.text(text)?
+                    }
+                    _ => {}
+                }
+                self.data_type(false, name)
+            }
+            SchemaChange::AlterType(alter) => {
+                if let TypeChange::SetSchema(schema) = &alter.change {
+                    self.catalog.check_schema(schema)?;
+                }
+                self.data_type(false, &mut alter.name)
             }
             SchemaChange::CreateAggregate { aggregate, .. } => {
                 self.routine(true, &mut aggregate.transition)?;
@@ -100,17 +118,7 @@ impl Resolver<'_> {
                 RoleStatement::Privileges { objects, .. }
                 | RoleStatement::Owner { objects: Some(objects), .. },
             ) => self.objects(objects),
-            SchemaChange::Comment(comment) => match &mut comment.object {
-                CommentedObject::Relation(_, name)
-                | CommentedObject::Column(name, _)
-                | CommentedObject::Constraint(name, _)
-                | CommentedObject::Trigger(name, _) => self.relation(name),
-                CommentedObject::Routine(_, routine) => self.one_of(routine),
-                CommentedObject::Type(name) => {
-                    self.find(false, name, &|found| self.catalog.types.contains_key(found))
-                }
-                CommentedObject::Schema(_) => Ok(()),
-            },
+            SchemaChange::Comment(comment) => self.commented(&mut comment.object),
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)
             | SchemaChange::Checkpoint
@@ -119,6 +127,28 @@ impl Resolver<'_> {
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
         }
+    }
+
+    fn commented(&self, object: &mut CommentedObject) -> Result<(), SqlError> {
+        match object {
+            CommentedObject::Relation(_, name)
+            | CommentedObject::Column(name, _)
+            | CommentedObject::Constraint(name, _)
+            | CommentedObject::Trigger(name, _) => self.relation(name),
+            CommentedObject::Routine(_, routine) => self.one_of(routine),
+            CommentedObject::Type(name) => {
+                self.find(false, name, &|found| self.catalog.types.contains_key(found))
+            }
+            CommentedObject::Schema(_) => Ok(()),
+        }
+    }
+
+    /// A type, also one of the rows of a relation.
+    fn data_type(&self, if_exists: bool, name: &mut String) -> Result<(), SqlError> {
+        let is_there = |found: &str| {
+            self.catalog.types.contains_key(found) || self.catalog.row_types.contains_key(found)
+        };
+        self.find(if_exists, name, &is_there)
     }
 
     fn objects(&self, objects: &mut Objects) -> Result<(), SqlError> {
@@ -283,6 +313,9 @@ impl Resolver<'_> {
         for option in &mut definition.options {
             match &mut option.option {
                 ColumnOption::Default(expr) if !self.path.is_default() => {
+                    rename_in_expr(expr, &self.qualify());
+                }
+                ColumnOption::Generated { generation_expr: Some(expr), .. } if !self.path.is_default() => {
                     rename_in_expr(expr, &self.qualify());
                 }
                 ColumnOption::Check(check) if !self.path.is_default() => {

@@ -3,6 +3,7 @@
 use crate::ddl::aggregates::remove_aggregate;
 use crate::ddl::comments::rename_comments;
 use crate::ddl::composite_types::drop_types;
+use crate::ddl::enums::rename_in_domain;
 use crate::ddl::members;
 use crate::ddl::names::{Follow, rename_in_expression_text, rename_in_query};
 use crate::ddl::new_catalog::NewCatalog;
@@ -367,6 +368,7 @@ fn move_objects(catalog: &mut NewCatalog, moved: &dyn Fn(&str) -> Option<String>
     let mut types = BTreeMap::new();
     for (_, mut known) in std::mem::take(&mut catalog.types) {
         let name = renamed(&known.name);
+        rename_in_domain(&mut known, &follow)?;
         Arc::make_mut(&mut known).name.clone_from(&name);
         types.insert(name, known);
     }

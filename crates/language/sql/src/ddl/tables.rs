@@ -7,11 +7,11 @@ use crate::ddl::foreign_keys::{
 };
 use crate::ddl::indexes::{IndexDraft, bind_unique, check_ordered, create_index};
 use crate::ddl::new_catalog::NewCatalog;
-use crate::ddl::relations::{generated_name, relation_exists, take_number};
+use crate::ddl::relations::{check_type_free, generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{ColumnSequence, create_owned, drop_owned};
 use crate::ddl::views::drop_dependents;
-use plan::expression::bind_data_type;
+use plan::expression::bind_type_or_domain;
 use plan::table::TablePlan;
 use sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,
@@ -21,8 +21,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::sequence::CountingOptions;
 use types::{
-    Catalog, Check, Column, CompositeTypes, DataType, Generated, SqlError, SqlState, Table, TableId, limits,
-    object_name,
+    Catalog, Check, Column, CompositeTypes, DataType, ExecutionVersion, Generated, SqlError, SqlState, Table,
+    TableId, limits, object_name,
 };
 
 pub(super) fn bind_create_table(
@@ -147,24 +147,21 @@ impl TableDraft {
                 self.sequences.push(ColumnSequence { column: ordinal, identity: None, options });
                 data_type
             }
-            None => bind_data_type(types, &definition.data_type)?,
+            None => bind_type_or_domain(types, &definition.data_type)?,
         };
-        self.table.columns.push(Column { name: name.clone(), data_type, not_null: false, default: None });
+        self.table.columns.push(Column {
+            name: name.clone(),
+            data_type,
+            not_null: false,
+            default: None,
+            generated: false,
+        });
         let mut nullable = None;
         for option in &definition.options {
             match &option.option {
                 ColumnOption::Null => self.set_nullable(&name, &mut nullable, true)?,
                 ColumnOption::NotNull => self.set_nullable(&name, &mut nullable, false)?,
-                ColumnOption::Default(expr) => {
-                    let column = &mut self.table.columns[usize::from(ordinal)];
-                    if column.default.replace(expr.to_string()).is_some() {
-                        let message = format!(
-                            "multiple default values specified for column \"{name}\" of table \"{}\"",
-                            self.table.object_name()
-                        );
-                        return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-                    }
-                }
+                ColumnOption::Default(expr) => self.set_default(ordinal, expr)?,
                 ColumnOption::PrimaryKey(key) => {
                     refuse_key_forms(&key.characteristics)?;
                     self.set_primary_key(vec![ordinal], option.name.as_ref().or(key.name.as_ref()))?;
@@ -197,14 +194,61 @@ impl TableDraft {
                     )?;
                     self.set_nullable(&name, &mut nullable, false)?;
                 }
+                ColumnOption::Generated { generation_expr: Some(expr), .. }
+                    if types.rules() >= ExecutionVersion::V7 =>
+                {
+                    self.set_generated(ordinal, expr)?;
+                }
                 other => refuse_column_option(other)?,
             }
         }
+        self.check_generated(ordinal)?;
         if serial.is_some() && nullable != Some(true) {
             nullable = Some(false);
         }
         self.table.columns[usize::from(ordinal)].not_null = nullable == Some(false);
         Ok(())
+    }
+
+    fn set_default(&mut self, ordinal: u16, expr: &Expr) -> Result<(), SqlError> {
+        let column = &mut self.table.columns[usize::from(ordinal)];
+        if column.generated {
+            return Err(self.specified("both default and generation expression", ordinal));
+        }
+        match column.default.replace(expr.to_string()) {
+            Some(_) => Err(self.specified("multiple default values", ordinal)),
+            None => Ok(()),
+        }
+    }
+
+    /// GENERATED ALWAYS AS (…) STORED.
+    fn set_generated(&mut self, ordinal: u16, expr: &Expr) -> Result<(), SqlError> {
+        let column = &mut self.table.columns[usize::from(ordinal)];
+        let what = match (column.generated, column.default.is_some()) {
+            (false, false) => {
+                column.default = Some(expr.to_string());
+                column.generated = true;
+                return Ok(());
+            }
+            (true, _) => "multiple generation clauses",
+            (false, true) => "both default and generation expression",
+        };
+        Err(self.specified(what, ordinal))
+    }
+
+    /// Refuses a generated column that counts, too.
+    fn check_generated(&self, ordinal: u16) -> Result<(), SqlError> {
+        let generated = self.table.columns[usize::from(ordinal)].generated;
+        match generated && self.sequences.iter().any(|known| known.column == ordinal) {
+            true => Err(self.specified("both identity and generation expression", ordinal)),
+            false => Ok(()),
+        }
+    }
+
+    fn specified(&self, what: &str, ordinal: u16) -> SqlError {
+        let (column, table) = (&self.table.columns[usize::from(ordinal)].name, self.table.object_name());
+        let message = format!("{what} specified for column \"{column}\" of table \"{table}\"");
+        SqlError::new(SqlState::SYNTAX_ERROR, message)
     }
 
     /// GENERATED … AS IDENTITY.
@@ -356,7 +400,9 @@ fn refuse_column_option(option: &ColumnOption) -> Result<(), SqlError> {
 fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec<Column>, SqlError> {
     if let Some(table) = catalog.tables.get(relation) {
         let column = |column: &Column| Column {
-            default: column.default.clone().filter(|_| defaults),
+            // What generates them does not come along: INCLUDING GENERATED would say so.
+            default: column.default.clone().filter(|_| defaults && !column.generated),
+            generated: false,
             ..column.clone()
         };
         return Ok(table.columns.iter().map(column).collect());
@@ -372,6 +418,7 @@ fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec
         data_type: column.data_type,
         not_null: false,
         default: None,
+        generated: false,
     };
     Ok(columns.into_iter().map(column).collect())
 }
@@ -394,6 +441,7 @@ pub(super) fn create_table(
         let message = format!("relation \"{}\" already exists", table.object_name());
         return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
     }
+    check_type_free(catalog, &table.name)?;
     if catalog.tables.len() >= limits::TABLES_MAX {
         let message = format!("a ledger has at most {} tables (TABLES_MAX)", limits::TABLES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));

@@ -8,7 +8,7 @@
 
 use crate::ddl::names::{Qualify, rename_in_query, written};
 use crate::ddl::new_catalog::NewCatalog;
-use crate::ddl::relations::relation_exists;
+use crate::ddl::relations::{check_type_free, relation_exists};
 use plan::scope::VariableScope;
 use plan::statement::{BoundSelect, bind_query, changes_rows};
 use plan::tables::Tables;
@@ -101,6 +101,7 @@ pub(super) fn create_view(catalog: &mut NewCatalog, draft: &ViewDraft) -> Result
         };
         return Err(SqlError::new(state, message));
     }
+    check_type_free(catalog, name)?;
     if known.is_none() && catalog.views.len() >= limits::TABLES_MAX {
         let message = format!("a ledger has at most {} views (TABLES_MAX)", limits::TABLES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
@@ -391,6 +392,18 @@ pub(super) fn check_all(catalog: &NewCatalog, relation: &str) -> Result<(), SqlE
             let what = format_args!("a change of \"{relation}\" that changes the view \"{}\"", view.name);
             return Err(SqlError::unsupported(what).hint("Drop the view, and create it again."));
         }
+    }
+    Ok(())
+}
+
+/// Holds all views against what types are now.
+///
+/// # Errors
+/// What is wrong with the first one that is another one now.
+pub(super) fn check_views(catalog: &NewCatalog) -> Result<(), SqlError> {
+    let tables = catalog.bound()?;
+    for view in catalog.views.values() {
+        bind_again(&tables, view)?;
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ pub fn parse_comment(parser: &mut Parser<'_>, sql: &str) -> Result<CommentOn, Sq
         "function" | "procedure" | "routine" | "aggregate" => {
             CommentedObject::Routine(kind, commented_routine(parser, sql)?)
         }
-        "type" => CommentedObject::Type(relation(parser, sql)?),
+        "type" | "domain" => CommentedObject::Type(relation(parser, sql)?),
         "schema" => CommentedObject::Schema(name(parser, sql)?),
         "constraint" | "trigger" => {
             let of_table = name(parser, sql)?;

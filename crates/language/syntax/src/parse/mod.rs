@@ -1,9 +1,12 @@
 //! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
 pub mod aggregate;
+pub mod alter_type;
 pub mod comment;
 pub mod create_as;
 mod dialect;
+pub mod domain;
+pub mod drop_expression;
 pub(crate) mod errors;
 pub mod governance;
 pub(crate) mod parts;
@@ -23,8 +26,11 @@ mod words;
 use crate::parse::aggregate::{
     CreateAggregate, DropAggregate, is_about_aggregates, parse_create_aggregate, parse_drop_aggregate,
 };
+use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse::domain::{DomainStatement, is_about_domains, parse_domain};
+use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
 pub use crate::parse::parts::{parse_expression, parse_query};
@@ -82,6 +88,12 @@ pub enum ParsedStatement {
     Governance(Box<GovernanceCall>),
     /// DO: the text of its block.
     Do(String),
+    /// ALTER TYPE.
+    AlterType(Box<AlterType>),
+    /// ALTER TABLE … ALTER COLUMN … DROP EXPRESSION.
+    DropExpression(DropExpression),
+    /// CREATE, ALTER and DROP DOMAIN.
+    Domain(Box<DomainStatement>),
 }
 
 /// The statements of a script.
@@ -132,12 +144,12 @@ fn parse_statement_tokens(
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
     let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
-    if let Some(error) = refused(&tokens).filter(|_| !about_roles) {
+    let own_form = OwnForm::of(&tokens, version);
+    if let Some(error) = refused(&tokens).filter(|_| !about_roles && own_form.is_none()) {
         return Err(error);
     }
     let about_aggregates =
         is_about_aggregates(&tokens.iter().take(4).map(|token| &token.token).collect::<Vec<_>>());
-    let moves_table = keyword(0) == Keyword::ALTER && keyword(1) == Keyword::TABLE && sets_schema(&tokens);
     let about_members =
         version >= ExecutionVersion::V4 && keyword(1) == Keyword::SCHEMA && is_about_members(&tokens);
     let first = keyword(0);
@@ -166,8 +178,8 @@ fn parse_statement_tokens(
     if about_members {
         return parse_about_members(&mut parser, first, sql);
     }
-    if moves_table {
-        return parse_set_schema(&mut parser, sql).map(ParsedStatement::SetSchema);
+    if let Some(alter) = own_form {
+        return alter.parse(&mut parser, sql);
     }
     if creates_routine {
         let create = parse_create_routine(&mut parser, sql)?;
@@ -186,6 +198,51 @@ fn parse_statement_tokens(
         Ok(create) => ParsedStatement::CreateTableAs(Box::new(create)),
         Err(statement) => ParsedStatement::Sql(statement),
     })
+}
+
+/// A statement that sqlparser does not read in PostgreSQL's form.
+#[derive(Clone, Copy)]
+enum OwnForm {
+    Type,
+    Domain,
+    DropExpression,
+    SetSchema,
+}
+
+impl OwnForm {
+    /// The one that these tokens are.
+    fn of(tokens: &[TokenWithSpan], version: ExecutionVersion) -> Option<OwnForm> {
+        let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+        if version >= ExecutionVersion::V7 && is_about_domains(tokens) {
+            return Some(OwnForm::Domain);
+        }
+        if !is(0, "alter") {
+            return None;
+        }
+        let (since_7, table) = (version >= ExecutionVersion::V7, is(1, "table"));
+        if since_7 && alters_type(tokens) {
+            return Some(OwnForm::Type);
+        }
+        if since_7 && table && drops_expression(tokens) {
+            return Some(OwnForm::DropExpression);
+        }
+        (table && sets_schema(tokens)).then_some(OwnForm::SetSchema)
+    }
+
+    fn parse(self, parser: &mut Parser<'_>, sql: &str) -> Result<ParsedStatement, SqlError> {
+        match self {
+            OwnForm::Type => {
+                parse_alter_type(parser, sql).map(|alter| ParsedStatement::AlterType(Box::new(alter)))
+            }
+            OwnForm::Domain => {
+                parse_domain(parser, sql).map(|statement| ParsedStatement::Domain(Box::new(statement)))
+            }
+            OwnForm::DropExpression => {
+                parse_drop_expression(parser, sql).map(ParsedStatement::DropExpression)
+            }
+            OwnForm::SetSchema => parse_set_schema(parser, sql).map(ParsedStatement::SetSchema),
+        }
+    }
 }
 
 /// CREATE, DROP or ALTER AGGREGATE, told by the first word.
@@ -244,6 +301,9 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::SchemaWithMembers(_) => Err(SqlError::unsupported("CREATE SCHEMA in a function")),
         ParsedStatement::SchemaMember(_) => Err(SqlError::unsupported("ALTER SCHEMA in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
+        ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
+        ParsedStatement::Domain(_) => Err(SqlError::unsupported("a statement about domains in a function")),
+        ParsedStatement::DropExpression(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()
 }

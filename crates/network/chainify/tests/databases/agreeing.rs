@@ -11,8 +11,13 @@ use std::time::{Duration, Instant};
 use types::{Catalog, Column, DataType, Payload, Table, TableId};
 
 fn catalog() -> Catalog {
-    let column =
-        |name: &str, data_type| Column { name: name.to_string(), data_type, not_null: false, default: None };
+    let column = |name: &str, data_type| Column {
+        name: name.to_string(),
+        data_type,
+        not_null: false,
+        default: None,
+        generated: false,
+    };
     let table = Table {
         id: TableId(1),
         name: "trades".to_string(),

@@ -116,8 +116,13 @@ mod tests {
     fn catalog() -> Catalog {
         let mut catalog = Catalog::default();
         for (number, name) in ["t", "other.t", "other.u"].into_iter().enumerate() {
-            let column =
-                Column { name: "c".to_string(), data_type: DataType::Integer, not_null: true, default: None };
+            let column = Column {
+                name: "c".to_string(),
+                data_type: DataType::Integer,
+                not_null: true,
+                default: None,
+                generated: false,
+            };
             let table = Table {
                 id: TableId(number as u32 + 1),
                 name: name.to_string(),

@@ -244,7 +244,9 @@ impl ForceQuote {
 
 fn read_columns(words: &mut Words<'_>, table: &Arc<Table>) -> Result<Vec<(String, DataType)>, SqlError> {
     if !words.take("(") {
-        return Ok(table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect());
+        // What is generated is in no copy, and comes by itself.
+        let given = table.columns.iter().filter(|column| !column.generated);
+        return Ok(given.map(|column| (column.name.clone(), column.data_type)).collect());
     }
     let mut columns: Vec<(String, DataType)> = Vec::new();
     loop {
@@ -253,6 +255,11 @@ fn read_columns(words: &mut Words<'_>, table: &Arc<Table>) -> Result<Vec<(String
             let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.object_name());
             return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
         };
+        if table.columns[ordinal].generated {
+            let message = format!("column \"{name}\" is a generated column");
+            return Err(SqlError::new(INVALID_COLUMN_REFERENCE, message)
+                .detail("Generated columns cannot be used in COPY."));
+        }
         if columns.iter().any(|(other, _)| *other == name) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
@@ -272,8 +279,13 @@ pub(super) mod tests {
     use types::{Column, TableId};
 
     fn catalog() -> Catalog {
-        let column =
-            |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+        let column = |name: &str, data_type| Column {
+            name: name.into(),
+            data_type,
+            not_null: false,
+            default: None,
+            generated: false,
+        };
         let table = Table {
             id: TableId(1),
             name: "t".into(),

@@ -5,8 +5,8 @@ use bytes::Buf;
 use std::sync::Arc;
 use types::limits::{ARRAY_ELEMENTS_MAX, NUMERIC_SCALE_MAX, TEXT_BYTES_MAX};
 use types::{
-    Array, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value, check_bytes_length,
-    format_value, parse_value,
+    Array, Catalog, CompositeTypes, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value,
+    check_bytes_length, format_value, parse_value,
 };
 
 /// `22P03` binary parameter that is no value of its type.
@@ -17,6 +17,16 @@ pub(super) const CHARACTER_NOT_IN_REPERTOIRE: SqlState = SqlState(*b"22021");
 /// The type that a client means by an object identifier; `Unknown` for those that Entente does not have.
 pub(super) fn type_of_oid(oid: u32) -> DataType {
     DataType::from_oid(oid).unwrap_or(DataType::Unknown)
+}
+
+/// The same of several, of which the ledger may have made some.
+pub(super) fn types_of_oids(oids: &[u32], catalog: &Catalog) -> Vec<DataType> {
+    let types: Vec<DataType> = oids.iter().map(|oid| type_of_oid(*oid)).collect();
+    if !types.iter().any(|data_type| data_type.needs_catalog()) {
+        return types;
+    }
+    let known = CompositeTypes::new(catalog);
+    oids.iter().map(|oid| known.of_number(*oid).unwrap_or(DataType::Unknown)).collect()
 }
 
 /// Reads parameter number `index` (from 0). `oid` says how its bytes are meant, `data_type` what the statement wants.
@@ -34,6 +44,8 @@ pub(super) fn decode_parameter(
             let wanted = if data_type == DataType::Unknown { type_of_oid(oid) } else { data_type };
             return parse(text, wanted);
         }
+        // As in PostgreSQL, the binary form is the label.
+        Format::Binary if matches!(data_type, DataType::Enum(_)) => Value::text(text(bytes)?),
         Format::Binary => decode_binary(index, bytes, oid)?,
     };
     coerce(value, data_type)
@@ -57,15 +69,15 @@ fn text(bytes: &[u8]) -> Result<&str, SqlError> {
     std::str::from_utf8(bytes).map_err(|error| wrong(format!("byte {} of the value", error.valid_up_to())))
 }
 
-/// Whether it is a composite type or an array of one, whose values are made of texts by who knows the catalog.
+/// Whether its values, or those in its arrays, are made of texts by who knows the catalog.
 pub(super) fn is_of_rows(data_type: DataType) -> bool {
-    data_type.element().unwrap_or(data_type).is_composite()
+    data_type.needs_catalog()
 }
 
 fn parse(text: &str, data_type: DataType) -> Result<Value, SqlError> {
     match data_type {
         DataType::Unknown => Ok(Value::text(text)),
-        // Only a catalog knows its fields.
+        // Only a catalog knows its fields or labels.
         rows if is_of_rows(rows) => Ok(Value::text(text)),
         other => parse_value(text, other),
     }
@@ -85,7 +97,7 @@ fn coerce(value: Value, data_type: DataType) -> Result<Value, SqlError> {
             | Value::Interval(_)
             | Value::Array(_),
             wanted,
-        ) if wanted != DataType::Unknown => types::assign(value, wanted),
+        ) if wanted != DataType::Unknown && !is_of_rows(wanted) => types::assign(value, wanted),
         (Value::Integer(number), DataType::BigInt) => Ok(Value::BigInt(i64::from(*number))),
         (Value::Integer(number), DataType::Double) => Ok(Value::Double(f64::from(*number))),
         (_, DataType::Unknown) => Ok(value),
@@ -171,7 +183,12 @@ fn decode_array(index: usize, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
         return Ok(None);
     }
     let (dimensions, _has_nulls, oid) = (rest.get_i32(), rest.get_i32(), rest.get_u32());
-    let Some(element) = DataType::from_oid(oid).and_then(ElementType::new) else { return Ok(None) };
+    // Those of a type of the ledger are texts: its labels.
+    let (element, oid) = match DataType::from_oid(oid) {
+        Some(DataType::Composite(_)) => (Some(DataType::Text(None)), 25),
+        known => (known, oid),
+    };
+    let Some(element) = element.and_then(ElementType::new) else { return Ok(None) };
     let count = match dimensions {
         0 => 0,
         1 if rest.len() >= 8 => {

@@ -4,7 +4,7 @@ use super::copy::{self, CopyCommand, CopyStatement};
 use super::copy_out::CopyOut;
 use super::cursor::CursorStatement;
 use super::cursor_command;
-use super::decode::type_of_oid;
+use super::decode::types_of_oids;
 use super::encode::wire_type;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session};
@@ -96,7 +96,7 @@ impl Session {
             // A transaction says itself what it depends on.
             sql.push_str("\nSET check_function_bodies TO off");
         }
-        let types: Vec<DataType> = given.iter().map(|oid| type_of_oid(*oid)).collect();
+        let types = types_of_oids(&given, &self.database.catalog());
         let none = |body| ParsedStatement { body, ..empty_statement(given.clone()) };
         Ok(match class {
             Class::Read | Class::Write => {
@@ -178,7 +178,7 @@ impl Session {
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue => {
-                let types: Vec<DataType> = statement.given.iter().map(|oid| type_of_oid(*oid)).collect();
+                let types = types_of_oids(&statement.given, &self.database.catalog());
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
                 let sql = statement.sql.clone();

@@ -59,7 +59,7 @@ pub struct Fake {
 }
 
 fn column(name: &str, data_type: DataType, not_null: bool, default: Option<&str>) -> Column {
-    Column { name: name.into(), data_type, not_null, default: default.map(Into::into) }
+    Column { name: name.into(), data_type, not_null, default: default.map(Into::into), generated: false }
 }
 
 pub fn catalog() -> Catalog {

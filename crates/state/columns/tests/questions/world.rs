@@ -35,6 +35,7 @@ pub fn table(id: u32, types: &[DataType]) -> Arc<Table> {
         data_type: *data_type,
         not_null: false,
         default: None,
+        generated: false,
     };
     Arc::new(Table {
         id: TableId(id),

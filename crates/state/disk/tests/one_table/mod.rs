@@ -6,8 +6,13 @@ use types::{Catalog, Column, DataType, Table, TableId};
 pub const TABLE: TableId = TableId(1);
 
 pub fn catalog() -> Arc<Catalog> {
-    let column =
-        |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+    let column = |name: &str, data_type| Column {
+        name: name.into(),
+        data_type,
+        not_null: false,
+        default: None,
+        generated: false,
+    };
     let table = Table {
         id: TABLE,
         name: "t".into(),

@@ -34,8 +34,13 @@ fn row(number: i32, random: &mut StdRng) -> Row {
 }
 
 fn table(number: u32) -> Arc<Table> {
-    let column =
-        |name: &str, data_type| Column { name: name.into(), data_type, not_null: false, default: None };
+    let column = |name: &str, data_type| Column {
+        name: name.into(),
+        data_type,
+        not_null: false,
+        default: None,
+        generated: false,
+    };
     Arc::new(Table {
         id: TableId(number),
         name: format!("t{number}"),

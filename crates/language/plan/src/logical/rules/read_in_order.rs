@@ -86,6 +86,8 @@ fn entry_bytes_max(data_type: DataType) -> usize {
         DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
             (characters as usize).saturating_mul(4).saturating_add(2)
         }
+        // So many bytes, of which one below 2 takes two.
+        DataType::Enum(_) => 2 * limits::ENUM_PLACE_BYTES_MAX + 2,
         DataType::Text(None)
         | DataType::Char(None)
         | DataType::Bytea

@@ -1,0 +1,304 @@
+//! ALTER TYPE: labels that an enum gets, other names of labels and of types, other schemas.
+
+use crate::ddl::comments::rename_comments;
+use crate::ddl::names::{Renaming, rename_in_expression_text, rename_in_query};
+use crate::ddl::new_catalog::NewCatalog;
+use crate::ddl::relations::relation_exists;
+use crate::ddl::renumber::renumber;
+use crate::ddl::rows::Rows;
+use crate::ddl::views::check_views;
+use sqlparser::ast::ObjectName;
+use sqlparser::tokenizer::Span;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use syntax::names::table_name;
+use syntax::parse::alter_type::{AlterType, LabelPlace, TypeChange};
+use syntax::parse::parse_query;
+use types::{
+    Array, Catalog, Commented, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue, Row,
+    SqlError, SqlState, Table, TypeId, TypeKind, Value, as_given, catalog_name, limits, object_name,
+    schema_of,
+};
+
+/// The labels of CREATE TYPE … AS ENUM.
+///
+/// # Errors
+/// One that is too long or there twice; too many.
+pub(super) fn check_labels(labels: &[String]) -> Result<(), SqlError> {
+    let mut known = BTreeSet::new();
+    for label in labels {
+        check_label(label)?;
+        if !known.insert(label) {
+            let message = "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"";
+            return Err(SqlError::new(SqlState::UNIQUE_VIOLATION, message)
+                .detail(format!("The label \"{label}\" is there twice.")));
+        }
+    }
+    check_count(labels.len())
+}
+
+/// The values of an enum that is made.
+pub(super) fn first_values(type_id: TypeId, labels: &[String]) -> Vec<Arc<EnumValue>> {
+    let value = |(number, label): (u16, &String)| {
+        Arc::new(EnumValue { type_id, place: EnumPlace::nth(number), label: label.as_str().into() })
+    };
+    (0..).zip(labels).map(value).collect()
+}
+
+fn check_count(count: usize) -> Result<(), SqlError> {
+    if count <= limits::ENUM_LABELS_MAX {
+        return Ok(());
+    }
+    let message = format!("an enum has at most {} labels (ENUM_LABELS_MAX)", limits::ENUM_LABELS_MAX);
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
+}
+
+fn check_label(label: &str) -> Result<(), SqlError> {
+    if label.len() > limits::NAME_BYTES_MAX {
+        return Err(SqlError::new(SqlState(*b"42602"), format!("invalid enum label \"{label}\""))
+            .detail("Labels must be 63 bytes or less."));
+    }
+    Ok(())
+}
+
+/// ALTER TYPE.
+///
+/// # Errors
+/// A type, a label or a schema that is not there; names that are taken.
+pub(super) fn alter_type(
+    catalog: &mut NewCatalog,
+    alter: &AlterType,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let known = find_type(catalog, &alter.name)?;
+    match &alter.change {
+        TypeChange::AddValue { if_not_exists, label, place } => {
+            let values = values_of(&known)?;
+            check_label(label)?;
+            if values.iter().any(|value| *value.label == **label) {
+                return if *if_not_exists { Ok(()) } else { Err(label_exists(label)) };
+            }
+            check_count(values.len() + 1)?;
+            let at = match place {
+                None => values.len(),
+                Some(LabelPlace::Before(other)) => position(values, other)?,
+                Some(LabelPlace::After(other)) => position(values, other)? + 1,
+            };
+            let after = at.checked_sub(1).and_then(|at| values.get(at)).map(|value| &value.place);
+            let place = EnumPlace::between(after, values.get(at).map(|value| &value.place))?;
+            let mut values = values.to_vec();
+            let value = EnumValue { type_id: known.id, place, label: label.as_str().into() };
+            values.insert(at, Arc::new(value));
+            put(catalog, &known, values);
+            Ok(())
+        }
+        TypeChange::RenameValue { from, to } => rename_value(catalog, &known, from, to, rows),
+        TypeChange::Rename(to) => {
+            rename_type(catalog, &known.name, &catalog_name(schema_of(&known.name), to))
+        }
+        TypeChange::SetSchema(schema) => {
+            rename_type(catalog, &known.name, &catalog_name(schema, object_name(&known.name)))
+        }
+    }
+}
+
+fn find_type(catalog: &Catalog, name: &str) -> Result<Arc<CompositeType>, SqlError> {
+    if let Some(known) = catalog.types.get(name) {
+        return Ok(known.clone());
+    }
+    if catalog.row_types.contains_key(name) {
+        let message = format!("{name} is a table's row type");
+        return Err(SqlError::new(SqlState(*b"42809"), message).hint("Use ALTER TABLE instead."));
+    }
+    let message = format!("type \"{}\" does not exist", as_given(name));
+    Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
+}
+
+fn values_of(known: &CompositeType) -> Result<&[Arc<EnumValue>], SqlError> {
+    known.enum_values().ok_or_else(|| {
+        let message = format!("{} is not an enum", object_name(&known.name));
+        SqlError::new(SqlState(*b"42809"), message)
+    })
+}
+
+fn label_exists(label: &str) -> SqlError {
+    SqlError::new(SqlState(*b"42710"), format!("enum label \"{label}\" already exists"))
+}
+
+fn position(values: &[Arc<EnumValue>], label: &str) -> Result<usize, SqlError> {
+    values.iter().position(|value| *value.label == *label).ok_or_else(|| {
+        let message = format!("\"{label}\" is not an existing enum label");
+        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+    })
+}
+
+fn put(catalog: &mut Catalog, known: &CompositeType, values: Vec<Arc<EnumValue>>) {
+    let changed = CompositeType { kind: TypeKind::Enum(values), ..known.clone() };
+    catalog.types.insert(known.name.clone(), Arc::new(changed));
+}
+
+/// RENAME VALUE: values have their labels with them, so the rows that have this one are made anew. Their keys and the entries
+/// of indexes stay what they are.
+fn rename_value(
+    catalog: &mut NewCatalog,
+    known: &CompositeType,
+    from: &str,
+    to: &str,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let values = values_of(known)?;
+    check_label(to)?;
+    let at = position(values, from)?;
+    if values.iter().any(|value| *value.label == *to) {
+        return Err(label_exists(to));
+    }
+    let mut values = values.to_vec();
+    let renamed = Arc::new(EnumValue { label: to.into(), ..EnumValue::clone(&values[at]) });
+    values[at] = renamed.clone();
+    let types = CompositeTypes::new(catalog);
+    let holds =
+        |table: &Table| table.columns.iter().any(|column| contains(&types, column.data_type, known.id));
+    let tables: Vec<Arc<Table>> = catalog.tables.values().filter(|table| holds(table)).cloned().collect();
+    put(catalog, known, values);
+    for table in tables {
+        let new = renumber(catalog, &table)?;
+        rows.rewrite(table.id, new.id, &mut |key, row| {
+            let row = row.iter().map(|value| relabelled(value, &renamed));
+            Ok((key.clone(), Row::from(row.collect::<Result<Vec<Value>, _>>()?)))
+        })?;
+        catalog.tables.insert(new.name.clone(), Arc::new(new));
+    }
+    let named = || {
+        let what = format_args!("renaming the value '{from}', which a default, a CHECK or a view names");
+        SqlError::unsupported(what).hint("Drop what names it, and create it again with the new name.")
+    };
+    catalog.bound().map_err(|_| named())?;
+    check_views(catalog).map_err(|_| named())
+}
+
+/// Whether values of a type can have values of the type with this number in them.
+fn contains(types: &CompositeTypes, data_type: DataType, id: TypeId) -> bool {
+    match data_type.element().unwrap_or(data_type) {
+        DataType::Enum(found) => found == id,
+        // Composite types stand in one another only so deep.
+        composite => types
+            .of(composite)
+            .is_some_and(|known| known.fields.iter().any(|field| contains(types, field.data_type, id))),
+    }
+}
+
+/// The value with the new label in the place of the old one, wherever it stands in it.
+fn relabelled(value: &Value, renamed: &Arc<EnumValue>) -> Result<Value, SqlError> {
+    Ok(match value {
+        Value::Enum(value) if value.type_id == renamed.type_id && value.place == renamed.place => {
+            Value::Enum(renamed.clone())
+        }
+        Value::Array(array) => {
+            let values = array.values().iter().map(|value| relabelled(value, renamed));
+            Value::Array(Arc::new(Array::new(array.element(), values.collect::<Result<_, _>>()?)?))
+        }
+        Value::Composite(row) => {
+            let values = row.values().iter().map(|value| relabelled(value, renamed));
+            Value::Composite(Arc::new(Composite::new(row.type_id(), values.collect::<Result<_, _>>()?)?))
+        }
+        other => other.clone(),
+    })
+}
+
+/// RENAME TO and SET SCHEMA. What names the type in texts that the catalog keeps follows; bodies of functions do not, as in
+/// PostgreSQL.
+pub(super) fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Result<(), SqlError> {
+    if from == to {
+        return Ok(());
+    }
+    if catalog.types.contains_key(to) || catalog.row_types.contains_key(to) || relation_exists(catalog, to) {
+        let message = format!("type \"{}\" already exists", object_name(to));
+        return Err(SqlError::new(SqlState(*b"42710"), message));
+    }
+    let follow = FollowType { from, to };
+    for table in catalog.tables.values_mut() {
+        let mut new = Table::clone(table);
+        for check in &mut new.checks {
+            rename_in_expression_text(&mut check.condition, &follow)?;
+        }
+        for default in new.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
+            rename_in_expression_text(default, &follow)?;
+        }
+        if new != **table {
+            *table = Arc::new(new);
+        }
+    }
+    let rules = catalog.rules;
+    for view in catalog.views.values_mut() {
+        let mut query = parse_query(&view.query, rules)?;
+        let before = query.clone();
+        rename_in_query(&mut query, &follow);
+        if query != before {
+            Arc::make_mut(view).query = query.to_string();
+        }
+    }
+    for procedure in catalog.procedures.values_mut() {
+        let defaults = Arc::make_mut(procedure).parameters.iter_mut();
+        for default in defaults.filter_map(|parameter| parameter.default.as_mut()) {
+            rename_in_expression_text(default, &follow)?;
+        }
+    }
+    for trigger in catalog.triggers.values_mut().flat_map(BTreeMap::values_mut) {
+        if let Some(condition) = &mut Arc::make_mut(trigger).condition {
+            rename_in_expression_text(condition, &follow)?;
+        }
+    }
+    for known in catalog.types.values_mut() {
+        rename_in_domain(known, &follow)?;
+    }
+    if let Some(mut known) = catalog.types.remove(from) {
+        Arc::make_mut(&mut known).name = to.to_string();
+        catalog.types.insert(to.to_string(), known);
+    }
+    rename_comments(catalog, &|about| match about {
+        Commented::Type(name) if name == from => Commented::Type(to.to_string()),
+        Commented::Column(name, field) if name == from => Commented::Column(to.to_string(), field),
+        other => other,
+    });
+    Ok(())
+}
+
+/// Renames what stands in the texts of a domain.
+pub(super) fn rename_in_domain(
+    known: &mut Arc<CompositeType>,
+    renaming: &dyn Renaming,
+) -> Result<(), SqlError> {
+    let Some(mut domain) = known.as_domain().cloned() else { return Ok(()) };
+    let conditions = domain.checks.iter_mut().map(|check| &mut check.condition);
+    for text in conditions.chain(&mut domain.default) {
+        rename_in_expression_text(text, renaming)?;
+    }
+    Arc::make_mut(known).kind = TypeKind::Domain(domain);
+    Ok(())
+}
+
+/// Lets the name of one type follow it.
+struct FollowType<'n> {
+    from: &'n str,
+    to: &'n str,
+}
+
+impl Renaming for FollowType<'_> {
+    fn relation(&self, _: &ObjectName, _: Span) -> Option<String> {
+        None
+    }
+
+    fn routine(&self, _: &ObjectName) -> Option<String> {
+        None
+    }
+
+    fn data_type(&self, name: &ObjectName) -> Option<String> {
+        let name = table_name(name).ok()?;
+        let name = name.strip_prefix("public.").unwrap_or(&name);
+        (name == self.from).then(|| self.to.to_string())
+    }
+
+    fn sequence(&self, _: &str) -> Option<String> {
+        None
+    }
+}
