@@ -25,6 +25,7 @@ pub mod overload;
 pub mod polymorphic;
 pub mod predicate;
 pub mod routines;
+mod row_functions;
 pub mod scope;
 pub mod sequence;
 pub mod statement;
