@@ -27,6 +27,7 @@ pub mod polymorphic;
 pub mod predicate;
 pub mod random;
 pub mod routines;
+mod row_functions;
 pub mod scope;
 pub mod sequence;
 pub mod statement;

@@ -1,9 +1,9 @@
 //! Binding of what makes JSON of values of any types, of operators of `jsonb`, and of its subscripts.
 
-use crate::expression::bind_operator::not_unique;
-use crate::expression::refusals::{no_function, no_operator};
+use crate::expression::refusals::{no_function, no_operator, no_sort_operator, not_unique};
 use crate::expression::row::RowOperation;
 use crate::expression::{Binder, Expression};
+use crate::row_functions::json_type_of;
 use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Spanned, Subscript, UnaryOperator};
 use std::collections::BTreeMap;
 use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
@@ -248,21 +248,6 @@ pub(super) fn is_of_json(op: &BinaryOperator) -> bool {
         BinaryOperator::Custom(symbol) => matches!(symbol.as_str(), "->-" | "->>-"),
         _ => true,
     }
-}
-
-/// The error of what sorts (`ordering`) or groups (`equality`) by a value that has no such operator.
-pub fn no_sort_operator(data_type: DataType, operator: &str) -> SqlError {
-    let message = format!("could not identify an {operator} operator for type {}", data_type.family());
-    let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message);
-    match operator {
-        "ordering" => error.hint("Use an explicit ordering operator or modify the query."),
-        _ => error,
-    }
-}
-
-/// The type of JSON that a function of this name takes.
-pub fn json_type_of(name: &str) -> DataType {
-    if name.starts_with("jsonb_") { DataType::Jsonb } else { DataType::Json }
 }
 
 /// The value of a column or variable with another one at the place that subscripts say.

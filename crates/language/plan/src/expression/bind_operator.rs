@@ -1,15 +1,15 @@
 //! Binding of operators.
 
-use crate::expression::bind_json::{is_of_json, no_sort_operator};
+use crate::expression::bind_json::is_of_json;
 use crate::expression::bind_row_comparison::RowComparison;
 use crate::expression::build::{boolean, number};
-use crate::expression::refusals::no_operator;
+use crate::expression::refusals::{no_operator, no_sort_operator, not_unique};
 use crate::expression::written::comparison_of;
 use crate::expression::written::row_of;
 use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, BinaryOperator, Expr, Spanned, UnaryOperator};
 use types::{
-    ArithmeticOperator, DataType, ExecutionVersion, OperatorTypes, SqlError, SqlState, arithmetic_result,
+    ArithmeticOperator, DataType, ExecutionVersion, OperatorTypes, SqlError, arithmetic_result,
     operator_types,
 };
 use values::Comparison;
@@ -313,9 +313,4 @@ fn is_ambiguous(op: ArithmeticOperator, left: DataType, right: DataType) -> bool
         (DataType::Time, DataType::Time) => op == ArithmeticOperator::Add,
         _ => false,
     }
-}
-
-pub(super) fn not_unique(form: &str) -> SqlError {
-    SqlError::new(SqlState(*b"42725"), format!("operator is not unique: {form}"))
-        .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
 }

@@ -46,14 +46,19 @@ pub use analysis::{columns_of, is_same, may_have_detail};
 pub use bind::{Binder, Source};
 pub use bind_array::element_assigned;
 pub use bind_composite::{FieldOwner, FieldStep, field_path};
-pub use bind_json::{json_assigned, json_type_of, no_sort_operator};
+pub use bind_json::json_assigned;
 pub use call::is_system_function;
 pub use capture::Capture;
 pub use describe::Names;
 pub use environment::{Environment, QueryEnvironment, RunSubquery};
 pub use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};
+<<<<<<< HEAD
 pub use names::{bind_data_type, bind_routine_type, bind_type_or_domain, output_name};
 pub use refusals::shortened;
+=======
+pub use names::{bind_data_type, bind_routine_type, output_name};
+pub use refusals::{no_sort_operator, shortened};
+>>>>>>> json
 pub use relations::{Merged, NamedRelation, Relations};
 pub use routine::{NamedArgument, shown_arguments};
 pub use routine_call::RoutineCall;

@@ -42,3 +42,19 @@ pub fn shortened(text: &str) -> String {
         None => text.to_string(),
     }
 }
+
+/// The error of an operator that several would do for.
+pub(super) fn not_unique(form: &str) -> SqlError {
+    SqlError::new(SqlState(*b"42725"), format!("operator is not unique: {form}"))
+        .hint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+}
+
+/// The error of what sorts (`ordering`) or groups (`equality`) by a value that has no such operator.
+pub fn no_sort_operator(data_type: DataType, operator: &str) -> SqlError {
+    let message = format!("could not identify an {operator} operator for type {}", data_type.family());
+    let error = SqlError::new(SqlState::UNDEFINED_FUNCTION, message);
+    match operator {
+        "ordering" => error.hint("Use an explicit ordering operator or modify the query."),
+        _ => error,
+    }
+}

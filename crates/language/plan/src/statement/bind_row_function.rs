@@ -1,14 +1,13 @@
 //! Functions in FROM that give rows: `generate_series`, `unnest`, and those that take JSON apart.
 
-use crate::expression::{Binder, Expression, Relations, Source, json_type_of};
+use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::LogicalPlan;
+use crate::row_functions::{gives_rows_in_from, is_row_function, json_rows, json_type_of};
 use crate::statement::level::Level;
 use crate::statement::query_scope::QueryScope;
 use crate::statement::record_columns::listed_columns;
 use crate::statement::relation_names::{add_relation, set_row_type};
-use crate::statement::row_function::{
-    JsonCall, RowFunction, RowKind, gives_rows_in_from, is_row_function, json_rows,
-};
+use crate::statement::row_function::{JsonCall, RowFunction, RowKind};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, TableAlias};
 use sqlparser::tokenizer::Span;
 use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, Value};

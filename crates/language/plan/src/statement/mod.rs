@@ -82,7 +82,7 @@ pub use query::{bind_expression, bind_logical, bind_nested, bind_query};
 pub use query_scope::QueryScope;
 pub use relation::{Join, JoinKind, Relation, SetOperation};
 pub use resolve::{encode_lookup, resolve_key};
-pub use row_function::{JsonCall, RowFunction, RowKind, goes_up, is_row_function};
+pub use row_function::{JsonCall, RowFunction, RowKind, goes_up};
 pub use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 use std::sync::Arc;
 use types::{OutputColumn, TriggerEvent, Value};

@@ -2,7 +2,7 @@
 
 use crate::table::TablePlan;
 use std::sync::Arc;
-use types::{CompositeTypes, DataType, ExecutionVersion, Interval, SqlError, SqlState, Value};
+use types::{CompositeTypes, DataType, Interval, SqlError, SqlState, Value};
 use values::functions::JsonRows;
 
 /// The columns of a row's history in front of those of its table.
@@ -73,37 +73,6 @@ impl RowFunction {
             RowKind::Json(_) => "Rows of JSON",
         }
     }
-}
-
-/// Whether a function of this name is built in and gives rows.
-pub fn is_row_function(name: &str, version: ExecutionVersion) -> bool {
-    matches!(name, "generate_series" | "unnest" | "regexp_split_to_table")
-        || (version >= ExecutionVersion::V7 && json_rows(name).is_some() && !gives_record(name))
-}
-
-/// Whether a function makes one row of JSON, which is a value where it does not stand in FROM.
-fn gives_record(name: &str) -> bool {
-    matches!(name, "json_populate_record" | "jsonb_populate_record")
-}
-
-/// Whether a function of this name gives rows in FROM.
-pub(super) fn gives_rows_in_from(name: &str, version: ExecutionVersion) -> bool {
-    is_row_function(name, version) || (version >= ExecutionVersion::V7 && gives_record(name))
-}
-
-/// What a function of this name makes of JSON. The fields of its records are known where it is called.
-pub(super) fn json_rows(name: &str) -> Option<JsonRows> {
-    let of_both = name.strip_prefix("jsonb_").or_else(|| name.strip_prefix("json_"))?;
-    Some(match of_both {
-        "array_elements" => JsonRows::Elements(false),
-        "array_elements_text" => JsonRows::Elements(true),
-        "each" => JsonRows::Members(false),
-        "each_text" => JsonRows::Members(true),
-        "object_keys" => JsonRows::Keys,
-        "to_record" | "populate_record" => JsonRows::Record(Vec::new()),
-        "to_recordset" | "populate_recordset" => JsonRows::Records(Vec::new()),
-        _ => return None,
-    })
 }
 
 /// Whether a step goes up; `None` where it does not go anywhere.
