@@ -1,5 +1,5 @@
 use crate::data_type::composite_oid;
-use crate::json::check_known;
+use crate::unknown_types::check_known;
 use crate::{DataType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::io;
@@ -148,8 +148,8 @@ impl BorshDeserialize for ElementType {
         if array.first() == Some(&variant) {
             return Err(refused());
         }
-        if [DataType::Json, DataType::Jsonb].iter().any(|json| crate::encode(json).first() == Some(&variant))
-        {
+        // These and all behind them came with execution version 7.
+        if crate::encode(&DataType::Json).first().is_some_and(|first| *first <= variant) {
             check_known(variant)?;
         }
         let data_type = <DataType as borsh::de::EnumExt>::deserialize_variant(reader, variant)?;

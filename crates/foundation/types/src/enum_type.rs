@@ -3,6 +3,7 @@
 //! A place is a fraction, written as bytes that compare as the places do. Between any two there is another one, so a label
 //! that comes between two others changes neither them nor any row (decision 0050).
 
+use crate::unknown_types::check_known;
 use crate::{SqlError, SqlState, TypeId, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use smallvec::SmallVec;
@@ -114,6 +115,9 @@ impl BorshDeserialize for EnumPlace {
     }
 }
 
+/// What the encoding of a value begins with.
+const ENUM_TAG: u8 = 21;
+
 /// A value of an enum. It has its label with it, so that everybody who has the value can write it, also without the catalog
 /// that it comes from.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize)]
@@ -135,6 +139,7 @@ impl EnumValue {
 
 impl BorshDeserialize for EnumValue {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<EnumValue> {
+        check_known(ENUM_TAG)?;
         let type_id = TypeId::deserialize_reader(reader)?;
         let place = EnumPlace::deserialize_reader(reader)?;
         let length = u32::deserialize_reader(reader)? as usize;
@@ -171,6 +176,16 @@ mod tests {
             places.insert(at, place);
         }
         places
+    }
+
+    #[test]
+    fn before_version_7_the_tag_of_an_enum_is_unknown() {
+        let bytes = encode(&value(&EnumPlace::nth(3)));
+        assert_eq!(bytes[0], ENUM_TAG);
+        let read = || decode_exactly::<Value>(&bytes);
+        let error = crate::without_types_of_version_7(read).expect_err("an unknown tag");
+        assert_eq!(error.to_string(), format!("Unexpected variant tag: {ENUM_TAG}"));
+        assert_eq!(read().ok(), Some(value(&EnumPlace::nth(3))));
     }
 
     #[test]

@@ -63,6 +63,7 @@ mod table_key;
 mod text;
 mod transaction;
 mod trigger;
+mod unknown_types;
 mod value;
 
 pub mod datetime;
@@ -116,7 +117,7 @@ pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
 pub use json::{
     JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, quoted_json,
-    split_json, without_json, write_json_string,
+    split_json, write_json_string,
 };
 pub use key::Key;
 pub use memory::{MemoryPool, MemoryShare};
@@ -153,6 +154,7 @@ pub use transaction::{
     ClientId, Credential, Payload, RequestId, SignedTransaction, Transaction, TransactionError, TransactionId,
 };
 pub use trigger::{Trigger, TriggerEvent, TriggerEvents, TriggerTime};
+pub use unknown_types::without_types_of_version_7;
 pub use value::{Row, VALUE_BYTES, Value};
 
 use borsh::{BorshDeserialize, BorshSerialize};

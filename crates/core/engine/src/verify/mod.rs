@@ -18,7 +18,7 @@ use std::sync::Arc;
 use types::{
     Block, Charter, Charters, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel,
     ExecutionVersion, Outcome, Payload, Place, Receipt, RejectReason, SignedTransaction, TransactionError,
-    TransactionId, endorsement_message, endorsement_roots, without_json,
+    TransactionId, endorsement_message, endorsement_roots, without_types_of_version_7,
 };
 
 /// Transactions that one thread decodes at a time; what they hash is hashed together.
@@ -184,9 +184,9 @@ impl Verifier {
         if let Some(reason) = unknown.or_else(|| is_of_parts.then(|| unknown_kind(AGREED))) {
             return Err((id, RejectReason::Malformed(reason)));
         }
-        let knows_json = place.charter().execution_version >= ExecutionVersion::V7.number();
+        let knows_all_types = place.charter().execution_version >= ExecutionVersion::V7.number();
         let read = || SignedTransaction::from_bytes(bytes);
-        let signed = if knows_json { read() } else { without_json(read) };
+        let signed = if knows_all_types { read() } else { without_types_of_version_7(read) };
         let signed = signed.map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
             let found = signed.transaction.ledger;

@@ -19,15 +19,12 @@ mod number;
 mod order;
 mod part;
 mod syntax;
-mod unknown;
 mod write;
 
 pub use node::{JsonElements, JsonMembers, JsonNode, JsonView};
 pub(crate) use order::push_json_key;
 pub use part::JsonPart;
 pub use syntax::{JsonText, check_json, split_json};
-pub(crate) use unknown::check_known;
-pub use unknown::without_json;
 pub use write::{quoted_json, write_json_string};
 
 use crate::{SqlError, SqlState, limits};
@@ -116,7 +113,7 @@ impl BorshSerialize for Jsonb {
 
 impl BorshDeserialize for Jsonb {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Jsonb> {
-        check_known(JSONB_TAG)?;
+        crate::unknown_types::check_known(JSONB_TAG)?;
         let bytes = Vec::<u8>::deserialize_reader(reader)?;
         if !node::is_canonical(&bytes) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a value of type jsonb"));
@@ -129,7 +126,7 @@ impl BorshDeserialize for Jsonb {
 
 /// Reads the text of a value of type `json`, which is one.
 pub(crate) fn read_json<R: io::Read>(reader: &mut R) -> io::Result<Arc<str>> {
-    check_known(JSON_TAG)?;
+    crate::unknown_types::check_known(JSON_TAG)?;
     let text = String::deserialize_reader(reader)?;
     check_json(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(Arc::from(text))

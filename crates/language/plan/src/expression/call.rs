@@ -7,12 +7,8 @@ use crate::expression::enum_call::EnumCall;
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
-<<<<<<< HEAD
 use crate::random::RandomFunction;
-use crate::statement::is_row_function;
-=======
 use crate::row_functions::is_row_function;
->>>>>>> json
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};

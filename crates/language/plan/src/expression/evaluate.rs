@@ -277,7 +277,8 @@ mod tests {
     use super::*;
 
     /// Those that are called with NULL.
-    const NOT_STRICT: &[&str] = &[
+    const NOT_STRICT: [&str; 23] = [
+        "[] =",
         "all",
         "any",
         "append",
@@ -287,6 +288,12 @@ mod tests {
         "fill",
         "formatarray",
         "join",
+        "jsonbbuildarray",
+        "jsonbbuildobject",
+        "jsonbsetlax",
+        "jsonbuildarray",
+        "jsonbuildobject",
+        "jsonobjectagg",
         "oftext",
         "position",
         "positions",

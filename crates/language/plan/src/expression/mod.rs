@@ -52,13 +52,8 @@ pub use capture::Capture;
 pub use describe::Names;
 pub use environment::{Environment, QueryEnvironment, RunSubquery};
 pub use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};
-<<<<<<< HEAD
 pub use names::{bind_data_type, bind_routine_type, bind_type_or_domain, output_name};
-pub use refusals::shortened;
-=======
-pub use names::{bind_data_type, bind_routine_type, output_name};
 pub use refusals::{no_sort_operator, shortened};
->>>>>>> json
 pub use relations::{Merged, NamedRelation, Relations};
 pub use routine::{NamedArgument, shown_arguments};
 pub use routine_call::RoutineCall;

@@ -81,6 +81,37 @@ impl Resolver<'_> {
                 let if_exists = drop.if_exists;
                 drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
             }
+            SchemaChange::CreateType(_)
+            | SchemaChange::DropType { .. }
+            | SchemaChange::AlterType(_)
+            | SchemaChange::AlterDomain(..) => self.type_change(change),
+            SchemaChange::CreateAggregate { aggregate, .. } => {
+                self.routine(true, &mut aggregate.transition)?;
+                aggregate.result.iter_mut().try_for_each(|name| self.routine(true, name))?;
+                self.new_name(&mut aggregate.name)
+            }
+            SchemaChange::DropAggregate(drop) => {
+                let if_exists = drop.if_exists;
+                drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
+            }
+            SchemaChange::Trigger(change) => self.trigger(change),
+            SchemaChange::Role(
+                RoleStatement::Privileges { objects, .. }
+                | RoleStatement::Owner { objects: Some(objects), .. },
+            ) => self.objects(objects),
+            SchemaChange::Comment(comment) => self.commented(&mut comment.object),
+            SchemaChange::Role(_)
+            | SchemaChange::Schema(_)
+            | SchemaChange::Checkpoint
+            | SchemaChange::CreateExtension
+            | SchemaChange::Governance(_)
+            | SchemaChange::Later(_)
+            | SchemaChange::InSchemas(..) => Ok(()),
+        }
+    }
+
+    fn type_change(&self, change: &mut SchemaChange) -> Result<(), SqlError> {
+        match change {
             SchemaChange::CreateType(draft) => {
                 draft.texts().try_for_each(|text| self.text(text))?;
                 self.new_name(&mut draft.name)
@@ -104,28 +135,7 @@ impl Resolver<'_> {
                 }
                 self.data_type(false, &mut alter.name)
             }
-            SchemaChange::CreateAggregate { aggregate, .. } => {
-                self.routine(true, &mut aggregate.transition)?;
-                aggregate.result.iter_mut().try_for_each(|name| self.routine(true, name))?;
-                self.new_name(&mut aggregate.name)
-            }
-            SchemaChange::DropAggregate(drop) => {
-                let if_exists = drop.if_exists;
-                drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
-            }
-            SchemaChange::Trigger(change) => self.trigger(change),
-            SchemaChange::Role(
-                RoleStatement::Privileges { objects, .. }
-                | RoleStatement::Owner { objects: Some(objects), .. },
-            ) => self.objects(objects),
-            SchemaChange::Comment(comment) => self.commented(&mut comment.object),
-            SchemaChange::Role(_)
-            | SchemaChange::Schema(_)
-            | SchemaChange::Checkpoint
-            | SchemaChange::CreateExtension
-            | SchemaChange::Governance(_)
-            | SchemaChange::Later(_)
-            | SchemaChange::InSchemas(..) => Ok(()),
+            _ => Ok(()),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Reading what programs have read that did not know JSON: before execution version 7 its tags are unknown, as they were to them.
+//! Reading what programs have read that did not know the types of execution version 7: before it their tags are unknown, as they were to
+//! them.
 
 use std::cell::Cell;
 use std::io;
@@ -16,9 +17,9 @@ impl Drop for Around {
     }
 }
 
-/// Reads something in which values and types of JSON are refused with the words of the programs that did not know them,
-/// because receipts have these words.
-pub fn without_json<R>(read: impl FnOnce() -> R) -> R {
+/// Reads something in which values and types of JSON and of enums are refused with the words of the programs that did not know
+/// them, because receipts have these words.
+pub fn without_types_of_version_7<R>(read: impl FnOnce() -> R) -> R {
     let _around = Around(IS_UNKNOWN.replace(true));
     read()
 }
