@@ -177,8 +177,8 @@ fn programs_that_do_not_know_json_refuse_its_tags() {
         let bytes = encode(&value);
         // Of what stands behind they have read nothing.
         for bytes in [&bytes[..], &bytes[..bytes.len() - 1]] {
-            let error =
-                without_types_of_version_7(|| decode_exactly::<Value>(bytes)).expect_err("an unknown tag");
+            let error = crate::without_types_of_version_7(|| decode_exactly::<Value>(bytes))
+                .expect_err("an unknown tag");
             assert_eq!(error.to_string(), format!("Unexpected variant tag: {tag}"));
         }
         assert_eq!(decode_exactly::<Value>(&bytes).ok(), Some(value));
