@@ -141,20 +141,8 @@ impl Binder<'_> {
         arguments: Vec<Expression>,
         span: Span,
     ) -> Result<Expression, SqlError> {
-        if let Some(call) = self.bind_sequence_call(name, &arguments).map_err(|error| self.at(error, span))? {
+        if let Some(call) = self.bind_special_call(name, &arguments).map_err(|error| self.at(error, span))? {
             return Ok(call);
-        }
-        if let Some(call) = self.bind_random_call(name, &arguments) {
-            return Ok(call);
-        }
-        if let Some(now) = self.bind_clock(name).filter(|_| arguments.is_empty()) {
-            return Ok(now);
-        }
-        if let Some(call) = self.bind_json_call(name, &arguments).map_err(|error| self.at(error, span))? {
-            return Ok(call);
-        }
-        if let Some(call) = EnumCall::named(name, self.scope().version()) {
-            return self.bind_enum_call(call, arguments).map_err(|error| self.at(error, span));
         }
         match (name, arguments.len()) {
             ("age", 1) => {
@@ -217,6 +205,28 @@ impl Binder<'_> {
             }
             _ => self.call_or_cast(name, arguments, span),
         }
+    }
+
+    /// A call of what is no function of values: it draws something, tells the time, or takes rows or types.
+    fn bind_special_call(
+        &self,
+        name: &str,
+        arguments: &[Expression],
+    ) -> Result<Option<Expression>, SqlError> {
+        if let Some(call) = self.bind_sequence_call(name, arguments)? {
+            return Ok(Some(call));
+        }
+        if let Some(call) = self.bind_random_call(name, arguments) {
+            return Ok(Some(call));
+        }
+        if let Some(now) = self.bind_clock(name).filter(|_| arguments.is_empty()) {
+            return Ok(Some(now));
+        }
+        if let Some(call) = self.bind_json_call(name, arguments)? {
+            return Ok(Some(call));
+        }
+        let call = EnumCall::named(name, self.scope().version());
+        call.map(|call| self.bind_enum_call(call, arguments.to_vec())).transpose()
     }
 
     /// A function of the table. As in PostgreSQL, the name of a type is a cast where there is no such function.
