@@ -24,7 +24,7 @@ async fn goes_over_to(network: &TestNetwork, governor: &tokio_postgres::Client, 
     network.wait_for_height(1, height + 25).await;
 }
 
-/// The newest one, in which what moves between schemas is compared: also in a schema that is older.
+/// The one in which what moves between schemas is compared: also in a schema that is older.
 async fn goes_over_to_version_6(network: &TestNetwork, governor: &tokio_postgres::Client) {
     goes_over_to(network, governor, 6).await;
     for statement in [
@@ -43,6 +43,29 @@ async fn goes_over_to_version_6(network: &TestNetwork, governor: &tokio_postgres
     governor.batch_execute("CALL deal.go(1); CALL other.come(1)").await.expect("the same");
 }
 
+/// The newest one, with the types and functions that applications bring: also in a schema that is older.
+async fn goes_over_to_version_7(network: &TestNetwork, governor: &tokio_postgres::Client) {
+    goes_over_to(network, governor, 7).await;
+    for statement in [
+        "CREATE TYPE status AS ENUM ('new', 'paid')",
+        "CREATE TABLE orders (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), state status DEFAULT 'new', data jsonb,
+             size int GENERATED ALWAYS AS (length(data::text)) STORED)",
+        "INSERT INTO orders (data) VALUES ('{\"a\": 1}'), (to_jsonb(random() < 2))",
+        "BEGIN",
+        "INSERT INTO orders (data) SELECT '[]' FROM generate_series(1, 3)",
+        "UPDATE orders SET state = 'paid' WHERE random() < 2",
+        "COMMIT",
+        "CREATE TYPE deal.kind AS ENUM ('one', 'other')",
+        "CREATE TABLE deal.kinds (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), kind deal.kind, data jsonb)",
+        "INSERT INTO deal.kinds (kind, data) VALUES ('other', '{\"b\": [1, 2]}'), ('one', 'null')",
+    ] {
+        governor.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+    let rows = "SELECT count(DISTINCT id), bool_and(state = 'paid') FROM orders";
+    let row = governor.query_one(rows, &[]).await.expect("a row");
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, bool>(1)), (5, true));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let mut network = TestNetwork::create(|charter| {
@@ -55,7 +78,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.start_all().await;
     let load = Load::start(&network).await;
     load.wait_for(200, "version 2").await;
-    assert_eq!(versions(&network, 0).await, (2, 6));
+    assert_eq!(versions(&network, 0).await, (2, 7));
     let governor = network.session(1).await;
     let switch = "SELECT entente.set_charter('execution_version', '3')";
     let switched = governor.simple_query(switch).await;
@@ -84,7 +107,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(3, height).await;
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     for node in [0, 1, 2, 3, fifth] {
-        assert_eq!(versions(&network, node).await, (3, 6), "node {node}");
+        assert_eq!(versions(&network, node).await, (3, 7), "node {node}");
     }
     // And to the one behind it, in which schemas may have members.
     let create = "CREATE SCHEMA deal MEMBERS (org1, org2)";
@@ -102,9 +125,11 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let height = network.client(1).status().await.expect("it answers").height;
     network.wait_for_height(1, height + 25).await;
     governor.batch_execute("INSERT INTO deal.t VALUES (2)").await.expect("version 5");
-    assert_eq!(versions(&network, 1).await, (5, 6));
+    assert_eq!(versions(&network, 1).await, (5, 7));
     goes_over_to_version_6(&network, &governor).await;
-    assert_eq!(versions(&network, 1).await, (6, 6));
+    assert_eq!(versions(&network, 1).await, (6, 7));
+    goes_over_to_version_7(&network, &governor).await;
+    assert_eq!(versions(&network, 1).await, (7, 7));
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     load.finish(&mut network).await;
     for node in 0..4 {

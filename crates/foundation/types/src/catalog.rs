@@ -471,6 +471,13 @@ impl Catalog {
         Catalog { schemas, next_table: members.first_table(), next_type, ..Catalog::founded(charter) }
     }
 
+    /// Where a schema with members is older than execution version 7: from now on its types have numbers that no other schema's have.
+    pub fn number_types_apart(&mut self) {
+        if self.own_schema().is_some() && self.next_type < SchemaMembers::TABLES_FROM {
+            self.next_type = SchemaMembers::first_table_of(self.next_table);
+        }
+    }
+
     /// The schema that this is the catalog of alone; `None`: it is the ledger's.
     pub fn own_schema(&self) -> Option<&str> {
         let own = self.next_table >= SchemaMembers::TABLES_FROM;

@@ -258,6 +258,9 @@ fn change_all<'c>(
 ) -> Result<Option<Catalog>, SqlError> {
     let rules = all.execution.programs().version();
     let mut catalog = NewCatalog { catalog: before.clone(), rules };
+    if rules >= ExecutionVersion::V7 {
+        catalog.number_types_apart();
+    }
     let rows = &mut all;
     for change in changes {
         let (path, change) = change.without_path();
