@@ -2,6 +2,7 @@
 //! and its clients are answered when outcomes are attested or when they are recorded; the other one attests nothing.
 
 use super::figures::{median, processor_time};
+use super::measured_network::MeasuredNetwork;
 use crate::CommandError;
 use crate::demo::prepare;
 use crate::demo::screen::Screen;
@@ -9,12 +10,12 @@ use bench::{LatencyMs, Load, LoadOptions, LoadReport, Pace, Submit};
 use clap::Args;
 use client::Client;
 use comfy_table::{Table, presets};
-use node::{Network, NetworkOptions, Node, NodeFolder, NodeOptions, StoreChoice};
+use node::{Node, NodeFolder, NodeOptions, StoreChoice};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use types::{AnswerAt, Charter, Pipeline};
+use types::AnswerAt;
 
 /// Organisations of each network.
 const ORGANISATIONS: usize = 4;
@@ -143,18 +144,12 @@ fn start(
     port_base: u16,
     attests_nothing: bool,
 ) -> Result<TestNetwork, CommandError> {
-    let mut charter = Charter::with_defaults("attest", u64::from_be_bytes(crypto::random_bytes()));
-    charter.governance = "any".to_string();
-    charter.outcome_lag_blocks = OUTCOME_LAG_BLOCKS;
-    let options = NetworkOptions {
-        organisations: ORGANISATIONS,
-        port_base,
-        threads: 2,
-        pipeline: Pipeline::Serial,
-        store: StoreChoice::default(),
-        charter,
-    };
-    let network = Network::create(folder, &options)?;
+    let store = StoreChoice::default();
+    let network = MeasuredNetwork { name: "attest", organisations: ORGANISATIONS, port_base, store };
+    let network = network.create(folder, |charter| {
+        charter.outcome_lag_blocks = OUTCOME_LAG_BLOCKS;
+        Ok(())
+    })?;
     let (mut nodes, mut clients, mut gateways) = (Vec::new(), Vec::new(), Vec::<SocketAddr>::new());
     for (path, identity) in network.folders.iter().zip(&network.clients) {
         let mut folder = NodeFolder::open(path)?;

@@ -20,6 +20,7 @@ pub(crate) mod export;
 mod figures;
 pub(crate) mod governance;
 pub(crate) mod init;
+mod measured_network;
 pub(crate) mod node;
 pub(crate) mod password;
 pub(crate) mod place;

@@ -1,7 +1,7 @@
 //! Random values that are the same for every node: each is a hash of a seed and of its number.
 //!
 //! A transaction's seed is made of its id and of its place in a block, so that nobody knows the values before it is ordered. Whoever
-//! proposes the block chooses its time, and so among values: they suit no lottery. A transaction block's seed is its client's word, because
+//! proposes the block chooses its time, and so among values, and every member can compute them: they suit no lottery and no secret. A transaction block's seed is its client's word, because
 //! the client sees the values before the block is ordered.
 
 use crate::execution::Execution;
@@ -36,7 +36,7 @@ impl Execution<'_> {
     ) -> Result<Value, SqlError> {
         match (function, arguments) {
             (RandomFunction::Uuid, []) => {
-                let digest = self.draw_random(0)?;
+                let digest = self.draw_random()?;
                 let mut uuid: [u8; 16] = std::array::from_fn(|byte| digest.0[byte]);
                 // Version 4, and the variant of RFC 9562.
                 uuid[6] = uuid[6] & 0x0f | 0x40;
@@ -44,7 +44,7 @@ impl Execution<'_> {
                 Ok(Value::Uuid(uuid))
             }
             (RandomFunction::Double, []) => {
-                let digest = self.draw_random(0)?;
+                let digest = self.draw_random()?;
                 let bits = u64::from_be_bytes(std::array::from_fn(|byte| digest.0[byte])) >> 11;
                 // 53 bits, which a double has.
                 Ok(Value::Double(bits as f64 / (1u64 << 53) as f64))
@@ -52,7 +52,7 @@ impl Execution<'_> {
             (RandomFunction::Bytes, [Value::Integer(count @ 1..=BYTES_MAX)]) => {
                 let mut bytes = Vec::with_capacity(*count as usize + 32);
                 while bytes.len() < *count as usize {
-                    bytes.extend_from_slice(&self.draw_random(bytes.len() as u32)?.0);
+                    bytes.extend_from_slice(&self.draw_random()?.0);
                 }
                 bytes.truncate(*count as usize);
                 Ok(Value::Bytea(bytes.into()))
@@ -65,14 +65,14 @@ impl Execution<'_> {
     }
 
     /// The next 32 bytes.
-    fn draw_random(&mut self, part: u32) -> Result<Digest, SqlError> {
+    fn draw_random(&mut self) -> Result<Digest, SqlError> {
         work::spend(HASH_UNITS)?;
         let seed = match self.random.seed {
             Some(seed) => seed,
             None => *self.random.seed.insert(self.random_seed()),
         };
         self.random.drawn += 1;
-        Ok(sha256(&[VALUE_DOMAIN, &seed.0, &self.random.drawn.to_be_bytes(), &part.to_be_bytes()]))
+        Ok(sha256(&[VALUE_DOMAIN, &seed.0, &self.random.drawn.to_be_bytes()]))
     }
 
     fn random_seed(&self) -> Digest {

@@ -487,3 +487,23 @@ fn polymorphic_rows() {
 fn null_tests() {
     run("null_tests");
 }
+
+#[test]
+fn random_values() {
+    run("random_values");
+}
+
+#[test]
+fn real_numbers() {
+    run("real_numbers");
+}
+
+#[test]
+fn every_file_is_run() {
+    let this = include_str!("sqllogic.rs");
+    let files = std::fs::read_dir("tests/slt").expect("the files are there");
+    let names = files.map(|file| file.expect("a name").path());
+    let names = names.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned());
+    let forgotten: Vec<String> = names.filter(|name| !this.contains(&format!("run(\"{name}\")"))).collect();
+    assert!(forgotten.is_empty(), "nobody runs {forgotten:?}");
+}

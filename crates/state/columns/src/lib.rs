@@ -24,7 +24,7 @@
 //! use std::sync::Arc;
 //! use types::{Catalog, Column, DataType, Key, Table, TableId, Value};
 //!
-//! let column = Column { name: "n".into(), data_type: DataType::BigInt, not_null: true, default: None , generated: false};
+//! let column = Column { name: "n".into(), data_type: DataType::BigInt, not_null: true, default: None, generated: false };
 //! let table = Arc::new(Table {
 //!     id: TableId(1),
 //!     name: "t".into(),

@@ -1,6 +1,7 @@
 //! Networks that are measured: databases, node processes and loads.
 
 use crate::CommandError;
+use crate::commands::measured_network::MeasuredNetwork;
 use crate::demo::databases::{DatabaseKind, Databases};
 use crate::demo::load::TRANSACTIONS;
 use crate::demo::nodes::RunningNodes;
@@ -9,12 +10,12 @@ use crate::demo::report;
 use crate::demo::screen::Screen;
 use bench::{Load, LoadOptions, LoadReport, Pace, Submit};
 use client::Client;
-use node::{Network, NetworkOptions, StoreChoice, StoreKind};
+use node::{StoreChoice, StoreKind};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use types::{Charter, Pipeline};
+use types::Charter;
 
 pub(super) const ORGANISATIONS: usize = 4;
 
@@ -48,20 +49,13 @@ impl ChainifyNetwork {
         options: &ChainifyNetworkOptions<'_>,
         change: impl FnOnce(&mut Charter),
     ) -> Result<ChainifyNetwork, CommandError> {
-        let mut charter = Charter::with_defaults("chainify", u64::from_be_bytes(crypto::random_bytes()));
-        charter.governance = "any".to_string();
-        change(&mut charter);
-        let network = Network::create(
-            options.folder,
-            &NetworkOptions {
-                organisations: ORGANISATIONS,
-                port_base: options.port_base,
-                threads: 2,
-                pipeline: Pipeline::Serial,
-                store: StoreChoice { kind: StoreKind::Memory, memory_megabytes: None },
-                charter,
-            },
-        )?;
+        let store = StoreChoice { kind: StoreKind::Memory, memory_megabytes: None };
+        let port_base = options.port_base;
+        let network = MeasuredNetwork { name: "chainify", organisations: ORGANISATIONS, port_base, store };
+        let network = network.create(options.folder, |charter| {
+            change(charter);
+            Ok(())
+        })?;
         let screen = Screen::default();
         let databases = Databases::start(options.kinds, &network, &screen)?;
         let nodes = RunningNodes::start(&network.folders, None)?;

@@ -5,6 +5,7 @@ use super::shares::Shares;
 use super::{SUBMISSION_TRANSACTIONS, SUBMISSIONS};
 use crate::CommandError;
 use crate::commands::figures::processor_time;
+use crate::commands::measured_network::MeasuredNetwork;
 use crate::demo::brokers::Brokers;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::screen::Screen;
@@ -12,13 +13,13 @@ use crate::demo::{prepare, report, turn};
 use crate::model::OrderingArguments;
 use bench::{LatencyMs, Load, LoadHandle, LoadOptions, LoadReport, Pace, Submit};
 use client::Client;
-use node::{Network, NetworkOptions, StoreChoice};
+use node::StoreChoice;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use types::{AnswerAt, Charter, Pipeline};
+use types::AnswerAt;
 
 const NODES: usize = 4;
 /// How long an open load goes on at three nodes before the fourth is started again, or the leader killed.
@@ -79,18 +80,8 @@ impl FaultsNetwork {
         ordering: &OrderingArguments,
         program: Option<&Path>,
     ) -> Result<FaultsNetwork, CommandError> {
-        let mut charter = Charter::with_defaults("faults", u64::from_be_bytes(crypto::random_bytes()));
-        charter.governance = "any".to_string();
-        ordering.apply(&mut charter)?;
-        let options = NetworkOptions {
-            organisations: NODES,
-            port_base,
-            threads: 2,
-            pipeline: Pipeline::Serial,
-            store,
-            charter,
-        };
-        let network = Network::create(folder, &options)?;
+        let network = MeasuredNetwork { name: "faults", organisations: NODES, port_base, store };
+        let network = network.create(folder, |charter| ordering.apply(charter))?;
         let brokers = Brokers::start(ordering, &network, &Screen::default())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let shares = Shares::new(NODES)?;

@@ -1,17 +1,17 @@
 //! Kafka is not simulated: four nodes run on this machine, with brokers of their own.
 
 use crate::CommandError;
+use crate::commands::measured_network::MeasuredNetwork;
 use crate::demo::brokers::Brokers;
 use crate::demo::load::TRANSACTIONS;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::prepare;
 use crate::demo::screen::Screen;
 use crate::model::OrderingArguments;
-use bench::{LatencyMs, Load, LoadOptions, LoadReport, Pace, ScaleNetwork, ScaleRecord, Submit};
+use bench::{Load, LoadOptions, LoadReport, Pace, ScaleNetwork, ScaleRecord, Submit};
 use client::Client;
-use node::{Network, NetworkOptions, StoreChoice};
+use node::StoreChoice;
 use std::time::Duration;
-use types::{Charter, Pipeline};
 
 /// How many nodes are measured, with the brokers, on one machine.
 pub(super) const MEMBERS: usize = 4;
@@ -32,21 +32,12 @@ struct Measured {
 ///
 /// # Errors
 /// Brokers that cannot be had, and whatever ends a network.
-pub(super) fn measure(port_base: u16, duration: Duration, seed: u64) -> Result<ScaleRecord, CommandError> {
+pub(super) fn measure(port_base: u16, duration: Duration) -> Result<ScaleRecord, CommandError> {
     let folder = tempfile::tempdir()?;
-    let mut charter = Charter::with_defaults("scale", seed);
-    charter.governance = "any".to_string();
     let ordering = OrderingArguments::kafka();
-    ordering.apply(&mut charter)?;
-    let options = NetworkOptions {
-        organisations: MEMBERS,
-        port_base,
-        threads: 2,
-        pipeline: Pipeline::Serial,
-        store: StoreChoice::default(),
-        charter,
-    };
-    let network = Network::create(folder.path(), &options)?;
+    let store = StoreChoice::default();
+    let network = MeasuredNetwork { name: "scale", organisations: MEMBERS, port_base, store };
+    let network = network.create(folder.path(), |charter| ordering.apply(charter))?;
     let screen = Screen::default();
     let _brokers = Brokers::start(&ordering, &network, &screen)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -72,7 +63,8 @@ impl Measured {
         let from = self.clients[0].status().await?.height;
         let report = self.load(busy, duration).await?;
         let blocks = (self.clients[0].status().await?.height - from) as f64 / report.seconds;
-        let latency_ms = self.half(report.throughput_tps, duration).await?;
+        let half = Pace::Open { rate: report.throughput_tps / 2.0 };
+        let latency_ms = self.load(half, duration).await?.latency_ms;
         Ok(ScaleRecord {
             members: MEMBERS,
             network: ScaleNetwork::Room.name(),
@@ -84,10 +76,6 @@ impl Measured {
             leader_bytes_per_transaction: None,
             member_bytes_per_transaction: None,
         })
-    }
-
-    async fn half(&mut self, throughput_tps: f64, duration: Duration) -> Result<LatencyMs, CommandError> {
-        Ok(self.load(Pace::Open { rate: throughput_tps / 2.0 }, duration).await?.latency_ms)
     }
 
     async fn load(&mut self, pace: Pace, time: Duration) -> Result<LoadReport, CommandError> {

@@ -36,7 +36,7 @@ pub(crate) struct ScaleArguments {
     /// Simulated seconds for which the clients keep a network busy [default: 3, with --quick 1]
     #[arg(long)]
     seconds: Option<u64>,
-    /// Seed of everything that is left to chance
+    /// Seed of everything that is left to chance in simulations
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// First port of the network that Kafka orders for: Postgres is 100 higher, HTTP 200 higher
@@ -71,10 +71,13 @@ pub(crate) fn run(arguments: &ScaleArguments) -> Result<(), CommandError> {
         seed: arguments.seed,
     };
     let with_kafka = arguments.has_kafka()?;
-    let mut records = scale(&options, &mut |text| eprintln!("{text}"))?;
+    let mut records = match options.orderings.is_empty() {
+        true => Vec::new(),
+        false => scale(&options, &mut |text| eprintln!("{text}"))?,
+    };
     if with_kafka {
         eprintln!("four nodes and brokers of Kafka on this machine; the programs are fetched the first time");
-        match kafka::measure(arguments.port_base, options.duration, arguments.seed) {
+        match kafka::measure(arguments.port_base, options.duration) {
             Ok(record) => {
                 eprintln!("{record}");
                 records.push(record);

@@ -3,6 +3,7 @@
 mod sparse;
 
 use super::figures::median;
+use super::measured_network::MeasuredNetwork;
 use crate::CommandError;
 use crate::demo::load::TRANSACTIONS;
 use crate::demo::nodes::RunningNodes;
@@ -12,7 +13,7 @@ use bench::{Load, LoadOptions, Pace, PartsLoadOptions, PartsLoadReport, Submit, 
 use clap::Args;
 use client::Client;
 use futures::SinkExt;
-use node::{Network, NetworkOptions, StoreChoice};
+use node::StoreChoice;
 use serde::Serialize;
 use sparse::{SparseFigures, SparseOptions};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use types::{Charter, Pipeline, format_value};
+use types::format_value;
 use workloads::smallbank::Smallbank;
 
 const NODES: usize = 4;
@@ -133,17 +134,9 @@ struct ShardsNetwork {
 
 pub(crate) fn run(arguments: &ShardsArguments) -> Result<(), CommandError> {
     let folder = tempfile::tempdir()?;
-    let mut charter = Charter::with_defaults("shards", u64::from_be_bytes(crypto::random_bytes()));
-    charter.governance = "any".to_string();
-    let options = NetworkOptions {
-        organisations: NODES,
-        port_base: arguments.port_base,
-        threads: 2,
-        pipeline: Pipeline::Serial,
-        store: StoreChoice::default(),
-        charter,
-    };
-    let network = Network::create(folder.path(), &options)?;
+    let (port_base, store) = (arguments.port_base, StoreChoice::default());
+    let network = MeasuredNetwork { name: "shards", organisations: NODES, port_base, store };
+    let network = network.create(folder.path(), |_| Ok(()))?;
     let nodes = RunningNodes::start(&network.folders, None)?;
     let (clients, gateways) = (nodes.clients(&network.clients)?, nodes.postgres_addresses());
     let (folders, customers) = (network.folders.clone(), arguments.customers);

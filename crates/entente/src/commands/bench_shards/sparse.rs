@@ -1,18 +1,18 @@
 //! One organisation whose schemas four nodes share out, beside organisations whose node holds everything.
 
 use crate::CommandError;
+use crate::commands::measured_network::MeasuredNetwork;
 use crate::demo::load::TRANSACTIONS;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::prepare::{connect, explain};
 use crate::demo::screen::Screen;
 use bench::{Load, LoadOptions, Pace, Submit, process_seconds};
 use client::Client;
-use node::{Network, NetworkOptions, StoreChoice, place};
+use node::{StoreChoice, place};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use types::{Charter, Pipeline};
 use workloads::smallbank::Smallbank;
 
 /// Organisations; the first one shares its schemas out.
@@ -135,19 +135,9 @@ impl Cost {
 }
 
 pub(super) fn measure(folder: &Path, options: &SparseOptions) -> Result<SparseFigures, CommandError> {
-    let mut charter = Charter::with_defaults("sparse", u64::from_be_bytes(crypto::random_bytes()));
-    charter.governance = "any".to_string();
-    let network = Network::create(
-        folder,
-        &NetworkOptions {
-            organisations: NODES,
-            port_base: options.port_base,
-            threads: 2,
-            pipeline: Pipeline::Serial,
-            store: StoreChoice::default(),
-            charter,
-        },
-    )?;
+    let (port_base, store) = (options.port_base, StoreChoice::default());
+    let network = MeasuredNetwork { name: "sparse", organisations: NODES, port_base, store };
+    let network = network.create(folder, |_| Ok(()))?;
     let bank = |number: usize| format!("bank{}", number + 1);
     let mut holders = Vec::new();
     for holder in 0..HOLDERS {

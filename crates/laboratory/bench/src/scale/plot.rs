@@ -62,7 +62,9 @@ fn section(network: ScaleNetwork, records: &[ScaleRecord]) -> Option<Section> {
     let charts: Vec<Chart> = CHARTS.iter().filter_map(|shown| chart(shown, &its)).collect();
     let (title, text) = match network {
         ScaleNetwork::Room => {
-            ("In one machine room", "Lines of 10 Gbit/s, 0.1 ms from machine to machine. Kafka is not simulated: four nodes and three brokers on one machine.".to_string())
+            ("In one machine room", "Lines of 10 Gbit/s, 0.1 ms from machine to machine. Kafka is not simulated: four nodes and three brokers on one \
+             machine."
+                .to_string())
         }
         ScaleNetwork::Continent => {
             ("On one continent", "Four cities, 1 to 15 ms apart; lines of 1 Gbit/s.".to_string())

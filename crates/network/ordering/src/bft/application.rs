@@ -596,9 +596,11 @@ mod tests {
     fn a_block_from_the_future_is_waited_for() {
         with_application(|context, application| async move {
             let zero = genesis(&application);
-            let early = child(&application, &zero, 1, BEGIN + Duration::from_secs(5), &[]);
+            let early = child(&application, &zero, 1, BEGIN + Duration::from_secs(15), &[]);
             assert!(verdict(&context, &application, &[&zero, &early]).await);
-            assert!((application.0.clock)() >= BEGIN + Duration::from_secs(5));
+            assert!((application.0.clock)() >= BEGIN + Duration::from_secs(15));
+            let trouble = application.0.members.trouble_with_clocks(0, BEGIN).expect("a clock is wrong");
+            assert!(trouble.starts_with("org2: a clock that is"), "{trouble}");
         });
     }
 

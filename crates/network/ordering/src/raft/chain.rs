@@ -118,8 +118,11 @@ fn check_offer(shared: &Shared, parent: &Parent, offer: &Offer) -> Result<Vec<Tr
     if !crypto::verify(&SignedMessage { key, signature, message: &message }) {
         return Err(Dropped::Signature { proposer });
     }
-    let times = (header.timestamp_ms, parent.timestamp_ms);
-    shared.members.clocks.see(proposer, times, (shared.wall_clock)());
+    // What is read late, as after a time away, says nothing about its leader's clock.
+    let now = (shared.wall_clock)();
+    if header.timestamp_ms > now.as_millis() as u64 {
+        shared.members.clocks.see(proposer, (header.timestamp_ms, parent.timestamp_ms), now);
+    }
     check_certificates(&shared.members.epochs, attested).map_err(Dropped::Fault)?;
     shared.members.epochs.learn(attested).map_err(|error| Dropped::Fault(Fault::Charters(error)))?;
     let place = Place { charters: &shared.members.epochs.charters(), height };
