@@ -1,7 +1,8 @@
 //! Functions of double precision without an exact result: exponentials, logarithms, trigonometry.
 //!
 //! A machine's own library rounds their last digit as it likes. These are computed by one pure implementation (`libm`), which uses nothing
-//! but operations that IEEE 754 defines to the last bit, so that every node comes to the same. PostgreSQL's own last digit may differ.
+//! but operations that IEEE 754 defines to the last bit, so that every node comes to the same. Its last digit is another than that of PostgreSQL on glibc for one result of ten (`exp`, `power`,
+//! `cosh`) to thirty (`sin`, `log10`).
 
 use crate::functions::entry::Argument::From;
 use crate::functions::entry::Gives::Is;
@@ -54,6 +55,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         }),
     ),
     of_one(&["atanh"], code!([Value::Double(number)] => of_ratio(*number, libm::atanh))),
+    Function::new(&["pi"], &[], Is(Double), code!([] => double(std::f64::consts::PI)))
+        .never_fails()
+        .since(ExecutionVersion::V7),
     of_one(&["degrees"], code!([Value::Double(angle)] => in_range(*angle, angle / RADIANS_PER_DEGREE))),
     of_one(&["radians"], code!([Value::Double(angle)] => in_range(*angle, angle * RADIANS_PER_DEGREE))),
 ];
