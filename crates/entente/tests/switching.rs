@@ -43,7 +43,7 @@ async fn goes_over_to_version_6(network: &TestNetwork, governor: &tokio_postgres
     governor.batch_execute("CALL deal.go(1); CALL other.come(1)").await.expect("the same");
 }
 
-/// The newest one, with the types and functions that applications bring: also in a schema that is older.
+/// The one with the types and functions that applications bring: also in a schema that is older.
 async fn goes_over_to_version_7(network: &TestNetwork, governor: &tokio_postgres::Client) {
     goes_over_to(network, governor, 7).await;
     for statement in [
@@ -78,7 +78,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.start_all().await;
     let load = Load::start(&network).await;
     load.wait_for(200, "version 2").await;
-    assert_eq!(versions(&network, 0).await, (2, 7));
+    assert_eq!(versions(&network, 0).await, (2, 8));
     let governor = network.session(1).await;
     let switch = "SELECT entente.set_charter('execution_version', '3')";
     let switched = governor.simple_query(switch).await;
@@ -125,11 +125,13 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let height = network.client(1).status().await.expect("it answers").height;
     network.wait_for_height(1, height + 25).await;
     governor.batch_execute("INSERT INTO deal.t VALUES (2)").await.expect("version 5");
-    assert_eq!(versions(&network, 1).await, (5, 7));
+    assert_eq!(versions(&network, 1).await, (5, 8));
     goes_over_to_version_6(&network, &governor).await;
-    assert_eq!(versions(&network, 1).await, (6, 7));
+    assert_eq!(versions(&network, 1).await, (6, 8));
     goes_over_to_version_7(&network, &governor).await;
-    assert_eq!(versions(&network, 1).await, (7, 7));
+    assert_eq!(versions(&network, 1).await, (7, 8));
+    goes_over_to(&network, &governor, 8).await;
+    assert_eq!(versions(&network, 1).await, (8, 8));
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     load.finish(&mut network).await;
     for node in 0..4 {

@@ -31,7 +31,8 @@ impl Grammar {
             | ExecutionVersion::V4
             | ExecutionVersion::V5
             | ExecutionVersion::V6
-            | ExecutionVersion::V7 => &VERSION_2,
+            | ExecutionVersion::V7
+            | ExecutionVersion::V8 => &VERSION_2,
         }
     }
 }
