@@ -10,6 +10,7 @@ use crate::{
     Addition, Command, CommandKind, Effects, KeyRange, Read, RowChange, RowFunction, RowId, Scan, Snapshot,
     StoreError, apply_command,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
     ColumnSet, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite, Row, RowWrite, SqlError, SqlState,
@@ -141,12 +142,7 @@ pub fn endorsed_effects(
         now_ms,
         oracles: Vec::new(),
     };
-    for (position, command) in effects.commands.iter().enumerate() {
-        if effects.commands[..position].iter().any(|earlier| earlier.row == command.row) {
-            continue;
-        }
-        let of_row: Vec<&Command> =
-            effects.commands[position..].iter().filter(|other| other.row == command.row).collect();
+    for of_row in by_row(&effects.commands) {
         let additions: Option<Vec<EndorsedWrite>> = of_row.iter().map(|command| addition(command)).collect();
         match additions.filter(|_| form == EndorsedForm::Commands) {
             Some(additions) => found.writes.extend(additions),
@@ -154,6 +150,20 @@ pub fn endorsed_effects(
         }
     }
     Ok(found)
+}
+
+/// The commands on each row, the rows in the order of their first commands.
+fn by_row(commands: &[Command]) -> Vec<Vec<&Command>> {
+    let mut places = BTreeMap::new();
+    let mut rows: Vec<Vec<&Command>> = Vec::new();
+    for command in commands {
+        let place = *places.entry(&command.row).or_insert(rows.len());
+        match rows.get_mut(place) {
+            Some(row) => row.push(command),
+            None => rows.push(vec![command]),
+        }
+    }
+    rows
 }
 
 fn addition(command: &Command) -> Option<EndorsedWrite> {
