@@ -162,7 +162,10 @@ pub fn timestamp_of_date(date: i32) -> Result<i64, SqlError> {
 }
 
 /// A computed timestamp; `None` where it overflowed.
-pub(crate) fn check_timestamp(timestamp: Option<i64>) -> Result<i64, SqlError> {
+///
+/// # Errors
+/// `22008` where it is out of range.
+pub fn check_timestamp(timestamp: Option<i64>) -> Result<i64, SqlError> {
     timestamp
         .filter(|timestamp| (TIMESTAMP_MIN..TIMESTAMP_END).contains(timestamp))
         .ok_or_else(|| SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, "timestamp out of range"))

@@ -256,6 +256,11 @@ pub fn truncate(name: &str, value: &Value) -> Result<Value, SqlError> {
     }
 }
 
+/// Whether a field of a timestamp is shorter than a day.
+pub fn is_within_a_day(name: &str, at: i64) -> Result<bool, SqlError> {
+    field(name, &Value::TimestampTz(at)).map(|field| clock_unit(field).is_some())
+}
+
 fn clock_unit(field: Field) -> Option<i64> {
     Some(match field {
         Field::Microseconds => 1,

@@ -5,7 +5,7 @@ use super::{Interval, MICROSECONDS_PER_DAY, MICROSECONDS_PER_HOUR, MICROSECONDS_
 use crate::{SqlError, SqlState};
 
 /// `1 year 2 mons -3 days +04:05:06.789`
-pub(crate) fn format_interval(interval: Interval) -> String {
+pub fn format_interval(interval: Interval) -> String {
     let parts = [
         (i64::from(interval.months / 12), "year"),
         (i64::from(interval.months % 12), "mon"),

@@ -19,16 +19,17 @@ mod parse;
 
 pub use arithmetic::{age, justify_days, justify_hours, justify_interval};
 pub use calendar::{
-    CalendarTime, date_of_timestamp, iso_week, julian_day, time_of_timestamp, timestamp_of_date, weekday,
+    CalendarTime, check_timestamp, date_of_timestamp, iso_week, julian_day, time_of_timestamp,
+    timestamp_of_date, weekday,
 };
-pub use fields::{extract, truncate};
+pub use fields::{extract, is_within_a_day, truncate};
 pub use interval::Interval;
 pub use make::{make_date, make_interval, make_time, make_timestamp, timestamp_of_epoch};
 
 pub(crate) use arithmetic::{divide_interval, minus, multiply_interval, plus};
-pub(crate) use calendar::check_timestamp;
 pub(crate) use format::{format_date, format_time, format_timestamp};
-pub(crate) use interval_text::{format_interval, parse_interval};
+pub use interval_text::format_interval;
+pub(crate) use interval_text::parse_interval;
 pub(crate) use parse::{parse_date, parse_time, parse_timestamp};
 
 /// The date after all dates.

@@ -43,13 +43,14 @@ use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 8] = [
+static FUNCTIONS: [&[Function]; 9] = [
     number::FUNCTIONS,
     real::FUNCTIONS,
     regular::FUNCTIONS,
     bytes::FUNCTIONS,
     text::FUNCTIONS,
     time::FUNCTIONS,
+    time::ZONES,
     array::FUNCTIONS,
     json::FUNCTIONS,
 ];

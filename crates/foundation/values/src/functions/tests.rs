@@ -87,6 +87,7 @@ fn samples(data_type: DataType) -> Vec<Value> {
             "",
             "ü",
             "sha256",
+            "utc",
         ]
         .map(Value::text)
         .to_vec(),
@@ -95,7 +96,9 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::TimestampTz => vec![Value::TimestampTz(700_000_000_000_000)],
         DataType::Time => vec![Value::Time(18_000_000_007)],
         DataType::Interval => {
-            vec![Value::Interval(Interval { months: 14, days: 40, microseconds: 90_000_000_000 })]
+            let hours = Interval { months: 0, days: 0, microseconds: 9_000_000_000 };
+            let all = Interval { months: 14, days: 40, microseconds: 90_000_000_000 };
+            vec![Value::Interval(all), Value::Interval(hours)]
         }
         DataType::Json | DataType::Jsonb => {
             ["{\"i\": [1, null], \"year\": 1.50}", "[\"i\", {\"b\": null}]", "null", "\"i\"", "[]"]

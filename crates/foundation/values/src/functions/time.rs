@@ -5,12 +5,14 @@ use crate::functions::entry::Gives::{As, Is};
 use crate::functions::entry::{Function, code, misplaced};
 use crate::functions::of_text;
 use crate::functions::to_char::to_char;
+use crate::time_zone::TimeZone;
 use DataType::{Boolean, Date, Double, Integer, Interval, Time, Timestamp, TimestampTz, Unknown};
 use types::datetime::{
-    age, extract, is_finite_date, is_finite_timestamp, justify_days, justify_hours, justify_interval,
-    make_date, make_interval, make_time, make_timestamp, timestamp_of_date, timestamp_of_epoch, truncate,
+    age, extract, is_finite_date, is_finite_timestamp, is_within_a_day, justify_days, justify_hours,
+    justify_interval, make_date, make_interval, make_time, make_timestamp, timestamp_of_date,
+    timestamp_of_epoch, truncate,
 };
-use types::{DataType, SqlError, Value};
+use types::{DataType, ExecutionVersion, SqlError, Value};
 
 const TEXT: DataType = DataType::Text(None);
 
@@ -193,6 +195,85 @@ pub(super) static FUNCTIONS: &[Function] = &[
         ),
     ),
 ];
+
+/// `AT TIME ZONE` and its kind.
+pub(super) static ZONES: &[Function] = &[
+    Function::new(
+        &["timezone"],
+        &[OneOf(&[Interval]), OneOf(&[Timestamp])],
+        Is(TimestampTz),
+        code!([Value::Interval(interval), Value::Timestamp(local)] => {
+            TimeZone::of_interval(*interval)?.instant_of(*local).map(Value::TimestampTz)
+        }),
+    )
+    .since(ExecutionVersion::V8),
+    Function::new(
+        &["timezone"],
+        &[OneOf(&[Interval]), To(TimestampTz)],
+        Is(Timestamp),
+        code!([Value::Interval(interval), Value::TimestampTz(instant)] => {
+            TimeZone::of_interval(*interval)?.local_of(*instant).map(Value::Timestamp)
+        }),
+    )
+    .since(ExecutionVersion::V8),
+    // The begin of a day, a month … as clocks show it there.
+    Function::new(
+        &["timezone"],
+        &[To(TEXT), OneOf(&[Timestamp])],
+        Is(TimestampTz),
+        code!([Value::Text(zone), Value::Timestamp(local)] => {
+            TimeZone::named(zone)?.instant_of(*local).map(Value::TimestampTz)
+        }),
+    )
+    .costs(zone_units)
+    .since(ExecutionVersion::V8),
+    Function::new(
+        &["timezone"],
+        &[To(TEXT), To(TimestampTz)],
+        Is(Timestamp),
+        code!([Value::Text(zone), Value::TimestampTz(instant)] => {
+            TimeZone::named(zone)?.local_of(*instant).map(Value::Timestamp)
+        }),
+    )
+    .costs(zone_units)
+    .since(ExecutionVersion::V8),
+    Function::new(
+        &["date_trunc"],
+        &[To(TEXT), To(TimestampTz), To(TEXT)],
+        Is(TimestampTz),
+        code!([Value::Text(field), Value::TimestampTz(instant), Value::Text(zone)] => {
+            let zone = TimeZone::named(zone)?;
+            if !is_finite_timestamp(*instant) {
+                return Ok(Value::TimestampTz(*instant));
+            }
+            let begin = |local| match truncate(field, &Value::TimestampTz(local))? {
+                Value::TimestampTz(begin) => Ok(begin),
+                other => Err(misplaced(&[other])),
+            };
+            zone.truncated(*instant, is_within_a_day(field, *instant)?, begin).map(Value::TimestampTz)
+        }),
+    )
+    .costs(zone_units)
+    .since(ExecutionVersion::V8),
+    Function::new(
+        &["make_timestamptz"],
+        &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double), To(TEXT)],
+        Is(TimestampTz),
+        |values| match values {
+            [parts @ .., Value::Text(zone)] => {
+                TimeZone::of_parts(zone)?.instant_of(instant(parts)?).map(Value::TimestampTz)
+            }
+            _ => Err(misplaced(values)),
+        },
+    )
+    .costs(zone_units)
+    .since(ExecutionVersion::V8),
+];
+
+/// What it takes to find a zone by its name, and a displacement among its own.
+fn zone_units(_: &[Value]) -> u64 {
+    16
+}
 
 fn instant(values: &[Value]) -> Result<i64, SqlError> {
     let ([year, month, day, hour, minute], second) = parts::<5>(values)?;

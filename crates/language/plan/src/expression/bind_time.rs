@@ -4,6 +4,14 @@ use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, DateTimeField, Expr, Spanned};
 use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
 
+/// What AT TIME ZONE calls is always the system's, and its errors say so.
+fn of_the_system(mut error: SqlError) -> SqlError {
+    if error.state == SqlState::UNDEFINED_FUNCTION {
+        error.message = error.message.replacen("function ", "function pg_catalog.", 1);
+    }
+    error
+}
+
 impl Binder<'_> {
     /// `INTERVAL '1 day'` and `INTERVAL '1' DAY`.
     pub(super) fn bind_interval(&self, interval: &ast::Interval) -> Result<Expression, SqlError> {
@@ -42,9 +50,18 @@ impl Binder<'_> {
         self.explicit_cast(literal, DataType::Interval).map_err(|error| self.at(error, span))
     }
 
-    /// `x AT TIME ZONE 'UTC'`: the other one of both types of timestamps. Other zones would need their history.
+    /// `x AT TIME ZONE zone`: the other one of both types of timestamps.
     pub(super) fn bind_at_time_zone(&self, timestamp: &Expr, zone: &Expr) -> Result<Expression, SqlError> {
         let bound = self.bind(zone)?;
+        if self.scope().version() >= ExecutionVersion::V8 {
+            let operand = self.bind(timestamp)?;
+            return self.call("timezone", vec![bound, operand], timestamp.span()).map_err(of_the_system);
+        }
+        self.at_utc(bound, timestamp, zone)
+    }
+
+    /// What versions below 8 have of AT TIME ZONE.
+    fn at_utc(&self, bound: Expression, timestamp: &Expr, zone: &Expr) -> Result<Expression, SqlError> {
         let utc = match bound.as_constant() {
             Some(Value::Text(zone)) => {
                 matches!(zone.to_ascii_lowercase().as_str(), "utc" | "gmt" | "etc/utc" | "z" | "zulu")
