@@ -1,11 +1,15 @@
 //! Every stated limit on what comes from outside. What exceeds one gets an error that names it.
 
+use crate::ExecutionVersion;
+
 /// Bytes of one encoded transaction.
 pub const TRANSACTION_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of a value of type text.
 pub const TEXT_BYTES_MAX: usize = 128 * 1024;
-/// Arguments of a call, parameters of a script.
+/// Arguments of a call; before execution version 8 also parameters of a script.
 pub const ARGUMENTS_MAX: usize = 1_000;
+/// Parameters of a script: as many as PostgreSQL's protocol counts.
+pub const PARAMETERS_MAX: usize = 65_535;
 /// Bytes of the name of a table, column, procedure or organisation (PostgreSQL's `NAMEDATALEN − 1`).
 pub const NAME_BYTES_MAX: usize = 63;
 /// Columns of a table.
@@ -117,3 +121,8 @@ pub const SESSION_STEPS_MAX: usize = 10_000;
 pub const SAVEPOINTS_MAX: usize = 1_000;
 /// Nesting of expressions, blocks and calls.
 pub const NESTING_MAX: usize = 64;
+
+/// Parameters that a script may have by these rules of execution.
+pub fn parameters_max(version: ExecutionVersion) -> usize {
+    if version >= ExecutionVersion::V8 { PARAMETERS_MAX } else { ARGUMENTS_MAX }
+}

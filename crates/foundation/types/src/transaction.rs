@@ -1,6 +1,6 @@
 use crate::{
-    AgreedPart, EndorsedSimulation, HeldParts, PartCommitment, SchemaCertificate, SessionStep, Value,
-    decode_exactly, encode, limits,
+    AgreedPart, EndorsedSimulation, ExecutionVersion, HeldParts, PartCommitment, SchemaCertificate,
+    SessionStep, Value, decode_exactly, encode, limits,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
@@ -197,35 +197,51 @@ impl Payload {
         }
     }
 
-    /// What is bounded by more than the bytes of the transaction: the longest name, the most values, the steps.
-    fn sizes(&self) -> (usize, usize, usize) {
+    fn sizes(&self) -> Sizes {
+        let of = |name, values| Sizes { name, values, ..Sizes::default() };
         match self {
-            Payload::Call { procedure, arguments } => (procedure.len(), arguments.len(), 0),
-            Payload::Script { parameters, .. } => (0, parameters.len(), 0),
-            Payload::Insert { table, columns, .. } => (table.len(), columns.len(), 0),
+            Payload::Call { procedure, arguments } => of(procedure.len(), arguments.len()),
+            Payload::Script { parameters, .. } => Sizes { parameters: parameters.len(), ..Sizes::default() },
+            Payload::Insert { table, columns, .. } => of(table.len(), columns.len()),
             Payload::Parts { parts } => {
-                (parts.iter().map(|part| part.schema.len()).max().unwrap_or(0), parts.len(), 0)
+                of(parts.iter().map(|part| part.schema.len()).max().unwrap_or(0), parts.len())
             }
             Payload::SchemaOutcomes { certificates } | Payload::MovingOutcomes { certificates } => {
-                (0, certificates.len(), 0)
+                of(0, certificates.len())
             }
             Payload::Agreed(agreed) => agreed.call.sizes(),
             Payload::HeldParts { held } => {
-                (0, held.iter().map(|one| one.holders.len()).max().unwrap_or(0).max(held.len()), 0)
+                of(0, held.iter().map(|one| one.holders.len()).max().unwrap_or(0).max(held.len()))
             }
             Payload::Session { steps, .. } => {
-                let (mut name, mut values) = (0, 0);
-                for step in steps {
-                    let (longest, most) = match step {
-                        SessionStep::Run { parameters, .. } => (0, parameters.len()),
-                        SessionStep::Insert { table, columns, .. } => (table.len(), columns.len()),
-                        SessionStep::Savepoint(name)
-                        | SessionStep::RollbackTo(name)
-                        | SessionStep::Release(name) => (name.len(), 0),
-                    };
-                    (name, values) = (name.max(longest), values.max(most));
-                }
-                (name, values, steps.len())
+                let all = Sizes { steps: steps.len(), ..Sizes::default() };
+                steps.iter().fold(all, |sizes, step| sizes.with(step))
+            }
+        }
+    }
+}
+
+/// What is bounded by more than the bytes of the transaction: the longest name, the most values of one thing, the most parameters of one
+/// script, the steps.
+#[derive(Clone, Copy, Default)]
+struct Sizes {
+    name: usize,
+    values: usize,
+    parameters: usize,
+    steps: usize,
+}
+
+impl Sizes {
+    fn with(self, step: &SessionStep) -> Sizes {
+        match step {
+            SessionStep::Run { parameters, .. } => {
+                Sizes { parameters: self.parameters.max(parameters.len()), ..self }
+            }
+            SessionStep::Insert { table, columns, .. } => {
+                Sizes { name: self.name.max(table.len()), values: self.values.max(columns.len()), ..self }
+            }
+            SessionStep::Savepoint(name) | SessionStep::RollbackTo(name) | SessionStep::Release(name) => {
+                Sizes { name: self.name.max(name.len()), ..self }
             }
         }
     }
@@ -394,6 +410,17 @@ impl SignedTransaction {
     /// # Errors
     /// [`TransactionError`] says what is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Result<SignedTransaction, TransactionError> {
+        SignedTransaction::from_bytes_of(bytes, ExecutionVersion::NEWEST)
+    }
+
+    /// The same by the limits of a version of the rules of execution.
+    ///
+    /// # Errors
+    /// As [`SignedTransaction::from_bytes`].
+    pub fn from_bytes_of(
+        bytes: &[u8],
+        version: ExecutionVersion,
+    ) -> Result<SignedTransaction, TransactionError> {
         if bytes.len() > limits::TRANSACTION_BYTES_MAX {
             return Err(TransactionError::TooLarge { found: bytes.len() });
         }
@@ -407,11 +434,12 @@ impl SignedTransaction {
             endorsed => Some(Box::new(decode_exactly(endorsed).map_err(malformed)?)),
         };
         let signed = SignedTransaction { transaction, endorsed, credential, signature };
-        let (name, values, steps) = signed.transaction.payload.sizes();
+        let sizes = signed.transaction.payload.sizes();
         let limits = [
-            ("arguments", values, limits::ARGUMENTS_MAX),
-            ("bytes in the name of its procedure, table or savepoint", name, limits::NAME_BYTES_MAX),
-            ("steps", steps, limits::SESSION_STEPS_MAX),
+            ("arguments", sizes.values, limits::ARGUMENTS_MAX),
+            ("arguments", sizes.parameters, limits::parameters_max(version)),
+            ("bytes in the name of its procedure, table or savepoint", sizes.name, limits::NAME_BYTES_MAX),
+            ("steps", sizes.steps, limits::SESSION_STEPS_MAX),
             ("bytes in the name of its role", signed.transaction.role.len(), limits::NAME_BYTES_MAX),
         ];
         match limits.into_iter().find(|(_, found, limit)| found > limit) {
@@ -590,11 +618,18 @@ mod tests {
         assert_eq!(limit(steps), ("steps", limits::SESSION_STEPS_MAX + 1, limits::SESSION_STEPS_MAX));
         let long = vec![SessionStep::Release("s".repeat(64))];
         assert_eq!(limit(long), ("bytes in the name of its procedure, table or savepoint", 64, 63));
-        let many = SessionStep::Run {
-            sql: "SELECT 1".into(),
-            parameters: vec![Value::Null; limits::ARGUMENTS_MAX + 1],
+        let run = |count| {
+            let (sql, parameters) = ("SELECT 1".into(), vec![Value::Null; count]);
+            vec![SessionStep::Run { sql, parameters }]
         };
-        assert_eq!(limit(vec![many]), ("arguments", limits::ARGUMENTS_MAX + 1, limits::ARGUMENTS_MAX));
+        let most = limits::PARAMETERS_MAX;
+        assert_eq!(limit(run(most + 1)), ("arguments", most + 1, most));
+        let bytes = session(run(limits::ARGUMENTS_MAX + 1)).to_bytes();
+        assert!(SignedTransaction::from_bytes(&bytes).is_ok());
+        let before = SignedTransaction::from_bytes_of(&bytes, ExecutionVersion::V7);
+        let said = "arguments";
+        let (found, limit) = (limits::ARGUMENTS_MAX + 1, limits::ARGUMENTS_MAX);
+        assert_eq!(before, Err(TransactionError::Limit { what: said, found, limit }));
     }
 
     #[test]

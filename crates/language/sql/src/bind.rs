@@ -82,8 +82,10 @@ pub(crate) fn bind_parsed(
             .hint("Other nodes may keep less of the past. Read first, and write what was found."));
     }
     let parameters = scope.parameter_types();
-    if parameters.len() > limits::ARGUMENTS_MAX {
-        let message = format!("a script has at most {} parameters (ARGUMENTS_MAX)", limits::ARGUMENTS_MAX);
+    let most = limits::parameters_max(library.version());
+    if parameters.len() > most {
+        let name = if most == limits::ARGUMENTS_MAX { "ARGUMENTS_MAX" } else { "PARAMETERS_MAX" };
+        let message = format!("a script has at most {most} parameters ({name})");
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     let parameters = parameters.into_iter().map(|data_type| match data_type {

@@ -184,9 +184,11 @@ impl Verifier {
         if let Some(reason) = unknown.or_else(|| is_of_parts.then(|| unknown_kind(AGREED))) {
             return Err((id, RejectReason::Malformed(reason)));
         }
-        let knows_all_types = place.charter().execution_version >= ExecutionVersion::V7.number();
-        let read = || SignedTransaction::from_bytes(bytes);
-        let signed = if knows_all_types { read() } else { without_types_of_version_7(read) };
+        // A program stops in front of blocks of a version that it does not know.
+        let version = place.charter().execution_version;
+        let version = ExecutionVersion::of_number(version).unwrap_or(ExecutionVersion::NEWEST);
+        let read = || SignedTransaction::from_bytes_of(bytes, version);
+        let signed = if version >= ExecutionVersion::V7 { read() } else { without_types_of_version_7(read) };
         let signed = signed.map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
             let found = signed.transaction.ledger;

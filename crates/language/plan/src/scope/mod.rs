@@ -394,7 +394,8 @@ impl VariableScope {
     /// # Errors
     /// `42P02` where there is none.
     pub fn parameter(&self, number: usize) -> Result<Variable, SqlError> {
-        if let (Some(types), 1..=limits::ARGUMENTS_MAX) = (&self.script, number) {
+        let known = 1..=limits::parameters_max(self.version());
+        if let Some(types) = self.script.as_ref().filter(|_| known.contains(&number)) {
             let mut types = types.borrow_mut();
             if types.len() < number {
                 types.resize(number, DataType::Unknown);
