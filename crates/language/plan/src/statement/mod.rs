@@ -42,6 +42,7 @@ mod from_factor;
 mod grouping;
 mod insert;
 mod level;
+mod locking;
 mod named_table;
 mod output;
 mod past;

@@ -5,6 +5,7 @@ use crate::logical::LogicalPlan;
 use crate::scope::VariableScope;
 use crate::statement::bound_query::BoundQuery;
 use crate::statement::level::{Level, in_statement};
+use crate::statement::locking::note_locks;
 use crate::statement::output::check_list;
 use crate::statement::query_scope::{CommonTable, QueryScope};
 use crate::statement::select::BoundSelect;
@@ -108,6 +109,7 @@ pub(super) fn bind_body(
     query: &Query,
 ) -> Result<BoundQuery, SqlError> {
     refuse_query_forms(scope.variables, query)?;
+    note_locks(scope, query)?;
     match query.body.as_ref() {
         SetExpr::Select(select) => bind_select(scope, level, query, select),
         SetExpr::Query(inner) => {
@@ -209,10 +211,6 @@ fn bind_values(scope: QueryScope<'_>, level: &Level<'_>, values: &ast::Values) -
 }
 
 fn refuse_query_forms(scope: &VariableScope, query: &Query) -> Result<(), SqlError> {
-    if !query.locks.is_empty() {
-        return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE")
-            .hint("Leave it out: every transaction is serializable."));
-    }
     let plain = query.for_clause.is_none()
         && query.settings.is_none()
         && query.format_clause.is_none()

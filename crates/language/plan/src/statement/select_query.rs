@@ -9,6 +9,7 @@ use crate::statement::conditions::bind_where;
 use crate::statement::from::bind_from;
 use crate::statement::grouping::{Regroup, place_windows};
 use crate::statement::level::Level;
+use crate::statement::locking::{Reworked, refuse_locks};
 use crate::statement::output::{Wildcards, bind_items};
 use crate::statement::query_scope::QueryScope;
 use crate::statement::select::{Distinctness, SortKey};
@@ -35,6 +36,9 @@ pub(super) fn bind_select(
     let conditions = bind_where(&binder, select.selection.as_ref())?;
     let mut clauses = bind_clauses(&binder, &names, scope.variables, query, select)?;
     let (limit, offset) = bind_limit(scope.variables, query.limit_clause.as_ref(), query.fetch.as_ref())?;
+    if !query.locks.is_empty() {
+        refuse_locks(query, &clauses.reworked(changed.is_some()))?;
+    }
     clauses.place(&names)?;
     let source = source.unwrap_or(LogicalPlan::OneRow).filtered(conditions);
     let plan = clauses.over(source).limited(limit, offset);
@@ -95,6 +99,18 @@ fn bind_clauses(
 }
 
 impl Clauses {
+    /// What is done with the rows of FROM.
+    fn reworked(&self, has_set_functions: bool) -> Reworked {
+        Reworked {
+            is_distinct: self.distinct != Distinctness::All,
+            has_groups: !self.keys.is_empty(),
+            has_having: self.having.is_some(),
+            has_aggregates: !self.aggregates.is_empty(),
+            has_windows: !self.windows.is_empty(),
+            has_set_functions,
+        }
+    }
+
     fn is_grouped(&self) -> bool {
         !self.aggregates.is_empty() || !self.keys.is_empty() || self.having.is_some()
     }

@@ -2,6 +2,8 @@
 
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{located, syntax_error};
+use crate::parse::locking::with_known_locks;
+use crate::parse::session_words::with_session_calls;
 use crate::rewrite::rewrite;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -42,6 +44,10 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
 }
 
 pub(super) fn parser(tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
+    let tokens = match version >= ExecutionVersion::V8 {
+        true => with_session_calls(with_known_locks(tokens)),
+        false => tokens,
+    };
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)
         .with_tokens_with_locations(tokens)
