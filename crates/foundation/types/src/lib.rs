@@ -135,7 +135,7 @@ pub use proposal::{
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable, Signers};
 pub use schema::{
-    PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
+    DATABASE, PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
     quoted_catalog_name, schema_of, split_catalog_name,
 };
 pub use schema_block_outcome::{AttestingMembers, SchemaBlockOutcome};

@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The schema that every ledger has.
 pub const PUBLIC_SCHEMA: &str = "public";
 
+/// Name of the database that every session is connected to, whatever it asked for.
+pub const DATABASE: &str = "entente";
+
 /// A schema other than `public`.
 ///
 /// ```text

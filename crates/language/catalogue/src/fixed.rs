@@ -2,8 +2,8 @@
 //! write them, languages, collations, operator classes, the database.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{DATABASE, DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID};
-use types::Securable;
+use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID};
+use types::{DATABASE, Securable};
 
 /// PostgreSQL's types as far as there are values of them, and the functions that `pg_type` names. A line per type:
 /// object identifier, name, length, by value, kind, category, preferred, element, array, the functions input, output,

@@ -2,9 +2,9 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::defined_types::DefinedType;
-use crate::objects::{DATABASE, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
+use crate::objects::{INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
 use crate::triggers;
-use types::{Catalog, DataType, ParameterMode, object_name, schema_of};
+use types::{Catalog, DATABASE, DataType, ParameterMode, object_name, schema_of};
 
 /// The rows of a relation of this name, describing `objects` and the parameters in `catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects, catalog: &Catalog) -> Vec<NamedRow> {

@@ -36,7 +36,6 @@ mod view;
 mod wire;
 
 pub use history::{History, ROWS_MAX};
-pub use objects::DATABASE;
 pub use query::{Catalogue, Query};
 pub use relations::is_relation;
 pub use session::SessionFacts;

@@ -19,8 +19,6 @@ use types::{
     schema_of,
 };
 
-/// Name of the database that every session is connected to, whatever it asked for.
-pub const DATABASE: &str = "entente";
 /// The role that owns everything.
 pub(crate) const ROLE: &str = "entente";
 /// Object identifier of [`ROLE`].

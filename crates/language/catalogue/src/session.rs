@@ -1,7 +1,8 @@
 //! What queries ask about their session.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{DATABASE, DATABASE_OID, Objects};
+use crate::objects::{DATABASE_OID, Objects};
+use types::DATABASE;
 
 /// Settings that drivers ask for and nobody can change.
 const FIXED: &[(&str, &str)] = &[

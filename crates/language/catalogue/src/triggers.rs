@@ -1,12 +1,10 @@
 //! Triggers as `pg_trigger`, `information_schema.triggers` and `pg_get_triggerdef` show them.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{
-    DATABASE, Objects, Relation, object_identifier, quoted, shown_name, without_parentheses,
-};
+use crate::objects::{Objects, Relation, object_identifier, quoted, shown_name, without_parentheses};
 use crate::routines::routine_identifier;
 use std::sync::Arc;
-use types::{Catalog, Table, Trigger, TriggerEvent, TriggerTime, schema_of};
+use types::{Catalog, DATABASE, Table, Trigger, TriggerEvent, TriggerTime, schema_of};
 
 /// A trigger.
 #[derive(Clone, Debug)]

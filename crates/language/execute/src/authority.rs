@@ -9,9 +9,9 @@
 //! not in the catalog and may do everything that its organisation may. What is needed is noted by the binder as
 //! relations and calls are found (`plan::needs`). Inside of a view nothing is noted.
 
-use crate::context::Authority;
+use crate::context::{Authority, SignedBy};
 use crate::execution::Execution;
-use plan::assets::runs_in_execution;
+use plan::in_execution::runs_in_execution;
 use plan::needs::Needs;
 use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
 
@@ -29,6 +29,7 @@ impl<'a> Execution<'a> {
     /// In the name of this principal.
     pub fn acting_as(mut self, principal: &Principal) -> Execution<'a> {
         self.on.authority = Authority::of(principal);
+        self.on.signed_by = SignedBy::new(principal, self.on.authority.as_ref());
         self.assets.signers = principal.signers.clone();
         self
     }

@@ -66,6 +66,22 @@ impl Oracles for EndorsedEffects {
     }
 }
 
+/// Who has signed the transaction, whatever rights it runs with meanwhile.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SignedBy {
+    /// Position of the organisation in the charter.
+    pub(crate) organisation: u16,
+    /// `None`: its administrator.
+    pub(crate) role: Option<Arc<str>>,
+}
+
+impl SignedBy {
+    pub(crate) fn new(principal: &Principal, authority: Option<&Authority>) -> SignedBy {
+        let role = authority.map(|authority| authority.role.clone());
+        SignedBy { organisation: principal.organisation, role }
+    }
+}
+
 /// In whose name something runs, where that may not do everything.
 #[derive(Clone, Debug)]
 pub struct Authority {

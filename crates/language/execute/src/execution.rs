@@ -3,7 +3,7 @@
 //! Steps bound the time of a query, a limit on its text bounds its plan, and one count of bytes bounds its memory
 //! ([`plan::expression::Memory`]).
 
-use crate::context::{Authority, Context, Oracles, SessionPlace, timestamp};
+use crate::context::{Authority, Context, Oracles, SessionPlace, SignedBy, timestamp};
 use crate::cursor::Cursors;
 use crate::drawn::Drawn;
 use crate::moves::Assets;
@@ -43,6 +43,7 @@ pub(crate) struct RunsOn<'a> {
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
     /// What the role may do; `None`: everything.
     pub(crate) authority: Option<Authority>,
+    pub(crate) signed_by: SignedBy,
 }
 
 /// What it leaves behind: reads and commands, from which its effects are made.
@@ -135,6 +136,7 @@ impl<'a> Execution<'a> {
             registers: true,
             interrupt: None,
             authority: None,
+            signed_by: SignedBy::default(),
         };
         let memory = Rc::new(Memory::new(context.step_limit, KeptMemory::default()));
         Execution {

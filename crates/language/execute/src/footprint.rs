@@ -30,11 +30,10 @@
 
 use crate::context::{Context, timestamp};
 use crate::programs::Programs;
-use plan::assets::AssetFunction;
 use plan::command::UpdatePlan;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
+use plan::in_execution::runs_in_execution;
 use plan::polymorphic::Actual;
-use plan::random::RandomFunction;
 use plan::sequence::{is_sequence_function, stored_sequence_name};
 use plan::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
@@ -223,7 +222,7 @@ impl<'a> Analysis<'a> {
                 continue;
             }
             let name = &call.callee.name;
-            if AssetFunction::named(name).is_some() || RandomFunction::named(name).is_some() {
+            if runs_in_execution(name) {
                 continue;
             }
             let known = |argument: &Expression| match argument.is_row_independent() {

@@ -10,6 +10,7 @@ use plan::polymorphic::{Actual, Callee};
 use plan::random::RandomFunction;
 use plan::routines::CallForm;
 use plan::sequence::is_sequence_function;
+use plan::session_facts::SessionFunction;
 use plan::statement::StatementOutput;
 use std::sync::Arc;
 use types::{DataType, Notice, OutputColumn, SearchPath, Severity, SqlError, SqlState, Value, limits};
@@ -117,6 +118,9 @@ impl Execution<'_> {
         if let Some(function) = RandomFunction::named(name) {
             let value = self.random_value(function, &arguments)?;
             return Ok(CallResult { values: vec![value], rows: None });
+        }
+        if let Some(function) = SessionFunction::named(name) {
+            return Ok(CallResult { values: vec![self.session_value(function)], rows: None });
         }
         if let Some(function) = AssetFunction::named(name) {
             let value = self.asset_value(function, &arguments)?;

@@ -39,6 +39,7 @@ mod row_function;
 mod scan;
 mod select;
 mod sequence;
+mod session_facts;
 mod sorting;
 mod subqueries;
 mod suspend;

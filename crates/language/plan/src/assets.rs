@@ -1,7 +1,6 @@
 //! Functions about assets in schemas with members that run in the execution of their statement: what a transaction moves from one schema to
 //! another, and who has signed it.
 
-use crate::random::RandomFunction;
 use sqlparser::ast;
 use sqlparser::tokenizer::{Token, Word};
 use syntax::parse::tokenize;
@@ -146,13 +145,6 @@ fn named(word: &Word) -> String {
 
 fn is_word(token: &Token, expected: &str) -> bool {
     matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(expected))
-}
-
-/// Whether a function of this name runs in the execution of its statement: these, and what draws from sequences or random values.
-pub fn runs_in_execution(name: &str) -> bool {
-    crate::sequence::is_sequence_function(name)
-        || AssetFunction::named(name).is_some()
-        || RandomFunction::named(name).is_some()
 }
 
 #[cfg(test)]

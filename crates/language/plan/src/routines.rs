@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
     Catalog, CompositeTypes, DataType, DomainCheck, ExecutionVersion, Function, FunctionResult, OutputColumn,
-    Parameter, Procedure, SearchPath, SqlError, SqlState, TypeId, UserAggregate, Volatility,
+    PUBLIC_SCHEMA, Parameter, Procedure, SearchPath, SqlError, SqlState, TypeId, UserAggregate, Volatility,
     can_cast_implicitly, catalog_name, object_name, overload_range,
 };
 
@@ -35,6 +35,7 @@ pub struct Routines {
     version: ExecutionVersion,
     by_name: Arc<BTreeMap<String, Arc<Routine>>>,
     sequences: Arc<BTreeSet<String>>,
+    schemas: Arc<BTreeSet<String>>,
     types: Arc<CompositeTypes>,
     aggregates: Arc<BTreeMap<String, Arc<UserAggregate>>>,
 }
@@ -68,6 +69,7 @@ impl Routines {
             by_name: Arc::new(catalog.procedures.iter().map(routine).collect()),
             types: types.clone(),
             sequences: Arc::new(catalog.sequences.keys().cloned().collect()),
+            schemas: Arc::new(catalog.schemas.keys().cloned().collect()),
             aggregates: Arc::new(catalog.aggregates.clone()),
         }
     }
@@ -79,6 +81,7 @@ impl Routines {
             by_name: Arc::default(),
             types: Arc::new(CompositeTypes::default().with_rules(version)),
             sequences: Arc::default(),
+            schemas: Arc::default(),
             aggregates: Arc::default(),
         }
     }
@@ -119,6 +122,11 @@ impl Routines {
     /// Where names without a schema are looked for.
     pub fn search_path(&self) -> &SearchPath {
         self.types.search_path()
+    }
+
+    /// Whether there is a schema of this name.
+    pub fn has_schema(&self, name: &str) -> bool {
+        name == PUBLIC_SCHEMA || self.schemas.contains(name)
     }
 
     /// Whether there is a sequence of this name in the catalog, which functions draw from.

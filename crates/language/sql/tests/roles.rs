@@ -371,3 +371,75 @@ fn an_owner_may_do_everything_that_can_be_granted() {
     }
     database.run("ALTER FUNCTION total() OWNER TO CURRENT_USER").expect("an administrator");
 }
+
+#[test]
+fn statements_know_who_executes_them() {
+    let mut database = database();
+    database.run("GRANT SELECT, INSERT, UPDATE ON account TO clerk").expect("granted");
+    database.run("ALTER TABLE account ADD COLUMN who text; ALTER TABLE account ALTER COLUMN who SET DEFAULT current_user").expect("a default");
+    database.run("CREATE FUNCTION asked() RETURNS text LANGUAGE sql AS 'SELECT current_user'").expect("one");
+    database
+        .run(
+            "CREATE FUNCTION trusted() RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS
+             $$ BEGIN RETURN current_user || ' for ' || session_user; END $$",
+        )
+        .expect("one");
+    database
+        .run(
+            "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN NEW.note := session_user; RETURN NEW; END $$;
+             CREATE TRIGGER stamp BEFORE INSERT ON account FOR EACH ROW EXECUTE FUNCTION stamp()",
+        )
+        .expect("a trigger");
+    clerk(&mut database, "INSERT INTO account (id, balance) VALUES (3, 0)").expect("granted");
+    database.principal = Principal::new(1, "");
+    database.run("INSERT INTO account (id, balance) VALUES (4, 0)").expect("granted");
+    database.principal = Principal::default();
+    let rows = database.rows("SELECT note, who FROM account WHERE id > 2 ORDER BY id");
+    assert_eq!(rows, [["clerk", "clerk"], ["organisation 2", "organisation 2"]]);
+    let ask = "SELECT current_user, user, session_user, asked(), trusted(), id FROM account WHERE note = current_user";
+    let seen = clerk(&mut database, ask).expect("granted");
+    assert_eq!(seen, [["clerk", "clerk", "clerk", "clerk", "organisation 1 for clerk", "3"]]);
+    clerk(&mut database, "UPDATE account SET note = upper(current_user), balance = 5 WHERE id = 3")
+        .expect("it may");
+    assert_eq!(database.rows("SELECT note FROM account WHERE id = 3"), [["CLERK"]]);
+}
+
+#[test]
+fn statements_know_where_names_are_looked_for() {
+    let mut database = database();
+    database.run("CREATE SCHEMA app").expect("a schema");
+    for (sql, found) in [
+        ("SELECT current_schema(), current_catalog, id FROM account WHERE id = 1", "public entente 1"),
+        (
+            "SET search_path TO gone, app, public; SELECT current_schema, current_schemas(true) WHERE true",
+            "app {pg_catalog,app,public}",
+        ),
+        ("SELECT current_schemas(false), current_setting('TimeZone') WHERE true", "{public} UTC"),
+        (
+            "SELECT current_setting('SEARCH_PATH'), current_setting('none', true) IS NULL WHERE true",
+            "public t",
+        ),
+        ("SET search_path TO gone; SELECT current_schema() IS NULL WHERE true", "t"),
+    ] {
+        let rows = database.rows(sql);
+        assert_eq!(rows.iter().map(|row| row.join(" ")).collect::<Vec<_>>(), [found], "{sql}");
+    }
+    for (sql, error) in [
+        (
+            "SELECT current_setting('none') FROM account",
+            "42704 unrecognized configuration parameter \"none\"",
+        ),
+        (
+            "SELECT current_setting('app.user', true) FROM account",
+            "0A000 the session's setting \"app.user\" in a statement is not supported",
+        ),
+        (
+            "SELECT current_setting(note) FROM account",
+            "0A000 current_setting() of something else than literals is not supported",
+        ),
+    ] {
+        let found = database.error(sql);
+        assert_eq!(format!("{} {}", found.state, found.message), error, "{sql}");
+    }
+}

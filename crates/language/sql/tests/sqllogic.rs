@@ -429,6 +429,11 @@ fn temporary_tables() {
 }
 
 #[test]
+fn locking() {
+    run("locking");
+}
+
+#[test]
 fn loops_and_tables() {
     run("loops_and_tables");
 }
@@ -436,6 +441,11 @@ fn loops_and_tables() {
 #[test]
 fn nested_joins() {
     run("nested_joins");
+}
+
+#[test]
+fn time_zones() {
+    run("time_zones");
 }
 
 #[test]

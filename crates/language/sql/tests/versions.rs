@@ -653,6 +653,63 @@ fn what_version_7_brings_is_refused_before_in_the_same_words_as_ever() {
     }
 }
 
+/// What version 8 brings, and what version 7 says of it.
+const SINCE_VERSION_8: &[(&str, &str)] = &[
+    ("SELECT current_user", "0A000 the function current_user() is not supported"),
+    ("SELECT session_user", "0A000 the function session_user() is not supported"),
+    ("SELECT current_schema()", "0A000 the function current_schema() is not supported"),
+    ("SELECT 1 AS one FOR UPDATE", "0A000 FOR UPDATE and FOR SHARE is not supported"),
+    (
+        "SELECT now() AT TIME ZONE 'Europe/Berlin'",
+        "0A000 AT TIME ZONE with another zone than 'UTC' is not supported",
+    ),
+    (
+        "SELECT timezone('UTC', now())",
+        "42883 function timezone(unknown, timestamp with time zone) does not exist",
+    ),
+    ("SELECT current_setting('TimeZone')", "42883 function current_setting(unknown) does not exist"),
+];
+
+#[test]
+fn what_version_8_brings_is_refused_before_in_the_same_words_as_ever() {
+    for (sql, refused) in SINCE_VERSION_8 {
+        for version in [ExecutionVersion::V1, ExecutionVersion::V7] {
+            let error = Database::of_version(version).error(sql);
+            assert_eq!(format!("{} {}", error.state, error.message), *refused, "{sql}");
+        }
+        Database::of_version(ExecutionVersion::V8)
+            .run(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+}
+
+#[test]
+fn a_script_has_as_many_parameters_as_the_protocol_counts_from_version_8_on() {
+    let insert = |count: usize| {
+        let rows: Vec<String> = (1..=count).map(|number| format!("(${number})")).collect();
+        format!("INSERT INTO numbers VALUES {}", rows.join(", "))
+    };
+    let values = |count: usize| (0..count as i32).map(types::Value::Integer).collect::<Vec<_>>();
+    let mut older = Database::of_version(ExecutionVersion::V7);
+    let mut newer = Database::of_version(ExecutionVersion::V8);
+    for database in [&mut older, &mut newer] {
+        database.run("CREATE TABLE numbers (n integer PRIMARY KEY)").expect("a table");
+    }
+    let refused = older.run_with(&insert(1_001), values(1_001)).expect_err("too many");
+    assert_eq!(
+        (refused.state.to_string(), refused.message),
+        ("42P02".into(), "there is no parameter $1001".into())
+    );
+    newer.run_with(&insert(20_000), values(20_000)).expect("fewer than 65,535");
+    assert_eq!(newer.rows("SELECT count(*), sum(n) FROM numbers"), [["20000", "199990000"]]);
+    assert_eq!(newer.run_with("SELECT $65535::int", values(65_535)).expect("the last one").len(), 1);
+    let refused = newer.error("SELECT $65536::int");
+    assert_eq!(
+        (refused.state.to_string(), refused.message),
+        ("42P02".into(), "there is no parameter $65536".into())
+    );
+}
+
 #[test]
 fn json_is_there_from_version_7_on() {
     let refusals = [

@@ -25,9 +25,21 @@ const SINCE_7: [&str; 19] = [
     "jsonb_object_agg",
 ];
 
+/// What execution version 8 has of them.
+const SINCE_8: [&str; 7] = [
+    "current_user",
+    "session_user",
+    "user",
+    "current_role",
+    "current_database",
+    "current_schema",
+    "current_catalog",
+];
+
 /// A function whose value differs between nodes or depends on the session, and what to use instead.
 pub fn refused(name: &str, version: ExecutionVersion) -> Option<&'static str> {
-    if version >= ExecutionVersion::V7 && SINCE_7.contains(&name) {
+    let has = |since, names: &[&str]| version >= since && names.contains(&name);
+    if has(ExecutionVersion::V7, &SINCE_7) || has(ExecutionVersion::V8, &SINCE_8) {
         return None;
     }
     if version >= ExecutionVersion::V7 && name.starts_with("jsonb_path_") {

@@ -7,9 +7,9 @@ mod types;
 
 use self::build::{array, call, cast, literal, number, plus};
 use self::types::{finder, object_type_name, plain_type, type_name};
+use crate::SessionFacts;
 use crate::relations::RELATIONS;
-use crate::{DATABASE, SessionFacts};
-use ::types::{SqlError, SqlState};
+use ::types::{DATABASE, SqlError, SqlState};
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, OrderByExpr, OrderByKind,

@@ -7,7 +7,7 @@ use crate::expression::enum_call::EnumCall;
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
-use crate::random::RandomFunction;
+use crate::in_execution::draws_or_asks;
 use crate::row_functions::is_row_function;
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
@@ -218,6 +218,9 @@ impl Binder<'_> {
         }
         if let Some(call) = self.bind_random_call(name, arguments) {
             return Ok(Some(call));
+        }
+        if let Some(told) = self.bind_session_call(name, arguments)? {
+            return Ok(Some(told));
         }
         if let Some(now) = self.bind_clock(name).filter(|_| arguments.is_empty()) {
             return Ok(Some(now));
@@ -449,7 +452,7 @@ pub fn is_system_function(name: &str, version: ExecutionVersion) -> bool {
         || is_row_function(name, version)
         || EnumCall::named(name, version).is_some()
         || crate::sequence::draws_value(name)
-        || version >= ExecutionVersion::V7 && RandomFunction::called(name).is_some()
+        || draws_or_asks(name, version)
         || (0..=4).any(|count| takes(count).map_or(true, |found| found.is_some()))
 }
 

@@ -17,6 +17,7 @@ mod bind_random;
 mod bind_row;
 mod bind_row_comparison;
 mod bind_sequence;
+mod bind_session;
 mod bind_subquery;
 mod bind_time;
 mod bind_user_aggregate;

@@ -4,7 +4,7 @@ use crate::assets::AssetFunction;
 use crate::command::UpdatePlan;
 use crate::condition::Condition;
 use crate::expression::{Binder, Expression, Source, columns_of};
-use crate::random::RandomFunction;
+use crate::in_execution::draws_or_asks;
 use crate::scope::VariableScope;
 use crate::sequence::draws_value;
 use crate::statement::Access;
@@ -92,8 +92,6 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
 
 /// True where a query or a call of a function of the ledger stands inside.
 pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
-    let draws_random =
-        |name: &str| scope.version() >= ExecutionVersion::V7 && RandomFunction::called(name).is_some();
     let is_routine = |function: &ast::Function| {
         let name = table_name(&function.name).ok().or_else(|| {
             let name = function.name.0.last().and_then(|part| part.as_ident());
@@ -102,7 +100,9 @@ pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
         let is_asset = scope.version() >= ExecutionVersion::V6 && AssetFunction::called(function).is_some();
         is_asset
             || name.is_some_and(|name| {
-                scope.routines().get(&name).is_some() || draws_value(&name) || draws_random(&name)
+                scope.routines().get(&name).is_some()
+                    || draws_value(&name)
+                    || draws_or_asks(&name, scope.version())
             })
     };
     let flow = ast::visit_expressions(expr, |inner| match inner {

@@ -1,0 +1,90 @@
+//! Binding of what statements ask about who executes them and where they look for names.
+
+use crate::expression::bind::Binder;
+use crate::expression::{Expression, Kind, RoutineCall};
+use crate::polymorphic::Callee;
+use crate::routines::CallForm;
+use crate::session_facts::{SessionFunction, setting};
+use std::sync::Arc;
+use types::{Array, DATABASE, DataType, ElementType, ExecutionVersion, SqlError, Value};
+
+impl Binder<'_> {
+    /// A call of one of these functions; `None` where it is none.
+    ///
+    /// # Errors
+    /// Settings that a statement cannot ask for.
+    pub(super) fn bind_session_call(
+        &self,
+        name: &str,
+        given: &[Expression],
+    ) -> Result<Option<Expression>, SqlError> {
+        let text = DataType::Text(None);
+        if self.scope().version() < ExecutionVersion::V8 {
+            return Ok(None);
+        }
+        let value = match (name, given) {
+            ("current_database" | "current_catalog", []) => Some(Value::text(DATABASE)),
+            ("current_schema", []) => Some(self.schemas_looked_in().next().map_or(Value::Null, Value::text)),
+            ("current_schemas", [implicit]) => return self.bind_schemas_looked_in(implicit),
+            ("current_setting", [name, more @ ..]) if more.len() <= 1 => {
+                let missing = match more {
+                    [] => Some(false),
+                    [flag, ..] => constant_flag(flag),
+                };
+                let (Some(Value::Text(name)), Some(missing)) = (name.as_constant(), missing) else {
+                    return Err(SqlError::unsupported("current_setting() of something else than literals")
+                        .hint("Write the setting's name as a literal."));
+                };
+                let path = self.scope().routines().search_path();
+                Some(setting(name, missing, path)?.map_or(Value::Null, Value::text))
+            }
+            (name, []) => return Ok(SessionFunction::called(name).map(|called| self.call_session(called))),
+            _ => None,
+        };
+        Ok(value.map(|value| Expression::constant(value, text)))
+    }
+
+    fn call_session(&self, function: SessionFunction) -> Expression {
+        let callee = Callee::named(function.name());
+        self.scope().note_call(&callee);
+        let call = RoutineCall {
+            callee,
+            is_volatile: false,
+            is_strict: true,
+            arguments: Vec::new(),
+            form: CallForm::Value,
+            columns: None,
+            columns_are_asked: false,
+        };
+        Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::Text(None) }
+    }
+
+    /// The schemas of the search path that there are.
+    fn schemas_looked_in(&self) -> impl Iterator<Item = &str> {
+        let routines = self.scope().routines();
+        let path = routines.search_path().schemas().iter().map(String::as_str);
+        path.filter(|schema| routines.has_schema(schema))
+    }
+
+    /// `current_schemas(implicit)`: also with those that are looked in without being named.
+    fn bind_schemas_looked_in(&self, implicit: &Expression) -> Result<Option<Expression>, SqlError> {
+        let Some(implicit) = constant_flag(implicit) else { return Ok(None) };
+        let first = implicit.then_some("pg_catalog");
+        let names: Vec<Value> = first.into_iter().chain(self.schemas_looked_in()).map(Value::text).collect();
+        let array = Array::new(ElementType::TEXT, names)?;
+        Ok(Some(Expression::constant(Value::Array(Arc::new(array)), DataType::Array(ElementType::TEXT))))
+    }
+}
+
+/// A literal that is true or false.
+fn constant_flag(flag: &Expression) -> Option<bool> {
+    match flag.as_constant()? {
+        Value::Boolean(flag) => Some(*flag),
+        Value::Text(text) => match text.to_ascii_lowercase().as_str() {
+            "true" | "t" | "on" | "yes" | "1" => Some(true),
+            "false" | "f" | "off" | "no" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
