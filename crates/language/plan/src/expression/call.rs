@@ -70,7 +70,10 @@ impl Binder<'_> {
             let message = format!("window function {name} requires an OVER clause");
             return Err(SqlError::new(SqlState(*b"42809"), message));
         }
-        if is_row_function(name, self.scope().version()) && self.scope().routines().get(name).is_none() {
+        // Before version 7 no function of the ledger has such a name here.
+        let is_own =
+            self.scope().version() >= ExecutionVersion::V7 && self.scope().routines().get(name).is_some();
+        if is_row_function(name, self.scope().version()) && !is_own {
             let place = self.no_aggregates_in.get().unwrap_or("this place");
             let message = format!("set-returning functions are not allowed in {place}");
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
@@ -446,7 +449,7 @@ impl Binder<'_> {
 pub fn is_system_function(name: &str, version: ExecutionVersion) -> bool {
     let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count], version);
     AggregateFunction::named(name, version).is_some()
-        || is_row_function(name, version)
+        || version >= ExecutionVersion::V7 && is_row_function(name, version)
         || EnumCall::named(name, version).is_some()
         || crate::sequence::draws_value(name)
         || version >= ExecutionVersion::V7 && RandomFunction::called(name).is_some()

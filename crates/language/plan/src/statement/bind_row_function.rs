@@ -102,7 +102,8 @@ pub(super) fn bind_row_function(
     };
     // The only column of these has a name of its own, and what is named like the relation is its value.
     let is_value = matches!(&rows, RowKind::Json(call) if matches!(call.rows, JsonRows::Elements(_)));
-    let single = columns.len() == 1 && !is_value && row_type.is_none();
+    let is_row = row_type.is_some() && query.variables.version() >= ExecutionVersion::V7;
+    let single = columns.len() == 1 && !is_value && !is_row;
     if call.with_ordinality {
         columns.push(("ordinality".to_string(), DataType::BigInt));
     }
