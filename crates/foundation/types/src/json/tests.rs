@@ -83,6 +83,22 @@ fn nesting_and_length_have_limits() {
 }
 
 #[test]
+fn keys_tell_long_numbers_apart() {
+    let number = |digits: &str| Value::Jsonb(jsonb(digits));
+    let round = format!("1{}", "0".repeat(6_001));
+    let odd = format!("1{}1", "0".repeat(6_000));
+    assert_eq!(Key::encode([&number(&round)]), Key::encode([&number("1e6001")]));
+    for long in [odd.clone(), format!("-{odd}"), format!("{round}.5"), format!("[{odd}]"), "7".repeat(7_000)]
+    {
+        let state = Key::encode([&number(&long)]).map_err(|error| error.state);
+        assert_eq!(state, Err(SqlState::PROGRAM_LIMIT_EXCEEDED), "no key has so many digits");
+    }
+    let ascending = [format!("-{odd}"), format!("-{round}"), round, odd];
+    let prefixes: Vec<Key> = ascending.iter().map(|digits| Key::index_prefix([&number(digits)])).collect();
+    assert!(prefixes.windows(2).all(|pair| pair[0] < pair[1]));
+}
+
+#[test]
 fn values_have_the_order_of_postgresql() {
     let ascending = [
         "[]",
@@ -239,6 +255,17 @@ proptest! {
         let (left, right) = (jsonb(&left), jsonb(&right));
         prop_assert_eq!(key(&left).cmp(&key(&right)), left.compare(&right));
         prop_assert_eq!(right.compare(&left), left.compare(&right).reverse());
+    }
+
+    #[test]
+    fn the_key_of_a_number_is_that_of_a_numeric(
+        digits in "-?(0|[1-9][0-9]{0,30})(\\.0{0,3}[0-9]{1,30})?(e-?[0-9]{1,3})?",
+    ) {
+        let number = Value::Numeric(crate::Numeric::parse(&digits).expect("a number"));
+        let (mut expected, found) = (key(&jsonb("0")), key(&jsonb(&digits)));
+        let rank = expected.as_bytes()[0];
+        expected = Key::encode([&number]).expect("a short key");
+        prop_assert_eq!(found.as_bytes(), [&[rank], expected.as_bytes()].concat());
     }
 
     #[test]
