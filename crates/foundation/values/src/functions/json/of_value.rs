@@ -1,6 +1,7 @@
 //! Values of any type as JSON.
 
 use crate::functions::json::get::node_of;
+use crate::work;
 use std::borrow::Cow;
 use types::{
     Composite, DataType, JsonNode, JsonPart, Jsonb, Numeric, SqlError, Value, format_value, limits,
@@ -112,15 +113,18 @@ impl<'a> Form<'a> {
             Value::Boolean(truth) => JsonPart::boolean(*truth),
             Value::Numeric(number) => JsonPart::number(number),
             Value::Jsonb(json) => JsonPart::from(json.node()),
-            Value::Json(text) => JsonPart::owned(&Jsonb::parse(text)?),
+            Value::Json(text) => {
+                let json = Jsonb::parse(text)?;
+                work::spend(work::of_growth(text.len(), &json))?;
+                JsonPart::owned(&json)
+            }
             Value::Array(array) => {
                 let elements = array.values().iter().map(|element| self.part(element));
-                JsonPart::array(&elements.collect::<Result<Vec<_>, _>>()?)?
+                JsonPart::array_of(array.values().len(), elements)?
             }
             Value::Composite(row) => {
                 let fields = row.values().iter().zip(self.names(row));
-                let fields = fields.map(|(field, name)| Ok((name, self.of_field().part(field)?)));
-                JsonPart::object(fields.collect::<Result<Vec<_>, SqlError>>()?)?
+                JsonPart::object_of(fields.map(|(field, name)| Ok((name, self.of_field().part(field)?))))?
             }
             scalar => match number_text(scalar) {
                 Some(number) => JsonPart::number(&Numeric::parse(&number)?),
