@@ -10,7 +10,7 @@ use crate::statement::relation_names::{add_relation, set_row_type};
 use crate::statement::row_function::{JsonCall, RowFunction, RowKind};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, TableAlias};
 use sqlparser::tokenizer::Span;
-use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, Value};
+use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, Value, limits};
 use values::functions::JsonRows;
 
 /// A call in FROM.
@@ -210,11 +210,18 @@ fn json_call(
         return Ok(None);
     };
     let asked = || {
-        let columns = listed_columns(query, alias)?;
-        columns.ok_or_else(|| {
+        let columns = listed_columns(query, alias)?.ok_or_else(|| {
             let message = "a column definition list is required for functions returning \"record\"";
             SqlError::new(SqlState::SYNTAX_ERROR, message)
-        })
+        })?;
+        if columns.len() > limits::LISTED_COLUMNS_MAX {
+            let message = format!(
+                "column definition lists can have at most {} entries (LISTED_COLUMNS_MAX)",
+                limits::LISTED_COLUMNS_MAX
+            );
+            return Err(SqlError::new(SqlState(*b"54011"), message));
+        }
+        Ok(columns)
     };
     let of_base = || types.of(base.data_type).map(|known| known.fields.clone()).unwrap_or_default();
     let text = DataType::Text(None);
