@@ -8,7 +8,7 @@ use crate::expression::refusals::{no_function, no_operator, unsupported_expressi
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
 use crate::random::RandomFunction;
-use crate::row_functions::is_row_function;
+use crate::row_functions::{is_row_function, json_arguments, json_type_of};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
@@ -74,9 +74,7 @@ impl Binder<'_> {
         let is_own =
             self.scope().version() >= ExecutionVersion::V7 && self.scope().routines().get(name).is_some();
         if is_row_function(name, self.scope().version()) && !is_own {
-            let place = self.no_aggregates_in.get().unwrap_or("this place");
-            let message = format!("set-returning functions are not allowed in {place}");
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            return Err(self.no_rows_here());
         }
         if name == "row" && self.scope().routines().get(name).is_none() {
             return match &function.args {
@@ -117,6 +115,9 @@ impl Binder<'_> {
             }
         };
         let named = arguments.iter().any(|argument| argument.name.is_some() || argument.is_variadic);
+        if is_own && !named {
+            self.refuse_rows(name, &arguments)?;
+        }
         if self.scope().routines().get(name).is_none() && !named {
             return self.call(name, arguments.into_iter().map(|argument| argument.value).collect(), span);
         }
@@ -135,6 +136,26 @@ impl Binder<'_> {
         }
         let missing = self.no_routine(name, &arguments, span);
         self.bind_routine(name, arguments)?.ok_or(missing)
+    }
+
+    #[cold]
+    fn no_rows_here(&self) -> SqlError {
+        let place = self.no_aggregates_in.get().unwrap_or("this place");
+        let message = format!("set-returning functions are not allowed in {place}");
+        SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    }
+
+    /// Where the ledger has a function of this name, too: that of the system comes first where it takes the arguments, from
+    /// execution version 8 on.
+    fn refuse_rows(&self, name: &str, arguments: &[NamedArgument]) -> Result<(), SqlError> {
+        let is_one = self.scope().version() >= ExecutionVersion::V8
+            && is_row_function(name, self.scope().version())
+            && json_arguments(name) == Some(arguments.len());
+        let json = arguments.last().filter(|_| is_one).map(|argument| argument.value.clone());
+        match json.and_then(|json| self.argument(json, json_type_of(name))) {
+            Some(_) => Err(self.no_rows_here()),
+            None => Ok(()),
+        }
     }
 
     /// A call by name: what has a form of its own, then the functions of the table.
@@ -174,6 +195,7 @@ impl Binder<'_> {
                 Ok(Expression { kind: Kind::Coalesce(operands), data_type })
             }
             ("greatest" | "least", 1..) => {
+                self.check_comparable(&arguments)?;
                 let (operands, data_type) = self.unify(arguments, &name.to_ascii_uppercase())?;
                 Ok(Expression { kind: Kind::Extreme(name == "greatest", operands), data_type })
             }
@@ -270,6 +292,11 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
         let missing = || self.at(no_function(name, &types), span);
+        if let ("array_position" | "array_positions" | "array_remove" | "array_replace", Some(array)) =
+            (name, types.first())
+        {
+            self.check_compared_elements(*array).map_err(|error| self.at(error, span))?;
+        }
         let Signature { function, arguments: targets, result } =
             resolve(name, &types, self.scope().version())?.ok_or_else(missing)?;
         if targets.len() != arguments.len() {

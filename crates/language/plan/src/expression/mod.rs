@@ -32,6 +32,7 @@ mod environment;
 mod evaluate;
 mod memory;
 mod names;
+mod record_shape;
 mod refusals;
 mod relations;
 mod routine;
@@ -40,6 +41,7 @@ mod routine_defaults;
 mod row;
 mod subquery;
 mod subquery_value;
+mod unordered;
 pub(crate) mod written;
 
 pub use analysis::{columns_of, is_same, may_have_detail};

@@ -2,7 +2,7 @@
 
 use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::LogicalPlan;
-use crate::row_functions::{gives_rows_in_from, is_row_function, json_rows, json_type_of};
+use crate::row_functions::{gives_rows_in_from, is_row_function, json_arguments, json_rows, json_type_of};
 use crate::statement::level::Level;
 use crate::statement::query_scope::QueryScope;
 use crate::statement::record_columns::listed_columns;
@@ -44,6 +44,14 @@ pub(super) fn gives_rows(name: &ObjectName, version: ExecutionVersion) -> bool {
 pub(super) fn gives_rows_here(name: &ObjectName, version: ExecutionVersion) -> bool {
     let name = name.to_string().to_ascii_lowercase();
     gives_rows_in_from(name.strip_prefix("pg_catalog.").unwrap_or(&name), version)
+}
+
+/// Whether a function of this name that is built in makes rows of JSON, of so many arguments, and comes in front of those of the ledger:
+/// from execution version 8 on.
+pub(super) fn takes_json(name: &ObjectName, version: ExecutionVersion, arguments: usize) -> bool {
+    let name = name.to_string().to_ascii_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    version >= ExecutionVersion::V8 && json_arguments(name) == Some(arguments)
 }
 
 /// Whether the rows of a function that is built in have several columns.

@@ -15,7 +15,7 @@ pub use build::{
 };
 pub use change::JSON_ASSIGN;
 pub use get::JSON_SUBSCRIPT;
-pub use of_value::json_shape;
+pub use of_value::{RecordShape, json_shape};
 pub use rows::{Counting, JsonRows, json_record};
 pub(super) use table::FUNCTIONS;
 
