@@ -1,4 +1,5 @@
 use crate::composite::{ARRAY_TAG, read_inside, written_bytes};
+use crate::json::check_length;
 use crate::{DataType, ElementType, SqlError, SqlState, Value, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
@@ -76,6 +77,46 @@ fn content_bytes(value: &Value) -> usize {
         Value::Enum(value) => value.label.len(),
         // What it has as a text doubles with the quotes inside of it.
         Value::Composite(_) => written_bytes(value, 2),
+        _ => 0,
+    }
+}
+
+/// Values that are made one after the other, as long as what is `jsonb` in them has room.
+///
+/// # Errors
+/// `54000` where it has none; those of the values.
+pub(crate) fn values_with_room(
+    values: impl Iterator<Item = Result<Value, SqlError>>,
+) -> Result<Vec<Value>, SqlError> {
+    let mut room = JsonRoom::default();
+    values.map(|value| room.take(value?)).collect()
+}
+
+/// Counts what is `jsonb` in values that are made one after the other: a few characters may become a number of a hundred
+/// thousand digits.
+#[derive(Default)]
+struct JsonRoom {
+    taken: usize,
+}
+
+impl JsonRoom {
+    /// One more value.
+    ///
+    /// # Errors
+    /// `54000` where all together are longer than any value.
+    fn take(&mut self, value: Value) -> Result<Value, SqlError> {
+        self.taken += json_bytes(&value);
+        check_length(self.taken)?;
+        Ok(value)
+    }
+}
+
+/// Bytes of all that is `jsonb` in a value.
+fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::Jsonb(json) => json.bytes().len(),
+        Value::Array(array) => array.values().iter().map(json_bytes).sum(),
+        Value::Composite(row) => row.values().iter().map(json_bytes).sum(),
         _ => 0,
     }
 }
@@ -222,10 +263,11 @@ impl Reader<'_> {
         if self.skip('}') {
             return Ok(values);
         }
+        let mut room = JsonRoom::default();
         loop {
             self.skip_spaces();
             values.push(match self.element()? {
-                Some(text) => parse(&text)?,
+                Some(text) => room.take(parse(&text)?)?,
                 None => Value::Null,
             });
             if values.len() > limits::ARRAY_ELEMENTS_MAX {

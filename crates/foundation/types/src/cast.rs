@@ -1,4 +1,5 @@
 use crate::arithmetic::{number_rank, out_of_range};
+use crate::array::values_with_room;
 use crate::datetime::{date_of_timestamp, is_finite_timestamp, time_of_timestamp, timestamp_of_date};
 use crate::text::{
     check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
@@ -289,7 +290,7 @@ fn to_array(value: &Value, element: ElementType, context: Context) -> Result<Opt
         return Ok(Some(value.clone()));
     }
     let elements = array.values().iter().map(|value| convert(value.clone(), target, context));
-    let array = Array::new(element, elements.collect::<Result<_, _>>()?)?;
+    let array = Array::new(element, values_with_room(elements)?)?;
     Ok(Some(Value::Array(Arc::new(array))))
 }
 

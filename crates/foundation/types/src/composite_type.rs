@@ -21,7 +21,7 @@
 //!   OUT parameters gives columns, which an expression puts together. `AS (a integer, …)` is held against what a
 //!   function that returns `record` gives.
 
-use crate::array::parse_array_of;
+use crate::array::{parse_array_of, values_with_room};
 use crate::composite_text::split_composite;
 use crate::domain::DomainChecks;
 use crate::{
@@ -423,7 +423,7 @@ impl CompositeTypes {
         };
         let values = fields.into_iter().zip(&target.fields);
         let values = values.map(|(value, field)| self.convert(value, field.data_type, convert));
-        let row = Composite::new(Some(id), values.collect::<Result<_, _>>()?)?;
+        let row = Composite::new(Some(id), values_with_room(values)?)?;
         Ok(Value::Composite(Arc::new(row)))
     }
 
@@ -472,7 +472,7 @@ impl CompositeTypes {
             Value::Array(_) if self.fits(&value, DataType::Array(element)) => return Ok(value),
             Value::Array(array) => {
                 let values = array.values().iter().map(|value| self.convert(value.clone(), target, convert));
-                Array::new(element, values.collect::<Result<_, _>>()?)?
+                Array::new(element, values_with_room(values)?)?
             }
             Value::Text(text) | Value::Char(text) => {
                 parse_array_of(&text, element, &|text| self.convert(Value::text(text), target, convert))?

@@ -1,3 +1,4 @@
+use crate::limits;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::fmt;
 
@@ -168,6 +169,19 @@ impl SqlError {
     /// The same error with a detail.
     pub fn detail(mut self, detail: impl Into<String>) -> SqlError {
         self.detail = Some(detail.into());
+        self
+    }
+
+    /// The same error with the beginning of its detail, where that has more than [`limits::DETAIL_BYTES_MAX`] bytes: it may show a whole
+    /// value.
+    #[must_use]
+    pub fn with_short_detail(mut self) -> SqlError {
+        if let Some(detail) = &mut self.detail
+            && detail.len() > limits::DETAIL_BYTES_MAX
+        {
+            detail.truncate(detail.floor_char_boundary(limits::DETAIL_BYTES_MAX));
+            detail.push('…');
+        }
         self
     }
 

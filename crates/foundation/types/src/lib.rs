@@ -116,8 +116,8 @@ pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange};
 pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
 pub use json::{
-    JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, quoted_json,
-    split_json, write_json_string,
+    JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, compare_json_keys,
+    quoted_json, split_json, write_json_string,
 };
 pub use key::Key;
 pub use memory::{MemoryPool, MemoryShare};

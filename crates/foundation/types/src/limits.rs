@@ -54,6 +54,10 @@ pub const INDEXES_MAX: usize = 32;
 pub const INDEX_COLUMNS_MAX: usize = 32;
 /// Fields of a row constructor, as in PostgreSQL.
 pub const FIELDS_MAX: usize = 1_664;
+/// Bytes of an error's detail in a receipt; of a longer one it is the beginning.
+pub const DETAIL_BYTES_MAX: usize = 8 * 1024;
+/// Columns that a query lists of a record, as in PostgreSQL.
+pub const LISTED_COLUMNS_MAX: usize = 1_600;
 /// Rows in one another inside of a value, and composite types in one another.
 pub const COMPOSITE_NESTING_MAX: usize = 16;
 /// Types of a ledger that CREATE TYPE has made.

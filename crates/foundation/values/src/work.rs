@@ -9,7 +9,7 @@
 //! operation bounds the rest.
 
 use std::cell::Cell;
-use types::{ArithmeticOperator, Numeric, SqlError, SqlState, Value};
+use types::{ArithmeticOperator, Jsonb, Numeric, SqlError, SqlState, Value};
 
 /// Units in a step. A unit is about a byte that is looked at once, so a step is about a microsecond.
 const UNITS_PER_STEP: u64 = 1024;
@@ -141,6 +141,12 @@ pub fn of_written_number(bytes: usize) -> u64 {
     const DIGITS_PER_WORD: u64 = 19;
     let words = bytes as u64 / DIGITS_PER_WORD;
     bytes as u64 + words.saturating_mul(words) / 2
+}
+
+/// Units of writing out what came of a text of JSON, beside those of reading the text: a number with an exponent may have a
+/// hundred thousand digits. Nothing else is more than twice as long as it was written.
+pub fn of_growth(written: usize, json: &Jsonb) -> u64 {
+    json.bytes().len().saturating_sub(2 * written) as u64
 }
 
 /// Units of a function that adds up a series until so many digits are certain, of numbers that are as long.

@@ -385,12 +385,6 @@ CREATE FUNCTION current_schemas(implicit boolean) RETURNS text[] STABLE LANGUAGE
   'SELECT coalesce(array_agg(s.name ORDER BY s.place), ARRAY[]::text[]) FROM entente_search_path s WHERE s.place > 0 OR $1';
 CREATE FUNCTION current_setting(setting text, missing boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
   'SELECT s.setting FROM pg_settings s WHERE s.name = lower($1)';
-CREATE FUNCTION entente_json(value anyelement) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
-BEGIN
-  IF value IS NULL THEN RETURN 'null'; END IF;
-  IF pg_typeof(value) IN ('boolean', 'smallint', 'integer', 'bigint', 'numeric') THEN RETURN value::text; END IF;
-  RETURN '"' || replace(replace(replace(value::text, '\', '\\'), '"', '\"'), chr(10), '\n') || '"';
-END $$;
 CREATE FUNCTION pg_get_keywords() RETURNS TABLE (word text, catcode text, barelabel boolean, catdesc text, baredesc text) STABLE LANGUAGE sql AS
   'SELECT k.word, k.catcode, k.barelabel, k.catdesc, k.baredesc FROM entente_keyword k';
 CREATE FUNCTION pg_encoding_to_char(encoding integer) RETURNS text IMMUTABLE LANGUAGE sql AS

@@ -7,7 +7,7 @@ use crate::relations;
 use crate::view::{Contents, View};
 use parking_lot::Mutex;
 use sql::{Context, Invocation, Library, Prepared, Reader, StatementKind};
-use sqlparser::ast::{Expr, SelectItem, SetExpr, Statement};
+use sqlparser::ast::{SelectItem, SetExpr, Statement};
 use state::{PlainState, Simulate};
 use std::sync::{Arc, LazyLock};
 use types::{
@@ -163,8 +163,7 @@ impl Catalogue {
     }
 }
 
-/// The numbers of `json`, `int2vector` and `oidvector`, which clients read: here they are text and arrays.
-const JSON: u32 = 114;
+/// The numbers of `int2vector` and `oidvector`, which clients read: here they are arrays.
 const SHORT_VECTOR: u32 = 22;
 const OBJECT_VECTOR: u32 = 30;
 /// The number of `oid[]`, which JDBC reads as numbers of another kind than `integer[]`.
@@ -183,9 +182,7 @@ fn tell_types(statement: &mut Statement) -> Vec<(usize, u32)> {
             // Nobody knows yet how many columns it is.
             _ => break,
         };
-        if is_json(expr) {
-            found.push((position, JSON));
-        } else if column_name(expr).is_some_and(|column| column.value == "proallargtypes") {
+        if column_name(expr).is_some_and(|column| column.value == "proallargtypes") {
             found.push((position, OBJECTS));
         } else if let Some(column) = vector(expr) {
             let is_short = matches!(column.value.as_str(), "indkey" | "indoption" | "tgattr");
@@ -195,24 +192,6 @@ fn tell_types(statement: &mut Statement) -> Vec<(usize, u32)> {
         }
     }
     found
-}
-
-fn is_json(expr: &Expr) -> bool {
-    match expr {
-        Expr::Nested(inner) => is_json(inner),
-        Expr::Function(function) => {
-            let name = function.name.0.last().and_then(|name| name.as_ident());
-            name.is_some_and(|name| name.value.eq_ignore_ascii_case("json_build_object"))
-        }
-        Expr::Subquery(query) => match query.body.as_ref() {
-            SetExpr::Select(select) => match select.projection.first() {
-                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => is_json(expr),
-                _ => false,
-            },
-            _ => false,
-        },
-        _ => false,
-    }
 }
 
 /// What is no relation of the catalogue may be a table of the ledger.

@@ -7,6 +7,7 @@ use plan::expression::{Expression, row_space, rows_space};
 use plan::statement::{JsonCall, RowFunction, RowKind, goes_up};
 use types::{SqlError, SqlState, Value, add};
 use values::broken;
+use values::functions::Counting;
 
 /// What a row of a series costs: a step, and more of them for a number that is as long as many.
 fn steps_of(value: &Value) -> u64 {
@@ -45,12 +46,17 @@ impl Execution<'_> {
 
     fn rows_of_json(&mut self, call: &JsonCall, arguments: &[Value]) -> Result<Rows, SqlError> {
         let [base, json] = arguments else { return Err(broken("rows of JSON without any")) };
-        let rows = self.measured(|_| call.rows.rows(&call.name, json, base, &call.types))?;
+        let rows = self.measured(|this| {
+            let memory = &this.meter.memory;
+            // While they are made: a text of two characters may be a row of many columns.
+            let row = |row: &[Value]| {
+                memory.hold_row(row.len())?;
+                row.iter().try_for_each(|value| memory.count(value))
+            };
+            let counting = Counting { row: &row, number: &|value| memory.count(value) };
+            call.rows.rows(&call.name, json, base, (&call.types, counting))
+        })?;
         self.charge(rows.len() as u64)?;
-        self.meter.memory.hold(rows_space(&rows))?;
-        for value in rows.iter().flatten() {
-            self.meter.memory.count(value)?;
-        }
         Ok(rows)
     }
 

@@ -38,5 +38,6 @@ mod table_check;
 pub mod table_triggers;
 pub mod tables;
 pub mod trigger;
+mod unordered;
 pub mod view;
 pub mod window;

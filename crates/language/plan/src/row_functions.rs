@@ -34,6 +34,11 @@ pub(crate) fn json_rows(name: &str) -> Option<JsonRows> {
     })
 }
 
+/// How many arguments a function of this name takes that makes rows of JSON; `None` where none is called so.
+pub(crate) fn json_arguments(name: &str) -> Option<usize> {
+    json_rows(name).map(|_| if name.contains("_populate_") { 2 } else { 1 })
+}
+
 /// The type of JSON that a function of this name takes.
 pub(crate) fn json_type_of(name: &str) -> DataType {
     if name.starts_with("jsonb_") { DataType::Jsonb } else { DataType::Json }

@@ -233,6 +233,14 @@ impl Invocation {
         Some(Effects { reads, scans, commands, result: Err(error), steps: 1, catalog })
     }
 
+    /// From execution version 8 on an error's detail is as long as a receipt may show it.
+    fn with_short_detail(&self, effects: Effects) -> Effects {
+        match self.library.version() >= ExecutionVersion::V8 {
+            true => Effects { result: effects.result.map_err(SqlError::with_short_detail), ..effects },
+            false => effects,
+        }
+    }
+
     /// What a script may touch. One that cannot be bound touches nothing and says so when it runs.
     fn analyse_script(
         &self,
@@ -307,7 +315,7 @@ impl Simulate for Invocation {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
         let watched = Watched::new(snapshot);
         if let Some(effects) = self.change_schema(&watched) {
-            return watched.check(effects);
+            return watched.check(self.with_short_detail(effects));
         }
         let mut execution =
             Execution::new(&*self.library, snapshot, self.context).asking(self.oracles.as_deref());
@@ -341,7 +349,7 @@ impl Simulate for Invocation {
         if matches!(self.payload.as_ref(), Payload::Session { .. }) {
             guard_results(&mut effects.commands);
         }
-        Ok(effects)
+        Ok(self.with_short_detail(effects))
     }
 
     fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {

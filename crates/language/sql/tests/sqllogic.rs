@@ -119,6 +119,16 @@ fn json_rows() {
 }
 
 #[test]
+fn json_names() {
+    run("json_names");
+}
+
+#[test]
+fn json_equality() {
+    run("json_equality");
+}
+
+#[test]
 fn overloads() {
     run("overloads");
 }

@@ -546,6 +546,52 @@ fn version_6_refuses_by_its_words_what_version_7_has() {
     assert_eq!(database.rows("SELECT 'ok'::mood > 'sad'"), [["t"]]);
 }
 
+/// What version 6 says of functions that are named like those of the system which give rows, and of other things that are
+/// read otherwise since version 7: what the last program said that knew no version 7.
+const AS_EVER_IN_VERSION_6: &[(&str, &str)] = &[
+    ("SELECT unnest(3)", "0A000 set-returning functions are not allowed in this place"),
+    (
+        "SET search_path = app, public; CREATE TABLE app.d (x text DEFAULT generate_series('d'::text))",
+        "CREATE TABLE",
+    ),
+    (
+        "SET search_path = app, public; CREATE VIEW app.v AS SELECT v FROM generate_series('a'::text) AS g (v)",
+        "CREATE VIEW",
+    ),
+    ("SELECT v FROM app.v", "own a"),
+    ("SELECT single.single FROM unnest(ARRAY[ROW(7)]::one[]) AS single", "7"),
+    ("COMMENT ON DOMAIN one IS 'x'", "0A000 COMMENT ON DOMAIN is not supported"),
+    (
+        "CREATE INDEX ON plain (a jsonb_ops)",
+        "0A000 the operator class jsonb_ops of an index is not supported",
+    ),
+    (
+        "ALTER TABLE plain ADD UNIQUE (a jsonb_ops)",
+        "0A000 the operator class jsonb_ops of an index is not supported",
+    ),
+    (
+        "CREATE TABLE u (a text, UNIQUE (a jsonb_ops))",
+        "0A000 the operator class jsonb_ops of an index is not supported",
+    ),
+    ("CREATE SEQUENCE s AS json", "0A000 the type json is not supported"),
+    ("DROP FUNCTION unnest(jsonb)", "0A000 the type jsonb is not supported"),
+];
+
+#[test]
+fn version_6_answers_as_ever_where_version_7_reads_otherwise() {
+    let mut database = Database::of_version(ExecutionVersion::V6);
+    for script in [
+        "CREATE SCHEMA app; CREATE TYPE one AS (a integer); CREATE TABLE plain (a text)",
+        "CREATE FUNCTION unnest(x integer) RETURNS integer LANGUAGE sql AS 'SELECT x'",
+        "CREATE FUNCTION app.generate_series(x text) RETURNS text LANGUAGE sql AS 'SELECT ''own '' || x'",
+    ] {
+        database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
+    }
+    for (sql, expected) in AS_EVER_IN_VERSION_6 {
+        assert_eq!(shown(database.run(sql)), *expected, "{sql}");
+    }
+}
+
 #[test]
 fn version_1_answers_as_the_programs_without_versions() {
     let answers = |case: &Case| case.answers(case.prepared(ExecutionVersion::V1));

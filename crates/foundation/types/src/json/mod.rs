@@ -19,11 +19,13 @@ mod number;
 mod order;
 mod part;
 mod syntax;
+mod tree;
 mod write;
 
-pub use node::{JsonElements, JsonMembers, JsonNode, JsonView};
+pub use node::{JsonElements, JsonMembers, JsonNode, JsonView, compare_json_keys};
 pub(crate) use order::push_json_key;
 pub use part::JsonPart;
+pub(crate) use part::check_length;
 pub use syntax::{JsonText, check_json, split_json};
 pub use write::{quoted_json, write_json_string};
 

@@ -163,8 +163,8 @@ impl<'a> Iterator for JsonMembers<'a> {
     }
 }
 
-/// The order of keys in an object.
-pub(super) fn compare_keys(left: &str, right: &str) -> Ordering {
+/// The order of keys in an object of type `jsonb`.
+pub fn compare_json_keys(left: &str, right: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| left.as_bytes().cmp(right.as_bytes()))
 }
 
@@ -239,7 +239,7 @@ fn has_canonical_members(count: usize, mut rest: &[u8], depth: usize) -> bool {
     for _ in 0..count {
         let Some((key, after)) = split_content(rest) else { return false };
         let Ok(key) = std::str::from_utf8(key) else { return false };
-        let ascends = last.is_none_or(|last| compare_keys(last, key).is_lt());
+        let ascends = last.is_none_or(|last| compare_json_keys(last, key).is_lt());
         let Some((value, after)) = split_node(after) else { return false };
         if !ascends || key.contains('\0') || !is_canonical_node(value.0, depth + 1) {
             return false;

@@ -1,6 +1,6 @@
 //! Parts from which values of type `jsonb` are put together.
 
-use super::node::{ARRAY, FALSE, JsonNode, NULL, NUMBER, OBJECT, STRING, TRUE, compare_keys};
+use super::node::{ARRAY, FALSE, JsonNode, NULL, NUMBER, OBJECT, STRING, TRUE, compare_json_keys};
 use super::too_long;
 use crate::{Jsonb, Numeric, SqlError, limits};
 use std::borrow::Cow;
@@ -35,9 +35,9 @@ impl<'a> JsonPart<'a> {
         JsonPart(Cow::Owned(with_content(tag, number.to_string().as_bytes())))
     }
 
-    /// A number, by its digits as `numeric` writes them.
-    pub(super) fn digits(digits: &str) -> JsonPart<'static> {
-        JsonPart(Cow::Owned(with_content(NUMBER, digits.as_bytes())))
+    /// A node as it is stored.
+    pub(super) fn of_bytes(bytes: Vec<u8>) -> JsonPart<'static> {
+        JsonPart(Cow::Owned(bytes))
     }
 
     /// A string.
@@ -50,13 +50,47 @@ impl<'a> JsonPart<'a> {
     /// # Errors
     /// `54000` where it is longer than any value.
     pub fn array(elements: &[JsonPart<'_>]) -> Result<JsonPart<'static>, SqlError> {
+        JsonPart::array_of(elements.len(), elements.iter().cloned().map(Ok))
+    }
+
+    /// An array of so many elements that are made one after the other, as long as there is room for them.
+    ///
+    /// # Errors
+    /// `54000` where it is longer than any value; those of the elements.
+    pub fn array_of<'p>(
+        count: usize,
+        elements: impl Iterator<Item = Result<JsonPart<'p>, SqlError>>,
+    ) -> Result<JsonPart<'static>, SqlError> {
         let mut content = Vec::new();
-        push_length(&mut content, elements.len());
+        push_length(&mut content, count);
         for element in elements {
-            content.extend_from_slice(&element.0);
-            check_length(&content)?;
+            content.extend_from_slice(&element?.0);
+            check_length(content.len())?;
         }
         Ok(JsonPart(Cow::Owned(with_content(ARRAY, &content))))
+    }
+
+    /// An object of members that are made one after the other, as long as there is room for them.
+    ///
+    /// # Errors
+    /// As [`JsonPart::object`]; those of the members.
+    pub fn object_of<'p>(
+        members: impl Iterator<Item = Result<(Cow<'p, str>, JsonPart<'p>), SqlError>>,
+    ) -> Result<JsonPart<'static>, SqlError> {
+        let (mut kept, mut bytes) = (Vec::new(), 0);
+        for member in members {
+            let (key, value) = member?;
+            bytes += key.len() + value.0.len();
+            kept.push((key, value));
+            if bytes > 2 * CONTENT_BYTES_MAX {
+                sort_members(&mut kept);
+                bytes = kept.iter().map(|(key, value)| key.len() + value.0.len()).sum();
+                if bytes > CONTENT_BYTES_MAX {
+                    break;
+                }
+            }
+        }
+        JsonPart::object(kept)
     }
 
     /// An object of these keys and values, in any order; of several with one key the last one.
@@ -64,17 +98,14 @@ impl<'a> JsonPart<'a> {
     /// # Errors
     /// `54000` where it is longer than any value.
     pub fn object(mut members: Vec<(Cow<'_, str>, JsonPart<'_>)>) -> Result<JsonPart<'static>, SqlError> {
-        // Among equal keys the last one comes first, and the others go.
-        members.reverse();
-        members.sort_by(|(left, _), (right, _)| compare_keys(left, right));
-        members.dedup_by(|(left, _), (right, _)| left == right);
+        sort_members(&mut members);
         let mut content = Vec::new();
         push_length(&mut content, members.len());
         for (key, value) in &members {
             push_length(&mut content, key.len());
             content.extend_from_slice(key.as_bytes());
             content.extend_from_slice(&value.0);
-            check_length(&content)?;
+            check_length(content.len())?;
         }
         Ok(JsonPart(Cow::Owned(with_content(OBJECT, &content))))
     }
@@ -89,10 +120,19 @@ impl<'a> JsonPart<'a> {
     }
 }
 
+/// A node takes at most a few bytes more than its text.
+const CONTENT_BYTES_MAX: usize = 4 * limits::TEXT_BYTES_MAX;
+
 /// What is made out of large values must not take more memory than a few of them.
-fn check_length(content: &[u8]) -> Result<(), SqlError> {
-    // A node takes at most a few bytes more than its text.
-    if content.len() > 4 * limits::TEXT_BYTES_MAX { Err(too_long(content.len())) } else { Ok(()) }
+pub(crate) fn check_length(content: usize) -> Result<(), SqlError> {
+    if content > CONTENT_BYTES_MAX { Err(too_long(content)) } else { Ok(()) }
+}
+
+/// By their keys; among equal ones the last one comes first, and the others go.
+pub(super) fn sort_members<K: AsRef<str>, V>(members: &mut Vec<(K, V)>) {
+    members.reverse();
+    members.sort_by(|(left, _), (right, _)| compare_json_keys(left.as_ref(), right.as_ref()));
+    members.dedup_by(|(left, _), (right, _)| left.as_ref() == right.as_ref());
 }
 
 fn with_content(tag: u8, content: &[u8]) -> Vec<u8> {
@@ -103,7 +143,12 @@ fn with_content(tag: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn push_length(bytes: &mut Vec<u8>, mut length: usize) {
+/// Bytes that a length takes.
+pub(super) fn length_bytes(length: usize) -> usize {
+    (length.max(1).ilog2() / 7 + 1) as usize
+}
+
+pub(super) fn push_length(bytes: &mut Vec<u8>, mut length: usize) {
     while length >= 0x80 {
         bytes.push(length as u8 | 0x80);
         length >>= 7;

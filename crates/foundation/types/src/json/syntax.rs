@@ -1,11 +1,11 @@
 //! Reads JSON as PostgreSQL does, with its errors.
 
-use super::number::canonical_number;
+use super::number::CanonicalNumber;
 use super::part::JsonPart;
 use super::too_deep;
+use super::tree::Tree;
 use crate::text::check_text_length;
 use crate::{Numeric, SqlError, SqlState, limits};
-use std::borrow::Cow;
 
 /// Whether a text is a value of type `json`.
 ///
@@ -23,9 +23,11 @@ pub fn check_json(text: &str) -> Result<(), SqlError> {
 /// As [`super::Jsonb::parse`].
 pub(super) fn parse_json(text: &str) -> Result<JsonPart<'static>, SqlError> {
     let mut parser = Parser::new(text, true)?;
-    let part = parser.build(0)?;
+    let tree = parser.build(0)?;
     parser.end()?;
-    Ok(part)
+    let mut bytes = Vec::with_capacity(tree.bytes());
+    tree.write(&mut bytes);
+    Ok(JsonPart::of_bytes(bytes))
 }
 
 /// What a text of type `json` is at its top. What stands in it is as it is written.
@@ -171,15 +173,15 @@ impl<'a> Parser<'a> {
     }
 
     /// A value as `jsonb`.
-    fn build(&mut self, depth: usize) -> Result<JsonPart<'static>, SqlError> {
-        let part = match self.token {
+    fn build(&mut self, depth: usize) -> Result<Tree<'a>, SqlError> {
+        let tree = match self.token {
             Token::ObjectStart => {
                 let mut members = Vec::new();
                 self.object(depth, &mut |parser, key| {
-                    members.push((Cow::Owned(key), parser.build(depth + 1)?));
+                    members.push((key, parser.build(depth + 1)?));
                     Ok(())
                 })?;
-                return JsonPart::object(members);
+                return Tree::object(members);
             }
             Token::ArrayStart => {
                 let mut elements = Vec::new();
@@ -187,20 +189,20 @@ impl<'a> Parser<'a> {
                     elements.push(parser.build(depth + 1)?);
                     Ok(())
                 })?;
-                return JsonPart::array(&elements);
+                return Tree::array(elements);
             }
-            Token::String => JsonPart::string(&self.string),
-            Token::Number => match canonical_number(self.token_text()) {
-                Some(digits) => JsonPart::digits(&digits),
-                None => JsonPart::number(&Numeric::parse(self.token_text())?),
+            Token::String => Tree::Part(JsonPart::string(&self.string)),
+            Token::Number => match CanonicalNumber::of(self.token_text()) {
+                Some(number) => Tree::Number(number),
+                None => Tree::Part(JsonPart::number(&Numeric::parse(self.token_text())?)),
             },
-            Token::True => JsonPart::boolean(true),
-            Token::False => JsonPart::boolean(false),
-            Token::Null => JsonPart::NULL,
+            Token::True => Tree::Part(JsonPart::boolean(true)),
+            Token::False => Tree::Part(JsonPart::boolean(false)),
+            Token::Null => Tree::Part(JsonPart::NULL),
             _ => return Err(self.unexpected("JSON value")),
         };
         self.advance()?;
-        Ok(part)
+        Ok(tree)
     }
 
     fn object(

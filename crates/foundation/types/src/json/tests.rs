@@ -83,6 +83,64 @@ fn nesting_and_length_have_limits() {
 }
 
 #[test]
+fn numbers_with_exponents_are_counted_before_they_are_written() {
+    let many = |form: &str, count: usize| vec![form; count].join(",");
+    let huge = "1e131000";
+    for text in [
+        format!("[{}]", many(huge, 10_000)),
+        format!("[{}]", many(&format!("[{huge},{huge}]"), 6_000)),
+        format!("{{\"a\":[{}]}}", many(huge, 5)),
+    ] {
+        assert_eq!(refusal(&text).state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+    }
+    let again = format!("{{{}}}", many(&format!("\"a\":{huge}"), 8_000));
+    assert_eq!(jsonb(&again), jsonb(&format!("{{\"a\":{huge}}}")), "the last of equal keys is there alone");
+    for data_type in [crate::DataType::Jsonb, crate::DataType::Json] {
+        let array = data_type.array().expect("a type that has arrays");
+        let read = crate::parse_value(&format!("{{{}}}", many(huge, 10_000)), array);
+        let made = read.and_then(|value| {
+            crate::cast(value, crate::DataType::Jsonb.array().expect("a type that has arrays"))
+        });
+        assert_eq!(made.map_err(|error| error.state), Err(SqlState::PROGRAM_LIMIT_EXCEEDED));
+    }
+}
+
+#[test]
+fn parts_are_made_as_long_as_there_is_room() {
+    let huge = jsonb("1e131000");
+    let made = std::cell::Cell::new(0);
+    let part = || {
+        made.set(made.get() + 1);
+        JsonPart::owned(&huge)
+    };
+    let array = JsonPart::array_of(10_000, (0..10_000).map(|_| Ok(part())));
+    assert_eq!(array.map(|_| ()).map_err(|error| error.state), Err(SqlState::PROGRAM_LIMIT_EXCEEDED));
+    assert_eq!(made.get(), 5);
+    let member = |number: usize| Ok((number.to_string().into(), part()));
+    let object = JsonPart::object_of((0..10_000).map(member));
+    assert_eq!(object.map(|_| ()).map_err(|error| error.state), Err(SqlState::PROGRAM_LIMIT_EXCEEDED));
+    assert!(made.get() < 20, "{}", made.get());
+    let same = JsonPart::object_of((0..100).map(|_| Ok(("a".into(), part())))).expect("one member");
+    assert_eq!(Jsonb::new(&same).expect("it is short"), jsonb("{\"a\": 1e131000}"));
+}
+
+#[test]
+fn keys_tell_long_numbers_apart() {
+    let number = |digits: &str| Value::Jsonb(jsonb(digits));
+    let round = format!("1{}", "0".repeat(6_001));
+    let odd = format!("1{}1", "0".repeat(6_000));
+    assert_eq!(Key::encode([&number(&round)]), Key::encode([&number("1e6001")]));
+    for long in [odd.clone(), format!("-{odd}"), format!("{round}.5"), format!("[{odd}]"), "7".repeat(7_000)]
+    {
+        let state = Key::encode([&number(&long)]).map_err(|error| error.state);
+        assert_eq!(state, Err(SqlState::PROGRAM_LIMIT_EXCEEDED), "no key has so many digits");
+    }
+    let ascending = [format!("-{odd}"), format!("-{round}"), round, odd];
+    let prefixes: Vec<Key> = ascending.iter().map(|digits| Key::index_prefix([&number(digits)])).collect();
+    assert!(prefixes.windows(2).all(|pair| pair[0] < pair[1]));
+}
+
+#[test]
 fn values_have_the_order_of_postgresql() {
     let ascending = [
         "[]",
@@ -239,6 +297,17 @@ proptest! {
         let (left, right) = (jsonb(&left), jsonb(&right));
         prop_assert_eq!(key(&left).cmp(&key(&right)), left.compare(&right));
         prop_assert_eq!(right.compare(&left), left.compare(&right).reverse());
+    }
+
+    #[test]
+    fn the_key_of_a_number_is_that_of_a_numeric(
+        digits in "-?(0|[1-9][0-9]{0,30})(\\.0{0,3}[0-9]{1,30})?(e-?[0-9]{1,3})?",
+    ) {
+        let number = Value::Numeric(crate::Numeric::parse(&digits).expect("a number"));
+        let (mut expected, found) = (key(&jsonb("0")), key(&jsonb(&digits)));
+        let rank = expected.as_bytes()[0];
+        expected = Key::encode([&number]).expect("a short key");
+        prop_assert_eq!(found.as_bytes(), [&[rank], expected.as_bytes()].concat());
     }
 
     #[test]

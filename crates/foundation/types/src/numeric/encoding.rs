@@ -137,27 +137,39 @@ impl Numeric {
         };
         // At most 131,072 and at least −16,382.
         let exponent = digits.len() as i32 - i32::from(self.scale());
-        let last_digit = digits.iter().rposition(|digit| *digit != b'0').unwrap_or(0);
-        let digits = &digits[..=last_digit];
-        let start = bytes.len();
-        if KEY_EXPONENTS.contains(&exponent) {
-            bytes.push(KEY_ZERO + (KEY_BIAS + exponent) as u8);
-        } else if exponent > 0 {
-            bytes.push(KEY_HUGE);
-            bytes.extend_from_slice(&exponent.to_be_bytes());
-        } else {
-            bytes.extend_from_slice(&[KEY_SMALLEST, KEY_TINY]);
-            bytes.extend_from_slice(&((exponent + (1 << 15)) as u16).to_be_bytes());
-        }
-        let pairs = digits.chunks(2);
-        let last = pairs.len() - 1;
-        for (at, pair) in pairs.enumerate().take(most.saturating_add(1)) {
-            let pair = (pair[0] - b'0') * 10 + pair.get(1).map_or(0, |digit| digit - b'0');
-            bytes.push(2 * pair + u8::from(at < last));
-        }
-        if self.is_negative() {
-            bytes[start..].iter_mut().for_each(|byte| *byte = !*byte);
-        }
+        push_key_of_digits(bytes, self.is_negative(), digits, exponent, most);
+    }
+}
+
+/// Appends the key of a number `±0.d₁d₂d₃… × 10^exponent` by its digits, the first of which is not zero, as
+/// [`Numeric::push_key`] does.
+pub(crate) fn push_key_of_digits(
+    bytes: &mut SmallVec<[u8; 16]>,
+    is_negative: bool,
+    digits: &[u8],
+    exponent: i32,
+    most: usize,
+) {
+    let last_digit = digits.iter().rposition(|digit| *digit != b'0').unwrap_or(0);
+    let digits = &digits[..=last_digit];
+    let start = bytes.len();
+    if KEY_EXPONENTS.contains(&exponent) {
+        bytes.push(KEY_ZERO + (KEY_BIAS + exponent) as u8);
+    } else if exponent > 0 {
+        bytes.push(KEY_HUGE);
+        bytes.extend_from_slice(&exponent.to_be_bytes());
+    } else {
+        bytes.extend_from_slice(&[KEY_SMALLEST, KEY_TINY]);
+        bytes.extend_from_slice(&((exponent + (1 << 15)) as u16).to_be_bytes());
+    }
+    let pairs = digits.chunks(2);
+    let last = pairs.len() - 1;
+    for (at, pair) in pairs.enumerate().take(most.saturating_add(1)) {
+        let pair = (pair[0] - b'0') * 10 + pair.get(1).map_or(0, |digit| digit - b'0');
+        bytes.push(2 * pair + u8::from(at < last));
+    }
+    if is_negative {
+        bytes[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
 }
 

@@ -11,6 +11,7 @@ mod special;
 mod sum;
 mod text;
 
+pub(crate) use encoding::push_key_of_digits;
 pub use sum::{NumericDeviations, NumericSum};
 
 use crate::{SqlError, SqlState, limits};

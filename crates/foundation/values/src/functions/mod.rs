@@ -34,8 +34,8 @@ mod to_char;
 pub use array::{ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, any_element, slice};
 pub use entry::{Function, Signature};
 pub use json::{
-    JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT, JsonRows,
-    TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
+    Counting, JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT,
+    JsonRows, RecordShape, TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
 };
 pub use refused::refused;
 pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};

@@ -283,7 +283,6 @@ impl Normaliser<'_> {
             ("pg_has_role", [member, role, privileges]) => {
                 Some(call("pg_has_role", vec![text(member), text(role), text(privileges)]))
             }
-            ("json_build_object" | "jsonb_build_object", pairs) => Some(object(pairs)),
             ("pg_get_viewdef", [view, ..]) => Some(call("entente_viewdef", vec![text(view)])),
             ("pg_database_size" | "pg_tablespace_size" | "row_security_active", [object]) => {
                 Some(call(&name, vec![text(object)]))
@@ -394,27 +393,6 @@ fn numbered(factor: &mut TableFactor) -> Option<TableFactor> {
     *called = name.clone();
     arguments.append(args);
     Some(TableFactor::Derived { lateral: true, subquery: query, alias: alias.take(), sample: None })
-}
-
-/// A JSON object of names and values, as text.
-fn object(pairs: &[Expr]) -> Expr {
-    let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_string()));
-    let mut parts = vec![text("{")];
-    for (at, part) in pairs.iter().enumerate() {
-        match at {
-            0 => {}
-            _ if at % 2 == 0 => parts.push(text(", ")),
-            _ => parts.push(text(" : ")),
-        }
-        let is_unknown = match part {
-            Expr::Value(value) => !matches!(value.value, Value::Number(..) | Value::Boolean(_)),
-            _ => at % 2 == 0,
-        };
-        let part = if is_unknown { cast(part.clone(), DataType::Text) } else { part.clone() };
-        parts.push(call("entente_json", vec![part]));
-    }
-    parts.push(text("}"));
-    call("concat", parts)
 }
 
 fn strip_parentheses(expr: &Expr) -> &Expr {

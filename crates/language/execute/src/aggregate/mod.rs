@@ -113,19 +113,25 @@ impl<'a> Accumulator<'a> {
         if second.is_null() && matches!(aggregate.function, AggregateFunction::Regression(_)) {
             return Ok(());
         }
+        let keys = || {
+            let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
+            keys.collect::<Result<Vec<Value>, _>>()
+        };
+        let tells_by_order = matches!(aggregate.function, AggregateFunction::Json(of) if of.tells_by_order);
+        let known_keys = if tells_by_order { Some(keys()?) } else { None };
         if aggregate.distinct {
-            let key = Sortable(vec![value.clone(), second.clone()]);
-            if !self.seen.insert(key) {
+            let key = known_keys.clone().unwrap_or_else(|| vec![value.clone(), second.clone()]);
+            let width = key.len();
+            if !self.seen.insert(Sortable(key)) {
                 return Ok(());
             }
-            environment.hold(row_space(2))?;
+            environment.hold(row_space(width))?;
         }
         if aggregate.order.is_empty() && !(aggregate.distinct && aggregate.function.follows_order()) {
             environment.hold(self.growth(&value, &second))?;
             return self.step(value, &second);
         }
-        let keys = aggregate.order.iter().map(|key| key.expression.evaluate(environment));
-        let keys = keys.collect::<Result<Vec<Value>, _>>()?;
+        let keys = known_keys.map_or_else(keys, Ok)?;
         environment.hold(row_space(keys.len() + 2))?;
         self.rows.push((keys, value, second));
         Ok(())

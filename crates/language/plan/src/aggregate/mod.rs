@@ -55,6 +55,8 @@ pub struct JsonAggregate {
     pub is_binary: bool,
     /// Its elements are arrays or rows, which PostgreSQL puts on lines of their own.
     pub has_lines: bool,
+    /// DISTINCT tells apart what the order sorts by: the arguments as they are, not as JSON.
+    pub tells_by_order: bool,
 }
 
 /// What `variance` and its kin measure.
@@ -142,7 +144,9 @@ impl AggregateFunction {
     pub fn named(name: &str, version: ExecutionVersion) -> Option<AggregateFunction> {
         let json = |has_keys, is_binary| {
             let has_it = version >= ExecutionVersion::V7;
-            has_it.then_some(AggregateFunction::Json(JsonAggregate { has_keys, is_binary, has_lines: false }))
+            let (has_lines, tells_by_order) = (false, false);
+            let of = JsonAggregate { has_keys, is_binary, has_lines, tells_by_order };
+            has_it.then_some(AggregateFunction::Json(of))
         };
         let variance = |sample, root| AggregateFunction::Variance(Deviation { sample, root });
         let regression = AggregateFunction::Regression;

@@ -7,7 +7,7 @@ use crate::expression::written::plain_argument;
 use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments};
 use sqlparser::tokenizer::Span;
-use types::{DataType, SqlError, SqlState};
+use types::{DataType, ExecutionVersion, SqlError, SqlState};
 use values::functions;
 
 impl Binder<'_> {
@@ -62,7 +62,7 @@ impl Binder<'_> {
         if !call.within_group.is_empty() {
             return Err(self.no_ordered_set(name, call)?);
         }
-        let order = self.aggregate_order(name, list)?;
+        let mut order = self.aggregate_order(name, list)?;
         let filter = match call.filter.as_deref() {
             Some(filter) => Some(self.bind_condition(filter, "FILTER")?),
             None => None,
@@ -104,7 +104,7 @@ impl Binder<'_> {
             AggregateFunction::Json(of) => self.json_aggregate_arguments(of, name, arguments)?,
             _ => self.aggregate_arguments(function, name, arguments)?,
         };
-        let function = with_lines(function, argument.data_type);
+        let mut function = with_lines(function, argument.data_type);
         let listed = |key: &AggregateOrder| {
             let key = &key.expression;
             written.contains(key) || (written[0].data_type == DataType::Unknown && *key == argument)
@@ -116,9 +116,26 @@ impl Binder<'_> {
             let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState(*b"42P10"), message));
         }
+        if let AggregateFunction::Json(of) = &mut function
+            && distinct
+            && self.scope().version() >= ExecutionVersion::V8
+        {
+            of.tells_by_order = true;
+            order.extend(self.told_apart(written)?);
+        }
         let (argument, direct) = (Some(argument), Vec::new());
         let user = None;
         Ok(Aggregate { function, argument, second, direct, distinct, order, filter, data_type, user })
+    }
+
+    /// What DISTINCT sorts by, behind what ORDER BY says: all arguments.
+    fn told_apart(&self, arguments: Vec<Expression>) -> Result<Vec<AggregateOrder>, SqlError> {
+        let key = |argument| {
+            let expression = self.known(argument)?;
+            self.check_sortable(&expression, "equality")?;
+            Ok(AggregateOrder { expression, descending: false, nulls_first: false })
+        };
+        arguments.into_iter().map(key).collect()
     }
 
     /// ORDER BY inside of the call.

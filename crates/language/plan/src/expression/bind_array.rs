@@ -166,6 +166,7 @@ impl Binder<'_> {
         let missing = || no_operator(&format!("{} {symbol} {}", value.data_type.family(), element.family()));
         let common = self.comparison_type(value.data_type, element).ok_or_else(missing)?;
         let target = common.array().ok_or_else(no_array)?.family();
+        self.check_compared_elements(target)?;
         // Integers of all widths compare as they are.
         let integers = element.is_integer() && value.data_type.is_integer();
         let array = if known && integers { array } else { self.cast_to(array, target)? };
@@ -229,6 +230,7 @@ impl Binder<'_> {
                 return Err(self.at(no_operator(&form), left.span()));
             }
         };
+        self.check_compared_elements(array)?;
         let cast = |operand: Expression| self.cast_to(operand, array.family());
         let (left, right) = (cast(left_bound)?, cast(right_bound)?);
         Ok(match op {

@@ -79,6 +79,14 @@ impl Binder<'_> {
             return self.in_mixed_list(operand, operands, negated);
         }
         let common = common_type(operands.iter().map(Expression::data_type)).unwrap_or(operands[0].data_type);
+        if self.scope.version() >= ExecutionVersion::V8 {
+            self.check_compared_elements(common)?;
+            if common.is_unordered() {
+                let symbol = if negated { Comparison::NotEqual } else { Comparison::Equal }.symbol();
+                let other = if let [_, other] = operands.as_slice() { other.data_type } else { common };
+                return Err(no_operator(&format!("{} {symbol} {}", common.family(), other.family())));
+            }
+        }
         self.in_list_of(operands, common, negated)
     }
 

@@ -1,13 +1,13 @@
 //! Binding of what makes JSON of values of any types, of operators of `jsonb`, and of its subscripts.
 
-use crate::expression::refusals::{no_function, no_operator, no_sort_operator, not_unique};
+use crate::expression::refusals::{no_function, no_operator, not_unique};
 use crate::expression::row::RowOperation;
 use crate::expression::{Binder, Expression};
 use crate::row_functions::json_type_of;
 use sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Spanned, Subscript, UnaryOperator};
 use std::collections::BTreeMap;
 use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
-use values::functions::{self, Function};
+use values::functions::{self, Function, RecordShape};
 
 impl Binder<'_> {
     /// Whether the rules of execution know the types.
@@ -96,24 +96,42 @@ impl Binder<'_> {
     }
 
     /// The names of the fields of all rows that may be in a value.
+    ///
+    /// # Errors
+    /// `0A000` where those of records cannot be told.
     fn json_shape(&self, value: &Expression) -> Result<Expression, SqlError> {
-        let mut names: BTreeMap<Option<u32>, Vec<String>> = BTreeMap::new();
-        let mut open = vec![value.data_type];
-        if value.data_type == DataType::Record {
-            let fields = self.fields_of(value).unwrap_or_default();
-            open.extend(fields.iter().map(|field| field.data_type));
-            names.insert(None, fields.into_iter().map(|field| field.name).collect());
-        }
+        let mut open = Vec::new();
+        let record = match self.scope().version() >= ExecutionVersion::V8 {
+            true => self.record_shape(value, &mut open)?,
+            false => self.record_shape_of_version_7(value, &mut open),
+        };
+        let mut names: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         while let Some(data_type) = open.pop() {
             let data_type = data_type.element().unwrap_or(data_type);
             let DataType::Composite(id) = data_type else { continue };
-            let Some(known) = self.types().of(data_type).filter(|_| !names.contains_key(&Some(id.0))) else {
+            let Some(known) = self.types().of(data_type).filter(|_| !names.contains_key(&id.0)) else {
                 continue;
             };
             open.extend(known.fields.iter().map(|field| field.data_type));
-            names.insert(Some(id.0), known.fields.iter().map(|field| field.name.clone()).collect());
+            names.insert(id.0, known.fields.iter().map(|field| field.name.clone()).collect());
         }
-        Ok(Expression::constant(functions::json_shape(names)?, DataType::Jsonb))
+        Ok(Expression::constant(functions::json_shape(names, record.as_ref())?, DataType::Jsonb))
+    }
+
+    /// Version 7 knew the names of the outermost record only, and not always these.
+    fn record_shape_of_version_7(
+        &self,
+        value: &Expression,
+        types: &mut Vec<DataType>,
+    ) -> Option<RecordShape> {
+        types.push(value.data_type);
+        if value.data_type != DataType::Record {
+            return None;
+        }
+        let fields = self.fields_of(value).unwrap_or_default();
+        types.extend(fields.iter().map(|field| field.data_type));
+        let names = fields.into_iter().map(|field| field.name).collect();
+        Some(RecordShape { names, ..RecordShape::default() })
     }
 
     /// `json_populate_record(base, json)`; `None` where its types do not fit.
@@ -227,17 +245,6 @@ impl Binder<'_> {
                     .hint("jsonb subscript must be coercible to either integer or text.");
                 Err(self.at(error, index.span()))
             }
-        }
-    }
-
-    /// Refuses what has no equality or no order, where something sorts or groups.
-    ///
-    /// # Errors
-    /// `42883`
-    pub fn check_sortable(&self, what: &Expression, operator: &str) -> Result<(), SqlError> {
-        match what.data_type.is_unordered() {
-            true => Err(no_sort_operator(what.data_type, operator)),
-            false => Ok(()),
         }
     }
 }

@@ -273,6 +273,7 @@ impl Binder<'_> {
                 right.data_type.family()
             )));
         };
+        self.check_compared_elements(common)?;
         Ok([self.number_operand(left, common)?, self.number_operand(right, common)?])
     }
 

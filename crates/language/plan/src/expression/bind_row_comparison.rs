@@ -46,6 +46,11 @@ impl Binder<'_> {
             None => Ok(row),
         };
         let operands = vec![known(left)?, known(right)?];
+        let by = match comparison {
+            RowComparison::Operator(comparison) => comparison,
+            RowComparison::Distinct(_) => Comparison::Equal,
+        };
+        operands.iter().try_for_each(|row| self.check_compared_row(row, by))?;
         let operation = match comparison {
             RowComparison::Operator(comparison) => RowOperation::Compare(comparison),
             RowComparison::Distinct(distinct) => RowOperation::Distinct(distinct),

@@ -133,6 +133,8 @@ impl Binder<'_> {
                 );
                 return Err(self.at(no_operator(&form), query.span()));
             };
+            self.check_compared_elements(common)?;
+            self.check_compared_row(operand, comparison)?;
             // Rows compare field by field, integers of all widths as they are.
             let integers = column.data_type.is_integer() && common.is_integer();
             let as_it_is = integers || common.is_composite() || column.data_type.family() == common.family();

@@ -8,7 +8,10 @@ use crate::routines::{Routines, is_volatile, takes};
 use crate::scope::VariableScope;
 use sqlparser::tokenizer::Span;
 use syntax::parse::parse_expression;
-use types::{DataType, FunctionResult, SearchPath, SqlError, SqlState, UserAggregate, Value, parse_value};
+use types::{
+    DataType, ExecutionVersion, FunctionResult, SearchPath, SqlError, SqlState, UserAggregate, Value,
+    parse_value,
+};
 
 /// A function of an aggregate, called with its state.
 pub struct StateCall {
@@ -197,6 +200,9 @@ impl Binder<'_> {
         let listed = |key: &AggregateOrder| {
             written.contains(&key.expression) || functions.arguments.contains(&key.expression)
         };
+        if distinct && self.scope().version() >= ExecutionVersion::V8 {
+            functions.arguments.iter().try_for_each(|argument| self.check_sortable(argument, "equality"))?;
+        }
         if distinct && !order.iter().all(listed) {
             let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
             return Err(SqlError::new(SqlState(*b"42P10"), message));

@@ -8,7 +8,7 @@ use crate::expression::refusals::{no_function, no_operator, unsupported_expressi
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
 use crate::in_execution::draws_or_asks;
-use crate::row_functions::is_row_function;
+use crate::row_functions::{is_row_function, json_arguments, json_type_of};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
@@ -70,10 +70,11 @@ impl Binder<'_> {
             let message = format!("window function {name} requires an OVER clause");
             return Err(SqlError::new(SqlState(*b"42809"), message));
         }
-        if is_row_function(name, self.scope().version()) && self.scope().routines().get(name).is_none() {
-            let place = self.no_aggregates_in.get().unwrap_or("this place");
-            let message = format!("set-returning functions are not allowed in {place}");
-            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        // Before version 7 no function of the ledger has such a name here.
+        let is_own =
+            self.scope().version() >= ExecutionVersion::V7 && self.scope().routines().get(name).is_some();
+        if is_row_function(name, self.scope().version()) && !is_own {
+            return Err(self.no_rows_here());
         }
         if name == "row" && self.scope().routines().get(name).is_none() {
             return match &function.args {
@@ -114,6 +115,9 @@ impl Binder<'_> {
             }
         };
         let named = arguments.iter().any(|argument| argument.name.is_some() || argument.is_variadic);
+        if is_own && !named {
+            self.refuse_rows(name, &arguments)?;
+        }
         if self.scope().routines().get(name).is_none() && !named {
             return self.call(name, arguments.into_iter().map(|argument| argument.value).collect(), span);
         }
@@ -132,6 +136,26 @@ impl Binder<'_> {
         }
         let missing = self.no_routine(name, &arguments, span);
         self.bind_routine(name, arguments)?.ok_or(missing)
+    }
+
+    #[cold]
+    fn no_rows_here(&self) -> SqlError {
+        let place = self.no_aggregates_in.get().unwrap_or("this place");
+        let message = format!("set-returning functions are not allowed in {place}");
+        SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    }
+
+    /// Where the ledger has a function of this name, too: that of the system comes first where it takes the arguments, from
+    /// execution version 8 on.
+    fn refuse_rows(&self, name: &str, arguments: &[NamedArgument]) -> Result<(), SqlError> {
+        let is_one = self.scope().version() >= ExecutionVersion::V8
+            && is_row_function(name, self.scope().version())
+            && json_arguments(name) == Some(arguments.len());
+        let json = arguments.last().filter(|_| is_one).map(|argument| argument.value.clone());
+        match json.and_then(|json| self.argument(json, json_type_of(name))) {
+            Some(_) => Err(self.no_rows_here()),
+            None => Ok(()),
+        }
     }
 
     /// A call by name: what has a form of its own, then the functions of the table.
@@ -171,6 +195,7 @@ impl Binder<'_> {
                 Ok(Expression { kind: Kind::Coalesce(operands), data_type })
             }
             ("greatest" | "least", 1..) => {
+                self.check_comparable(&arguments)?;
                 let (operands, data_type) = self.unify(arguments, &name.to_ascii_uppercase())?;
                 Ok(Expression { kind: Kind::Extreme(name == "greatest", operands), data_type })
             }
@@ -270,6 +295,11 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let types: Vec<DataType> = arguments.iter().map(Expression::data_type).collect();
         let missing = || self.at(no_function(name, &types), span);
+        if let ("array_position" | "array_positions" | "array_remove" | "array_replace", Some(array)) =
+            (name, types.first())
+        {
+            self.check_compared_elements(*array).map_err(|error| self.at(error, span))?;
+        }
         let Signature { function, arguments: targets, result } =
             resolve(name, &types, self.scope().version())?.ok_or_else(missing)?;
         if targets.len() != arguments.len() {
@@ -449,7 +479,7 @@ impl Binder<'_> {
 pub fn is_system_function(name: &str, version: ExecutionVersion) -> bool {
     let takes = |count: usize| resolve(name, &vec![DataType::Unknown; count], version);
     AggregateFunction::named(name, version).is_some()
-        || is_row_function(name, version)
+        || version >= ExecutionVersion::V7 && is_row_function(name, version)
         || EnumCall::named(name, version).is_some()
         || crate::sequence::draws_value(name)
         || draws_or_asks(name, version)

@@ -44,7 +44,7 @@ impl Binder<'_> {
             let message = format!("cannot cast type {} to {}", operand.data_type.family(), target.family());
             return Err(SqlError::new(SqlState(*b"42846"), message));
         }
-        if is_of_rows(target) {
+        if target.needs_catalog() {
             return self.convert_row(operand, target, true);
         }
         Ok(converted(operand, target, Kind::Cast))
@@ -65,7 +65,7 @@ impl Binder<'_> {
         if operand.data_type == DataType::Unknown {
             return self.unknown_to(operand, target, false);
         }
-        if is_of_rows(target) {
+        if target.needs_catalog() {
             return self.convert_row(operand, target, false).map(fold);
         }
         Ok(fold(converted(operand, target, Kind::Cast)))
@@ -120,7 +120,7 @@ impl Binder<'_> {
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message)
                 .hint("You will need to rewrite or cast the expression."));
         }
-        if is_of_rows(target) {
+        if target.needs_catalog() {
             return self.convert_row(expression, target, false).map(fold);
         }
         Ok(fold(converted(expression, target, Kind::Assign)))
@@ -144,11 +144,6 @@ impl FamilyName for DataType {
             other => other.family().to_string(),
         }
     }
-}
-
-/// Whether a cast to it must know fields or labels.
-fn is_of_rows(target: DataType) -> bool {
-    target.needs_catalog()
 }
 
 /// A cast, or the expression itself where the value is of that type already.

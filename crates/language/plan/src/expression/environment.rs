@@ -82,9 +82,16 @@ impl<'a> Environment<'a> {
     #[inline]
     pub(super) fn made(&self, value: Value) -> Result<Value, SqlError> {
         work::spend(work::of_value(&value))?;
-        if let Some(query) = self.query {
-            query.memory.count(&value)?;
-        }
+        self.count(&value)?;
         Ok(value)
+    }
+
+    /// The memory of a value that has been made.
+    #[inline]
+    pub(super) fn count(&self, value: &Value) -> Result<(), SqlError> {
+        match self.query {
+            Some(query) => query.memory.count(value),
+            None => Ok(()),
+        }
     }
 }

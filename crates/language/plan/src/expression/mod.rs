@@ -33,6 +33,7 @@ mod environment;
 mod evaluate;
 mod memory;
 mod names;
+mod record_shape;
 mod refusals;
 mod relations;
 mod routine;
@@ -41,6 +42,7 @@ mod routine_defaults;
 mod row;
 mod subquery;
 mod subquery_value;
+mod unordered;
 pub(crate) mod written;
 
 pub use analysis::{columns_of, is_same, may_have_detail};

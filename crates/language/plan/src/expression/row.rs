@@ -5,7 +5,7 @@ use crate::expression::{Environment, Expression};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Composite, CompositeTypes, DataType, EnumValue, SqlError, TypeId, Value};
-use values::functions::json_record;
+use values::functions::{Counting, json_record};
 use values::{Comparison, broken};
 
 /// What becomes of some operands.
@@ -110,7 +110,10 @@ impl RowOperation {
                 if *explicit { types.cast(value, data_type) } else { types.assign(value, data_type) }
             }
             RowOperation::OfJson(function, types) => match values.as_slice() {
-                [base, json] => json_record(function, json, base, data_type, types),
+                [base, json] => {
+                    let counting = Counting { row: &|_| Ok(()), number: &|value| environment.count(value) };
+                    json_record(function, json, base, data_type, (types, counting))
+                }
                 _ => Err(broken("a record of JSON without any")),
             },
             RowOperation::CheckDomain(id, types) => {

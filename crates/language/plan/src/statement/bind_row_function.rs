@@ -2,7 +2,7 @@
 
 use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::LogicalPlan;
-use crate::row_functions::{gives_rows_in_from, is_row_function, json_rows, json_type_of};
+use crate::row_functions::{gives_rows_in_from, is_row_function, json_arguments, json_rows, json_type_of};
 use crate::statement::level::Level;
 use crate::statement::query_scope::QueryScope;
 use crate::statement::record_columns::listed_columns;
@@ -10,7 +10,7 @@ use crate::statement::relation_names::{add_relation, set_row_type};
 use crate::statement::row_function::{JsonCall, RowFunction, RowKind};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, TableAlias};
 use sqlparser::tokenizer::Span;
-use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, Value};
+use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, Value, limits};
 use values::functions::JsonRows;
 
 /// A call in FROM.
@@ -44,6 +44,14 @@ pub(super) fn gives_rows(name: &ObjectName, version: ExecutionVersion) -> bool {
 pub(super) fn gives_rows_here(name: &ObjectName, version: ExecutionVersion) -> bool {
     let name = name.to_string().to_ascii_lowercase();
     gives_rows_in_from(name.strip_prefix("pg_catalog.").unwrap_or(&name), version)
+}
+
+/// Whether a function of this name that is built in makes rows of JSON, of so many arguments, and comes in front of those of the ledger:
+/// from execution version 8 on.
+pub(super) fn takes_json(name: &ObjectName, version: ExecutionVersion, arguments: usize) -> bool {
+    let name = name.to_string().to_ascii_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    version >= ExecutionVersion::V8 && json_arguments(name) == Some(arguments)
 }
 
 /// Whether the rows of a function that is built in have several columns.
@@ -102,7 +110,8 @@ pub(super) fn bind_row_function(
     };
     // The only column of these has a name of its own, and what is named like the relation is its value.
     let is_value = matches!(&rows, RowKind::Json(call) if matches!(call.rows, JsonRows::Elements(_)));
-    let single = columns.len() == 1 && !is_value && row_type.is_none();
+    let is_row = row_type.is_some() && query.variables.version() >= ExecutionVersion::V7;
+    let single = columns.len() == 1 && !is_value && !is_row;
     if call.with_ordinality {
         columns.push(("ordinality".to_string(), DataType::BigInt));
     }
@@ -209,11 +218,18 @@ fn json_call(
         return Ok(None);
     };
     let asked = || {
-        let columns = listed_columns(query, alias)?;
-        columns.ok_or_else(|| {
+        let columns = listed_columns(query, alias)?.ok_or_else(|| {
             let message = "a column definition list is required for functions returning \"record\"";
             SqlError::new(SqlState::SYNTAX_ERROR, message)
-        })
+        })?;
+        if columns.len() > limits::LISTED_COLUMNS_MAX {
+            let message = format!(
+                "column definition lists can have at most {} entries (LISTED_COLUMNS_MAX)",
+                limits::LISTED_COLUMNS_MAX
+            );
+            return Err(SqlError::new(SqlState(*b"54011"), message));
+        }
+        Ok(columns)
     };
     let of_base = || types.of(base.data_type).map(|known| known.fields.clone()).unwrap_or_default();
     let text = DataType::Text(None);

@@ -1,13 +1,15 @@
 //! Queries of WITH, bound where they are used.
 
+use crate::expression::no_sort_operator;
 use crate::logical::LogicalPlan;
 use crate::statement::bound_query::BoundQuery;
 use crate::statement::level::Level;
 use crate::statement::query::{bind_nested, has_order_or_limit, whole};
 use crate::statement::query_scope::{CommonSource, CommonTable};
 use crate::statement::set_operation::bind_side;
+use crate::unordered::is_unordered;
 use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
-use types::{DataType, OutputColumn, SqlError, SqlState, common_type};
+use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, common_type};
 use values::broken;
 
 /// Binds a query of WITH for one use.
@@ -60,10 +62,23 @@ fn bind_recursive(
     let types: Vec<DataType> = columns.iter().map(|column| column.data_type).collect();
     let then = then.close_literals(common.scope.variables, &types)?;
     check_types(&common.name, &then.columns(), &types)?;
+    check_told_apart(common, all, &types)?;
     let sides = Box::new([first.plan, then.with_types(&types).plan]);
     let outputs = whole(&columns);
     let plan = LogicalPlan::Recursive { number, all, sides };
     Ok(Some(BoundQuery::from(plan.projected(outputs, columns.into()))))
+}
+
+/// Without ALL rows are told apart, from execution version 8 on only where they can be.
+fn check_told_apart(common: &CommonTable<'_>, all: bool, types: &[DataType]) -> Result<(), SqlError> {
+    let known = common.scope.tables.routines().types();
+    if all || known.rules() < ExecutionVersion::V8 {
+        return Ok(());
+    }
+    match types.iter().find(|found| is_unordered(known, **found)) {
+        Some(unordered) => Err(known.named_in(no_sort_operator(*unordered, "equality"))),
+        None => Ok(()),
+    }
 }
 
 /// The second side of a recursive query has the types of the first one.

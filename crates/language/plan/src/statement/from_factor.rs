@@ -3,7 +3,9 @@
 use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::{LogicalPlan, Scan};
 use crate::routines::CallForm;
-use crate::statement::bind_row_function::{Call, bind_row_function, gives_rows_here, plain_arguments};
+use crate::statement::bind_row_function::{
+    Call, bind_row_function, gives_rows_here, plain_arguments, takes_json,
+};
 use crate::statement::common_table::bind_common;
 use crate::statement::from::bind_joined;
 use crate::statement::level::Level;
@@ -175,6 +177,14 @@ fn bind_function(
     if known.is_none() && gives_rows_here(name, query.variables.version()) || with_ordinality {
         let call = Call { name: name.to_string(), arguments: plain_arguments(arguments)?, with_ordinality };
         return bind_row_function(query, level, names, call, alias, name.span());
+    }
+    if known.is_some() && takes_json(name, query.variables.version(), arguments.len()) {
+        // As in PostgreSQL, a function of the ledger does not hide one of the system.
+        let call = Call { name: name.to_string(), arguments: plain_arguments(arguments)?, with_ordinality };
+        match bind_row_function(query, level, names, call, alias, name.span()) {
+            Err(error) if error.state == SqlState::UNDEFINED_FUNCTION => {}
+            bound => return bound,
+        }
     }
     let called = table_name(name)?;
     let known_as = object_name(&called).to_string();

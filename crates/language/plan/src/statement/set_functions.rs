@@ -4,7 +4,7 @@
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::expression::output_name;
 use crate::routines::CallForm;
-use crate::statement::bind_row_function::{gives_many_columns, gives_rows};
+use crate::statement::bind_row_function::{gives_many_columns, gives_rows, takes_json};
 use crate::statement::query_scope::QueryScope;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArguments, GroupByExpr, Ident, Query, Select, SelectItem, SetExpr,
@@ -203,19 +203,31 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn is_set(&self, function: &Function) -> bool {
-        let known = syntax::names::table_name(&function.name).ok();
+    fn is_set(&self, call: &Function) -> bool {
+        let known = syntax::names::table_name(&call.name).ok();
         let known = known.and_then(|name| self.scope.tables.routines().get(&name));
         match known.and_then(|routine| routine.definition.function.as_ref()) {
-            Some(function) => function.is_set,
-            None => gives_rows(&function.name, self.scope.variables.version()),
+            Some(function) => function.is_set || self.may_be_rows_of_json(call),
+            None => gives_rows(&call.name, self.scope.variables.version()),
         }
     }
 
+    /// Whether it is a call of a function that is built in and gives rows of JSON, unless its arguments are of other types.
+    fn may_be_rows_of_json(&self, call: &Function) -> bool {
+        let version = self.scope.variables.version();
+        let count = match &call.args {
+            FunctionArguments::List(list) => list.args.len(),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => 0,
+        };
+        gives_rows(&call.name, version) && takes_json(&call.name, version, count)
+    }
+
     /// Whether its values are rows.
-    fn is_of_rows(&self, name: &str) -> bool {
+    fn is_of_rows(&self, name: &str, call: &Function) -> bool {
         let known = self.scope.tables.routines().get(name);
         match known {
+            // In FROM the types of the arguments tell whose function it is; a value is found as a row is there.
+            Some(_) if self.may_be_rows_of_json(call) => true,
             Some(routine) => routine.form() != CallForm::Value,
             None => gives_many_columns(name),
         }
@@ -310,7 +322,7 @@ impl VisitorMut for Finder<'_> {
             || (OrderedSet::named(&name).is_some() && !function.within_group.is_empty());
         if self.is_set(function) {
             let part = |name: &str| Ident::with_quote('"', name);
-            let gives_rows = self.is_of_rows(&name);
+            let gives_rows = self.is_of_rows(&name, function);
             let column = format!("{COLUMN}{}", self.calls.len());
             let is_alone = self.calls.is_empty() && !self.several;
             self.calls.push(Call { function: function.clone(), gives_rows, column: column.clone() });

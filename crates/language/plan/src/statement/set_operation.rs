@@ -7,6 +7,7 @@ use crate::statement::level::Level;
 use crate::statement::query::{Rows, bind_body};
 use crate::statement::query_scope::QueryScope;
 use crate::statement::relation::SetOperation;
+use crate::unordered::is_unordered;
 use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
 use types::{DataType, OutputColumn, SqlError, SqlState, common_type};
 
@@ -42,8 +43,9 @@ pub(super) fn bind_set(
         columns.push(OutputColumn { name: left.name.clone(), data_type });
     }
     let types: Vec<DataType> = columns.iter().map(|column| column.data_type).collect();
-    if let Some(unordered) = types.iter().find(|found| !all && found.is_unordered()) {
-        return Err(no_sort_operator(*unordered, "equality"));
+    let known = scope.tables.routines().types();
+    if let Some(unordered) = types.iter().find(|found| !all && is_unordered(known, **found)) {
+        return Err(known.named_in(no_sort_operator(*unordered, "equality")));
     }
     let left = left.close_literals(scope.variables, &types)?;
     let right = right.close_literals(scope.variables, &types)?;

@@ -308,6 +308,9 @@ fn refuse_referencing(
 
 /// Names of the generated columns that are computed from a column.
 fn generated_from(catalog: &NewCatalog, table: &Table, number: u16) -> Result<Vec<String>, SqlError> {
+    if table.columns.iter().all(|column| !column.generated) {
+        return Ok(Vec::new());
+    }
     let bound = plan(catalog, table)?;
     let uses = |computed: &Expression| {
         computed.any(&mut |inner| matches!(inner.kind, Kind::Column(column) if column == number))

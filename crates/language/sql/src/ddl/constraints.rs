@@ -12,7 +12,7 @@ use plan::table::TablePlan;
 use sqlparser::ast::TableConstraint;
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{Catalog, Check, Column, SqlError, SqlState, Table};
+use types::{Catalog, Check, Column, ExecutionVersion, SqlError, SqlState, Table};
 
 /// A constraint that is added to a table.
 #[derive(Clone, Debug)]
@@ -31,9 +31,12 @@ pub(crate) enum NewConstraint {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn bind_new_constraint(constraint: &TableConstraint) -> Result<NewConstraint, SqlError> {
+pub(super) fn bind_new_constraint(
+    constraint: &TableConstraint,
+    rules: ExecutionVersion,
+) -> Result<NewConstraint, SqlError> {
     Ok(match constraint {
-        TableConstraint::Unique(unique) => NewConstraint::Unique(bind_unique(unique)?),
+        TableConstraint::Unique(unique) => NewConstraint::Unique(bind_unique(unique, rules)?),
         TableConstraint::ForeignKey(foreign_key) => {
             NewConstraint::ForeignKey(bind_foreign_key(foreign_key, None)?)
         }

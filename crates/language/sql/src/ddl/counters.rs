@@ -13,7 +13,7 @@ use crate::ddl::rows::Rows;
 use plan::expression::bind_data_type;
 use plan::sequence::counter_key;
 use syntax::parse::sequence::CountingOptions;
-use types::{Catalog, CompositeTypes, Counter, DataType, SqlError, SqlState, TableId};
+use types::{Catalog, CompositeTypes, Counter, DataType, ExecutionVersion, SqlError, SqlState, TableId};
 
 /// The type of a sequence's values: what AS says.
 ///
@@ -21,10 +21,11 @@ use types::{Catalog, CompositeTypes, Counter, DataType, SqlError, SqlState, Tabl
 /// `22023` for what is no integer.
 pub(super) fn sequence_type(
     catalog: &Catalog,
+    rules: ExecutionVersion,
     options: &CountingOptions,
 ) -> Result<Option<DataType>, SqlError> {
     let Some(data_type) = &options.data_type else { return Ok(None) };
-    let data_type = bind_data_type(&CompositeTypes::new(catalog), data_type)?;
+    let data_type = bind_data_type(&CompositeTypes::new(catalog).with_rules(rules), data_type)?;
     if !data_type.is_integer() {
         return Err(invalid("sequence type must be smallint, integer, or bigint".to_string()));
     }

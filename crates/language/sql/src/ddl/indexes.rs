@@ -8,7 +8,9 @@ use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use types::{Catalog, DataType, Index, SqlError, SqlState, Table, Value, limits, object_name};
+use types::{
+    Catalog, DataType, ExecutionVersion, Index, SqlError, SqlState, Table, Value, limits, object_name,
+};
 
 /// An index as a statement describes it.
 #[derive(Clone, Debug)]
@@ -24,7 +26,10 @@ pub(crate) struct IndexDraft {
 }
 
 /// CREATE INDEX: the table, and the index.
-pub(super) fn bind_create_index(create: &ast::CreateIndex) -> Result<(String, IndexDraft), SqlError> {
+pub(super) fn bind_create_index(
+    create: &ast::CreateIndex,
+    rules: ExecutionVersion,
+) -> Result<(String, IndexDraft), SqlError> {
     let refused = [
         (create.predicate.is_some(), "a partial index (WHERE)"),
         (!create.include.is_empty(), "INCLUDE"),
@@ -42,13 +47,17 @@ pub(super) fn bind_create_index(create: &ast::CreateIndex) -> Result<(String, In
         }
     }
     let name = create.name.as_ref().map(table_name).transpose()?;
-    let columns = create.columns.iter().map(column_name).collect::<Result<_, _>>()?;
+    let columns = create.columns.iter().map(|column| column_name(column, rules));
+    let columns = columns.collect::<Result<_, _>>()?;
     let draft = IndexDraft { name, columns, unique: create.unique, constraint: false };
     Ok((table_name(&create.table_name)?, draft))
 }
 
 /// UNIQUE as a constraint of a table.
-pub(super) fn bind_unique(unique: &ast::UniqueConstraint) -> Result<IndexDraft, SqlError> {
+pub(super) fn bind_unique(
+    unique: &ast::UniqueConstraint,
+    rules: ExecutionVersion,
+) -> Result<IndexDraft, SqlError> {
     if unique.characteristics.is_some() {
         return Err(SqlError::unsupported("DEFERRABLE"));
     }
@@ -59,18 +68,19 @@ pub(super) fn bind_unique(unique: &ast::UniqueConstraint) -> Result<IndexDraft, 
         return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
     }
     let name = unique.name.as_ref().map(name_of).transpose()?;
-    let columns = unique.columns.iter().map(column_name).collect::<Result<_, _>>()?;
+    let columns = unique.columns.iter().map(|column| column_name(column, rules));
+    let columns = columns.collect::<Result<_, _>>()?;
     Ok(IndexDraft { name, columns, unique: true, constraint: true })
 }
 
 /// The column that an index is on. It can be read in both directions, so that ASC and DESC are the same.
-fn column_name(column: &IndexColumn) -> Result<String, SqlError> {
+fn column_name(column: &IndexColumn, rules: ExecutionVersion) -> Result<String, SqlError> {
     let Expr::Identifier(ident) = &column.column.expr else {
         return Err(SqlError::unsupported("an index on an expression")
             .hint("Keep the value in a column, and index that."));
     };
     if let Some(class) = &column.operator_class
-        && !is_natural_order(&class.to_string())
+        && !is_natural_order(&class.to_string(), rules)
     {
         return Err(SqlError::unsupported(format_args!("the operator class {class} of an index")));
     }
@@ -78,8 +88,8 @@ fn column_name(column: &IndexColumn) -> Result<String, SqlError> {
 }
 
 /// Whether an operator class orders as the values of its type are ordered: in the collation C those for patterns do too.
-fn is_natural_order(class: &str) -> bool {
-    const CLASSES: [&str; 22] = [
+fn is_natural_order(class: &str, rules: ExecutionVersion) -> bool {
+    const CLASSES: [&str; 21] = [
         "bool_ops",
         "bpchar_ops",
         "bpchar_pattern_ops",
@@ -91,7 +101,6 @@ fn is_natural_order(class: &str) -> bool {
         "int4_ops",
         "int8_ops",
         "interval_ops",
-        "jsonb_ops",
         "numeric_ops",
         "record_ops",
         "text_ops",
@@ -103,7 +112,8 @@ fn is_natural_order(class: &str) -> bool {
         "varchar_ops",
         "varchar_pattern_ops",
     ];
-    CLASSES.contains(&class.to_ascii_lowercase().as_str())
+    let class = class.to_ascii_lowercase();
+    CLASSES.contains(&class.as_str()) || (rules >= ExecutionVersion::V7 && class == "jsonb_ops")
 }
 
 /// Refuses a key on a column whose values have no order.

@@ -191,7 +191,7 @@ fn bind_change_of_standard_sql(
             SchemaChange::CreateType(bind_create_type(types, name, representation.as_ref())?)
         }
         Statement::CreateIndex(create) => {
-            let (table, index) = bind_create_index(create)?;
+            let (table, index) = bind_create_index(create, types.rules())?;
             SchemaChange::CreateIndex { if_not_exists: create.if_not_exists, table, index }
         }
         Statement::CreateExtension(create) if types.rules() >= ExecutionVersion::V7 => {

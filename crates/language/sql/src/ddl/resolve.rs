@@ -243,7 +243,7 @@ impl Resolver<'_> {
             }
             return Ok(());
         };
-        let known = CompositeTypes::new(self.catalog).with_search_path(self.path);
+        let known = CompositeTypes::new(self.catalog).with_rules(self.version).with_search_path(self.path);
         let types = types.iter().map(|one| bind_routine_type(&known, one).map(DataType::family));
         let types = types.collect::<Result<Vec<DataType>, SqlError>>()?;
         let mut overloads = self.catalog.overloads(&routine.name);

@@ -12,7 +12,7 @@ use state::{
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, ColumnSet, Key, Row, SqlError, TableId};
+use types::{Catalog, ColumnSet, ExecutionVersion, Key, Row, SqlError, TableId};
 
 /// The rows of all tables while schema changes are made.
 pub(crate) struct Rows<'e, 'x> {
@@ -36,6 +36,11 @@ impl<'e, 'x> Rows<'e, 'x> {
     /// Height of the block that the change is in.
     pub(super) fn height(&self) -> u64 {
         self.execution.context().height
+    }
+
+    /// The rules of execution.
+    pub(super) fn version(&self) -> ExecutionVersion {
+        self.execution.programs().version()
     }
 
     /// Visits every row of a table, at a step each.

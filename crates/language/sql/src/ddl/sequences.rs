@@ -28,7 +28,7 @@ pub(super) fn change_sequence(
     match statement {
         SequenceStatement::Create { if_not_exists, name, options } => {
             if !(*if_not_exists && relation_exists(catalog, name)) {
-                create_sequence(catalog, name, options)?;
+                create_sequence(catalog, rows.version(), name, options)?;
             }
             Ok("CREATE SEQUENCE")
         }
@@ -62,14 +62,19 @@ fn find(catalog: &Catalog, name: &str) -> Result<Sequence, SqlError> {
     })
 }
 
-fn create_sequence(catalog: &mut Catalog, name: &str, options: &CountingOptions) -> Result<(), SqlError> {
+fn create_sequence(
+    catalog: &mut Catalog,
+    rules: ExecutionVersion,
+    name: &str,
+    options: &CountingOptions,
+) -> Result<(), SqlError> {
     check_free(catalog, name)?;
     if let Some(what) = options.restart.map(|_| "RESTART").or(options.name.as_ref().map(|_| "SEQUENCE")) {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{what}\"")));
     }
     let owner = options.owner.clone().flatten();
     let owner = owner.map(|(table, column)| owner_of(catalog, &table, &column)).transpose()?;
-    let data_type = sequence_type(catalog, options)?.unwrap_or(DataType::BigInt);
+    let data_type = sequence_type(catalog, rules, options)?.unwrap_or(DataType::BigInt);
     let counter = counter(catalog, data_type, options, None)?;
     insert(catalog, Sequence { name: name.to_string(), owner, counter })
 }
@@ -101,7 +106,8 @@ fn alter_sequence(
         };
     }
     let counts_already = sequence.counter.as_ref().map(|counter| counter.data_type);
-    let data_type = sequence_type(catalog, options)?.or(counts_already).unwrap_or(DataType::BigInt);
+    let given = sequence_type(catalog, rows.version(), options)?;
+    let data_type = given.or(counts_already).unwrap_or(DataType::BigInt);
     sequence.counter = counter(catalog, data_type, options, sequence.counter.as_ref())?;
     if let Some(value) = options.restart {
         let counter = sequence.counter.take().ok_or_else(|| does_not_count("RESTART"))?;

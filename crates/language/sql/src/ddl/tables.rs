@@ -48,7 +48,7 @@ pub(super) fn bind_create_table(
         draft.add_column(types, column)?;
     }
     for constraint in &create.constraints {
-        draft.add_constraint(constraint)?;
+        draft.add_constraint(constraint, types.rules())?;
     }
     for ordinal in &draft.table.primary_key {
         draft.table.columns[usize::from(*ordinal)].not_null = true;
@@ -170,7 +170,7 @@ impl TableDraft {
                     self.add_check(check, option.name.as_ref().or(check.name.as_ref()))?;
                 }
                 ColumnOption::Unique(unique) => {
-                    let mut draft = bind_unique(unique)?;
+                    let mut draft = bind_unique(unique, types.rules())?;
                     draft.columns = vec![name.clone()];
                     if let Some(constraint) = &option.name {
                         draft.name = Some(name_of(constraint)?);
@@ -291,7 +291,11 @@ impl TableDraft {
         Ok(())
     }
 
-    fn add_constraint(&mut self, constraint: &TableConstraint) -> Result<(), SqlError> {
+    fn add_constraint(
+        &mut self,
+        constraint: &TableConstraint,
+        rules: ExecutionVersion,
+    ) -> Result<(), SqlError> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
                 refuse_key_forms(&key.characteristics)?;
@@ -303,7 +307,7 @@ impl TableDraft {
             }
             TableConstraint::Check(check) => self.add_check(check, check.name.as_ref()),
             TableConstraint::Unique(unique) => {
-                self.unique.push(bind_unique(unique)?);
+                self.unique.push(bind_unique(unique, rules)?);
                 Ok(())
             }
             TableConstraint::ForeignKey(foreign_key) => {

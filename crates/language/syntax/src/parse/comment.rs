@@ -7,7 +7,7 @@ use crate::parse::words::{accept, expect_word, name, next_word, relation};
 use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
-use types::SqlError;
+use types::{ExecutionVersion, SqlError};
 
 /// `COMMENT ON … IS …`
 #[derive(Clone, Debug)]
@@ -41,7 +41,11 @@ pub enum CommentedObject {
 ///
 /// # Errors
 /// `42601` with the position; `0A000` for an object that has no comments.
-pub fn parse_comment(parser: &mut Parser<'_>, sql: &str) -> Result<CommentOn, SqlError> {
+pub fn parse_comment(
+    parser: &mut Parser<'_>,
+    sql: &str,
+    version: ExecutionVersion,
+) -> Result<CommentOn, SqlError> {
     expect_word(parser, "comment", sql)?;
     expect_word(parser, "on", sql)?;
     let token = parser.peek_token();
@@ -55,7 +59,8 @@ pub fn parse_comment(parser: &mut Parser<'_>, sql: &str) -> Result<CommentOn, Sq
         "function" | "procedure" | "routine" | "aggregate" => {
             CommentedObject::Routine(kind, commented_routine(parser, sql)?)
         }
-        "type" | "domain" => CommentedObject::Type(relation(parser, sql)?),
+        "type" => CommentedObject::Type(relation(parser, sql)?),
+        "domain" if version >= ExecutionVersion::V7 => CommentedObject::Type(relation(parser, sql)?),
         "schema" => CommentedObject::Schema(name(parser, sql)?),
         "constraint" | "trigger" => {
             let of_table = name(parser, sql)?;

@@ -171,7 +171,8 @@ fn parse_statement_tokens(
         return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));
     }
     if first == Keyword::COMMENT {
-        return parse_comment(&mut parser, sql).map(|comment| ParsedStatement::Comment(Box::new(comment)));
+        let comment = parse_comment(&mut parser, sql, version)?;
+        return Ok(ParsedStatement::Comment(Box::new(comment)));
     }
     if is_checkpoint {
         let _ = parser.next_token();

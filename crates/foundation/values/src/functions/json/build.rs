@@ -61,13 +61,15 @@ pub static JSONB_OBJECT: Function =
     Function::form(&["jsonb_build_object"], jsonb_object).sees_null().costs(deep);
 
 fn jsonb_object(values: &[Value]) -> Computed {
-    let mut parts = Vec::new();
-    for (position, [_, key, shape, value]) in members(values).enumerate() {
-        let missing = || refused(format!("argument {}: key must not be null", 2 * position + 1));
-        let key = key_text(key)?.ok_or_else(missing)?;
-        parts.push((Cow::Owned(key), Form::new(shape).part(value)?));
-    }
-    jsonb(&JsonPart::object(parts)?)
+    jsonb(&JsonPart::object_of(members(values).enumerate().map(jsonb_member))?)
+}
+
+fn jsonb_member<'v>(
+    (position, [_, key, shape, value]): (usize, &'v [Value; 4]),
+) -> Result<(Cow<'v, str>, JsonPart<'v>), SqlError> {
+    let missing = || refused(format!("argument {}: key must not be null", 2 * position + 1));
+    let key = key_text(key)?.ok_or_else(missing)?;
+    Ok((Cow::Owned(key), Form::new(shape).part(value)?))
 }
 
 /// `json_build_array(value, …)`
@@ -88,9 +90,9 @@ pub static JSONB_ARRAY: Function =
     Function::form(&["jsonb_build_array"], jsonb_array).sees_null().costs(deep);
 
 fn jsonb_array(values: &[Value]) -> Computed {
-    let pairs = values.as_chunks().0.iter();
-    let parts = pairs.map(|[shape, value]| Form::new(shape).part(value));
-    jsonb(&JsonPart::array(&parts.collect::<Result<Vec<_>, _>>()?)?)
+    let pairs: &[[Value; 2]] = values.as_chunks().0;
+    let parts = pairs.iter().map(|[shape, value]| Form::new(shape).part(value));
+    jsonb(&JsonPart::array_of(pairs.len(), parts)?)
 }
 
 /// The key of a member that `json_object_agg` makes.

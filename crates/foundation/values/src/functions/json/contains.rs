@@ -1,7 +1,6 @@
 //! Whether a `jsonb` has keys, elements, or all that another one has.
 
-use std::cmp::Ordering;
-use types::{JsonNode, JsonView, Jsonb, Value};
+use types::{JsonNode, JsonView, Jsonb, Value, compare_json_keys};
 
 /// Units of comparing each part of one with each part of the other.
 pub(super) fn pairs(values: &[Value]) -> u64 {
@@ -39,10 +38,7 @@ fn has_all(left: JsonNode<'_>, right: JsonNode<'_>) -> bool {
             // Both are sorted by their keys.
             let mut members = members.peekable();
             wanted.into_iter().all(|(key, wanted)| {
-                let before = |known: &str| {
-                    known.len().cmp(&key.len()).then_with(|| known.as_bytes().cmp(key.as_bytes()))
-                };
-                while members.next_if(|(known, _)| before(known) == Ordering::Less).is_some() {}
+                while members.next_if(|(known, _)| compare_json_keys(known, key).is_lt()).is_some() {}
                 match members.peek() {
                     Some((known, value)) if *known == key => {
                         is_equal_scalar(*value, wanted) || has_all(*value, wanted)

@@ -60,22 +60,26 @@ pub(super) fn found_text(node: Option<JsonNode<'_>>) -> Computed {
 /// The member of a text; of several with one key the last one.
 pub(super) fn member_written<'a>(text: &'a str, key: &str) -> Result<Option<&'a str>, SqlError> {
     Ok(match split_json(text)? {
-        JsonText::Object(members) => {
-            members.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
-        }
+        JsonText::Object(members) => last_member(&members, key),
         _ => None,
     })
+}
+
+fn last_member<'a>(members: &[(String, &'a str)], key: &str) -> Option<&'a str> {
+    members.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
 }
 
 /// The element of a text.
 pub(super) fn element_written(text: &str, index: i64) -> Result<Option<&str>, SqlError> {
     Ok(match split_json(text)? {
-        JsonText::Array(elements) => {
-            let from_start = if index < 0 { index + elements.len() as i64 } else { index };
-            usize::try_from(from_start).ok().and_then(|place| elements.get(place)).copied()
-        }
+        JsonText::Array(elements) => element_at(&elements, index),
         _ => None,
     })
+}
+
+fn element_at<'a>(elements: &[&'a str], index: i64) -> Option<&'a str> {
+    let from_start = if index < 0 { index + elements.len() as i64 } else { index };
+    usize::try_from(from_start).ok().and_then(|place| elements.get(place)).copied()
 }
 
 /// What a path leads to in a text.
@@ -84,11 +88,8 @@ pub(super) fn find_written<'a>(text: &'a str, path: &[&str]) -> Result<Option<&'
     for name in path {
         crate::work::spend(here.len() as u64)?;
         let next = match split_json(here)? {
-            JsonText::Object(_) => member_written(here, name)?,
-            JsonText::Array(_) => match index(name) {
-                Some(place) => element_written(here, place)?,
-                None => None,
-            },
+            JsonText::Object(members) => last_member(&members, name),
+            JsonText::Array(elements) => index(name).and_then(|place| element_at(&elements, place)),
             _ => None,
         };
         let Some(next) = next else { return Ok(None) };

@@ -15,8 +15,8 @@ pub use build::{
 };
 pub use change::JSON_ASSIGN;
 pub use get::JSON_SUBSCRIPT;
-pub use of_value::json_shape;
-pub use rows::{JsonRows, json_record};
+pub use of_value::{RecordShape, json_shape};
+pub use rows::{Counting, JsonRows, json_record};
 pub(super) use table::FUNCTIONS;
 
 use crate::functions::entry::{Computed, Function};

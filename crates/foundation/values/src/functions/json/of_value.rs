@@ -1,40 +1,77 @@
 //! Values of any type as JSON.
 
 use crate::functions::json::get::node_of;
+use crate::work;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use types::{
     Composite, DataType, JsonNode, JsonPart, Jsonb, Numeric, SqlError, Value, format_value, limits,
     write_json_string,
 };
 
-/// The names of the fields of rows, which values do not know: an object with the names of anonymous rows under the empty
-/// key, and those of each composite type under its number.
+/// The names of the fields of an anonymous row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordShape {
+    /// In their order.
+    pub names: Vec<String>,
+    /// Those of anonymous rows that stand in fields, by the places of these.
+    pub inside: BTreeMap<usize, RecordShape>,
+}
+
+type Members = Vec<(Cow<'static, str>, JsonPart<'static>)>;
+
+/// The names of anonymous rows in a shape, and the member with the shapes of their fields.
+const NAMES: &str = "";
+const INSIDE: &str = "+";
+
+/// The names of the fields of rows, which values do not know: an object with the names of each composite type under its
+/// number, and those of anonymous rows beside them.
 ///
 /// # Errors
 /// `54000` where they are too many.
-pub fn json_shape(names: impl IntoIterator<Item = (Option<u32>, Vec<String>)>) -> Result<Value, SqlError> {
-    let mut members = Vec::new();
-    for (number, names) in names {
-        let key = number.map_or_else(String::new, |number| number.to_string());
-        let names: Vec<JsonPart<'_>> = names.iter().map(|name| JsonPart::string(name)).collect();
-        members.push((Cow::Owned(key), JsonPart::array(&names)?));
+pub fn json_shape(
+    types: impl IntoIterator<Item = (u32, Vec<String>)>,
+    record: Option<&RecordShape>,
+) -> Result<Value, SqlError> {
+    let mut members = record.map_or_else(|| Ok(Members::new()), RecordShape::members)?;
+    for (number, names) in types {
+        members.push((Cow::Owned(number.to_string()), array_of_names(&names)?));
     }
     Jsonb::new(&JsonPart::object(members)?).map(Value::Jsonb)
+}
+
+fn array_of_names(names: &[String]) -> Result<JsonPart<'static>, SqlError> {
+    let names: Vec<JsonPart<'_>> = names.iter().map(|name| JsonPart::string(name)).collect();
+    JsonPart::array(&names)
+}
+
+impl RecordShape {
+    fn members(&self) -> Result<Members, SqlError> {
+        let mut members = vec![(Cow::Borrowed(NAMES), array_of_names(&self.names)?)];
+        if !self.inside.is_empty() {
+            let inside = self.inside.iter().map(|(position, shape)| {
+                Ok((Cow::Owned(position.to_string()), JsonPart::object(shape.members()?)?))
+            });
+            let inside = JsonPart::object(inside.collect::<Result<Members, SqlError>>()?)?;
+            members.push((Cow::Borrowed(INSIDE), inside));
+        }
+        Ok(members)
+    }
 }
 
 /// How values become JSON.
 #[derive(Clone, Copy)]
 pub(super) struct Form<'a> {
     shape: Option<JsonNode<'a>>,
-    /// The names of an anonymous row are those of the outermost one.
-    is_outermost: bool,
+    /// What has the names of an anonymous row that stands here.
+    record: Option<JsonNode<'a>>,
     /// What stands between two elements or members of the outermost value.
     between: &'static str,
 }
 
 impl<'a> Form<'a> {
     pub(super) fn new(shape: &'a Value) -> Form<'a> {
-        Form { shape: node_of(shape), is_outermost: true, between: "," }
+        Form { shape: node_of(shape), record: node_of(shape), between: "," }
     }
 
     /// With line feeds in the outermost value.
@@ -50,7 +87,7 @@ impl<'a> Form<'a> {
     fn names(self, row: &Composite) -> Vec<Cow<'a, str>> {
         let known = match row.type_id() {
             Some(id) => self.shape.and_then(|shape| shape.member(&id.0.to_string())),
-            None => self.shape.filter(|_| self.is_outermost).and_then(|shape| shape.member("")),
+            None => self.record.and_then(|shape| shape.member(NAMES)),
         };
         let names: Vec<&str> = known.and_then(JsonNode::elements).into_iter().flatten().map(string).collect();
         let name = |position: usize| match names.get(position) {
@@ -60,9 +97,11 @@ impl<'a> Form<'a> {
         (0..row.values().len()).map(name).collect()
     }
 
-    /// Of what stands in a row.
-    fn of_field(self) -> Form<'a> {
-        Form { is_outermost: false, between: ",", ..self }
+    /// Of what stands in a row, at this place.
+    fn of_field(self, position: usize) -> Form<'a> {
+        let inside = self.record.and_then(|record| record.member(INSIDE));
+        let record = inside.and_then(|inside| inside.member(&position.to_string()));
+        Form { record, between: ",", ..self }
     }
 
     /// Appends a value.
@@ -90,7 +129,7 @@ impl<'a> Form<'a> {
                     text.push_str(if position > 0 { self.between } else { "" });
                     write_json_string(text, &name);
                     text.push(':');
-                    self.of_field().write(text, field)?;
+                    self.of_field(position).write(text, field)?;
                 }
                 text.push('}');
             }
@@ -112,15 +151,19 @@ impl<'a> Form<'a> {
             Value::Boolean(truth) => JsonPart::boolean(*truth),
             Value::Numeric(number) => JsonPart::number(number),
             Value::Jsonb(json) => JsonPart::from(json.node()),
-            Value::Json(text) => JsonPart::owned(&Jsonb::parse(text)?),
+            Value::Json(text) => {
+                let json = Jsonb::parse(text)?;
+                work::spend(work::of_growth(text.len(), &json))?;
+                JsonPart::owned(&json)
+            }
             Value::Array(array) => {
                 let elements = array.values().iter().map(|element| self.part(element));
-                JsonPart::array(&elements.collect::<Result<Vec<_>, _>>()?)?
+                JsonPart::array_of(array.values().len(), elements)?
             }
             Value::Composite(row) => {
-                let fields = row.values().iter().zip(self.names(row));
-                let fields = fields.map(|(field, name)| Ok((name, self.of_field().part(field)?)));
-                JsonPart::object(fields.collect::<Result<Vec<_>, SqlError>>()?)?
+                let fields = row.values().iter().zip(self.names(row)).enumerate();
+                let member = |(position, (field, name))| Ok((name, self.of_field(position).part(field)?));
+                JsonPart::object_of(fields.map(member))?
             }
             scalar => match number_text(scalar) {
                 Some(number) => JsonPart::number(&Numeric::parse(&number)?),

@@ -4,7 +4,9 @@ use crate::functions::json::refused;
 use crate::functions::json::written::{Json, Parts};
 use crate::work;
 use std::sync::Arc;
-use types::{Array, Composite, CompositeTypes, DataType, OutputColumn, SqlError, SqlState, Value};
+use types::{
+    Array, Composite, CompositeTypes, DataType, ElementType, OutputColumn, SqlError, SqlState, Value, limits,
+};
 
 /// What rows a function makes of a value of `json` or `jsonb`.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,15 @@ pub enum JsonRows {
     Records(Vec<OutputColumn>),
 }
 
+/// Who counts what is made of JSON while it is made.
+#[derive(Clone, Copy)]
+pub struct Counting<'a> {
+    /// Of each row.
+    pub row: &'a dyn Fn(&[Value]) -> Result<(), SqlError>,
+    /// Of a number in an array that is longer than it was written.
+    pub number: &'a dyn Fn(&Value) -> Result<(), SqlError>,
+}
+
 impl JsonRows {
     /// The rows, in the order in which they are written, or in that of `jsonb`. `function`: its name, for errors. `base`: the
     /// fields where the value has none.
@@ -32,35 +43,38 @@ impl JsonRows {
         function: &str,
         value: &Value,
         base: &Value,
-        types: &CompositeTypes,
+        (types, counting): (&CompositeTypes, Counting<'_>),
     ) -> Result<Vec<Vec<Value>>, SqlError> {
-        let Some(json) = Json::of(value) else { return self.of_null(base) };
+        let counted = |row: Vec<Value>| (counting.row)(&row).map(|()| row);
+        let Some(json) = Json::of(value) else {
+            return self.of_null(base)?.into_iter().map(counted).collect();
+        };
         work::spend(work::of_value(value))?;
         let is_binary = matches!(json, Json::Node(_));
         let parts = json.parts()?;
         match (self, parts) {
             (JsonRows::Elements(as_text), Parts::Array(elements)) => {
                 let value = |element: Json<'_>| if *as_text { element.text() } else { element.value() };
-                elements.into_iter().map(|element| Ok(vec![value(element)?])).collect()
+                elements.into_iter().map(|element| counted(vec![value(element)?])).collect()
             }
             (JsonRows::Members(as_text), Parts::Object(members)) => {
                 let value = |member: Json<'_>| if *as_text { member.text() } else { member.value() };
                 let row = |(key, member): (_, Json<'_>)| {
                     let key: std::borrow::Cow<'_, str> = key;
-                    Ok(vec![Value::text(key.as_ref()), value(member)?])
+                    counted(vec![Value::text(key.as_ref()), value(member)?])
                 };
                 members.into_iter().map(row).collect()
             }
             (JsonRows::Keys, Parts::Object(members)) => {
-                Ok(members.into_iter().map(|(key, _)| vec![Value::text(key.as_ref())]).collect())
+                members.into_iter().map(|(key, _)| counted(vec![Value::text(key.as_ref())])).collect()
             }
             (JsonRows::Record(fields), Parts::Object(_)) => {
-                Ok(vec![Reading { types }.fields(json, fields, base)?])
+                Ok(vec![counted(Reading { types, counting }.fields(json, fields, base)?)?])
             }
             (JsonRows::Records(fields), Parts::Array(elements)) => {
-                let reading = Reading { types };
+                let reading = Reading { types, counting };
                 let row = |element: Json<'_>| match element.parts()? {
-                    Parts::Object(_) => reading.fields(element, fields, base),
+                    Parts::Object(_) => counted(reading.fields(element, fields, base)?),
                     _ => Err(refused(format!("argument of {function} must be an array of objects"))),
                 };
                 elements.into_iter().map(row).collect()
@@ -115,13 +129,13 @@ pub fn json_record(
     json: &Value,
     base: &Value,
     data_type: DataType,
-    types: &CompositeTypes,
+    (types, counting): (&CompositeTypes, Counting<'_>),
 ) -> Result<Value, SqlError> {
     let fields = types.of(data_type).map(|known| known.fields.clone()).unwrap_or_default();
     if json.is_null() {
         return Ok(base.clone());
     }
-    let mut rows = JsonRows::Record(fields).rows(function, json, base, types)?;
+    let mut rows = JsonRows::Record(fields).rows(function, json, base, (types, counting))?;
     row(data_type, rows.pop().unwrap_or_default())
 }
 
@@ -133,9 +147,14 @@ fn row(data_type: DataType, fields: Vec<Value>) -> Result<Value, SqlError> {
     Ok(Value::Composite(Arc::new(Composite::new(type_id, fields)?)))
 }
 
+/// A number that takes more memory than most texts.
+const LONG_NUMBER_BYTES: usize = 1_024;
+const DIGITS_PER_5_BYTES: usize = 12;
+
 /// Reads fields.
 struct Reading<'a> {
     types: &'a CompositeTypes,
+    counting: Counting<'a>,
 }
 
 impl Reading<'_> {
@@ -145,7 +164,8 @@ impl Reading<'_> {
             Parts::Array(_) => return Err(refused("cannot call populate_composite on an array")),
             _ => return Err(refused("cannot call populate_composite on a scalar")),
         };
-        work::spend((members.len() as u64).saturating_mul(fields.len() as u64))?;
+        // Each field is looked for among all members, and made where there is none, too.
+        work::spend((1 + members.len() as u64).saturating_mul(fields.len() as u64))?;
         let mut values = base_fields(base, fields.len());
         for (value, field) in values.iter_mut().zip(fields) {
             // Of several with one name the last one.
@@ -163,12 +183,7 @@ impl Reading<'_> {
             (_, DataType::Json | DataType::Jsonb) => json.written()?,
             // A string may be an array or a row as SQL writes it.
             (Parts::String(text), _) => text.to_string(),
-            (Parts::Array(elements), DataType::Array(element)) => {
-                let element_type = element.data_type();
-                let values = elements.iter().map(|value| self.field(*value, element_type, name));
-                let array = Array::new(element, values.collect::<Result<_, _>>()?)?;
-                return Ok(Value::Array(Arc::new(array)));
-            }
+            (Parts::Array(elements), DataType::Array(element)) => return self.array(elements, element, name),
             (_, DataType::Array(_)) => {
                 let error = SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, "expected JSON array");
                 return Err(error.hint(format!("See the value of key \"{name}\".")));
@@ -179,6 +194,43 @@ impl Reading<'_> {
             }
             _ => json.written()?,
         };
-        self.types.assign(Value::text(text), data_type)
+        let value = self.types.assign(Value::text(text), data_type)?;
+        if let Value::Numeric(number) = &value
+            && number.stored_bytes() > LONG_NUMBER_BYTES
+        {
+            // A number with an exponent is longer than it was written.
+            work::spend(work::of_written_number(number.stored_bytes() * DIGITS_PER_5_BYTES / 5))?;
+        }
+        Ok(value)
+    }
+
+    /// What becomes too large is refused before all of it is made.
+    fn array(&self, elements: &[Json<'_>], element: ElementType, name: &str) -> Result<Value, SqlError> {
+        if elements.len() > limits::ARRAY_ELEMENTS_MAX {
+            // Says the limit.
+            Array::new(element, vec![Value::Null; elements.len()])?;
+        }
+        let mut values = Vec::new();
+        let mut bytes_at_least = 0;
+        for json in elements {
+            let value = self.field(*json, element.data_type(), name)?;
+            bytes_at_least += match &value {
+                // A comma for each of its fields.
+                Value::Composite(row) => row.values().len(),
+                Value::Jsonb(json) => json.text_bytes(),
+                Value::Numeric(number) => {
+                    if number.stored_bytes() > LONG_NUMBER_BYTES {
+                        (self.counting.number)(&value)?;
+                    }
+                    0
+                }
+                _ => 0,
+            };
+            values.push(value);
+            if bytes_at_least > 4 * limits::TEXT_BYTES_MAX {
+                break;
+            }
+        }
+        Ok(Value::Array(Arc::new(Array::new(element, values)?)))
     }
 }
