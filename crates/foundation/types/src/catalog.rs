@@ -480,7 +480,8 @@ impl Catalog {
 
     /// The schema that this is the catalog of alone; `None`: it is the ledger's.
     pub fn own_schema(&self) -> Option<&str> {
-        let own = self.next_table >= SchemaMembers::TABLES_FROM;
+        // A session that has temporary tables counts above all of them.
+        let own = (SchemaMembers::TABLES_FROM..TableId::NUMBERS_MAX).contains(&self.next_table);
         self.schemas.keys().next().map(String::as_str).filter(|_| own)
     }
 
