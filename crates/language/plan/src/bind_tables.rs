@@ -5,6 +5,7 @@ use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
 use crate::domains::routines_of;
 use crate::expression::{Binder, Expression, Kind, Source};
+use crate::immutable::is_mutable;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::statement::{Access, KeyPart};
@@ -91,7 +92,10 @@ fn domain_checks(table: &Table, rules: &[Routines]) -> Vec<CheckPlan> {
 }
 
 /// Binds the expression of a generated column.
-fn bind_computed(
+///
+/// # Errors
+/// What is wrong with it; `42P17` where it looks at another generated column, or may have another value at another time.
+pub fn bind_computed(
     plan: &TablePlan,
     table: &Table,
     column: &Column,
@@ -111,7 +115,16 @@ fn bind_computed(
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
     let bound = binder.in_clause(Some("column generation expressions")).bind(&expr)?;
     let invalid = |message| SqlError::new(SqlState(*b"42P17"), message);
-    if bound.any(&mut |expression| matches!(expression.kind, Kind::Now)) {
+    let zoned = ast::visit_expressions(&expr, |inner| match inner {
+        Expr::AtTimeZone { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    // Version 7 looked at the time alone.
+    let is_mutable = match routines.version() < ExecutionVersion::V8 {
+        true => bound.any(&mut |expression| matches!(expression.kind, Kind::Now)),
+        false => is_mutable(&bound, zoned.is_break()),
+    };
+    if is_mutable {
         return Err(invalid("generation expression is not immutable".to_string()));
     }
     if bound.runs_anything() {

@@ -149,6 +149,11 @@ fn generated_columns() {
 }
 
 #[test]
+fn generated_keys() {
+    run("generated_keys");
+}
+
+#[test]
 fn domains() {
     run("domains");
 }
