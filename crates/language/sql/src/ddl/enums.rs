@@ -102,7 +102,11 @@ pub(super) fn alter_type(
     }
 }
 
-fn find_type(catalog: &Catalog, name: &str) -> Result<Arc<CompositeType>, SqlError> {
+/// The type of this name that CREATE TYPE or CREATE DOMAIN has made.
+///
+/// # Errors
+/// `42704` where there is none, `42809` for the type of a relation's rows.
+pub(super) fn find_type(catalog: &Catalog, name: &str) -> Result<Arc<CompositeType>, SqlError> {
     if let Some(known) = catalog.types.get(name) {
         return Ok(known.clone());
     }
