@@ -78,9 +78,18 @@ fn domain_checks(table: &Table, rules: &[Routines]) -> Vec<CheckPlan> {
     let binder = Binder::new(&scope, Source::Nothing);
     let mut checks = Vec::new();
     for (ordinal, column) in table.columns.iter().enumerate() {
-        let DataType::Domain(_) = column.data_type else { continue };
         let value = Expression::column(ordinal, routines.types().base_of(column.data_type));
-        let checked = binder.checked(value, column.data_type);
+        let checked = match column.data_type {
+            DataType::Domain(_) => binder.checked(value, column.data_type),
+            // Version 7 did not look into rows.
+            inside
+                if routines.version() >= ExecutionVersion::V8
+                    && routines.types().has_domains_inside(inside, &|_| true) =>
+            {
+                binder.checked_inside(value)
+            }
+            _ => continue,
+        };
         let is_null =
             Expression { kind: Kind::IsNull(true, Box::new(checked)), data_type: DataType::Boolean };
         let holds = Expression::constant(Value::Boolean(true), DataType::Boolean);

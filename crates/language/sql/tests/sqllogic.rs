@@ -159,6 +159,11 @@ fn domains() {
 }
 
 #[test]
+fn types_in_use() {
+    run("types_in_use");
+}
+
+#[test]
 fn changes() {
     run("changes");
 }
