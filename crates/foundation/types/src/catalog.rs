@@ -1,10 +1,11 @@
 use crate::{
-    Charter, ColumnSet, Commented, CompositeType, Counter, DataType, ExecutionVersion, Generated, Governance,
-    Key, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError, Trigger, TypeId, Value,
-    catalog_name, object_name, schema_of,
+    Charter, ColumnSet, Commented, CompositeType, CompositeTypes, Counter, DataType, ExecutionVersion,
+    Generated, Governance, Key, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError,
+    Trigger, TypeId, Value, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -480,7 +481,8 @@ impl Catalog {
 
     /// The schema that this is the catalog of alone; `None`: it is the ledger's.
     pub fn own_schema(&self) -> Option<&str> {
-        let own = self.next_table >= SchemaMembers::TABLES_FROM;
+        // A session that has temporary tables counts above all of them.
+        let own = (SchemaMembers::TABLES_FROM..TableId::NUMBERS_MAX).contains(&self.next_table);
         self.schemas.keys().next().map(String::as_str).filter(|_| own)
     }
 
@@ -549,6 +551,18 @@ impl Catalog {
         self.procedures.contains_key(name)
             || self.aggregates.contains_key(name)
             || self.overloads(name).next().is_some()
+    }
+
+    /// The table as its rows are stored: its columns have the types that domains are of in the place of these.
+    pub fn without_domains<'t>(&self, table: &'t Table) -> Cow<'t, Table> {
+        let is_domain = |column: &Column| matches!(column.data_type, DataType::Domain(_));
+        if !table.columns.iter().any(is_domain) {
+            return Cow::Borrowed(table);
+        }
+        let types = CompositeTypes::new(self);
+        let mut table = table.clone();
+        table.columns.iter_mut().for_each(|column| column.data_type = types.base_of(column.data_type));
+        Cow::Owned(table)
     }
 
     /// The table with this number.

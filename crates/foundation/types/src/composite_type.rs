@@ -29,7 +29,7 @@ use crate::{
     OutputColumn, SearchPath, SqlError, SqlState, TypeId, Value, assign, cast,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
@@ -162,6 +162,8 @@ pub struct CompositeTypes {
     search_path: SearchPath,
     rules: ExecutionVersion,
     domains: DomainChecks,
+    /// Of the rows of relations: positions of the columns that are of domains, and which.
+    row_domains: Arc<BTreeMap<TypeId, Vec<(usize, TypeId)>>>,
 }
 
 impl Default for CompositeTypes {
@@ -173,6 +175,7 @@ impl Default for CompositeTypes {
             search_path: SearchPath::default(),
             rules: ExecutionVersion::CURRENT,
             domains: DomainChecks::default(),
+            row_domains: Arc::default(),
         }
     }
 }
@@ -184,6 +187,14 @@ impl CompositeTypes {
         catalog.types.values().for_each(|known| types.add(known.clone()));
         for (name, id) in &catalog.row_types {
             if let Some(mut fields) = catalog.columns_of(name) {
+                let domains = fields.iter().enumerate().filter_map(|(at, field)| match field.data_type {
+                    DataType::Domain(domain) => Some((at, domain)),
+                    _ => None,
+                });
+                let domains: Vec<(usize, TypeId)> = domains.collect();
+                if !domains.is_empty() {
+                    Arc::make_mut(&mut types.row_domains).insert(*id, domains);
+                }
                 fields.iter_mut().for_each(|field| field.data_type = types.base_of(field.data_type));
                 let kind = TypeKind::Composite;
                 types.add(Arc::new(CompositeType { id: *id, name: name.clone(), fields, kind }));
@@ -373,8 +384,7 @@ impl CompositeTypes {
                     })
             }
             (Value::Enum(value), DataType::Enum(id)) => {
-                let known = self.get(id).and_then(|known| known.enum_values());
-                known.is_some_and(|known| known.iter().any(|one| one == value))
+                value.type_id == id && self.known_value(value).is_some_and(|known| known == value)
             }
             (Value::Array(array), DataType::Array(element)) if data_type.needs_catalog() => {
                 array.element() == element
@@ -385,6 +395,40 @@ impl CompositeTypes {
                     && (data_type == data_type.family()
                         || assign(value.clone(), data_type).is_ok_and(|stored| stored == *value))
             }
+        }
+    }
+
+    /// The value of the enum that stands where this one does.
+    fn known_value(&self, value: &EnumValue) -> Option<&Arc<EnumValue>> {
+        let known = self.get(value.type_id)?.enum_values()?;
+        let at = known.binary_search_by(|known| known.place.cmp(&value.place)).ok()?;
+        known.get(at)
+    }
+
+    /// Refuses a value from outside that says of itself to be of an enum, or has such values in it, and is none of the enum's:
+    /// what comes encoded may say anything.
+    ///
+    /// # Errors
+    /// `42704` for a type that is not there, `22P02` for a value that it does not have.
+    pub fn check_given(&self, value: &Value) -> Result<(), SqlError> {
+        match value {
+            Value::Enum(value) => match self.known_value(value) {
+                Some(known) if known == value => Ok(()),
+                _ => Err(self.no_such_value(value.type_id, &value.label)),
+            },
+            Value::Composite(row) => row.values().iter().try_for_each(|value| self.check_given(value)),
+            Value::Array(array) => array.values().iter().try_for_each(|value| self.check_given(value)),
+            _ => Ok(()),
+        }
+    }
+
+    fn no_such_value(&self, id: TypeId, label: &str) -> SqlError {
+        match self.get(id).filter(|known| known.enum_values().is_some()) {
+            Some(known) => {
+                let message = format!("invalid input value for enum {}: \"{label}\"", known.name);
+                SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+            }
+            None => no_type(id),
         }
     }
 
@@ -399,10 +443,7 @@ impl CompositeTypes {
     }
 
     fn to_composite(&self, value: Value, id: TypeId, convert: Convert) -> Result<Value, SqlError> {
-        let target = self.get(id).ok_or_else(|| {
-            let message = format!("cache lookup failed for type {}", id.0);
-            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-        })?;
+        let target = self.get(id).ok_or_else(|| no_type(id))?;
         let fields = match value {
             Value::Null => return Ok(Value::Null),
             Value::Composite(_) if self.fits(&value, DataType::Composite(id)) => return Ok(value),
@@ -432,11 +473,49 @@ impl CompositeTypes {
     /// # Errors
     /// As [`DomainCheck::check`].
     pub fn check_domain(&self, value: &Value, id: TypeId) -> Result<(), SqlError> {
-        let missing = || {
-            let message = format!("cache lookup failed for type {}", id.0);
-            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+        self.domains.0.get(&id).ok_or_else(|| no_type(id))?.check(value)
+    }
+
+    /// Whether values of a type have rows of relations in them, or are some, that have columns of domains that are meant.
+    pub fn has_domains_inside(&self, data_type: DataType, is_meant: &dyn Fn(DataType) -> bool) -> bool {
+        let composite = |data_type: DataType| match data_type.element().unwrap_or(data_type) {
+            DataType::Composite(id) => Some(id),
+            _ => None,
         };
-        self.domains.0.get(&id).ok_or_else(missing)?.check(value)
+        if self.row_domains.is_empty() {
+            return false;
+        }
+        let mut waiting: Vec<TypeId> = composite(data_type).into_iter().collect();
+        let mut seen: BTreeSet<TypeId> = waiting.iter().copied().collect();
+        while let Some(id) = waiting.pop() {
+            let mut own = self.row_domains.get(&id).into_iter().flatten();
+            if own.any(|(_, domain)| is_meant(DataType::Domain(*domain))) {
+                return true;
+            }
+            let fields = self.get(id).map_or(&[][..], |known| known.fields.as_slice());
+            let inside = fields.iter().filter_map(|field| composite(field.data_type));
+            waiting.extend(inside.filter(|id| seen.insert(*id)));
+        }
+        false
+    }
+
+    /// Holds what stands in a value against the domains that it is of there.
+    ///
+    /// # Errors
+    /// As [`DomainCheck::check`].
+    pub fn check_inside(&self, value: &Value) -> Result<(), SqlError> {
+        match value {
+            Value::Array(array) => array.values().iter().try_for_each(|value| self.check_inside(value)),
+            Value::Composite(row) => {
+                let domains = row.type_id().and_then(|id| self.row_domains.get(&id));
+                for (at, domain) in domains.into_iter().flatten() {
+                    let value = row.values().get(*at).unwrap_or(&Value::Null);
+                    self.check_domain(value, *domain)?;
+                }
+                row.values().iter().try_for_each(|value| self.check_inside(value))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn to_domain(&self, value: Value, id: TypeId, convert: Convert) -> Result<Value, SqlError> {
@@ -446,22 +525,19 @@ impl CompositeTypes {
     }
 
     fn to_enum(&self, value: Value, id: TypeId) -> Result<Value, SqlError> {
-        let target = self.get(id).filter(|known| known.enum_values().is_some()).ok_or_else(|| {
-            let message = format!("cache lookup failed for type {}", id.0);
-            SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-        })?;
+        let target = self.get(id).and_then(|known| Some((&known.name, known.enum_values()?)));
+        let (name, values) = target.ok_or_else(|| no_type(id))?;
         match value {
             Value::Null => Ok(Value::Null),
-            Value::Enum(value) if value.type_id == id => Ok(Value::Enum(value)),
+            Value::Enum(value) if value.type_id == id => match self.known_value(&value) {
+                Some(_) => Ok(Value::Enum(value)),
+                None => Err(self.no_such_value(id, &value.label)),
+            },
             Value::Text(text) | Value::Char(text) => {
-                let mut values = target.enum_values().unwrap_or_default().iter();
-                let found = values.find(|value| *value.label == *text).cloned();
-                found.map(Value::Enum).ok_or_else(|| {
-                    let message = format!("invalid input value for enum {}: \"{text}\"", target.name);
-                    SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
-                })
+                let found = values.iter().find(|value| *value.label == *text).cloned();
+                found.map(Value::Enum).ok_or_else(|| self.no_such_value(id, &text))
             }
-            other => Err(cannot_cast(&self.name_of(other.data_type()), &target.name)),
+            other => Err(cannot_cast(&self.name_of(other.data_type()), name)),
         }
     }
 
@@ -497,6 +573,10 @@ pub(crate) const UNNAMED: &str = "composite type ";
 pub(crate) const UNNAMED_ENUM: &str = "enum type ";
 /// The same of a domain.
 pub(crate) const UNNAMED_DOMAIN: &str = "domain type ";
+
+fn no_type(id: TypeId) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_OBJECT, format!("cache lookup failed for type {}", id.0))
+}
 
 fn cannot_cast(from: &str, to: &str) -> SqlError {
     SqlError::new(SqlState(*b"42846"), format!("cannot cast type {from} to {to}"))

@@ -68,6 +68,11 @@ pub const JSON_NESTING_MAX: usize = 256;
 pub const ENUM_LABELS_MAX: usize = 1_000;
 /// Bytes by which the label of an enum is put between two others: room for more than two hundred on one spot.
 pub const ENUM_PLACE_BYTES_MAX: usize = 32;
+/// Domains that are of one another, and domains whose conditions cast to one another.
+pub const DOMAIN_NESTING_MAX: usize = 16;
+/// Conditions that one value of a domain is held against: its own, those of the domains that it is of, and those of the domains
+/// that conditions cast to.
+pub const DOMAIN_CHECKS_MAX: usize = 256;
 /// Elements of an array.
 pub const ARRAY_ELEMENTS_MAX: usize = 16 * 1024;
 /// Organisations of a ledger.

@@ -2,7 +2,9 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::defined_types::DefinedType;
-use crate::objects::{INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
+use crate::objects::{
+    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name,
+};
 use crate::triggers;
 use types::{Catalog, DATABASE, DataType, ParameterMode, object_name, schema_of};
 
@@ -86,18 +88,27 @@ fn type_names(oid: i32) -> (String, &'static str) {
 /// The internal name of a type that is no relation, or of its arrays.
 fn own_type_name(objects: &Objects, oid: i32) -> Option<String> {
     let (single, array) = (oid & !1, oid % 2 == 1);
-    let known = objects.types.iter().find(|known| known.oid == single && known.domain.is_none())?;
+    let known = objects.types.iter().find(|known| known.oid == single)?;
     Some(if array { format!("_{}", known.name) } else { known.name.clone() })
+}
+
+/// The domain of a column, and the type that is shown of it with its modifier: that of the domain where it is of one. Of a domain that
+/// is of another one, PostgreSQL's view shows that other one.
+fn shown_type<'o>(objects: &'o Objects, attribute: &Attribute) -> (Option<&'o DefinedType>, i32, i32) {
+    let known = objects.types.iter().find(|known| known.oid == attribute.type_oid);
+    match known.and_then(|known| known.domain.as_ref()) {
+        Some(domain) => (known, domain.base, domain.modifier),
+        None => (None, attribute.type_oid, attribute.modifier),
+    }
 }
 
 fn columns(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in listed(objects) {
         for (number, attribute) in relation.attributes.iter().enumerate() {
-            let domain =
-                objects.types.iter().find(|known| known.oid == attribute.type_oid && known.domain.is_some());
-            let shown =
-                domain.and_then(|known| known.domain.as_ref()).map_or(attribute.type_oid, |known| known.base);
+            let (domain, shown, modifier) = shown_type(objects, attribute);
+            let refuses_null =
+                domain.and_then(|known| known.domain.as_ref()).is_some_and(|known| known.not_null);
             let (name, internal) = type_names(shown);
             let is_type = |known: &&Relation| known.row_type != 0 && known.row_type == attribute.type_oid;
             let composite = objects.relations.iter().find(is_type).map(|known| known.name.clone());
@@ -105,10 +116,10 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
             let udt_schema = objects.types.iter().find(|known| known.oid == (shown & !1));
             let udt_schema = udt_schema.map_or("pg_catalog", |known| known.schema_name.as_str());
             let internal = composite.or_else(own).unwrap_or_else(|| internal.to_string());
-            let modifier = attribute.modifier - 4;
+            let modifier = modifier - 4;
             let known = |value: Option<i32>| value.map_or(Cell::Null, Cell::from);
-            let numeric = attribute.type_oid == 1700 && modifier >= 0;
-            let (precision, scale) = match attribute.type_oid {
+            let numeric = shown == 1700 && modifier >= 0;
+            let (precision, scale) = match shown {
                 20 => (Some(64), Some(0)),
                 21 => (Some(16), Some(0)),
                 700 => (Some(24), None),
@@ -122,11 +133,11 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                 ("column_name", Cell::from(attribute.name.clone())),
                 ("ordinal_position", Cell::from(number as i32 + 1)),
                 ("column_default", Cell::from(attribute.default.clone().filter(|_| !attribute.generated))),
-                ("is_nullable", yes_or_no(!attribute.not_null)),
+                ("is_nullable", yes_or_no(!attribute.not_null && !refuses_null)),
                 ("data_type", name.into()),
                 (
                     "character_maximum_length",
-                    known((matches!(attribute.type_oid, 1042 | 1043) && modifier >= 0).then_some(modifier)),
+                    known((matches!(shown, 1042 | 1043) && modifier >= 0).then_some(modifier)),
                 ),
                 ("numeric_precision", known(precision)),
                 ("numeric_scale", known(scale)),

@@ -207,6 +207,54 @@ fn domains_are_shown_with_their_constraints() {
 }
 
 #[test]
+fn a_column_of_a_domain_is_shown_as_one_of_its_type() {
+    let script = "CREATE DOMAIN price AS numeric(10, 2) NOT NULL;\nCREATE DOMAIN code AS varchar(5) CHECK (length(VALUE) > 1) \
+                  CHECK (VALUE <> 'xx');\nCREATE DOMAIN short AS code;\nCREATE TYPE mood AS ENUM ('sad', 'ok');\n\
+                  CREATE DOMAIN good AS mood;\nCREATE TABLE d (p price, c code, s short, g good, n integer)";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let columns = "SELECT column_name, data_type, udt_name, domain_schema, domain_name, is_nullable, numeric_precision, numeric_scale, \
+                   character_maximum_length FROM information_schema.columns WHERE table_name = 'd' ORDER BY ordinal_position";
+    let expected = [
+        "p|numeric|numeric|public|price|NO|10|2|NULL",
+        "c|character varying|varchar|public|code|YES|NULL|NULL|5",
+        "s|USER-DEFINED|code|public|short|YES|NULL|NULL|NULL",
+        "g|USER-DEFINED|mood|public|good|YES|NULL|NULL|NULL",
+        "n|integer|int4|NULL|NULL|YES|32|0|NULL",
+    ];
+    assert_eq!(asked.answer(columns).lines().collect::<Vec<_>>(), expected);
+    assert_eq!(
+        asked.answer(LIST_OF_DOMAINS).lines().collect::<Vec<_>>(),
+        [
+            "public|code|character varying(5)|NULL|NULL|NULL|CHECK (length(VALUE) > 1) CHECK (VALUE <> 'xx')",
+            "public|good|mood|NULL|NULL|NULL|",
+            "public|price|numeric(10,2)|NULL|not null|NULL|",
+            "public|short|code|NULL|NULL|NULL|",
+        ]
+    );
+}
+
+/// What psql 15 asks for `\dD`.
+const LIST_OF_DOMAINS: &str = r#"
+SELECT n.nspname as "Schema",
+       t.typname as "Name",
+       pg_catalog.format_type(t.typbasetype, t.typtypmod) as "Type",
+       (SELECT c.collname FROM pg_catalog.pg_collation c, pg_catalog.pg_type bt
+        WHERE c.oid = t.typcollation AND bt.oid = t.typbasetype AND t.typcollation <> bt.typcollation) as "Collation",
+       CASE WHEN t.typnotnull THEN 'not null' END as "Nullable",
+       t.typdefault as "Default",
+       pg_catalog.array_to_string(ARRAY(
+         SELECT pg_catalog.pg_get_constraintdef(r.oid, true) FROM pg_catalog.pg_constraint r WHERE t.oid = r.contypid
+       ), ' ') as "Check"
+FROM pg_catalog.pg_type t
+     LEFT JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+WHERE t.typtype = 'd'
+      AND n.nspname <> 'pg_catalog'
+      AND n.nspname <> 'information_schema'
+  AND pg_catalog.pg_type_is_visible(t.oid)
+ORDER BY 1, 2;
+"#;
+
+#[test]
 fn generated_columns_are_shown_with_their_expressions() {
     let script = "CREATE TABLE g (a integer DEFAULT 1, c integer GENERATED ALWAYS AS (a * 2) STORED)";
     let asked = Asked { ledger: ledger(script), ..Asked::new() };

@@ -238,8 +238,10 @@ impl Execution<'_> {
             self.end_waiting(*row)?;
         }
         self.end_statement(&foreign_key.child, Event::Update(assign))?;
-        // A default may be the very key that has gone: such a row has not changed.
-        if action == ReferentialAction::SetDefault && !self.has_key(foreign_key, old)? {
+        // A default may be the very key that has gone, and a generated column stays what it is: such a row has not changed.
+        let stays = action == ReferentialAction::SetDefault
+            || (foreign_key.has_generated() && self.on.programs.version() >= ExecutionVersion::V8);
+        if stays && !self.has_key(foreign_key, old)? {
             self.refuse_referenced(foreign_key, old)?;
         }
         Ok(())

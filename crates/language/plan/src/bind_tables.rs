@@ -5,6 +5,7 @@ use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
 use crate::domains::routines_of;
 use crate::expression::{Binder, Expression, Kind, Source};
+use crate::immutable::is_mutable;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::statement::{Access, KeyPart};
@@ -77,9 +78,18 @@ fn domain_checks(table: &Table, rules: &[Routines]) -> Vec<CheckPlan> {
     let binder = Binder::new(&scope, Source::Nothing);
     let mut checks = Vec::new();
     for (ordinal, column) in table.columns.iter().enumerate() {
-        let DataType::Domain(_) = column.data_type else { continue };
         let value = Expression::column(ordinal, routines.types().base_of(column.data_type));
-        let checked = binder.checked(value, column.data_type);
+        let checked = match column.data_type {
+            DataType::Domain(_) => binder.checked(value, column.data_type),
+            // Version 7 did not look into rows.
+            inside
+                if routines.version() >= ExecutionVersion::V8
+                    && routines.types().has_domains_inside(inside, &|_| true) =>
+            {
+                binder.checked_inside(value)
+            }
+            _ => continue,
+        };
         let is_null =
             Expression { kind: Kind::IsNull(true, Box::new(checked)), data_type: DataType::Boolean };
         let holds = Expression::constant(Value::Boolean(true), DataType::Boolean);
@@ -91,7 +101,10 @@ fn domain_checks(table: &Table, rules: &[Routines]) -> Vec<CheckPlan> {
 }
 
 /// Binds the expression of a generated column.
-fn bind_computed(
+///
+/// # Errors
+/// What is wrong with it; `42P17` where it looks at another generated column, or may have another value at another time.
+pub fn bind_computed(
     plan: &TablePlan,
     table: &Table,
     column: &Column,
@@ -111,7 +124,16 @@ fn bind_computed(
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
     let bound = binder.in_clause(Some("column generation expressions")).bind(&expr)?;
     let invalid = |message| SqlError::new(SqlState(*b"42P17"), message);
-    if bound.any(&mut |expression| matches!(expression.kind, Kind::Now)) {
+    let zoned = ast::visit_expressions(&expr, |inner| match inner {
+        Expr::AtTimeZone { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    // Version 7 looked at the time alone.
+    let is_mutable = match routines.version() < ExecutionVersion::V8 {
+        true => bound.any(&mut |expression| matches!(expression.kind, Kind::Now)),
+        false => is_mutable(&bound, zoned.is_break()),
+    };
+    if is_mutable {
         return Err(invalid("generation expression is not immutable".to_string()));
     }
     if bound.runs_anything() {

@@ -64,6 +64,11 @@ pub struct ForeignKeyPlan {
 }
 
 impl ForeignKeyPlan {
+    /// Whether it has a generated column: an action does not change that. Version 7 allowed such actions.
+    pub fn has_generated(&self) -> bool {
+        self.columns.iter().any(|ordinal| self.child.columns[usize::from(*ordinal)].computed.is_some())
+    }
+
     /// The error of a row that references a key which is not there.
     #[cold]
     pub fn not_present(&self, values: &[Value]) -> SqlError {

@@ -20,6 +20,7 @@ pub mod constraint;
 pub mod domains;
 pub mod expand_rows;
 pub mod expression;
+mod immutable;
 pub mod in_execution;
 pub mod logical;
 pub mod needs;

@@ -56,6 +56,7 @@ pub(crate) fn insert_rows(
             }
         }
         for (ordinal, value) in targets.iter().zip(values) {
+            types.check_given(&value)?;
             row[*ordinal] = types.assign(value, table.columns[*ordinal].data_type)?;
         }
         inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());

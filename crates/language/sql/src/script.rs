@@ -115,11 +115,17 @@ impl BoundScript {
         self.kind.clone()
     }
 
-    /// The parameters' values with the types that the script was bound for.
+    /// The values of parameters that come from outside, with the types that the script was bound for.
     ///
     /// # Errors
-    /// `08P01` where there are too few or too many; a value that does not fit.
+    /// `08P01` where there are too few or too many; a value that does not fit, or is none of its enum.
     pub fn frame(&self, parameters: &[Value]) -> Result<Vec<Value>, SqlError> {
+        self.check_count(parameters)?;
+        parameters.iter().try_for_each(|value| self.types.check_given(value))?;
+        self.assigned(parameters)
+    }
+
+    fn check_count(&self, parameters: &[Value]) -> Result<(), SqlError> {
         if parameters.len() != self.parameters.len() {
             let message = format!(
                 "bind message supplies {} parameters, but prepared statement requires {}",
@@ -128,6 +134,10 @@ impl BoundScript {
             );
             return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, message));
         }
+        Ok(())
+    }
+
+    fn assigned(&self, parameters: &[Value]) -> Result<Vec<Value>, SqlError> {
         let values = parameters.iter().zip(&self.parameters);
         values.map(|(value, data_type)| self.types.assign(value.clone(), *data_type)).collect()
     }
@@ -200,7 +210,8 @@ impl BoundScript {
             return Err(SqlError::unsupported(format_args!("{what} in EXECUTE")).hint("Send it on its own."));
         }
         execution.authorise_text(&self.needs, "EXECUTE of a call")?;
-        let frame = self.frame(&values)?;
+        self.check_count(&values)?;
+        let frame = self.assigned(&values)?;
         let mut output = StatementOutput::default();
         for step in &self.steps {
             output = match step {

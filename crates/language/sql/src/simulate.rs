@@ -145,6 +145,7 @@ impl Invocation {
         }
         let values = inputs().zip(arguments);
         let types = self.library.tables().routines().types();
+        arguments.iter().try_for_each(|argument| types.check_given(argument))?;
         let values =
             values.map(|(parameter, argument)| types.cast(argument.clone(), parameter.data_type.family()));
         let values = values.collect::<Result<Vec<Value>, SqlError>>()?;

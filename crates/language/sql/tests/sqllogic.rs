@@ -159,8 +159,18 @@ fn generated_columns() {
 }
 
 #[test]
+fn generated_keys() {
+    run("generated_keys");
+}
+
+#[test]
 fn domains() {
     run("domains");
+}
+
+#[test]
+fn types_in_use() {
+    run("types_in_use");
 }
 
 #[test]

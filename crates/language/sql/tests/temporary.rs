@@ -5,7 +5,7 @@ mod support;
 use sql::{StatementKind, TemporaryTables};
 use state::Simulate;
 use support::{Database, START_MS, STEP_LIMIT, texts};
-use types::{Payload, SqlError, StatementResult, TableId, Value};
+use types::{ExecutionVersion, Payload, SqlError, StatementResult, TableId, Value};
 
 fn run(
     temporary: &mut TemporaryTables,
@@ -191,4 +191,16 @@ fn an_interrupt_ends_what_runs_on_them() {
     // The next one is another one's.
     let _ = database.temporary.interrupt();
     assert_eq!(database.rows("SELECT a FROM t"), [["1"]]);
+}
+
+#[test]
+fn a_session_has_temporary_tables_beside_schemas() {
+    for version in [ExecutionVersion::V6, ExecutionVersion::CURRENT] {
+        let mut database = Database::of_version(version);
+        database.run("CREATE SCHEMA app; CREATE TABLE app.t (id integer PRIMARY KEY)").expect("a schema");
+        database.gateway("CREATE TEMP TABLE mine (id integer)").expect("a table of the session");
+        database.gateway("INSERT INTO mine VALUES (1)").expect("a row");
+        database.gateway("CREATE TEMP TABLE yours AS SELECT 2 AS id").expect("another one");
+        assert_eq!(database.rows("SELECT * FROM mine, yours"), [["1", "2"]]);
+    }
 }

@@ -92,6 +92,7 @@ impl Snapshot for ColumnedSnapshot {
             return Ok(None);
         }
         self.has_asked.call_once(|| columns.begin_reading(self.version));
+        let table = &*self.catalog().without_domains(table);
         columns.ask(&Question {
             snapshot: self.inner.as_ref(),
             version: self.version,
@@ -103,6 +104,7 @@ impl Snapshot for ColumnedSnapshot {
 
     fn read_columns(&self, table: &Table, ordinals: &[usize]) -> Option<Arc<dyn ReadColumns>> {
         let is_there = self.inner.catalog().table(table.id).is_some();
+        let table = &*self.catalog().without_domains(table);
         let columns = is_there.then(|| RowsAsColumns::new(self.inner.clone(), table, ordinals))??;
         Some(Arc::new(columns))
     }

@@ -57,6 +57,12 @@ impl Binder<'_> {
         Expression::row(RowOperation::CheckDomain(id, self.types().clone()), vec![value], data_type)
     }
 
+    /// The value, in which rows have columns of domains, held against their conditions.
+    pub fn checked_inside(&self, value: Expression) -> Expression {
+        let data_type = value.data_type;
+        Expression::row(RowOperation::CheckInside(self.types().clone()), vec![value], data_type)
+    }
+
     /// An implicit cast, which the caller knows to exist.
     ///
     /// # Errors

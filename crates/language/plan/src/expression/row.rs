@@ -23,6 +23,8 @@ pub enum RowOperation {
     OfJson(Arc<str>, Arc<CompositeTypes>),
     /// The operand, held against the conditions of the domain with this number.
     CheckDomain(TypeId, Arc<CompositeTypes>),
+    /// The operand, in which rows have columns of domains: these are held against their conditions.
+    CheckInside(Arc<CompositeTypes>),
     /// `enum_first` and its kind, of these values.
     EnumValues(EnumCall, Arc<[Arc<EnumValue>]>),
     /// `IS NULL`, where all fields are; the flag is false: `IS NOT NULL`, where none is.
@@ -47,7 +49,8 @@ pub struct RowForm {
 impl PartialEq for RowOperation {
     fn eq(&self, other: &RowOperation) -> bool {
         use RowOperation::{
-            Build, CheckDomain, Compare, Convert, Distinct, EnumValues, Field, IsNull, OfJson, WithField,
+            Build, CheckDomain, CheckInside, Compare, Convert, Distinct, EnumValues, Field, IsNull, OfJson,
+            WithField,
         };
         match (self, other) {
             (Build(a), Build(b)) => a == b,
@@ -57,6 +60,7 @@ impl PartialEq for RowOperation {
             (Convert(a, _), Convert(b, _)) => a == b,
             (OfJson(a, _), OfJson(b, _)) => a == b,
             (CheckDomain(a, _), CheckDomain(b, _)) => a == b,
+            (CheckInside(_), CheckInside(_)) => true,
             (EnumValues(a, of), EnumValues(b, other)) => a == b && of == other,
             (IsNull(a), IsNull(b)) | (Distinct(a), Distinct(b)) => a == b,
             (Compare(a), Compare(b)) => a == b,
@@ -116,10 +120,8 @@ impl RowOperation {
                 }
                 _ => Err(broken("a record of JSON without any")),
             },
-            RowOperation::CheckDomain(id, types) => {
-                let value = values.pop().unwrap_or_default();
-                types.check_domain(&value, *id)?;
-                Ok(value)
+            RowOperation::CheckDomain(..) | RowOperation::CheckInside(_) => {
+                self.checked(values.pop().unwrap_or_default())
             }
             RowOperation::EnumValues(call, known) => call.evaluate(known, &values, data_type),
             RowOperation::IsNull(expected) => {
@@ -151,6 +153,16 @@ impl RowOperation {
         }
     }
 
+    /// The value, once it has been held against domains.
+    fn checked(&self, value: Value) -> Result<Value, SqlError> {
+        match self {
+            RowOperation::CheckDomain(id, types) => types.check_domain(&value, *id)?,
+            RowOperation::CheckInside(types) => types.check_inside(&value)?,
+            _ => {}
+        }
+        Ok(value)
+    }
+
     /// In words, for EXPLAIN.
     pub fn describe(&self, operands: &[String], data_type: DataType) -> String {
         let joined = operands.join(", ");
@@ -165,6 +177,7 @@ impl RowOperation {
             RowOperation::CheckDomain(id, types) => {
                 format!("{first}::{}", types.name_of(DataType::Domain(*id)))
             }
+            RowOperation::CheckInside(_) => joined,
             RowOperation::EnumValues(call, _) => format!("{}({joined})", call.name()),
             RowOperation::IsNull(true) => format!("{first} IS NULL"),
             RowOperation::IsNull(false) => format!("{first} IS NOT NULL"),

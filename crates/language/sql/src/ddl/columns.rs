@@ -13,7 +13,7 @@ use crate::ddl::sequences::{change_owners, drop_owned};
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::{drop_using_column, using_column};
 use crate::ddl::views::{self, depends, drop_dependents};
-use plan::bind_tables::bind_default;
+use plan::bind_tables::{bind_computed, bind_default};
 use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_type_or_domain};
 use plan::scope::VariableScope;
 use plan::table::TablePlan;
@@ -72,6 +72,19 @@ fn check_default(catalog: &NewCatalog, column: &Column) -> Result<(), SqlError> 
     bind_default(default, &column.name, column.data_type, &catalog.routines()).map(drop)
 }
 
+/// Refuses what generates a new column where the rules of now cannot read it. Version 7 asked the rules before.
+fn check_computed(
+    catalog: &NewCatalog,
+    table: &Table,
+    bound: &TablePlan,
+    column: &Column,
+) -> Result<(), SqlError> {
+    match column.default.as_deref().filter(|_| catalog.rules >= ExecutionVersion::V8) {
+        Some(sql) => bind_computed(bound, table, column, sql, &catalog.routines()).map(drop),
+        None => Ok(()),
+    }
+}
+
 /// Ordinal of a column that is altered.
 fn ordinal_of(table: &Table, name: &str) -> Result<usize, SqlError> {
     table.ordinal(name).ok_or_else(|| {
@@ -116,6 +129,7 @@ pub(super) fn add_column(
     check_default(catalog, &column)?;
     let bound = plan(catalog, &Table { checks: Vec::new(), ..table.clone() })?;
     if column.generated {
+        check_computed(catalog, &table, &bound, &column)?;
         fill_generated(before.id, &table, &bound, rows)?;
     } else {
         fill_with_default(&before, &table, &bound, rows)?;

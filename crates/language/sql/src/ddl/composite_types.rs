@@ -4,6 +4,7 @@ use crate::ddl::domains::check_domain;
 use crate::ddl::enums::{check_labels, first_values};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
+use crate::ddl::unreadable::unreadable;
 use crate::ddl::views::{depends, drop_dependents};
 use plan::expression::bind_data_type;
 use sqlparser::ast::{
@@ -121,7 +122,7 @@ pub(super) fn create_type(catalog: &mut NewCatalog, draft: &TypeDraft) -> Result
     let kind = draft.labels.as_ref().map(|labels| TypeKind::Enum(first_values(id, labels)));
     let kind = match &draft.domain {
         Some(domain) => {
-            check_domain(catalog, domain)?;
+            check_domain(&catalog.routines(), domain)?;
             Some(TypeKind::Domain(domain.clone()))
         }
         None => kind,
@@ -129,7 +130,7 @@ pub(super) fn create_type(catalog: &mut NewCatalog, draft: &TypeDraft) -> Result
     let (fields, kind) = (draft.fields.clone(), kind.unwrap_or_default());
     let made = CompositeType { id, name: name.clone(), fields, kind };
     catalog.types.insert(name.clone(), Arc::new(made));
-    Ok(())
+    if draft.is_domain() { plan::domains::check_limits(catalog, catalog.rules) } else { Ok(()) }
 }
 
 /// DROP TYPE. What uses them is looked for by [`settle`].
@@ -142,6 +143,10 @@ pub(super) fn drop_types(
     cascade: bool,
     names: &[String],
 ) -> Result<(), SqlError> {
+    let before = match catalog.rules >= ExecutionVersion::V8 {
+        true => unreadable(catalog)?,
+        false => BTreeSet::new(),
+    };
     for name in names {
         if catalog.types.remove(name).is_some() {
             continue;
@@ -160,13 +165,22 @@ pub(super) fn drop_types(
     let what = format!("type {}", names.join(", "));
     remove_users(catalog, &what, cascade)?;
     // A view, a default or a CHECK may cast to a type without having a column of it.
+    let looks_further = catalog.rules >= ExecutionVersion::V8;
+    let routines = catalog.routines();
     let mut domains = catalog.types.values().filter_map(|known| known.as_domain());
-    if domains.any(|domain| check_domain(catalog, domain).is_err()) {
+    if !looks_further && domains.any(|domain| check_domain(&routines, domain).is_err()) {
         return Err(depends(&what, "a constraint of a domain", &what));
     }
     let Ok(tables) = catalog.bound() else {
         return Err(depends(&what, "a default value or a CHECK constraint", &what));
     };
+    if looks_further && let Some(user) = unreadable(catalog)?.difference(&before).next() {
+        return Err(match cascade {
+            false => depends(&what, user, &what),
+            true => SqlError::unsupported(format_args!("DROP … CASCADE of a type that {user} names"))
+                .hint("Drop that first."),
+        });
+    }
     let scope = plan::scope::VariableScope::for_procedure(None).with_routines(tables.routines());
     let broken: BTreeSet<String> = catalog
         .views
@@ -318,11 +332,12 @@ fn check_fields(before: &Catalog, catalog: &Catalog) -> Result<(), SqlError> {
             note_stored(&new, column.data_type, &user, &mut stored);
         }
     }
+    let mut depths = BTreeMap::new();
     for known in new.all() {
         if catalog.types.contains_key(&known.name) {
             known.fields.iter().try_for_each(|field| pseudo(&field.name, field.data_type))?;
         }
-        if depth(&new, known, 1) > limits::COMPOSITE_NESTING_MAX {
+        if depth(&new, known.id, limits::COMPOSITE_NESTING_MAX, &mut depths).is_none() {
             let message = format!("composite type {} cannot be made a member of itself", known.name);
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message).detail(format!(
                 "Or types stand more than {} deep in one another (COMPOSITE_NESTING_MAX).",
@@ -361,11 +376,23 @@ fn note_stored(
     }
 }
 
-/// How many types stand in one another, this one counted; more than allowed where it is part of itself.
-fn depth(types: &CompositeTypes, known: &CompositeType, above: usize) -> usize {
-    if above > limits::COMPOSITE_NESTING_MAX {
-        return above;
+/// How many types stand in one another, this one counted; `None`: more than so many, as where it is part of itself. `known`: those
+/// of types that have been looked at, so that each is looked at once however often it stands in others.
+fn depth(
+    types: &CompositeTypes,
+    id: TypeId,
+    most: usize,
+    known: &mut BTreeMap<TypeId, usize>,
+) -> Option<usize> {
+    if let Some(depth) = known.get(&id) {
+        return Some(*depth).filter(|depth| *depth <= most);
     }
-    let inside = known.fields.iter().filter_map(|field| types.get(composite_in(field.data_type)?));
-    inside.map(|inner| depth(types, inner, above + 1)).max().unwrap_or(above)
+    let below = most.checked_sub(1)?;
+    let mut deepest = 0;
+    let fields = types.get(id).map_or(&[][..], |known| known.fields.as_slice());
+    for inner in fields.iter().filter_map(|field| composite_in(field.data_type)) {
+        deepest = deepest.max(depth(types, inner, below, known)?);
+    }
+    known.insert(id, deepest + 1);
+    Some(deepest + 1)
 }

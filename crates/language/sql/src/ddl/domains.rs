@@ -4,13 +4,14 @@ use crate::ddl::enums::rename_type;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::generated_name;
 use crate::ddl::rows::Rows;
-use plan::domains::bind_domain_check;
+use plan::domains::{bind_domain_check, check_limits};
 use plan::expression::{Environment, Expression, bind_type_or_domain};
+use plan::routines::Routines;
 use std::sync::Arc;
 use syntax::parse::domain::{CreateDomain, DomainChange};
 use types::{
-    Catalog, Check, CompositeType, CompositeTypes, DataType, Domain, SqlError, SqlState, TypeKind, as_given,
-    catalog_name, object_name, schema_of,
+    Catalog, Check, Column, CompositeType, CompositeTypes, DataType, Domain, ExecutionVersion, SqlError,
+    SqlState, Table, TypeKind, as_given, catalog_name, object_name, schema_of,
 };
 
 /// CREATE DOMAIN.
@@ -60,14 +61,13 @@ fn add_check(domain: &mut Domain, of: &str, name: Option<&str>, condition: &str)
 ///
 /// # Errors
 /// The first that is wrong.
-pub(super) fn check_domain(catalog: &NewCatalog, domain: &Domain) -> Result<(), SqlError> {
-    let routines = catalog.routines();
+pub(super) fn check_domain(routines: &Routines, domain: &Domain) -> Result<(), SqlError> {
     let base = routines.types().base_of(domain.base);
     for check in &domain.checks {
-        bind_domain_check(base, &check.condition, &routines)?;
+        bind_domain_check(base, &check.condition, routines)?;
     }
     match &domain.default {
-        Some(default) => plan::bind_tables::bind_default(default, "value", base, &routines).map(drop),
+        Some(default) => plan::bind_tables::bind_default(default, "value", base, routines).map(drop),
         None => Ok(()),
     }
 }
@@ -143,12 +143,13 @@ pub(super) fn alter_domain(
         DomainChange::Rename(to) => return rename_type(catalog, name, &catalog_name(schema_of(name), to)),
         DomainChange::SetSchema(schema) => return rename_type(catalog, name, &catalog_name(schema, &of)),
     }
-    check_domain(catalog, &domain)?;
+    check_domain(&catalog.routines(), &domain)?;
     if let Some(look) = look_at {
         look_at_values(catalog, &known, &domain, &look, rows)?;
     }
     let changed = CompositeType { kind: TypeKind::Domain(domain), ..CompositeType::clone(&known) };
     catalog.types.insert(name.to_string(), Arc::new(changed));
+    check_limits(catalog, catalog.rules)?;
     // Tables bind with it.
     catalog.bound().map(drop)
 }
@@ -178,6 +179,7 @@ fn look_at_values(
     // A column may be of a domain that is of this one.
     let is_of = |data_type: DataType| is_of(routines.types(), data_type, known.data_type());
     for table in catalog.tables.values() {
+        refuse_in_rows(catalog, routines.types(), table, known, &is_of)?;
         let columns = table.columns.iter().enumerate().filter(|(_, column)| is_of(column.data_type));
         for (ordinal, column) in columns {
             rows.visit(table.id, &mut |_, _, row| {
@@ -199,6 +201,26 @@ fn look_at_values(
         }
     }
     Ok(())
+}
+
+/// Refuses a new condition of a domain that stands in rows which a column holds, as PostgreSQL does.
+fn refuse_in_rows(
+    catalog: &NewCatalog,
+    types: &CompositeTypes,
+    table: &Table,
+    known: &CompositeType,
+    is_of: &dyn Fn(DataType) -> bool,
+) -> Result<(), SqlError> {
+    let holds = |column: &&Column| types.has_domains_inside(column.data_type, is_of);
+    match table.columns.iter().find(holds).filter(|_| catalog.rules >= ExecutionVersion::V8) {
+        None => Ok(()),
+        Some(column) => {
+            let (domain, table, column) = (object_name(&known.name), table.object_name(), &column.name);
+            let message =
+                format!("cannot alter type \"{domain}\" because column \"{table}.{column}\" uses it");
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+        }
+    }
 }
 
 /// Whether a type is this domain, or a domain that is of it.

@@ -6,6 +6,7 @@ use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
 use crate::ddl::renumber::renumber;
 use crate::ddl::rows::Rows;
+use crate::ddl::unreadable::unreadable;
 use crate::ddl::views::check_views;
 use sqlparser::ast::ObjectName;
 use sqlparser::tokenizer::Span;
@@ -15,9 +16,9 @@ use syntax::names::table_name;
 use syntax::parse::alter_type::{AlterType, LabelPlace, TypeChange};
 use syntax::parse::parse_query;
 use types::{
-    Array, Catalog, Commented, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue, Row,
-    SqlError, SqlState, Table, TypeId, TypeKind, Value, as_given, catalog_name, limits, object_name,
-    schema_of,
+    Array, Catalog, Commented, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue,
+    ExecutionVersion, Row, SqlError, SqlState, Table, TypeId, TypeKind, Value, as_given, catalog_name,
+    limits, object_name, schema_of,
 };
 
 /// The labels of CREATE TYPE … AS ENUM.
@@ -102,7 +103,11 @@ pub(super) fn alter_type(
     }
 }
 
-fn find_type(catalog: &Catalog, name: &str) -> Result<Arc<CompositeType>, SqlError> {
+/// The type of this name that CREATE TYPE or CREATE DOMAIN has made.
+///
+/// # Errors
+/// `42704` where there is none, `42809` for the type of a relation's rows.
+pub(super) fn find_type(catalog: &Catalog, name: &str) -> Result<Arc<CompositeType>, SqlError> {
     if let Some(known) = catalog.types.get(name) {
         return Ok(known.clone());
     }
@@ -155,9 +160,14 @@ fn rename_value(
     let mut values = values.to_vec();
     let renamed = Arc::new(EnumValue { label: to.into(), ..EnumValue::clone(&values[at]) });
     values[at] = renamed.clone();
-    let types = CompositeTypes::new(catalog);
-    let holds =
-        |table: &Table| table.columns.iter().any(|column| contains(&types, column.data_type, known.id));
+    // Version 7 looked at tables and views alone.
+    let looks_further = catalog.rules >= ExecutionVersion::V8;
+    let unreadable_before = if looks_further { unreadable(catalog)? } else { BTreeSet::new() };
+    let types = CompositeTypes::new(catalog).with_rules(catalog.rules);
+    let mut without = BTreeSet::new();
+    let mut holds = |table: &Table| {
+        table.columns.iter().any(|column| contains(&types, column.data_type, known.id, &mut without))
+    };
     let tables: Vec<Arc<Table>> = catalog.tables.values().filter(|table| holds(table)).cloned().collect();
     put(catalog, known, values);
     for table in tables {
@@ -168,22 +178,38 @@ fn rename_value(
         })?;
         catalog.tables.insert(new.name.clone(), Arc::new(new));
     }
-    let named = || {
-        let what = format_args!("renaming the value '{from}', which a default, a CHECK or a view names");
+    let named = |user: &str| {
+        let what = format_args!("renaming the value '{from}', which {user} names");
         SqlError::unsupported(what).hint("Drop what names it, and create it again with the new name.")
     };
-    catalog.bound().map_err(|_| named())?;
-    check_views(catalog).map_err(|_| named())
+    let by_tables_or_views = |_| named("a default, a CHECK or a view");
+    catalog.bound().map_err(by_tables_or_views)?;
+    if looks_further && let Some(user) = unreadable(catalog)?.difference(&unreadable_before).next() {
+        return Err(named(user));
+    }
+    check_views(catalog).map_err(by_tables_or_views)
 }
 
-/// Whether values of a type can have values of the type with this number in them.
-fn contains(types: &CompositeTypes, data_type: DataType, id: TypeId) -> bool {
+/// Whether values of a type can have values of the type with this number in them. `without`: composite types that have been looked
+/// at and have none, so that each is looked at once.
+fn contains(types: &CompositeTypes, data_type: DataType, id: TypeId, without: &mut BTreeSet<TypeId>) -> bool {
     match data_type.element().unwrap_or(data_type) {
         DataType::Enum(found) => found == id,
-        // Composite types stand in one another only so deep.
-        composite => types
-            .of(composite)
-            .is_some_and(|known| known.fields.iter().any(|field| contains(types, field.data_type, id))),
+        // Version 7 left the rows of such columns as they were.
+        domain @ DataType::Domain(_) if types.rules() >= ExecutionVersion::V8 => {
+            let base = types.base_of(domain);
+            base != domain && contains(types, base, id, without)
+        }
+        composite => {
+            let Some(known) = types.of(composite).filter(|known| !without.contains(&known.id)) else {
+                return false;
+            };
+            let has = known.fields.iter().any(|field| contains(types, field.data_type, id, without));
+            if !has {
+                without.insert(known.id);
+            }
+            has
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use types::{
-    Catalog, Column, CompositeTypes, DataType, ForeignKey, Index, ReferentialAction, SqlError, SqlState,
-    Table, TableId, Value,
+    Catalog, Column, CompositeTypes, DataType, ExecutionVersion, ForeignKey, Index, ReferentialAction,
+    SqlError, SqlState, Table, TableId, Value,
 };
 
 /// A FOREIGN KEY as a statement describes it.
@@ -90,6 +90,9 @@ pub(super) fn create_foreign_key(
         return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
     };
     let columns = ordinals(table, &draft.columns)?;
+    if catalog.rules >= ExecutionVersion::V8 {
+        refuse_generated(table, &columns, draft)?;
+    }
     let referenced = match draft.referenced.as_slice() {
         [] if parent.primary_key.is_empty() => {
             let message =
@@ -126,6 +129,23 @@ pub(super) fn create_foreign_key(
         ForeignKey { number, name, columns, parent: parent.id, referenced, index, on_delete, on_update };
     catalog.foreign_keys.entry(table.id).or_default().push(foreign_key.clone());
     check_rows(catalog, table, &foreign_key, rows)
+}
+
+/// Refuses actions that would assign a generated column.
+fn refuse_generated(table: &Table, columns: &[u16], draft: &ForeignKeyDraft) -> Result<(), SqlError> {
+    use ReferentialAction::{Cascade, SetDefault, SetNull};
+    if !columns.iter().any(|ordinal| table.columns[usize::from(*ordinal)].generated) {
+        return Ok(());
+    }
+    let what = if matches!(draft.on_update, Cascade | SetNull | SetDefault) {
+        "ON UPDATE"
+    } else if matches!(draft.on_delete, SetNull | SetDefault) {
+        "ON DELETE"
+    } else {
+        return Ok(());
+    };
+    let message = format!("invalid {what} action for foreign key constraint containing generated column");
+    Err(SqlError::new(SqlState::SYNTAX_ERROR, message))
 }
 
 fn ordinals(table: &Table, names: &[String]) -> Result<Vec<u16>, SqlError> {

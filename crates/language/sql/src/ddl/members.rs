@@ -189,6 +189,12 @@ pub(super) fn check_boundaries(before: &Catalog, after: &Catalog) -> Result<(), 
             let message = format!("a schema with members has at most {limit} tables and indexes in its life");
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
+        if after.next_type >= first + SchemaMembers::TABLES_EACH {
+            let limit = SchemaMembers::TABLES_EACH;
+            let message =
+                format!("a schema with members has at most {limit} types, tables and views in its life");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
         return Ok(());
     }
     let has_members =
@@ -202,5 +208,30 @@ pub(super) fn check_boundaries(before: &Catalog, after: &Catalog) -> Result<(), 
                 "Connect to a member's node, and send the statement alone or with others about this schema.",
             ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::Schema;
+
+    #[test]
+    fn types_of_a_schema_do_not_take_the_numbers_of_the_next_one() {
+        let first = SchemaMembers::TABLES_FROM;
+        let last = first + SchemaMembers::TABLES_EACH - 1;
+        let schemas = std::iter::once(("deal".to_string(), Schema::default())).collect();
+        let catalog = |next_type| Catalog { next_table: first + 7, next_type, ..Catalog::default() };
+        let before = Catalog { schemas, ..catalog(last) };
+        let after = |next_type| Catalog { schemas: before.schemas.clone(), ..catalog(next_type) };
+        check_boundaries(&before, &after(last)).expect("the last number is free");
+        let error = check_boundaries(&before, &after(last + 1)).expect_err("all numbers are taken");
+        assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+        assert_eq!(
+            error.message,
+            "a schema with members has at most 4096 types, tables and views in its life"
+        );
+        // Before version 7 they count from 0.
+        check_boundaries(&after(3), &after(9)).expect("as ever");
     }
 }

@@ -39,6 +39,7 @@ mod schemas;
 mod sequences;
 mod tables;
 mod triggers;
+mod unreadable;
 mod views;
 
 use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};

@@ -127,6 +127,11 @@ pub(super) fn rename_in_expr(expr: &mut Expr, renaming: &dyn Renaming) {
     let _ = expr.visit(&mut Rename(renaming));
 }
 
+/// Renames what stands in the type of a column.
+pub(super) fn rename_in_type(data_type: &mut ast::DataType, renaming: &dyn Renaming) {
+    Rename(renaming).data_type(data_type);
+}
+
 /// Renames what stands in the text of an expression.
 ///
 /// # Errors

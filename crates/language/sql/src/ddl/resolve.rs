@@ -4,7 +4,7 @@ use crate::ddl::alter::TableChange;
 use crate::ddl::change::SchemaChange;
 use crate::ddl::columns::ColumnChange;
 use crate::ddl::constraints::NewConstraint;
-use crate::ddl::names::{Qualify, rename_in_expr, rename_in_expression_text};
+use crate::ddl::names::{Qualify, rename_in_expr, rename_in_expression_text, rename_in_type};
 use crate::ddl::relations::relation_exists;
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::TriggerChange;
@@ -166,6 +166,7 @@ impl Resolver<'_> {
             Objects::Tables(names) | Objects::Relations(names) | Objects::Sequences(names) => {
                 names.iter_mut().try_for_each(|name| self.relation(name))
             }
+            Objects::Type(_, name) => self.data_type(false, name),
             Objects::Routines(routines) => routines.iter_mut().try_for_each(|one| self.one_of(one)),
             Objects::AllTables(schemas)
             | Objects::AllSequences(schemas)
@@ -320,6 +321,10 @@ impl Resolver<'_> {
     }
 
     fn column(&self, definition: &mut ColumnDef) -> Result<(), SqlError> {
+        // Version 7 looked for the type in `public` alone.
+        if self.version >= ExecutionVersion::V8 && !self.path.is_default() {
+            rename_in_type(&mut definition.data_type, &self.qualify());
+        }
         for option in &mut definition.options {
             match &mut option.option {
                 ColumnOption::Default(expr) if !self.path.is_default() => {

@@ -1,6 +1,8 @@
 //! Roles and privileges in the catalog. PostgreSQL 15's rules and messages, but for who may change what: the administrators of
 //! the organisations, each its own roles.
 
+use crate::ddl::domains::refuse_other_types;
+use crate::ddl::enums::find_type;
 use crate::ddl::relations::relation_exists;
 use syntax::parse::role::{ADMINISTRATOR, Objects, RoleStatement};
 use types::{
@@ -196,6 +198,14 @@ fn all_privileges(catalog: &Catalog, object: &Securable) -> Privileges {
     }
 }
 
+/// Whether there is such a type. On types there are no privileges.
+fn check_type(catalog: &Catalog, is_domain: bool, name: &String) -> Result<(), SqlError> {
+    if is_domain {
+        refuse_other_types(catalog, std::slice::from_ref(name))?;
+    }
+    find_type(catalog, name).map(drop)
+}
+
 /// What is meant, and all privileges that there are on it.
 fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, Privileges), SqlError> {
     let table = |name: &String| match catalog.tables.contains_key(name) || catalog.views.contains_key(name) {
@@ -243,6 +253,10 @@ fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, P
             let all = catalog.tables.keys().chain(catalog.views.keys());
             let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));
             (all.map(|name| Securable::Relation(name.clone())).collect(), Privileges::OF_TABLES)
+        }
+        Objects::Type(is_domain, name) => {
+            check_type(catalog, *is_domain, name)?;
+            (Vec::new(), Privileges::NONE)
         }
         Objects::Schemas(names) => {
             (names.iter().map(|name| Securable::Schema(name.clone())).collect(), Privileges::OF_SCHEMAS)

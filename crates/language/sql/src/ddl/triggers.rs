@@ -381,7 +381,10 @@ fn drop_users(
 }
 
 /// The condition of a trigger, bound.
-fn condition_of(
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn condition_of(
     tables: &Tables,
     table: &Table,
     trigger: &Trigger,

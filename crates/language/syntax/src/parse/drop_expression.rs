@@ -1,6 +1,7 @@
 //! `ALTER TABLE … ALTER COLUMN … DROP EXPRESSION`, which sqlparser does not read.
 
 use crate::parse::errors::expect_end;
+use crate::parse::tokens::is_word;
 use crate::parse::words::{accept, expect_word, name, relation};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -20,14 +21,21 @@ pub struct DropExpression {
     pub if_exists: bool,
 }
 
-/// Whether the tokens of a statement that begins with ALTER TABLE are this one.
+/// Whether the tokens of a statement that begins with ALTER TABLE are this one. `DROP expression` alone drops a column of
+/// that name.
 pub fn drops_expression(tokens: &[TokenWithSpan]) -> bool {
-    let is_word = |token: &TokenWithSpan, expected: &str| match &token.token {
-        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected),
-        _ => false,
+    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    let skip = |at: usize, words: &[&str]| {
+        let are_there = (at..).zip(words).all(|(at, word)| is(at, word));
+        if are_there { at + words.len() } else { at }
     };
-    tokens.windows(2).any(|pair| is_word(&pair[0], "drop") && is_word(&pair[1], "expression"))
-        && tokens.iter().any(|token| is_word(token, "alter"))
+    let name = skip(skip(2, &["if", "exists"]), &["only"]);
+    let is_dotted = tokens.get(name + 1).is_some_and(|token| token.token == Token::Period);
+    let alter = name + if is_dotted { 3 } else { 1 };
+    let column = skip(alter + 1, &["column"]);
+    is(alter, "alter")
+        && is(column + 1, "drop")
+        && is(column + 2, "expression")
         && !tokens.iter().any(|token| token.token == Token::Comma)
 }
 

@@ -165,7 +165,7 @@ fn parse_statement_tokens(
         return parse_about_aggregates(&mut parser, first, sql);
     }
     if about_roles {
-        return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql)?)));
+        return Ok(ParsedStatement::Role(Box::new(parse_role(&mut parser, sql, version)?)));
     }
     if about_triggers {
         return Ok(ParsedStatement::Trigger(Box::new(parse_trigger(&mut parser, sql)?)));

@@ -7,7 +7,7 @@ use sqlparser::ast::DataType;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{Grantee, Privileges, SqlError, SqlState};
+use types::{ExecutionVersion, Grantee, Privileges, SqlError, SqlState};
 
 /// A statement about roles or privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +85,8 @@ pub enum Objects {
     AllRoutines(Vec<String>),
     /// Schemas.
     Schemas(Vec<String>),
+    /// A type; the flag: a domain.
+    Type(bool, String),
 }
 
 /// A routine, and the types of its arguments where they are given.
@@ -124,7 +126,7 @@ pub fn changes_owner(tokens: &[TokenWithSpan]) -> bool {
 }
 
 /// `ALTER kind name OWNER TO role`
-fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+fn owner(parser: &mut Parser<'_>, sql: &str, version: ExecutionVersion) -> Result<RoleStatement, SqlError> {
     let token = parser.peek_token();
     let kind = next_word(parser, sql)?;
     let tag = match kind.as_str() {
@@ -136,6 +138,7 @@ fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> 
         "routine" => "ALTER ROUTINE",
         "aggregate" => "ALTER AGGREGATE",
         "type" => "ALTER TYPE",
+        "domain" if version >= ExecutionVersion::V8 => "ALTER DOMAIN",
         "schema" => "ALTER SCHEMA",
         other => {
             let what = format_args!("an owner of a {other}");
@@ -148,10 +151,12 @@ fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> 
             Some(Objects::Relations(vec![relation(parser, sql)?]))
         }
         "schema" => Some(Objects::Schemas(vec![name(parser, sql)?])),
-        "type" => {
+        // Whether it is there nobody asked.
+        "type" if version < ExecutionVersion::V8 => {
             relation(parser, sql)?;
             None
         }
+        "type" | "domain" => Some(Objects::Type(kind == "domain", relation(parser, sql)?)),
         _ => Some(Objects::Routines(vec![routine(parser, sql)?])),
     };
     expect_word(parser, "owner", sql)?;
@@ -165,14 +170,18 @@ fn owner(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> 
 ///
 /// # Errors
 /// `42601` with the position; `0A000` names what is not supported.
-pub fn parse_role(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlError> {
+pub fn parse_role(
+    parser: &mut Parser<'_>,
+    sql: &str,
+    version: ExecutionVersion,
+) -> Result<RoleStatement, SqlError> {
     let statement = match next_word(parser, sql)?.as_str() {
         "create" => create(parser, sql)?,
         "alter" => {
             let kind = parser.peek_token().token;
             match matches!(&kind, Token::Word(word) if is_role(word.keyword)) {
                 true => alter(parser, sql)?,
-                false => owner(parser, sql)?,
+                false => owner(parser, sql, version)?,
             }
         }
         "drop" => drop_roles(parser, sql)?,
@@ -326,6 +335,7 @@ fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlErro
         Objects::Sequences(_) | Objects::AllSequences(_) => (Privileges::OF_SEQUENCES, "sequence"),
         Objects::Routines(_) | Objects::AllRoutines(_) => (Privileges::OF_ROUTINES, "function"),
         Objects::Schemas(_) => (Privileges::OF_SCHEMAS, "schema"),
+        Objects::Type(..) => (Privileges::NONE, "type"),
     };
     names.iter().try_fold(Privileges::NONE, |all, name| {
         let upper = name.to_ascii_uppercase();

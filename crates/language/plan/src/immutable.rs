@@ -1,0 +1,90 @@
+//! Whether an expression has the same value whenever it is evaluated, by what PostgreSQL says of its functions and casts. Here they
+//! all have: zone, formats and labels are the same for everybody. But a definition that PostgreSQL refuses is refused here, too.
+
+use crate::expression::{Expression, Kind, RowOperation};
+use crate::random::RandomFunction;
+use types::DataType;
+use values::functions::Function;
+
+/// Whether PostgreSQL says that it may have another value at another time. `zoned`: the expression says AT TIME ZONE, which is bound
+/// as a cast and names the zone that a cast would take from the session.
+pub(crate) fn is_mutable(expression: &Expression, zoned: bool) -> bool {
+    expression.any(&mut |inner| match &inner.kind {
+        Kind::Now | Kind::Format(_) => true,
+        Kind::Call(call) => RandomFunction::named(&call.callee.name).is_some(),
+        Kind::Cast(operand) | Kind::Assign(operand) => {
+            is_mutable_cast(operand.data_type.family(), inner.data_type.family(), zoned)
+        }
+        Kind::Row(operation, operands) => match (operation.as_ref(), operands.as_slice()) {
+            (RowOperation::Convert(..), [operand]) => {
+                is_mutable_cast(operand.data_type.family(), inner.data_type.family(), zoned)
+            }
+            (RowOperation::OfJson(..) | RowOperation::EnumValues(..), _) => true,
+            _ => false,
+        },
+        Kind::Concatenate(operands) => operands.iter().any(|operand| {
+            !is_text(operand.data_type)
+                && operand.data_type != DataType::Bytea
+                && is_mutable_text(operand.data_type)
+        }),
+        Kind::Arithmetic(_, operands) => {
+            let is = |data_type| operands.iter().any(|operand| operand.data_type == data_type);
+            is(DataType::TimestampTz) && is(DataType::Interval)
+        }
+        Kind::Function(function, operands) => is_mutable_function(function, operands),
+        _ => false,
+    })
+}
+
+fn is_text(data_type: DataType) -> bool {
+    matches!(data_type, DataType::Text(_) | DataType::Char(_) | DataType::Unknown)
+}
+
+/// Whether a value of this type is written as the session or the catalog says.
+fn is_mutable_text(data_type: DataType) -> bool {
+    use DataType::{Array, Composite, Date, Enum, Interval, Record, Timestamp, TimestampTz};
+    matches!(
+        data_type,
+        Date | Timestamp | TimestampTz | Interval | Enum(_) | Composite(_) | Record | Array(_)
+    )
+}
+
+fn is_mutable_cast(from: DataType, to: DataType, zoned: bool) -> bool {
+    use DataType::{Date, Time, Timestamp, TimestampTz};
+    match (from, to) {
+        (from, to) if is_text(from) => to == Time || is_mutable_text(to),
+        (from, to) if is_text(to) => is_mutable_text(from),
+        (Timestamp, TimestampTz) | (TimestampTz, Timestamp) => !zoned,
+        (Date, TimestampTz) | (TimestampTz, Date | Time) => true,
+        (DataType::Array(from), DataType::Array(to)) => {
+            is_mutable_cast(from.data_type().family(), to.data_type().family(), zoned)
+        }
+        _ => false,
+    }
+}
+
+fn is_mutable_function(function: &Function, operands: &[Expression]) -> bool {
+    let zoned = || operands.iter().any(|operand| operand.data_type == DataType::TimestampTz);
+    let is = |names: &[&str]| function.names().iter().any(|name| names.contains(name));
+    is(&[
+        "array_to_string",
+        "array_to_json",
+        "concat",
+        "concat_ws",
+        "convert_from",
+        "convert_to",
+        "json_build_array",
+        "json_build_object",
+        "jsonb_build_array",
+        "jsonb_build_object",
+        "make_timestamptz",
+        "row_to_json",
+        "to_char",
+        "to_date",
+        "to_json",
+        "to_jsonb",
+        "to_number",
+    ]) || (is(&["to_timestamp"]) && operands.len() == 2)
+        || (is(&["age"]) && operands.len() == 1)
+        || (is(&["date_part", "date_trunc", "extract"]) && zoned())
+}
