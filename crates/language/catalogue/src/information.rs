@@ -2,9 +2,7 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::defined_types::DefinedType;
-use crate::objects::{
-    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name,
-};
+use crate::objects::{Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
 use crate::triggers;
 use types::{Catalog, DATABASE, DataType, ParameterMode, object_name, schema_of};
 

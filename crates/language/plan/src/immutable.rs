@@ -3,6 +3,7 @@
 
 use crate::expression::{Expression, Kind, RowOperation};
 use crate::random::RandomFunction;
+use crate::session_facts::SessionFunction;
 use types::DataType;
 use values::functions::Function;
 
@@ -11,7 +12,10 @@ use values::functions::Function;
 pub(crate) fn is_mutable(expression: &Expression, zoned: bool) -> bool {
     expression.any(&mut |inner| match &inner.kind {
         Kind::Now | Kind::Format(_) => true,
-        Kind::Call(call) => RandomFunction::named(&call.callee.name).is_some(),
+        Kind::Call(call) => {
+            let name = &call.callee.name;
+            RandomFunction::named(name).is_some() || SessionFunction::named(name).is_some()
+        }
         Kind::Cast(operand) | Kind::Assign(operand) => {
             is_mutable_cast(operand.data_type.family(), inner.data_type.family(), zoned)
         }

@@ -126,7 +126,10 @@ fn calls(signature: &Signature) -> Vec<Vec<Value>> {
         let mut values = samples(*data_type);
         values.extend(null);
         // What has many arguments does with few values of each.
-        values.truncate(if signature.arguments.len() > 4 { 2 } else { 13 });
+        if signature.arguments.len() > 4 && values.len() > 2 {
+            values.drain(1..values.len() - 1);
+        }
+        values.truncate(14);
         values
     };
     let all = combinations(&signature.arguments.iter().map(with_null).collect::<Vec<_>>());
