@@ -13,13 +13,17 @@
 
 pub mod aggregate;
 pub mod assets;
+pub mod bind_indexes;
 pub mod bind_tables;
 pub mod command;
+pub mod computed_index;
 pub mod condition;
 pub mod constraint;
 pub mod domains;
 pub mod expand_rows;
 pub mod expression;
+mod implied;
+mod key_description;
 pub mod logical;
 pub mod needs;
 pub mod overload;
@@ -38,3 +42,5 @@ pub mod tables;
 pub mod trigger;
 pub mod view;
 pub mod window;
+pub mod written_index;
+pub mod written_sql;

@@ -119,7 +119,7 @@ fn bind_operation(
             TableChange::SetEndorsement(table_endorsement(options)?)
         }
         AlterTableOperation::AddConstraint { constraint, not_valid: false } => {
-            TableChange::AddConstraint(Box::new(bind_new_constraint(constraint)?))
+            TableChange::AddConstraint(Box::new(bind_new_constraint(constraint, types.rules())?))
         }
         AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
             let cascade = cascades(drop_behavior);

@@ -1,7 +1,8 @@
 //! Constraints of tables that exist: ALTER TABLE … ADD and DROP CONSTRAINT, and the names of CHECKs.
 
 use crate::ddl::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
-use crate::ddl::indexes::{IndexDraft, bind_unique, remove_index};
+use crate::ddl::index_drafts::{IndexDraft, bind_unique};
+use crate::ddl::indexes::remove_index;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{KeyDraft, drop_primary_key};
 use crate::ddl::relations::{constraint_exists, generated_name};
@@ -12,7 +13,7 @@ use plan::table::TablePlan;
 use sqlparser::ast::TableConstraint;
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{Catalog, Check, Column, SqlError, SqlState, Table};
+use types::{Catalog, Check, Column, ExecutionVersion, SqlError, SqlState, Table};
 
 /// A constraint that is added to a table.
 #[derive(Clone, Debug)]
@@ -31,9 +32,12 @@ pub(crate) enum NewConstraint {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn bind_new_constraint(constraint: &TableConstraint) -> Result<NewConstraint, SqlError> {
+pub(super) fn bind_new_constraint(
+    constraint: &TableConstraint,
+    rules: ExecutionVersion,
+) -> Result<NewConstraint, SqlError> {
     Ok(match constraint {
-        TableConstraint::Unique(unique) => NewConstraint::Unique(bind_unique(unique)?),
+        TableConstraint::Unique(unique) => NewConstraint::Unique(bind_unique(unique, rules)?),
         TableConstraint::ForeignKey(foreign_key) => {
             NewConstraint::ForeignKey(bind_foreign_key(foreign_key, None)?)
         }

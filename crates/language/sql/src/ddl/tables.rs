@@ -5,7 +5,8 @@ use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
-use crate::ddl::indexes::{IndexDraft, bind_unique, check_ordered, create_index};
+use crate::ddl::index_drafts::{IndexDraft, bind_unique};
+use crate::ddl::indexes::{check_ordered, create_index};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{check_type_free, generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
@@ -48,7 +49,7 @@ pub(super) fn bind_create_table(
         draft.add_column(types, column)?;
     }
     for constraint in &create.constraints {
-        draft.add_constraint(constraint)?;
+        draft.add_constraint(constraint, types.rules())?;
     }
     for ordinal in &draft.table.primary_key {
         draft.table.columns[usize::from(*ordinal)].not_null = true;
@@ -170,8 +171,7 @@ impl TableDraft {
                     self.add_check(check, option.name.as_ref().or(check.name.as_ref()))?;
                 }
                 ColumnOption::Unique(unique) => {
-                    let mut draft = bind_unique(unique)?;
-                    draft.columns = vec![name.clone()];
+                    let mut draft = bind_unique(unique, types.rules())?.of_column(&name);
                     if let Some(constraint) = &option.name {
                         draft.name = Some(name_of(constraint)?);
                     }
@@ -291,7 +291,11 @@ impl TableDraft {
         Ok(())
     }
 
-    fn add_constraint(&mut self, constraint: &TableConstraint) -> Result<(), SqlError> {
+    fn add_constraint(
+        &mut self,
+        constraint: &TableConstraint,
+        rules: ExecutionVersion,
+    ) -> Result<(), SqlError> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
                 refuse_key_forms(&key.characteristics)?;
@@ -303,7 +307,7 @@ impl TableDraft {
             }
             TableConstraint::Check(check) => self.add_check(check, check.name.as_ref()),
             TableConstraint::Unique(unique) => {
-                self.unique.push(bind_unique(unique)?);
+                self.unique.push(bind_unique(unique, rules)?);
                 Ok(())
             }
             TableConstraint::ForeignKey(foreign_key) => {

@@ -1,5 +1,6 @@
 //! From text to tokens, within the limits of what a tree of them may be: how long, and how deep.
 
+use crate::parse::conflict_target::name_targets;
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{located, syntax_error};
 use crate::rewrite::rewrite;
@@ -41,7 +42,10 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(tokens)
 }
 
-pub(super) fn parser(tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
+pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
+    if version >= ExecutionVersion::V8 {
+        name_targets(&mut tokens);
+    }
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)
         .with_tokens_with_locations(tokens)
