@@ -194,7 +194,7 @@ fn aggregate() -> UserAggregate {
 #[test]
 fn everything_but_tables_is_refused_by_name() {
     type Change = fn(&mut Catalog);
-    let changes: [(Change, &str); 12] = [
+    let changes: [(Change, &str); 13] = [
         (|c| drop(c.views.insert("v".into(), Arc::new(view()))), "view \"v\""),
         (
             |c| {

@@ -249,15 +249,7 @@ pub(super) fn drop_column(
         (child == table.id && foreign_key.columns.contains(&number))
             || (foreign_key.parent == table.id && foreign_key.referenced.contains(&number))
     });
-    let looks = |index: &Index| {
-        let computed = bound.computed.iter().find(|computed| computed.index.number == index.number);
-        index.columns.contains(&number)
-            || index.details.included.contains(&number)
-            || computed.is_some_and(|computed| computed.looks_at(number))
-    };
-    let indexes = catalog.indexes_of(table.id).iter().filter(|index| looks(index));
-    let indexes: Vec<Index> = indexes.cloned().collect();
-    indexes.iter().for_each(|index| remove_index(catalog, table.id, index));
+    remove_indexes_with(catalog, &bound, number);
     let shift = |ordinals: &mut Vec<u16>| {
         let columns = ordinals.iter_mut().filter(|ordinal| **ordinal != Index::EXPRESSION);
         columns.for_each(|ordinal| *ordinal -= u16::from(*ordinal > number));
@@ -291,6 +283,18 @@ pub(super) fn drop_column(
     })?;
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     Ok(())
+}
+
+/// Takes the indexes out of the catalog that a column is in, or that look at it.
+fn remove_indexes_with(catalog: &mut NewCatalog, table: &TablePlan, number: u16) {
+    let looks = |index: &&Index| {
+        let computed = table.computed.iter().find(|computed| computed.index.number == index.number);
+        index.columns.contains(&number)
+            || index.details.included.contains(&number)
+            || computed.is_some_and(|computed| computed.looks_at(number))
+    };
+    let indexes: Vec<Index> = catalog.indexes_of(table.id).iter().filter(looks).cloned().collect();
+    indexes.iter().for_each(|index| remove_index(catalog, table.id, index));
 }
 
 /// Refuses without CASCADE to drop a column that other tables reference.
