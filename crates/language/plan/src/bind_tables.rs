@@ -223,7 +223,7 @@ impl TablePlan {
             let index = Arc::new(index.clone());
             let bind = |routines: &Routines| bind_index(&plan, &index, routines);
             let computed = Arc::new(by_first(rules, &bind)?);
-            plan.constrained = plan.constrained | computed.columns;
+            plan.constrained |= computed.columns;
             plan.holds_keys = true;
             plan.computed.push(computed);
         }

@@ -48,7 +48,16 @@ pub fn written_key(
 ) -> Result<String, SqlError> {
     let expr = parse_expression(sql, routines.version())?;
     let text = written_sql(sql, plan, routines, parentheses)?;
-    let call = matches!(bare(&expr), Expr::Function(_) | Expr::Substring { .. } | Expr::Trim { .. });
+    let call = matches!(
+        bare(&expr),
+        Expr::Function(_)
+            | Expr::Substring { .. }
+            | Expr::Trim { .. }
+            | Expr::Ceil { .. }
+            | Expr::Floor { .. }
+            | Expr::Extract { .. }
+            | Expr::Position { .. }
+    );
     Ok(if call { text } else { format!("({text})") })
 }
 
@@ -191,6 +200,25 @@ impl Writer<'_> {
             Expr::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
+            other => self.form(other),
+        }
+    }
+
+    /// Calls that the grammar has forms of their own for.
+    fn form(&self, expr: &Expr) -> String {
+        let called = |name: &str, arguments: &[&Expr]| {
+            let arguments = arguments.iter().map(|argument| self.as_text(argument, Around::Argument));
+            format!("{name}({})", arguments.collect::<Vec<_>>().join(", "))
+        };
+        match expr {
+            Expr::Substring { expr, substring_from, substring_for, special: true, shorthand } => {
+                let name = if *shorthand { "substr" } else { "\"substring\"" };
+                let rest = [substring_from.as_deref(), substring_for.as_deref()];
+                let arguments: Vec<&Expr> = [Some(expr.as_ref())].into_iter().chain(rest).flatten().collect();
+                called(name, &arguments)
+            }
+            Expr::Ceil { expr, .. } => called("ceil", &[expr]),
+            Expr::Floor { expr, .. } => called("floor", &[expr]),
             other => other.to_string(),
         }
     }

@@ -527,3 +527,8 @@ fn index_details() {
 fn index_access() {
     run("index_access");
 }
+
+#[test]
+fn random_indexes() {
+    run("random_indexes");
+}
