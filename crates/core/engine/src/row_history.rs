@@ -14,9 +14,10 @@ use concurrency::{BatchResult, TransactionOutcome};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use state::{Command, Effects, Endorsed, Footprint, RowId, Simulate, Snapshot, StoreError, apply_command};
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use types::{Catalog, Principal, Row, SqlError, TransactionId};
+use types::{Catalog, Index, Principal, Row, SqlError, TableId, TransactionId};
 
 /// A row as a transaction has left it.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,9 +118,11 @@ impl RowHistory {
         let placed = result.history.placed.iter().map(|number| (number, true));
         let serial = result.history.serial.iter().map(|number| (number, false));
         let mut transactions = Vec::new();
+        let entries = entries_of(before.catalog());
         for (number, placed) in placed.chain(serial).filter(|(number, _)| committed(number)) {
             let position = positions[*number as usize];
-            let commands = recorded.commands(position, placed);
+            let mut commands = recorded.commands(position, placed);
+            commands.retain(|command| !entries.contains(&command.row.table));
             transactions.extend(NotedTransaction::new(block, position, commands));
         }
         if !transactions.is_empty() {
@@ -143,12 +146,22 @@ impl RowHistory {
             known.table(command.row.table).is_none()
                 && table.is_some_and(|table| known.tables.contains_key(&table.name))
         };
-        let kept = commands.iter().filter(|command| command.row.table.is_made() && !copied(command));
+        let entries = after.map(entries_of).unwrap_or_default();
+        let of_rows = |command: &&Command| {
+            command.row.table.is_made() && !entries.contains(&command.row.table) && !copied(command)
+        };
+        let kept = commands.iter().filter(of_rows);
         let commands: Vec<Command> = kept.cloned().collect();
         if let Some(noted) = NotedTransaction::new(block, index, commands) {
             self.batches.push(BatchCommands { before, transactions: vec![noted] });
         }
     }
+}
+
+/// Where the entries of computed indexes stand, which are rows of no table that anybody asks about.
+fn entries_of(catalog: &Catalog) -> BTreeSet<TableId> {
+    let computed = catalog.indexes.values().flatten().filter(|index| index.is_computed());
+    computed.map(Index::computed_entries).collect()
 }
 
 /// What is noted of a block that is being executed.

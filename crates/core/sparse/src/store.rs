@@ -35,12 +35,12 @@ pub(crate) struct SharedStore {
     known: Arc<dyn KnownHolders>,
 }
 
-/// Numbers under which rows stand that follow from no others: of tables, keys in unique indexes, sequences.
+/// Numbers under which rows stand that follow from no others: of tables, keys in unique indexes, sequences, entries of computed indexes.
 pub(crate) fn tables_with_rows(catalog: &Catalog) -> impl Iterator<Item = TableId> + '_ {
     let tables = catalog.tables.values().map(|table| table.id);
-    let unique = catalog.indexes.values().flatten().filter(|index| index.unique);
+    let unique = catalog.indexes.values().flatten().filter(|index| index.unique && !index.is_computed());
     let tables = tables.chain(unique.map(|index| index.unique_entries()));
-    tables.chain(catalog.counters().map(|counter| counter.table))
+    tables.chain(catalog.kept_besides_tables().map(|(table, _)| table))
 }
 
 /// The newest state, whole.

@@ -1,7 +1,7 @@
 use crate::{
     Charter, ColumnSet, Commented, CompositeType, CompositeTypes, Counter, DataType, ExecutionVersion,
-    Generated, Governance, Key, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError,
-    Trigger, TypeId, Value, catalog_name, object_name, schema_of,
+    Generated, Governance, Index, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, Trigger,
+    TypeId, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -41,6 +41,16 @@ impl TableId {
     /// The number of the table or index, whichever of its rows these are.
     pub fn number(self) -> u32 {
         self.0 & !(TableId::ENTRIES | TableId::UNIQUE)
+    }
+
+    /// Where the ordered entries of the index of this number stand.
+    pub(crate) fn of_entries(number: u32) -> TableId {
+        TableId(number | TableId::ENTRIES)
+    }
+
+    /// Where the keys stand that are taken in the unique index of this number.
+    pub(crate) fn of_unique(number: u32) -> TableId {
+        TableId(number | TableId::UNIQUE)
     }
 
     /// What PostgreSQL's catalogue and `TG_RELID` call it.
@@ -152,70 +162,6 @@ impl Table {
     /// The columns of the primary key.
     pub fn key_columns(&self) -> ColumnSet {
         self.primary_key.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
-    }
-}
-
-/// An index on columns of a table.
-///
-/// Its entries are ordered by the columns and then by the primary key, and follow from the table's rows
-/// ([`Index::entries`]). A unique index has besides one row per key that is taken ([`Index::unique_entries`]), which
-/// transactions write like any row: who takes a key that is taken is stopped at its place in the order.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Index {
-    /// Its number; tables and indexes share the numbers.
-    pub number: u32,
-    /// Its name without the schema, which is that of its table.
-    pub name: String,
-    /// Ordinals of its columns, in order.
-    pub columns: Vec<u16>,
-    /// No two rows have the same values without a NULL.
-    pub unique: bool,
-    /// It was made by a UNIQUE constraint.
-    pub constraint: bool,
-}
-
-impl Index {
-    /// Where its ordered entries stand.
-    pub fn entries(&self) -> TableId {
-        TableId(self.number | TableId::ENTRIES)
-    }
-
-    /// Where the keys stand that are taken, of a unique index.
-    pub fn unique_entries(&self) -> TableId {
-        TableId(self.number | TableId::UNIQUE)
-    }
-
-    /// Its columns as a set.
-    pub fn column_set(&self) -> ColumnSet {
-        self.columns.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
-    }
-
-    /// Whether two images of a row have the same entry.
-    pub fn is_same_entry(&self, before: &[Value], after: &[Value]) -> bool {
-        self.columns.iter().all(|ordinal| before[usize::from(*ordinal)] == after[usize::from(*ordinal)])
-    }
-
-    /// The ordered entry of the row with this primary key.
-    pub fn entry(&self, key: &Key, row: &[Value]) -> Key {
-        Key::index_entry(self.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]), key)
-    }
-
-    /// The key that a row takes in a unique index; `None` where one of its columns is NULL.
-    ///
-    /// # Errors
-    /// `54000` where it is too long.
-    pub fn unique_entry(&self, row: &[Value]) -> Result<Option<Key>, SqlError> {
-        let values = || self.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]);
-        if values().any(Value::is_null) {
-            return Ok(None);
-        }
-        Key::encode(values()).map(Some).map_err(|error| SqlError {
-            message: error
-                .message
-                .replace("the primary key has", &format!("the key in index \"{}\" has", self.name)),
-            hint: Some("Use shorter values in the columns of the index.".into()),
-            ..error
-        })
     }
 }
 
@@ -515,12 +461,17 @@ impl Catalog {
 
     /// Numbers under which rows stand: those of tables, of sequences that count, and of the entries of indexes.
     pub fn row_tables(&self) -> impl Iterator<Item = TableId> {
-        let indexes = self.indexes.values().flatten();
-        let entries = indexes.flat_map(|index| {
-            [Some(index.entries()), index.unique.then(|| index.unique_entries())].into_iter().flatten()
-        });
+        let entries = self.indexes.values().flatten().flat_map(Index::tables);
         let counters = self.counters().map(|counter| counter.table);
         self.tables.values().map(|table| table.id).chain(entries).chain(counters)
+    }
+
+    /// Numbers of what has rows of its own and is no table, with the columns of these rows: sequences that count, and computed
+    /// indexes. Their rows are in the state's tree, without a definition.
+    pub fn kept_besides_tables(&self) -> impl Iterator<Item = (TableId, usize)> {
+        let counters = self.counters().map(|counter| (counter.table, Counter::COLUMNS));
+        let computed = self.indexes.values().flatten().filter(|index| index.is_computed());
+        counters.chain(computed.map(|index| (index.computed_entries(), Index::ENTRY_COLUMNS)))
     }
 
     /// Those of the sequences that count.

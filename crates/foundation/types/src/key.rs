@@ -91,6 +91,72 @@ impl Key {
         self
     }
 
+    /// The key of these values, of which some may be NULL: which are, in a bit each, then [`Key::encode`] of the others.
+    ///
+    /// # Errors
+    /// `54000` where the key is longer than [`limits::KEY_BYTES_MAX`].
+    pub fn encode_with_nulls<'a>(values: impl Iterator<Item = &'a Value> + Clone) -> Result<Key, SqlError> {
+        let mut bytes: SmallVec<[u8; 16]> = SmallVec::new();
+        for (place, value) in values.clone().enumerate() {
+            if place % 8 == 0 {
+                bytes.push(0);
+            }
+            if let Some(last) = bytes.last_mut() {
+                *last |= u8::from(value.is_null()) << (place % 8);
+            }
+        }
+        bytes.extend_from_slice(Key::encode(values.filter(|value| !value.is_null()))?.as_bytes());
+        match bytes.len() <= limits::KEY_BYTES_MAX {
+            true => Ok(Key(bytes)),
+            false => Err(too_long(bytes.len())),
+        }
+    }
+
+    /// As [`Key::encode_with_nulls`] has the key of so many values of which none is NULL.
+    #[must_use]
+    pub fn without_nulls(&self, values: usize) -> Key {
+        let mut bytes: SmallVec<[u8; 16]> = SmallVec::from_elem(0, values.div_ceil(8));
+        bytes.extend_from_slice(&self.0);
+        Key(bytes)
+    }
+
+    /// The entry of a row in an index whose entries are rows themselves: as much of [`Key::index_prefix`] as ordered entries
+    /// have, so that it is found as these are, then what tells it apart.
+    ///
+    /// ```text
+    /// taken, and the prefix is whole:  prefix
+    /// taken otherwise:                 prefix, cut ‖ 0 ‖ digest of what is taken
+    /// not taken:                       prefix, cut ‖ 1 ‖ primary key ‖ its length in two bytes
+    ///     with a long primary key:     prefix, cut ‖ 2 ‖ digest of the primary key
+    /// ```
+    ///
+    /// `taken`: the key that no other row may have, in a unique index.
+    pub fn computed_entry(values: &[Value], taken: Option<&Key>, primary: &Key) -> Key {
+        const LONG_BYTES: usize = 1_024;
+        let mut key = Key::index_prefix(values);
+        let is_whole = key.0.len() < limits::INDEX_BYTES_MAX;
+        if taken.is_some() && is_whole {
+            return key;
+        }
+        key = key.cut_to_index();
+        match taken {
+            Some(taken) => {
+                key.0.push(0);
+                key.0.extend_from_slice(&crypto::sha256(&[taken.as_bytes()]).0);
+            }
+            None if primary.0.len() > LONG_BYTES => {
+                key.0.push(2);
+                key.0.extend_from_slice(&crypto::sha256(&[primary.as_bytes()]).0);
+            }
+            None => {
+                key.0.push(1);
+                key.0.extend_from_slice(&primary.0);
+                key.0.extend_from_slice(&(primary.0.len() as u16).to_be_bytes());
+            }
+        }
+        key
+    }
+
     /// The primary key of the row that an entry of an ordered index belongs to; `None` where the bytes are no entry.
     pub fn primary_of_entry(&self) -> Option<Key> {
         let (rest, length) = self.0.split_last_chunk::<2>()?;

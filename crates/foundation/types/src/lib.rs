@@ -37,6 +37,7 @@ mod execution_version;
 mod governance;
 mod held_parts;
 mod identity;
+mod index;
 mod json;
 mod key;
 mod memory;
@@ -89,7 +90,7 @@ pub use cast::{
     comparison_type,
 };
 pub use catalog::{
-    Catalog, Check, Column, ForeignKey, Function, FunctionResult, Index, Language, Parameter, ParameterMode,
+    Catalog, Check, Column, ForeignKey, Function, FunctionResult, Language, Parameter, ParameterMode,
     Procedure, ReferentialAction, Table, TableId, UserAggregate, View, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
@@ -115,6 +116,7 @@ pub use execution_version::{ExecutionVersion, KnownVersions, UnknownVersion};
 pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange};
 pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
+pub use index::{Index, IndexDetails, KeyOrder};
 pub use json::{
     JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, compare_json_keys,
     quoted_json, split_json, write_json_string,

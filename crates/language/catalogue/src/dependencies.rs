@@ -3,7 +3,7 @@
 use crate::cell::{Cell, NamedRow};
 use crate::defined_types::check_definitions;
 use crate::fixed;
-use crate::objects::{Objects, Relation, quoted};
+use crate::objects::{Objects, Relation};
 use crate::system::{columns_with_defaults, default};
 
 /// The object identifiers of `pg_class`, `pg_attrdef` and `pg_rewrite`.
@@ -78,10 +78,10 @@ pub(crate) fn definitions(objects: &Objects) -> Vec<NamedRow> {
     for relation in &objects.relations {
         for index in &relation.indexes {
             add("index", index.oid, 0, &index.definition);
-            for (part, column) in (1..).zip(&index.columns) {
-                if let Some(attribute) = relation.attributes.get(*column as usize - 1) {
-                    add("index", index.oid, part, &quoted(&attribute.name));
-                }
+            add("pretty index", index.oid, 0, &index.pretty_definition);
+            for (number, part) in (1..).zip(&index.parts) {
+                add("index", index.oid, number, &part.text);
+                add("pretty index", index.oid, number, &part.pretty_text);
             }
         }
         relation.constraints.iter().for_each(|known| add("constraint", known.oid, 0, &known.definition));

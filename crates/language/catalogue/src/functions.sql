@@ -22,7 +22,7 @@ CREATE FUNCTION pg_get_expr(expression text, relation integer, pretty boolean DE
   'SELECT $1';
 
 CREATE FUNCTION pg_get_indexdef(relation integer, part integer DEFAULT 0, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
-  'SELECT entente_text(''index'', $1, $2)';
+  'SELECT entente_text(CASE WHEN $3 THEN ''pretty index'' ELSE ''index'' END, $1, $2)';
 
 CREATE FUNCTION pg_get_constraintdef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''constraint'', $1)';

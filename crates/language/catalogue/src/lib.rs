@@ -21,6 +21,7 @@ mod dependencies;
 mod fixed;
 mod governance;
 mod history;
+mod indexes;
 mod information;
 mod lists;
 mod normalise;

@@ -6,6 +6,7 @@
 //! Other indexes and constraints have numbers of their own, and the same places behind them.
 
 use crate::defined_types::DefinedType;
+use crate::indexes::{index, index_of_key};
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::routines::Routine;
 use crate::triggers::{self, TriggerObject};
@@ -123,10 +124,30 @@ pub(crate) struct References {
 pub(crate) struct Index {
     pub(crate) oid: i32,
     pub(crate) name: String,
-    pub(crate) columns: Vec<i64>,
+    /// Those of its key, then those of INCLUDE.
+    pub(crate) parts: Vec<IndexPart>,
+    /// How many of them are of its key.
+    pub(crate) keys: usize,
     pub(crate) definition: String,
+    /// The same for people.
+    pub(crate) pretty_definition: String,
+    pub(crate) expressions: Option<String>,
+    pub(crate) predicate: Option<String>,
+    pub(crate) nulls_not_distinct: bool,
     pub(crate) unique: bool,
     pub(crate) primary: bool,
+}
+
+/// A part of an index.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexPart {
+    /// Number of the column, or 0.
+    pub(crate) column: i64,
+    pub(crate) attribute: Attribute,
+    pub(crate) text: String,
+    pub(crate) pretty_text: String,
+    /// 1: DESC, 2: NULLS FIRST.
+    pub(crate) option: i64,
 }
 
 /// A table as `pg_class` shows it.
@@ -184,15 +205,16 @@ impl Relation {
         let mut indexes = Vec::new();
         if !table.primary_key.is_empty() {
             let name = &table.primary_key_name;
-            indexes.push(index(table, oid + 1, name, &table.primary_key, (true, true)));
+            indexes.push(index_of_key(table, catalog, oid + 1));
             let definition = format!("PRIMARY KEY ({})", names(table, &table.primary_key));
             constraints.push(constraint(oid + 2, name, "p", &table.primary_key, definition, oid + 1));
         }
         for own in catalog.indexes_of(table.id) {
             let oid = object_identifier(20_000, 4, own.number) + 1;
-            indexes.push(index(table, oid, &own.name, &own.columns, (own.unique, false)));
+            indexes.push(index(table, catalog, oid, own));
             if own.constraint {
-                let definition = format!("UNIQUE ({})", names(table, &own.columns));
+                let nulls = if own.details.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
+                let definition = format!("UNIQUE{nulls} ({})", names(table, &own.columns));
                 constraints.push(constraint(oid + 1, &own.name, "u", &own.columns, definition, oid));
             }
         }
@@ -397,18 +419,6 @@ fn numbers(columns: &[u16]) -> Vec<i64> {
 fn names(table: &Table, columns: &[u16]) -> String {
     let names = columns.iter().map(|column| quoted(&table.columns[usize::from(*column)].name));
     names.collect::<Vec<_>>().join(", ")
-}
-
-fn index(table: &Table, oid: i32, name: &str, columns: &[u16], (unique, primary): (bool, bool)) -> Index {
-    let definition = format!(
-        "CREATE {}INDEX {} ON {}.{} USING btree ({})",
-        if unique { "UNIQUE " } else { "" },
-        quoted(name),
-        quoted(schema_of(&table.name)),
-        quoted(table.object_name()),
-        names(table, columns)
-    );
-    Index { oid, name: name.to_string(), columns: numbers(columns), definition, unique, primary }
 }
 
 fn constraint(

@@ -154,6 +154,7 @@ pub(crate) fn tables(is_wanted: impl Fn(&str) -> bool) -> Catalog {
                 columns: column.into_iter().collect(),
                 unique: false,
                 constraint: false,
+                details: Default::default(),
             };
             catalog.next_table += 1;
             catalog.indexes.insert(table.id, vec![index]);

@@ -140,7 +140,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
                 ("relfilenode", index.oid.into()),
                 ("relpersistence", "p".into()),
                 ("relkind", "i".into()),
-                ("relnatts", (index.columns.len() as i32).into()),
+                ("relnatts", (index.parts.len() as i32).into()),
                 ("relispopulated", true.into()),
                 ("relreplident", "n".into()),
             ]);
@@ -193,8 +193,8 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
             ]);
         }
         for index in &relation.indexes {
-            for (number, column) in index.columns.iter().enumerate() {
-                let Some(attribute) = relation.attributes.get(*column as usize - 1) else { continue };
+            for (number, part) in index.parts.iter().enumerate() {
+                let attribute = &part.attribute;
                 rows.push(vec![
                     ("attrelid", index.oid.into()),
                     ("attname", attribute.name.clone().into()),
@@ -345,28 +345,30 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
         .iter()
         .flat_map(|relation| relation.indexes.iter().map(move |index| (relation, index)));
     let row = |(relation, index): (&Relation, &crate::objects::Index)| {
-        let zeros = vec![0; index.columns.len()];
-        let columns = index.columns.iter().filter_map(|column| relation.attributes.get(*column as usize - 1));
-        let (classes, collations) = columns
+        let (keys, _) = index.parts.split_at(index.keys);
+        let (classes, collations) = keys
+            .iter()
+            .map(|part| &part.attribute)
             .map(|column| (i64::from(fixed::operator_class(column.type_oid)), i64::from(column.collation())))
             .unzip();
         vec![
             ("indexrelid", index.oid.into()),
             ("indrelid", relation.oid.into()),
-            ("indnatts", (index.columns.len() as i32).into()),
-            ("indnkeyatts", (index.columns.len() as i32).into()),
+            ("indnatts", (index.parts.len() as i32).into()),
+            ("indnkeyatts", (index.keys as i32).into()),
+            ("indnullsnotdistinct", index.nulls_not_distinct.into()),
             ("indisunique", index.unique.into()),
             ("indisprimary", index.primary.into()),
             ("indimmediate", true.into()),
             ("indisvalid", true.into()),
             ("indisready", true.into()),
             ("indislive", true.into()),
-            ("indkey", Cell::Integers(index.columns.clone())),
+            ("indkey", Cell::Integers(index.parts.iter().map(|part| part.column).collect())),
             ("indcollation", Cell::Integers(collations)),
             ("indclass", Cell::Integers(classes)),
-            ("indoption", Cell::Integers(zeros)),
-            ("indexprs", Cell::Null),
-            ("indpred", Cell::Null),
+            ("indoption", Cell::Integers(keys.iter().map(|part| part.option).collect())),
+            ("indexprs", index.expressions.clone().into()),
+            ("indpred", index.predicate.clone().into()),
         ]
     };
     with_index.map(row).collect()

@@ -152,11 +152,9 @@ impl Asked {
     }
 }
 
-#[test]
-fn it_answers_as_postgresql_does() {
-    let asked = Asked::new();
+fn assert_answers(asked: &Asked, answers: &str) {
     let mut different = String::new();
-    for block in include_str!("answers.txt").split("\n\n") {
+    for block in answers.split("\n\n") {
         let (sql, expected) = block.split_once("\n----\n").expect("a query and its answer");
         let found = match asked.ask(sql) {
             Ok(_) => asked.answer(sql),
@@ -167,6 +165,17 @@ fn it_answers_as_postgresql_does() {
         }
     }
     assert!(different.is_empty(), "{different}");
+}
+
+#[test]
+fn it_answers_as_postgresql_does() {
+    assert_answers(&Asked::new(), include_str!("answers.txt"));
+}
+
+#[test]
+fn indexes_are_shown_as_postgresql_shows_them() {
+    let asked = Asked { ledger: ledger(include_str!("indexes.sql")), ..Asked::new() };
+    assert_answers(&asked, include_str!("index_answers.txt"));
 }
 
 #[test]

@@ -116,6 +116,7 @@ impl Execution<'_> {
                     Some(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?)
                 }
                 Arbiter::Unique(index) => self.taken_by(table, index, row)?,
+                Arbiter::Computed(computed) => self.taken_in_computed(computed, row)?,
             };
             let Some(key) = key else { continue };
             self.register_read(table.id, &key, looks);

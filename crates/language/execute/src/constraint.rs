@@ -4,14 +4,15 @@ use crate::execution::Execution;
 use crate::moving::Updated;
 use crate::remaining::{Event, Unsettled};
 use plan::command::{DeletePlan, UpdatePlan};
+use plan::computed_index::{ComputedIndex, primary_of, put_entry, remove_entry};
 use plan::constraint::{ForeignKeyPlan, free_key, take_key};
 use plan::expression::{Environment, is_same};
-use plan::statement::resolve_key;
 use plan::table::TablePlan;
 use state::{Command, KeyRange};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{ColumnSet, ExecutionVersion, Index, Key, ReferentialAction, Row, SqlError, TableId, Value};
+use values::broken;
 
 impl Execution<'_> {
     /// Applies the command of an UPDATE, with what constraints ask. Gives whether it matched.
@@ -61,7 +62,7 @@ impl Execution<'_> {
         before: Option<&Row>,
         after: Option<&Row>,
     ) -> Result<(), SqlError> {
-        self.change_unique_entries(table, before, after)?;
+        self.change_unique_entries(table, key, before, after)?;
         if self.on.programs.version() < ExecutionVersion::V2 {
             return self.note_references_of_version_1(table, key, before, after);
         }
@@ -122,10 +123,16 @@ impl Execution<'_> {
     fn change_unique_entries(
         &mut self,
         table: &Arc<TablePlan>,
+        key: &Key,
         before: Option<&Row>,
         after: Option<&Row>,
     ) -> Result<(), SqlError> {
+        let mut computed = table.computed.iter().peekable();
         for index in table.indexes.iter().filter(|index| index.unique) {
+            // In the order in which they were made, as PostgreSQL.
+            while let Some(next) = computed.next_if(|next| next.index.number < index.number) {
+                self.change_computed_entry(table, next, (before, after), key)?;
+            }
             let entry = |row: Option<&Row>| row.map_or(Ok(None), |row| index.unique_entry(row));
             let (old, new) = (entry(before)?, entry(after)?);
             if old == new {
@@ -137,6 +144,39 @@ impl Execution<'_> {
             if let (Some(new), Some(row)) = (new, after) {
                 self.apply(take_key(table, index, new, row.clone()))?;
             }
+        }
+        computed.try_for_each(|next| self.change_computed_entry(table, next, (before, after), key))
+    }
+
+    /// `key`: the primary key that the row has now, or had last.
+    fn change_computed_entry(
+        &mut self,
+        table: &TablePlan,
+        computed: &Arc<ComputedIndex>,
+        (before, after): (Option<&Row>, Option<&Row>),
+        key: &Key,
+    ) -> Result<(), SqlError> {
+        // A row that was before, and is now, may have had another key.
+        let primary = |row: &Row| match table.key.as_slice() {
+            [] => Ok(key.clone()),
+            columns => Key::encode(columns.iter().map(|ordinal| &row[usize::from(*ordinal)])),
+        };
+        let old = before.map(|row| Ok::<_, SqlError>((row, primary(row)?))).transpose()?;
+        let new = after.map(|row| Ok::<_, SqlError>((row, primary(row)?))).transpose()?;
+        let entry = |of: &(&Row, Key)| computed.entry(&of.1, of.0);
+        let old_entry = self.measured(|_| old.as_ref().map_or(Ok(None), entry))?;
+        let new_entry = self.measured(|_| new.as_ref().map_or(Ok(None), entry))?;
+        if old_entry == new_entry
+            && old.map(|(_, primary)| primary) == new.as_ref().map(|(_, primary)| primary.clone())
+        {
+            return Ok(());
+        }
+        if let Some(old_entry) = old_entry {
+            self.apply(remove_entry(computed, old_entry))?;
+        }
+        if let (Some(new_entry), Some((row, primary))) = (new_entry, new) {
+            let values = self.measured(|_| computed.values(row))?.unwrap_or_default();
+            self.apply(put_entry(computed, new_entry, primary, values))?;
         }
         Ok(())
     }
@@ -259,7 +299,7 @@ impl Execution<'_> {
 
     /// Whether the key is there that these values reference.
     fn has_key(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<bool, SqlError> {
-        let key = resolve_key(&foreign_key.key, &Environment::new(&[], values, self.on.now))?;
+        let key = foreign_key.parent_key(&Environment::new(&[], values, self.on.now))?;
         let Some(key) = key else { return Ok(false) };
         self.register_read(foreign_key.keys, &key, ColumnSet::EXISTS);
         Ok(self.current(foreign_key.keys, &key)?.is_some())
@@ -276,6 +316,19 @@ impl Execution<'_> {
     fn referencing(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<Vec<Key>, SqlError> {
         let ForeignKeyPlan { child, access, filter, filter_columns, .. } = foreign_key;
         self.matching_keys(child, access, filter, *filter_columns, values)
+    }
+
+    /// The primary key of the row that has taken a key of a computed unique index.
+    pub(super) fn taken_in_computed(
+        &mut self,
+        computed: &ComputedIndex,
+        row: &[Value],
+    ) -> Result<Option<Key>, SqlError> {
+        let Some(entry) = self.measured(|_| computed.taken(row))? else { return Ok(None) };
+        let entries = computed.index.computed_entries();
+        self.register_read(entries, &entry, ColumnSet::ALL);
+        let found = self.current(entries, &entry)?;
+        found.map(|row| primary_of(&row).ok_or_else(|| broken("an entry that leads nowhere"))).transpose()
     }
 
     /// The primary key of the row that has taken a key of a unique index.

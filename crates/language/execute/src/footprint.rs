@@ -31,6 +31,7 @@
 use crate::context::{Context, timestamp};
 use crate::programs::Programs;
 use plan::command::UpdatePlan;
+use plan::computed_index::ComputedIndex;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::in_execution::runs_in_execution;
 use plan::polymorphic::Actual;
@@ -42,6 +43,7 @@ use plan::statement::{
 use plan::table::TablePlan;
 use state::{Footprint, KeyRange, Region};
 use std::ops::Bound;
+use std::sync::Arc;
 use types::{
     ColumnSet, ExecutionVersion, Key, ReferentialAction, Sequence, SqlError, TableId, TriggerEvent, Value,
     cast, limits,
@@ -208,6 +210,7 @@ impl<'a> Analysis<'a> {
         self.calls_of(&calls, frame)?;
         select.visit_tables(&mut |scanned| {
             let Some(range) = self.range(&scanned.access, frame) else { return };
+            self.entries_read(&scanned.access);
             let columns = scanned.columns | scanned.filter_columns | ColumnSet::EXISTS;
             self.read(&scanned.table, range, columns);
         });
@@ -350,7 +353,7 @@ impl<'a> Analysis<'a> {
             ConflictAction::Nothing => false,
         };
         // What row has a key of a unique index is not known before the rows are, nor where rows are moved to.
-        if moves || on_conflict.arbiters.iter().any(|arbiter| matches!(arbiter, Arbiter::Unique(_))) {
+        if moves || on_conflict.arbiters.iter().any(|arbiter| !matches!(arbiter, Arbiter::Key)) {
             self.read(table, KeyRange::ALL, looks);
             self.write(table, KeyRange::ALL, changes);
         }
@@ -405,9 +408,9 @@ impl<'a> Analysis<'a> {
         for index in table.indexes.iter().filter(|index| index.unique) {
             let values: Option<Vec<Value>> = index.columns.iter().map(|c| known(self, *c)).collect();
             let range = match values {
-                Some(values) if values.iter().any(Value::is_null) => continue,
-                Some(values) => match Key::encode(&values) {
-                    Ok(key) => single(key),
+                Some(values) => match index.unique_key(values.iter()) {
+                    Ok(Some(key)) => single(key),
+                    Ok(None) => continue,
                     Err(_) => return,
                 },
                 None => KeyRange::ALL,
@@ -419,13 +422,14 @@ impl<'a> Analysis<'a> {
             });
             self.footprint.write(Region { table: index.unique_entries(), range, columns: ColumnSet::ALL });
         }
+        self.entries_change(table.computed.iter());
         for foreign_key in self.programs.tables().foreign_keys().of_child(table.id) {
             let values: Option<Vec<Value>> = foreign_key.columns.iter().map(|c| known(self, *c)).collect();
             let range = match values {
                 Some(values) if values.iter().any(Value::is_null) => continue,
                 Some(values) => {
                     let environment = Environment::new(&[], &values, self.now);
-                    match resolve_key(&foreign_key.key, &environment) {
+                    match foreign_key.parent_key(&environment) {
                         Ok(Some(key)) => single(key),
                         _ => continue,
                     }
@@ -476,6 +480,7 @@ impl<'a> Analysis<'a> {
             // Rows that are changed may be shown by an error.
             read(foreign_key.child.id, ColumnSet::ALL);
         }
+        self.entries_change(table.computed.iter().filter(|computed| computed.columns.intersects(writes)));
         for index in unique {
             let (table, columns) = (index.unique_entries(), ColumnSet::ALL);
             self.footprint.write(Region { table, range: KeyRange::ALL, columns });
@@ -500,6 +505,7 @@ impl<'a> Analysis<'a> {
         self.returning(&update.returning, frame)?;
         self.triggers(&plan.table, TriggerEvent::Update)?;
         let Some(range) = self.range(&update.access, frame) else { return Ok(()) };
+        self.entries_read(&update.access);
         let given = plan.table.triggers.at(TriggerEvent::Update).rows;
         let shown =
             if plan.may_show_row() || plan.moves || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
@@ -564,6 +570,7 @@ impl<'a> Analysis<'a> {
         let event = if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
         self.triggers(&plan.table, event)?;
         let Some(range) = self.range(&delete.access, frame) else { return Ok(()) };
+        self.entries_read(&delete.access);
         let given = plan.table.triggers.at(event).rows;
         let shown = if plan.may_show_row() || given { ColumnSet::ALL } else { ColumnSet::EMPTY };
         let columns = plan.uses | delete.filter_columns | returned(&delete.returning) | shown;
@@ -650,6 +657,25 @@ impl<'a> Analysis<'a> {
             // Where the entries of an index stand is not known before the rows are.
             Access::Index(access) => self.interval(&access.within, frame),
             Access::Found(_) => Some(KeyRange::ALL),
+        }
+    }
+
+    /// Entries of a computed index may be read: which is not known before the rows are.
+    fn entries_read(&mut self, access: &Access) {
+        if let Access::Index(access) = access
+            && access.index.is_computed()
+        {
+            let (table, columns) = (access.index.computed_entries(), ColumnSet::ALL);
+            self.footprint.read(Region { table, range: KeyRange::ALL, columns });
+        }
+    }
+
+    /// Entries of computed indexes may be looked at and change.
+    fn entries_change<'i>(&mut self, indexes: impl Iterator<Item = &'i Arc<ComputedIndex>>) {
+        for computed in indexes {
+            let (table, columns) = (computed.index.computed_entries(), ColumnSet::ALL);
+            self.footprint.read(Region { table, range: KeyRange::ALL, columns });
+            self.footprint.write(Region { table, range: KeyRange::ALL, columns });
         }
     }
 

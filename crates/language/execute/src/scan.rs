@@ -3,6 +3,7 @@
 use crate::execution::Execution;
 use crate::own::{SCAN_BYTES, key_space};
 use crate::subqueries::Given;
+use plan::computed_index::primary_of;
 use plan::condition::Condition;
 use plan::predicate::{CapturedCondition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
@@ -45,6 +46,8 @@ enum SearchSpace {
 struct Searched {
     /// Keys of the rows of the snapshot that the filter is true for, as they came.
     result: Vec<Key>,
+    /// The entries of a computed index that it has looked at.
+    entries: Vec<Key>,
     /// Where it stopped before its end: a primary key, or an entry of an index.
     stopped_at: Option<Key>,
     examined: u64,
@@ -200,6 +203,7 @@ impl Execution<'_> {
             search: &search,
             visit,
             result: Vec::new(),
+            entries: Vec::new(),
             last: None,
             registers: self.on.registers,
             examined: 0,
@@ -216,8 +220,10 @@ impl Execution<'_> {
                 self.search_entries(index, entries, &own, walk)
             }
         };
-        let Searched { result, stopped_at, examined, outcome } = searched;
-        let kept = self.register_scan(search, result, stopped_at, &own);
+        let Searched { result, entries, stopped_at, examined, outcome } = searched;
+        let kept = self
+            .register_entries(&search.place, entries)
+            .and_then(|()| self.register_scan(search, result, stopped_at, &own));
         self.charge(examined)?;
         kept.and(outcome)
     }
@@ -247,8 +253,13 @@ impl Execution<'_> {
         let mut keys: Vec<Key> =
             own.iter().map(|position| self.written.own.get(*position).row.key.clone()).collect();
         let mut left = walk.examined_max.saturating_add(1);
-        let scanned = self.on.snapshot.scan(index.entries(), entries, false, &mut |entry, _| {
-            keys.extend(entry.primary_of_entry());
+        let computed = index.is_computed();
+        let stand = if computed { index.computed_entries() } else { index.entries() };
+        let scanned = self.on.snapshot.scan(stand, entries, false, &mut |entry, row| {
+            keys.extend(if computed { primary_of(row) } else { entry.primary_of_entry() });
+            if computed && walk.registers {
+                walk.entries.push(entry.clone());
+            }
             left -= 1;
             if left == 0 || self.is_interrupted() {
                 ControlFlow::Break(())
@@ -375,6 +386,29 @@ impl Execution<'_> {
         }
     }
 
+    /// The entries of a computed index are rows, which others write: that they were looked at is noted, too.
+    fn register_entries(&mut self, place: &SearchSpace, result: Vec<Key>) -> Result<(), SqlError> {
+        let SearchSpace::Entries { index, entries, .. } = place else { return Ok(()) };
+        if !self.on.registers || !index.is_computed() {
+            return Ok(());
+        }
+        let table = index.computed_entries();
+        for position in self.written.own.in_range(table, entries) {
+            let key = self.written.own.get(position).row.key.clone();
+            self.register_read(table, &key, ColumnSet::EXISTS);
+        }
+        let bytes = SCAN_BYTES + result.iter().map(key_space).sum::<u64>();
+        self.outcome.scans.push(Scan {
+            table,
+            range: entries.clone(),
+            columns: ColumnSet::ALL,
+            predicate_columns: ColumnSet::EMPTY,
+            predicate: None,
+            result,
+        });
+        self.meter.memory.keep(bytes)
+    }
+
     fn register_scan(
         &mut self,
         search: Search<'_>,
@@ -427,6 +461,8 @@ struct Walk<'b, 'v> {
     visit: &'v mut VisitKeyed<'v>,
     /// Keys of the rows of the snapshot that the filter is true for.
     result: Vec<Key>,
+    /// Entries of a computed index that the snapshot has in the interval.
+    entries: Vec<Key>,
     /// The row examined last.
     last: Option<Key>,
     registers: bool,
@@ -442,6 +478,7 @@ impl Walk<'_, '_> {
         let stopped = !matches!(self.outcome, Ok(ControlFlow::Continue(())));
         Searched {
             result: self.result,
+            entries: self.entries,
             stopped_at: at.filter(|_| stopped),
             examined: self.examined,
             outcome: self.outcome.map(drop),

@@ -1,5 +1,6 @@
 //! Binding what a catalog has: the defaults and checks of its tables, and its constraints between them.
 
+use crate::bind_indexes::bind_index;
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
@@ -203,6 +204,7 @@ impl TablePlan {
     /// The same with the first of these rules that can bind each of them.
     fn bound(table: &Table, catalog: &Catalog, rules: &[Routines]) -> Result<TablePlan, SqlError> {
         let (constrained, holds_keys) = constrained_columns(catalog, table.id);
+        let indexes = catalog.indexes_of(table.id).iter();
         let mut plan = TablePlan {
             id: table.id,
             name: table.object_name().to_string(),
@@ -211,7 +213,8 @@ impl TablePlan {
             key: table.primary_key.clone(),
             key_name: table.primary_key_name.clone(),
             checks: Vec::new(),
-            indexes: catalog.indexes_of(table.id).iter().cloned().map(Arc::new).collect(),
+            indexes: indexes.filter(|index| !index.is_computed()).cloned().map(Arc::new).collect(),
+            computed: Vec::new(),
             constrained,
             holds_keys,
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
@@ -238,6 +241,14 @@ impl TablePlan {
             let computed = by_first(rules, &|routines| bind_computed(&plan, table, column, sql, routines))?;
             plan.columns[ordinal].computed = Some(computed);
         }
+        for index in catalog.indexes_of(table.id).iter().filter(|index| index.is_computed()) {
+            let index = Arc::new(index.clone());
+            let bind = |routines: &Routines| bind_index(&plan, &index, routines);
+            let computed = Arc::new(by_first(rules, &bind)?);
+            plan.constrained |= computed.columns;
+            plan.holds_keys = true;
+            plan.computed.push(computed);
+        }
         plan.checks = domain_checks(table, rules);
         for check in &table.checks {
             let condition = by_first(rules, &|routines| bind_check(&plan, &check.condition, routines))?;
@@ -249,10 +260,7 @@ impl TablePlan {
 
 /// What a table has stored, bound with the first of these rules that can. What only older ones understand keeps the meaning
 /// that it was stored with, so that a ledger can go over to newer ones whatever it has stored.
-fn by_first(
-    rules: &[Routines],
-    bind: &dyn Fn(&Routines) -> Result<Expression, SqlError>,
-) -> Result<Expression, SqlError> {
+fn by_first<T>(rules: &[Routines], bind: &dyn Fn(&Routines) -> Result<T, SqlError>) -> Result<T, SqlError> {
     let (first, older) = rules.split_first().ok_or_else(|| broken("tables that no rules bind"))?;
     bind(first).or_else(|error| older.iter().find_map(|rules| bind(rules).ok()).ok_or(error))
 }
@@ -327,6 +335,7 @@ impl ForeignKeyPlan {
             referenced: foreign_key.referenced.clone(),
             keys,
             key: order.iter().map(part).collect(),
+            marks_nulls: index.is_some_and(|index| index.details.nulls_not_distinct),
             on_delete: foreign_key.on_delete,
             on_update: foreign_key.on_update,
             filter: Condition::all(rest),

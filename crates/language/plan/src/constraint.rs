@@ -16,12 +16,14 @@
 //!                                     (NULL last; columns, primary key)
 //!  INSERT, UPDATE ──take_key───────▶ keys taken in a unique index         rows like others: commands, digest, checkpoint
 //!                 ──references─────▶ read of the key that is referenced
+//!                 ──put_entry──────▶ entries of computed indexes         likewise (`computed_index`)
 //!  DELETE, UPDATE ──free_key, scan of the rows that reference the key that goes
 //! ```
 
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::condition::Condition;
-use crate::statement::{Access, KeyPart};
+use crate::expression::Environment;
+use crate::statement::{Access, KeyPart, resolve_key};
 use crate::table::{TablePlan, describe_key, listed_columns};
 use rustc_hash::FxHashMap;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
@@ -47,6 +49,8 @@ pub struct ForeignKeyPlan {
     pub keys: TableId,
     /// The referenced key, over the values of `columns` in their order.
     pub key: Vec<KeyPart>,
+    /// Referenced keys say which of their values are NULL: NULLS NOT DISTINCT.
+    pub marks_nulls: bool,
     /// ON DELETE
     pub on_delete: ReferentialAction,
     /// ON UPDATE
@@ -67,6 +71,15 @@ impl ForeignKeyPlan {
     /// Whether it has a generated column: an action does not change that. Version 7 allowed such actions.
     pub fn has_generated(&self) -> bool {
         self.columns.iter().any(|ordinal| self.child.columns[usize::from(*ordinal)].computed.is_some())
+    }
+
+    /// The key that values reference, none of which is NULL; `None` where no row can have it.
+    ///
+    /// # Errors
+    /// What evaluating raises.
+    pub fn parent_key(&self, environment: &Environment<'_>) -> Result<Option<Key>, SqlError> {
+        let key = resolve_key(&self.key, environment)?;
+        Ok(if self.marks_nulls { key.map(|key| key.without_nulls(self.key.len())) } else { key })
     }
 
     /// The error of a row that references a key which is not there.
@@ -120,7 +133,7 @@ pub fn constrained_columns(catalog: &Catalog, table: TableId) -> (ColumnSet, boo
     let set = |columns: &[u16]| {
         columns.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
     };
-    let unique = catalog.indexes_of(table).iter().filter(|index| index.unique);
+    let unique = catalog.indexes_of(table).iter().filter(|index| index.unique && !index.is_computed());
     let unique = unique.fold(ColumnSet::EMPTY, |all, index| all | index.column_set());
     let own =
         catalog.foreign_keys_of(table).iter().fold(ColumnSet::EMPTY, |all, key| all | set(&key.columns));

@@ -13,15 +13,19 @@
 
 pub mod aggregate;
 pub mod assets;
+pub mod bind_indexes;
 pub mod bind_tables;
 pub mod command;
+pub mod computed_index;
 pub mod condition;
 pub mod constraint;
 pub mod domains;
 pub mod expand_rows;
 pub mod expression;
 mod immutable;
+mod implied;
 pub mod in_execution;
+mod key_description;
 pub mod logical;
 pub mod needs;
 pub mod overload;
@@ -42,3 +46,5 @@ pub mod trigger;
 mod unordered;
 pub mod view;
 pub mod window;
+pub mod written_index;
+pub mod written_sql;

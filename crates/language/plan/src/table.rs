@@ -1,6 +1,8 @@
 //! A table of the catalog with its defaults and checks bound.
 
+use crate::computed_index::ComputedIndex;
 use crate::expression::{Environment, Expression};
+pub use crate::key_description::describe_key;
 use crate::table_triggers::TableTriggers;
 use std::sync::Arc;
 use types::{
@@ -24,8 +26,10 @@ pub struct TablePlan {
     pub key_name: String,
     /// In the order of their names.
     pub checks: Vec<CheckPlan>,
-    /// Its indexes.
+    /// Its indexes on columns.
     pub indexes: Vec<Arc<Index>>,
+    /// Its indexes on expressions, or of a part of its rows.
+    pub computed: Vec<Arc<ComputedIndex>>,
     /// Columns in a UNIQUE or FOREIGN KEY constraint, of this table or of one that references it: they are assigned at
     /// simulation.
     pub constrained: ColumnSet,
@@ -75,6 +79,7 @@ impl TablePlan {
             key_name: self.key_name.clone(),
             checks: Vec::new(),
             indexes: Vec::new(),
+            computed: Vec::new(),
             constrained: self.constrained,
             holds_keys: self.holds_keys,
             endorsement: None,
@@ -144,13 +149,6 @@ impl TablePlan {
 pub fn listed_columns(table: &TablePlan, columns: &[u16]) -> String {
     let names = columns.iter().map(|ordinal| table.columns[usize::from(*ordinal)].name.as_str());
     names.collect::<Vec<_>>().join(", ")
-}
-
-/// `Key (a, b)=(1, 2)`.
-pub fn describe_key(columns: &str, values: &[Value]) -> String {
-    let values: Vec<String> =
-        values.iter().map(|value| format_value(value).unwrap_or_else(|| "null".to_string())).collect();
-    format!("Key ({columns})=({})", values.join(", "))
 }
 
 /// A policy that a schema change has stored.

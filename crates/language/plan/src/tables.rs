@@ -1,5 +1,6 @@
 //! The tables of a catalog, bound: what statements are bound against.
 
+use crate::computed_index::ComputedIndex;
 use crate::constraint::ForeignKeys;
 use crate::polymorphic::Callee;
 use crate::routines::Routines;
@@ -97,6 +98,16 @@ impl Tables {
             let table: &Arc<TablePlan> = table;
             let index = table.indexes.iter().find(|index| index.unique && index.unique_entries() == keys)?;
             Some((table, index))
+        };
+        self.by_id.values().find_map(find)
+    }
+
+    /// The table and the computed index whose entries stand under this number.
+    pub fn computed_index(&self, entries: TableId) -> Option<(&Arc<TablePlan>, &Arc<ComputedIndex>)> {
+        let find = |table| {
+            let table: &Arc<TablePlan> = table;
+            let mut computed = table.computed.iter();
+            Some((table, computed.find(|computed| computed.index.computed_entries() == entries)?))
         };
         self.by_id.values().find_map(find)
     }

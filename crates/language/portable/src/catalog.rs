@@ -121,6 +121,11 @@ fn refuse_beside(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
         return Err(refused(format_args!("foreign key \"{}\" of table \"{}\"", key.name, table.name))
             .hint("Check it where the script is made, or give up the constraint."));
     }
+    if let Some(index) = catalog.indexes_of(table.id).iter().find(|index| index.is_computed()) {
+        let what = "index on an expression or with a condition";
+        return Err(refused(format_args!("{what} \"{}\" of table \"{}\"", index.name, table.name))
+            .hint("Not every database has them. Index columns."));
+    }
     if let Some(index) = catalog.indexes_of(table.id).iter().find(|index| index.unique) {
         let what = if index.constraint { "UNIQUE constraint" } else { "unique index" };
         return Err(refused(format_args!("{what} \"{}\" of table \"{}\"", index.name, table.name))

@@ -8,13 +8,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
     Catalog, Charter, Column, CompositeType, DataType, ElementType, ForeignKey, FunctionResult, Grantee,
-    Index, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath, Securable, Sequence,
-    SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind, UserAggregate, Value,
-    View,
+    Index, IndexDetails, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath, Securable,
+    Sequence, SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind, UserAggregate,
+    Value, View,
 };
 
 fn index(unique: bool) -> Index {
-    Index { number: 9, name: "account_name".to_string(), columns: vec![5], unique, constraint: unique }
+    let details = IndexDetails::default();
+    Index {
+        number: 9,
+        name: "account_name".to_string(),
+        columns: vec![5],
+        unique,
+        constraint: unique,
+        details,
+    }
 }
 
 fn with(columns: Vec<Column>) -> Catalog {
@@ -186,7 +194,7 @@ fn aggregate() -> UserAggregate {
 #[test]
 fn everything_but_tables_is_refused_by_name() {
     type Change = fn(&mut Catalog);
-    let changes: [(Change, &str); 12] = [
+    let changes: [(Change, &str); 13] = [
         (|c| drop(c.views.insert("v".into(), Arc::new(view()))), "view \"v\""),
         (
             |c| {
@@ -228,6 +236,14 @@ fn everything_but_tables_is_refused_by_name() {
         (
             |c| drop(c.indexes.insert(TableId(1), vec![Index { constraint: false, ..index(true) }])),
             "unique index \"account_name\" of table \"account\"",
+        ),
+        (
+            |c| {
+                let predicate = Some("id > 1".to_string());
+                let details = IndexDetails { predicate, ..IndexDetails::default() };
+                drop(c.indexes.insert(TableId(1), vec![Index { details, ..index(false) }]));
+            },
+            "index on an expression or with a condition \"account_name\" of table \"account\"",
         ),
         (
             |c| {

@@ -3,6 +3,7 @@
 
 use crate::library::Library;
 use execute::sized;
+use plan::computed_index::{ComputedIndex, primary_of};
 use plan::expression::Environment;
 use plan::sequence::counter_key;
 use plan::table::TablePlan;
@@ -21,13 +22,17 @@ use types::{
 /// A table or column that is not there, a value of another type, a key that is not the row's: nothing that a simulation
 /// on this catalog gives.
 pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
+    let is_entries = |table: TableId| library.tables().computed_index(table).is_some();
     for EndorsedRead { table, .. } in &endorsed.reads {
-        if library.tables().unique_index(*table).is_none() && counter(library, *table).is_none() {
+        let known = library.tables().unique_index(*table).is_some() || counter(library, *table).is_some();
+        if !known && !is_entries(*table) {
             plan(library, *table)?;
         }
     }
     for EndorsedScan { table, result, .. } in &endorsed.scans {
-        plan(library, *table)?;
+        if !is_entries(*table) {
+            plan(library, *table)?;
+        }
         if !result.is_sorted_by(|a, b| a < b) {
             return Err(broken("the keys of a scan's result do not ascend".to_string()));
         }
@@ -36,6 +41,9 @@ pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Ef
     effects_of(endorsed, |write| {
         if let Some((table, index)) = library.tables().unique_index(write.table) {
             return unique_command(table, index, write);
+        }
+        if let Some((_, computed)) = library.tables().computed_index(write.table) {
+            return entry_command(computed, write);
         }
         match counter(library, write.table) {
             Some(counter) => counter_command(counter, write),
@@ -82,6 +90,16 @@ fn unique_command(
         _ => {
             Err(broken(format!("the keys of index \"{}\" of \"{}\" have no columns", index.name, table.name)))
         }
+    }
+}
+
+/// An entry of a computed index that comes or goes, likewise.
+fn entry_command(computed: &ComputedIndex, endorsed: &EndorsedWrite) -> Result<Command, SqlError> {
+    let leads = |row: &Row| row.len() == Index::ENTRY_COLUMNS && primary_of(row).is_some();
+    match &endorsed.write {
+        RowWrite::Put(row) if leads(row) => Ok(write_command(endorsed)),
+        RowWrite::Delete => Ok(write_command(endorsed)),
+        _ => Err(broken(format!("an entry of index \"{}\" has a primary key alone", computed.index.name))),
     }
 }
 

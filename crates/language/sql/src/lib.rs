@@ -40,6 +40,8 @@ pub use governance::{agreed_amendment, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};
 pub use plan::assets::{OfferCall, OfferFunction, is_asset_function, offer_call};
 pub use plan::expression::output_name;
+pub use plan::written_index::WrittenIndex;
+pub use plan::written_sql::Parentheses;
 pub use plpgsql::CompileOptions;
 pub use prepare::{Prepared, Reader, prepare, prepare_query};
 pub use script::{StatementKind, is_schema_change};

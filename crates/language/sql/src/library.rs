@@ -121,7 +121,9 @@ impl Library {
 
     /// Name and policy of a table that has one.
     pub fn table_policy(&self, table: TableId) -> Option<(&str, &Policy)> {
-        let plan = self.tables.by_id(table).or_else(|| Some(self.tables.unique_index(table)?.0))?;
+        let of_unique = || Some(self.tables.unique_index(table)?.0);
+        let of_computed = || Some(self.tables.computed_index(table)?.0);
+        let plan = self.tables.by_id(table).or_else(of_unique).or_else(of_computed)?;
         Some((plan.relation.as_str(), plan.endorsement.as_ref()?))
     }
 

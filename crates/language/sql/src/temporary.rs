@@ -195,7 +195,7 @@ impl TemporaryTables {
                 AtCommit::DeleteRows => {
                     let mut goes = vec![id];
                     for index in self.state.catalog.indexes_of(id) {
-                        goes.extend([index.entries(), index.unique_entries()]);
+                        goes.extend(index.tables());
                     }
                     let state = Arc::make_mut(&mut self.state);
                     goes.iter().for_each(|table| drop(state.tables.remove(table)));

@@ -537,3 +537,28 @@ fn every_file_is_run() {
     let forgotten: Vec<String> = names.filter(|name| !this.contains(&format!("run(\"{name}\")"))).collect();
     assert!(forgotten.is_empty(), "nobody runs {forgotten:?}");
 }
+
+#[test]
+fn partial_indexes() {
+    run("partial_indexes");
+}
+
+#[test]
+fn expression_indexes() {
+    run("expression_indexes");
+}
+
+#[test]
+fn index_details() {
+    run("index_details");
+}
+
+#[test]
+fn index_access() {
+    run("index_access");
+}
+
+#[test]
+fn random_indexes() {
+    run("random_indexes");
+}

@@ -204,3 +204,24 @@ fn a_session_has_temporary_tables_beside_schemas() {
         assert_eq!(database.rows("SELECT * FROM mine, yours"), [["1", "2"]]);
     }
 }
+
+#[test]
+fn they_have_indexes_on_expressions_and_of_some_rows() {
+    let database = database();
+    let mut temporary = TemporaryTables::default();
+    let mut ask = |sql: &str| run(&mut temporary, &database, &script(sql)).expect("ours");
+    for sql in [
+        "CREATE TEMP TABLE mine (id integer PRIMARY KEY, a text)",
+        "INSERT INTO mine VALUES (1, 'X')",
+        "CREATE UNIQUE INDEX mine_lower ON mine (lower(a)) WHERE id < 10",
+        "INSERT INTO mine VALUES (2, 'y'), (11, 'x')",
+    ] {
+        ask(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    let error = ask("INSERT INTO mine VALUES (3, 'x')").expect_err("it is taken");
+    assert_eq!(error.detail.as_deref(), Some("Key (lower(a))=(x) already exists."));
+    ask("UPDATE mine SET id = id + 10 WHERE id = 1").expect_err("no: 11 is taken");
+    ask("DELETE FROM mine WHERE lower(a) = 'x' AND id < 5").expect("one row");
+    let left = ask("SELECT id FROM mine WHERE lower(a) > 'a' AND id < 10").expect("rows");
+    assert_eq!(texts(left.last().expect("a result")), [["2"]]);
+}

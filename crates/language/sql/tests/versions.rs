@@ -687,6 +687,60 @@ const SINCE_VERSION_7: &[(&str, &str, Option<&str>)] = &[
     ("SELECT md5('a')", "42883 function md5(unknown) does not exist", None),
 ];
 
+/// What version 8 brings to indexes, behind a table, and what version 7 says of it.
+const INDEXES_SINCE_VERSION_8: &[(&str, &str)] = &[
+    ("CREATE INDEX i ON t ((a + 1))", "0A000 an index on an expression is not supported"),
+    ("CREATE INDEX i ON t ((a))", "0A000 an index on an expression is not supported"),
+    ("CREATE INDEX i ON t (a) WHERE a > 0", "0A000 a partial index (WHERE) is not supported"),
+    ("CREATE INDEX i ON t (a) INCLUDE (b)", "0A000 INCLUDE is not supported"),
+    ("CREATE UNIQUE INDEX i ON t (a) NULLS NOT DISTINCT", "0A000 NULLS NOT DISTINCT is not supported"),
+    (
+        "CREATE TABLE u (a integer, UNIQUE NULLS NOT DISTINCT (a))",
+        "0A000 NULLS NOT DISTINCT is not supported",
+    ),
+    ("ALTER TABLE t ADD UNIQUE NULLS NOT DISTINCT (a)", "0A000 NULLS NOT DISTINCT is not supported"),
+    (
+        "INSERT INTO t VALUES (1, 'x') ON CONFLICT (a) WHERE a > 0 DO NOTHING",
+        "42601 syntax error at or near \"WHERE\"",
+    ),
+    (
+        "INSERT INTO t VALUES (1, 'x') ON CONFLICT (lower(b)) DO NOTHING",
+        "42601 syntax error at or near \"(\"",
+    ),
+];
+
+#[test]
+fn version_7_refuses_indexes_as_ever_and_keeps_its_catalog() {
+    let table = "CREATE TABLE t (a integer UNIQUE, b text)";
+    let index = "CREATE INDEX i ON t (a DESC NULLS LAST, b text_pattern_ops)";
+    let [mut seven, mut eight] = [ExecutionVersion::V7, ExecutionVersion::V8].map(Database::of_version);
+    for database in [&mut seven, &mut eight] {
+        database.run(table).expect("a table");
+        database.run(index).expect("an index");
+    }
+    for (sql, refused) in INDEXES_SINCE_VERSION_8 {
+        assert_eq!(shown(seven.run(sql)), *refused, "{sql}");
+    }
+    let details = |database: &Database| {
+        let catalog = database.library.catalog();
+        let index = catalog.indexes.values().flatten().find(|index| index.name == "i").expect("it is there");
+        index.details.clone()
+    };
+    assert_eq!(details(&seven), types::IndexDetails::default(), "its bytes are those of version 7");
+    assert_eq!(details(&eight).written.len(), 2);
+    let class = "CREATE INDEX j ON t (a text_ops)";
+    seven.run(class).expect("version 7 does not look");
+    assert_eq!(
+        shown(eight.run(class)),
+        "42804 operator class \"text_ops\" does not accept data type integer"
+    );
+    seven.go_over_to(ExecutionVersion::V8);
+    seven.run("INSERT INTO t VALUES (1, 'X'), (2, 'x')").expect("rows");
+    seven.run("CREATE UNIQUE INDEX k ON t (lower(b)) WHERE a > 1").expect("version 8 has them");
+    let conflict = "INSERT INTO t VALUES (3, 'X') ON CONFLICT (lower(b)) WHERE a > 1 DO UPDATE SET b = 'y' RETURNING a, b";
+    assert_eq!(seven.rows(conflict), [["2", "y"]]);
+}
+
 #[test]
 fn what_version_7_brings_is_refused_before_in_the_same_words_as_ever() {
     for (sql, refused, hint) in SINCE_VERSION_7 {

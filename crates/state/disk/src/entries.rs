@@ -127,7 +127,14 @@ mod tests {
     }
 
     fn index(column: u16, unique: bool) -> Index {
-        Index { number: 2, name: "i".into(), columns: vec![column], unique, constraint: false }
+        Index {
+            number: 2,
+            name: "i".into(),
+            columns: vec![column],
+            unique,
+            constraint: false,
+            details: Default::default(),
+        }
     }
 
     fn image(number: i64) -> AfterImage {

@@ -105,8 +105,8 @@ pub(crate) fn make_entries(
     let catalog = snapshot.catalog().clone();
     let (owned, version) = ((files.clone(), gate.clone()), Version::GENESIS);
     let mut filling = DiskFilling::new(owned, true, budget, version, catalog.clone());
-    for (table, index) in catalog.indexes.iter().flat_map(|(table, all)| all.iter().map(|one| (*table, one)))
-    {
+    let all = catalog.indexes.iter().flat_map(|(table, all)| all.iter().map(|one| (*table, one)));
+    for (table, index) in all.filter(|(_, index)| !index.is_computed()) {
         let mut added = Ok(());
         snapshot.scan(table, &KeyRange::ALL, false, &mut |key, row| {
             let row = RowId { table: index.entries(), key: index.entry(key, row) };

@@ -208,7 +208,7 @@ fn every_table(snapshot: &dyn Snapshot) -> BTreeSet<RowId> {
     let row = |table: TableId| RowId { table, key: Key::default() };
     let catalog = snapshot.catalog();
     let tables = catalog.tables.values().map(|table| table.id);
-    tables.chain(catalog.counters().map(|counter| counter.table)).map(row).collect()
+    tables.chain(catalog.kept_besides_tables().map(|(table, _)| table)).map(row).collect()
 }
 
 /// The rows that have changed behind one version and up to another, ascending, each once.

@@ -144,7 +144,14 @@ fn all_of(state: &dyn Store, table: TableId) -> Vec<(Key, Row)> {
 
 #[test]
 fn indexes_are_there_again_and_only_taken_keys_are_stored() {
-    let index = Index { number: 11, name: "i".into(), columns: vec![0], unique: true, constraint: true };
+    let index = Index {
+        number: 11,
+        name: "i".into(),
+        columns: vec![0],
+        unique: true,
+        constraint: true,
+        details: Default::default(),
+    };
     let indexed = |unique| {
         let mut catalog = Catalog::clone(&catalog());
         catalog.indexes.insert(TableId(3), vec![Index { unique, ..index.clone() }]);

@@ -14,8 +14,8 @@ use state::{
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId,
-    Value,
+    Catalog, Charter, ClientId, Column, DataType, Index, IndexDetails, Key, RequestId, Row, Table, TableId,
+    TransactionId, Value,
 };
 
 const HEIGHT: u64 = 20;
@@ -212,7 +212,14 @@ fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
 /// Keys that are taken stand in a state like rows, but no tree has them.
 #[test]
 fn keys_that_are_taken_in_unique_indexes_are_there_again() {
-    let index = Index { number: 11, name: "i".into(), columns: vec![1], unique: true, constraint: true };
+    let index = Index {
+        number: 11,
+        name: "i".into(),
+        columns: vec![1],
+        unique: true,
+        constraint: true,
+        details: Default::default(),
+    };
     let (state, live) = original(0, TreeShape::Groups);
     let mut catalog = Catalog::clone(&state.catalog());
     catalog.indexes.insert(TableId(1), vec![index.clone()]);
@@ -228,6 +235,11 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
     images.sort_by(|one, other| one.row.cmp(&other.row));
     state.apply(Version::after_batch(HEIGHT, 0), &images, None).unwrap();
 
+    assert_eq!(rows_fetched(state.as_ref(), &live, index.unique_entries()), 900);
+}
+
+/// Fetches a state in pieces, which is the same then. Gives how many rows stand under a number.
+fn rows_fetched(state: &dyn Store, live: &LiveRequests, table: TableId) -> usize {
     let tree = StateTree::new(state.snapshot().as_ref(), &live.content(), TreeShape::Groups);
     let tree = tree.expect("memory can be read");
     let outline = StateOutline::new(&tree, state.snapshot().as_ref(), &live.content());
@@ -240,17 +252,49 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
     }
     let copy = assembly.finish(header()).expect("everything is there");
     let (one, other) = (state.snapshot(), copy.state.snapshot());
-    let mut keys = 0;
-    let scanned = other.scan(index.unique_entries(), &KeyRange::ALL, false, &mut |_, _| {
-        keys += 1;
+    let mut rows = 0;
+    let scanned = other.scan(table, &KeyRange::ALL, false, &mut |_, _| {
+        rows += 1;
         ControlFlow::Continue(())
     });
     scanned.expect("memory can be read");
-    assert_eq!(keys, 900);
     assert_eq!(
         content_digest(one.as_ref()).expect("memory can be read"),
         content_digest(other.as_ref()).expect("memory can be read")
     );
+    rows
+}
+
+/// What nobody can compute without SQL is fetched and attested like rows.
+#[test]
+fn entries_of_computed_indexes_are_fetched_with_the_rows() {
+    let details = IndexDetails { expressions: vec!["lower(a)".into()], ..IndexDetails::default() };
+    let columns = vec![Index::EXPRESSION];
+    let index = Index { number: 11, name: "i".into(), columns, unique: true, constraint: false, details };
+    let (state, live) = original(0, TreeShape::Groups);
+    let mut catalog = Catalog::clone(&state.catalog());
+    catalog.indexes.insert(TableId(1), vec![index.clone()]);
+    let state = Memory.create(Arc::new(catalog)).unwrap();
+    let mut images: Vec<AfterImage> = Vec::new();
+    for number in 0..900 {
+        let (key, row) = row(number);
+        let entry = index.computed_entry(&row[1..2], &key).expect("a short key");
+        let leads: Row = vec![Value::Bytea(key.as_bytes().into())].into();
+        images.push(AfterImage { row: RowId { table: TableId(1), key }, value: Some(row) });
+        let row = RowId { table: index.computed_entries(), key: entry };
+        images.push(AfterImage { row, value: Some(leads) });
+    }
+    images.sort_by(|one, other| one.row.cmp(&other.row));
+    state.apply(Version::after_batch(HEIGHT, 0), &images, None).unwrap();
+    assert_eq!(rows_fetched(state.as_ref(), &live, index.computed_entries()), 900);
+    let root = |state: &dyn Store| {
+        let tree = StateTree::new(state.snapshot().as_ref(), &live.content(), TreeShape::Groups);
+        tree.expect("memory can be read").root()
+    };
+    let before = root(state.as_ref());
+    let gone = AfterImage { value: None, ..images.last().expect("some").clone() };
+    state.apply(Version::after_batch(HEIGHT + 1, 0), &[gone], None).unwrap();
+    assert_ne!(root(state.as_ref()), before, "an entry that is missing is seen");
 }
 
 proptest! {

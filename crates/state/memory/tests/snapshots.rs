@@ -127,7 +127,14 @@ proptest! {
 }
 
 fn index(number: u32, unique: bool) -> Index {
-    Index { number, name: format!("i{number}"), columns: vec![0], unique, constraint: false }
+    Index {
+        number,
+        name: format!("i{number}"),
+        columns: vec![0],
+        unique,
+        constraint: false,
+        details: Default::default(),
+    }
 }
 
 /// Table 1 with these indexes, ordered ones or unique ones.

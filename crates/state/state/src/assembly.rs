@@ -15,7 +15,7 @@ use crypto::Digest;
 use proofs::state::{TreeShape, table_leaf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use types::{Catalog, Counter, Key, Row, TableId};
+use types::{Catalog, Key, Row, TableId};
 
 /// There are fewer heights than this.
 const HEIGHTS: u64 = 1 << 48;
@@ -103,7 +103,7 @@ impl StateAssembly {
         let missing = groups.map(|(number, _)| number).collect();
         let mut columns: BTreeMap<TableId, usize> =
             catalog.tables.values().map(|table| (table.id, table.columns.len())).collect();
-        columns.extend(catalog.counters().map(|counter| (counter.table, Counter::COLUMNS)));
+        columns.extend(catalog.kept_besides_tables());
         let filling = stores.begin(Version::after_block(height), catalog.clone())?;
         Ok(StateAssembly { filling, catalog, live, shape, leaves: outline.leaves, missing, columns })
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use types::{Catalog, ClientId, Counter, Key, Row, TableId, TransactionId, decode_exactly, encode, limits};
+use types::{Catalog, ClientId, Key, Row, TableId, TransactionId, decode_exactly, encode, limits};
 
 // The stream; integers are little-endian, everything in the one order that all nodes share:
 //
@@ -256,7 +256,7 @@ fn read_tables(
     // Rows of the keys that a unique index has taken have no columns.
     let mut columns: BTreeMap<TableId, usize> = catalog.row_tables().map(|table| (table, 0)).collect();
     columns.extend(catalog.tables.values().map(|table| (table.id, table.columns.len())));
-    columns.extend(catalog.counters().map(|counter| (counter.table, Counter::COLUMNS)));
+    columns.extend(catalog.kept_besides_tables());
     columns.retain(|table, _| !table.is_index());
     let (mut loaded, mut last): (u64, Option<RowId>) = (0, None);
     // The table that rows belong to, and its number of columns.

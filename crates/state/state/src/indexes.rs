@@ -2,6 +2,7 @@
 //!
 //! Nobody writes them and nothing stores them: whoever changes a row in front of a snapshot, or in the state itself,
 //! changes the entries with it ([`entry_changes`]). An entry has no columns; its key says which row it belongs to.
+//! The entries of computed indexes ([`types::Index::is_computed`]) are none of these: they are rows like others.
 
 use crate::{AfterImage, RowId, StoreError};
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ pub fn entry_changes<'c>(
     after: Option<&'c Row>,
 ) -> impl Iterator<Item = AfterImage> + 'c {
     let changed = move |index: &&Index| match (before, after) {
+        _ if index.is_computed() => false,
         (Some(before), Some(after)) => !index.is_same_entry(before, after),
         (before, after) => before.is_some() || after.is_some(),
     };
@@ -86,7 +88,7 @@ pub(crate) fn taken_keys<'c>(
     table: TableId,
     row: &'c Row,
 ) -> impl Iterator<Item = AfterImage> + 'c {
-    let unique = catalog.indexes_of(table).iter().filter(|index| index.unique);
+    let unique = catalog.indexes_of(table).iter().filter(|index| index.unique && !index.is_computed());
     unique.filter_map(|index| {
         let key = index.unique_entry(row).ok().flatten()?;
         Some(AfterImage { row: RowId { table: index.unique_entries(), key }, value: Some(Row::default()) })
@@ -104,14 +106,16 @@ pub(crate) fn in_order(mut entries: Vec<AfterImage>) -> Vec<AfterImage> {
     entries
 }
 
-/// The indexes of `after` that `before` does not have, with their tables.
+/// The indexes of `after` that `before` does not have, with their tables; not computed ones, whose entries are written.
 pub fn indexes_made<'c>(
     before: &'c Catalog,
     after: &'c Catalog,
 ) -> impl Iterator<Item = (TableId, &'c Index)> + 'c {
     after.indexes.iter().flat_map(move |(table, indexes)| {
         let known = before.indexes_of(*table);
-        let made = move |index: &&Index| !known.iter().any(|known| known.number == index.number);
+        let made = move |index: &&Index| {
+            !index.is_computed() && !known.iter().any(|known| known.number == index.number)
+        };
         indexes.iter().filter(made).map(|index| (*table, index))
     })
 }

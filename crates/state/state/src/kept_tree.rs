@@ -61,7 +61,7 @@ pub fn bring_up(
     let mut tables: BTreeMap<TableId, bool> = groups.keys().map(|id| (id.table, false)).collect();
     let catalog = snapshot.catalog();
     tables.extend(catalog.tables.values().map(|table| (table.id, true)));
-    tables.extend(catalog.counters().map(|counter| (counter.table, true)));
+    tables.extend(catalog.kept_besides_tables().map(|(table, _)| (table, true)));
     let mut changed = changed.peekable();
     for (table, is_there) in tables {
         let growing = Growing::new(shape, table, Some(rows));

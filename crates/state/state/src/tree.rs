@@ -313,7 +313,7 @@ impl GrowingTree {
     fn new(catalog: &Catalog, shape: TreeShape) -> GrowingTree {
         let mut tables: Vec<(TableId, Option<Arc<Table>>)> =
             catalog.tables.values().map(|table| (table.id, Some(table.clone()))).collect();
-        tables.extend(catalog.counters().map(|counter| (counter.table, None)));
+        tables.extend(catalog.kept_besides_tables().map(|(table, _)| (table, None)));
         tables.sort_unstable_by_key(|(id, _)| *id);
         let (nodes, leaves, read) = (Vec::new(), Vec::new(), Vec::new());
         GrowingTree { waiting: tables.into(), open: None, nodes, leaves, read, shape }

@@ -8,6 +8,7 @@ mod corpus;
 #[path = "../../../../language/sql/tests/support/mod.rs"]
 mod entente;
 mod expressions;
+mod indexes;
 mod json;
 mod postgres;
 mod programs;
@@ -149,6 +150,26 @@ fn references_are_kept_as_in_postgresql() {
         }
         compare_tables(&postgres, &mut database, &references::TABLES)
     });
+}
+
+#[test]
+fn indexes_keep_and_find_rows_as_in_postgresql() {
+    let postgres = Postgres::with(&[]);
+    run(
+        300,
+        &(indexes::schema(), proptest::collection::vec(indexes::statement(), 1..10)),
+        |(schema, statements)| {
+            postgres.run(indexes::DROP);
+            let mut database = Database::default();
+            for sql in schema {
+                compare(&postgres, &mut database, &Statement { sql, ordered: true }, false)?;
+            }
+            for statement in &statements {
+                compare(&postgres, &mut database, statement, false)?;
+            }
+            compare_tables(&postgres, &mut database, &indexes::TABLES)
+        },
+    );
 }
 
 #[test]

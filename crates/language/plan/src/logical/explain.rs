@@ -206,7 +206,7 @@ fn scan_line(scan: &Scan, row: &[String]) -> String {
         Some(AccessPath::Key(parts)) => format!(" by key ({})", named(&table.key, parts)),
         Some(AccessPath::Range(interval)) if interval.is_whole() => " as a whole".to_string(),
         Some(AccessPath::Range(_)) => " by a range of the key".to_string(),
-        Some(AccessPath::Index(access)) => format!(" by a range of the index {}", access.index.name),
+        Some(AccessPath::Index(access)) => format!(" by {}", access.shown()),
     };
     let past = if scan.past.is_some() { " as it was" } else { "" };
     let looked_at = match scan.columns {

@@ -4,6 +4,7 @@
 //! ([`resolve_key`](super::resolve_key), [`Interval::resolve`]).
 
 use crate::expression::{Expression, Kind};
+use crate::implied::is_implied;
 use crate::table::TablePlan;
 use std::sync::Arc;
 use types::{DataType, Index};
@@ -53,39 +54,50 @@ pub struct KeyPart {
     pub data_type: DataType,
 }
 
+impl IndexAccess {
+    /// In words, for EXPLAIN.
+    pub fn shown(&self) -> String {
+        let range = if self.interval.is_whole() { "" } else { "a range of " };
+        format!("{range}the index {}", self.index.name)
+    }
+}
+
 impl AccessPath {
     /// Chooses a path for conditions, all of which must be true of a row. Gives it with the positions of the conditions that
     /// it fulfils itself: for [`AccessPath::Key`] those that the key says.
     pub fn choose(table: &TablePlan, conditions: &[Expression]) -> (AccessPath, Vec<usize>) {
         let mut equal = Vec::new();
         let mut fulfilled = Vec::new();
-        for ordinal in &table.key {
+        for column in columns_of_table(table, &table.key) {
             let found = conditions.iter().enumerate().find_map(|(index, condition)| {
-                match comparison_with_column(condition, *ordinal) {
+                match column.comparison(condition) {
                     Some((Comparison::Equal, value)) => Some((index, value)),
                     _ => None,
                 }
             });
             let Some((index, value)) = found else { break };
             fulfilled.push(index);
-            let data_type = table.columns[usize::from(*ordinal)].data_type;
-            equal.push(KeyPart { value: value.clone(), data_type });
+            equal.push(KeyPart { value: value.clone(), data_type: column.data_type });
         }
         if !table.key.is_empty() && equal.len() == table.key.len() {
             return (AccessPath::Key(equal), fulfilled);
         }
         let within = Interval::of_conditions(table, &table.key, conditions);
         let mut best: Option<(&Arc<Index>, Interval)> = None;
-        for index in &table.indexes {
-            let interval = Interval::of_conditions(table, &index.columns, conditions);
-            let finds_one = |interval: &Interval, index: &Index| {
-                index.unique && interval.equal.len() == index.columns.len()
-            };
-            let (than, one) = match &best {
-                None => (within.narrowness(), false),
-                Some((index, interval)) => (interval.narrowness(), finds_one(interval, index)),
-            };
-            if (finds_one(&interval, index), interval.narrowness()) > (one, than) {
+        let mut than = (false, within.narrowness());
+        let computed = table.computed.iter().filter(|computed| {
+            computed.predicate.as_ref().is_none_or(|predicate| is_implied(predicate, conditions))
+        });
+        let computed = computed.map(|computed| (&computed.index, columns_of_keys(&computed.keys)));
+        let plain = table.indexes.iter().map(|index| (index, columns_of_table(table, &index.columns)));
+        for (index, columns) in plain.chain(computed) {
+            let interval = Interval::of_columns(&columns, conditions);
+            let finds_one = index.unique && interval.equal.len() == columns.len();
+            // Fewer rows have entries in an index with a predicate.
+            let partly = usize::from(index.details.predicate.is_some());
+            let narrowness = (finds_one, interval.narrowness() + partly);
+            if narrowness > than {
+                than = narrowness;
                 best = Some((index, interval));
             }
         }
@@ -124,6 +136,8 @@ impl AccessPath {
     pub fn order(&self, table: &TablePlan) -> (Vec<u16>, usize) {
         let columns = match self {
             AccessPath::Key(_) | AccessPath::Range(_) => table.key.clone(),
+            // Its entries are looked at first, all of them.
+            AccessPath::Index(access) if access.index.is_computed() => return (Vec::new(), 0),
             AccessPath::Index(access) => {
                 let rest = table.key.iter().filter(|ordinal| !access.index.columns.contains(ordinal));
                 access.index.columns.iter().chain(rest).copied().collect()
@@ -136,23 +150,24 @@ impl AccessPath {
 impl Interval {
     /// What conditions, all of which must be true, say of ordered columns of a table.
     fn of_conditions(table: &TablePlan, columns: &[u16], conditions: &[Expression]) -> Interval {
+        Interval::of_columns(&columns_of_table(table, columns), conditions)
+    }
+
+    fn of_columns(columns: &[Ordered<'_>], conditions: &[Expression]) -> Interval {
         let mut equal = Vec::new();
-        for ordinal in columns {
-            let found =
-                conditions.iter().find_map(|condition| match comparison_with_column(condition, *ordinal) {
-                    Some((Comparison::Equal, value)) => Some(value),
-                    _ => None,
-                });
+        for column in columns {
+            let found = conditions.iter().find_map(|condition| match column.comparison(condition) {
+                Some((Comparison::Equal, value)) => Some(value),
+                _ => None,
+            });
             let Some(value) = found else { break };
-            let data_type = table.columns[usize::from(*ordinal)].data_type;
-            equal.push(KeyPart { value: value.clone(), data_type });
+            equal.push(KeyPart { value: value.clone(), data_type: column.data_type });
         }
         let (mut lower, mut upper) = (None, None);
-        if let Some(ordinal) = columns.get(equal.len()) {
-            let data_type = table.columns[usize::from(*ordinal)].data_type;
+        if let Some(column) = columns.get(equal.len()) {
             for condition in conditions {
-                let Some((comparison, value)) = comparison_with_column(condition, *ordinal) else { continue };
-                let part = || KeyPart { value: value.clone(), data_type };
+                let Some((comparison, value)) = column.comparison(condition) else { continue };
+                let part = || KeyPart { value: value.clone(), data_type: column.data_type };
                 match comparison {
                     Comparison::Greater if lower.is_none() => lower = Some((part(), false)),
                     Comparison::GreaterOrEqual if lower.is_none() => lower = Some((part(), true)),
@@ -182,28 +197,61 @@ impl Interval {
     }
 }
 
-/// `column op value` or `value op column` with a value that is the same for every row. The column may have been cast
-/// to a wider exact type, which keeps order and equality.
-fn comparison_with_column(condition: &Expression, ordinal: u16) -> Option<(Comparison, &Expression)> {
-    let Kind::Compare(comparison, operands) = &condition.kind else { return None };
-    let [left, right] = operands.as_ref();
-    if is_column(left, ordinal) && right.is_row_independent() {
-        Some((*comparison, right))
-    } else if is_column(right, ordinal) && left.is_row_independent() {
-        Some((comparison.mirrored(), left))
-    } else {
-        None
-    }
+/// What rows are ordered by: a column, or what an index has of a row.
+struct Ordered<'a> {
+    part: Part<'a>,
+    data_type: DataType,
 }
 
-fn is_column(expression: &Expression, ordinal: u16) -> bool {
-    match &expression.kind {
-        Kind::Column(column) => *column == ordinal,
-        Kind::Cast(operand) => {
-            matches!(operand.kind, Kind::Column(column) if column == ordinal)
-                && (operand.data_type.is_integer() || matches!(operand.data_type, DataType::Numeric(_)))
-                && matches!(expression.data_type, DataType::BigInt | DataType::Numeric(None))
+enum Part<'a> {
+    Column(u16),
+    Expression(&'a Expression),
+}
+
+fn columns_of_table(table: &TablePlan, columns: &[u16]) -> Vec<Ordered<'static>> {
+    let data_type = |ordinal: u16| table.columns[usize::from(ordinal)].data_type;
+    columns
+        .iter()
+        .map(|ordinal| Ordered { part: Part::Column(*ordinal), data_type: data_type(*ordinal) })
+        .collect()
+}
+
+fn columns_of_keys(keys: &[Expression]) -> Vec<Ordered<'_>> {
+    keys.iter().map(|key| Ordered { part: Part::Expression(key), data_type: key.data_type }).collect()
+}
+
+impl Ordered<'_> {
+    /// `column op value` or `value op column` with a value that is the same for every row. The column may have been cast
+    /// to a wider exact type, which keeps order and equality.
+    fn comparison<'c>(&self, condition: &'c Expression) -> Option<(Comparison, &'c Expression)> {
+        match &condition.kind {
+            Kind::Compare(comparison, operands) => {
+                let [left, right] = operands.as_ref();
+                if self.is_meant(left) && right.is_row_independent() {
+                    Some((*comparison, right))
+                } else if self.is_meant(right) && left.is_row_independent() {
+                    Some((comparison.mirrored(), left))
+                } else {
+                    None
+                }
+            }
+            _ => None,
         }
-        _ => false,
+    }
+
+    fn is_meant(&self, expression: &Expression) -> bool {
+        let is_part = |expression: &Expression| match self.part {
+            Part::Column(ordinal) => matches!(expression.kind, Kind::Column(column) if column == ordinal),
+            Part::Expression(part) => expression == part,
+        };
+        let widened = |operand: &Expression| {
+            (operand.data_type.is_integer() || matches!(operand.data_type, DataType::Numeric(_)))
+                && matches!(expression.data_type, DataType::BigInt | DataType::Numeric(None))
+        };
+        match &expression.kind {
+            _ if is_part(expression) => true,
+            Kind::Cast(operand) => is_part(operand) && widened(operand),
+            _ => false,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! INSERT, UPDATE and DELETE, bound.
 
 use crate::command::{DeletePlan, UpdatePlan};
+use crate::computed_index::ComputedIndex;
 use crate::condition::Condition;
 use crate::expression::Expression;
 use crate::statement::{Access, BoundSelect};
@@ -37,6 +38,8 @@ pub enum Arbiter {
     Key,
     /// The columns of a unique index.
     Unique(Arc<Index>),
+    /// What a unique index on expressions, or of a part of the rows, has of a row.
+    Computed(Arc<ComputedIndex>),
 }
 
 /// What becomes of a row that conflicts with one that exists.

@@ -202,7 +202,7 @@ impl Plan {
             Access::Key(_) => "Row by key of".to_string(),
             Access::Range(interval) if interval.is_whole() => "Scan of".to_string(),
             Access::Range(_) => "Scan of a range of the key of".to_string(),
-            Access::Index(access) => format!("Scan of a range of the index {} of", access.index.name),
+            Access::Index(access) => format!("Scan of {} of", access.shown()),
             Access::Found(_) => "Rows of".to_string(),
         };
         let backwards = if reverse { ", backwards" } else { "" };
@@ -247,7 +247,7 @@ impl Plan {
                     columns(table, asked.map_or(ColumnSet::EXISTS, |(expression, _)| expression.columns()));
                 let conditions = conditions(table, access, asked);
                 let how = match access {
-                    Access::Index(access) => format!("a range of the index {} of ", access.index.name),
+                    Access::Index(access) => format!("{} of ", access.shown()),
                     _ => String::new(),
                 };
                 self.line(format!(

@@ -2,8 +2,9 @@
 
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
+use crate::statement::arbiters::arbiters_of;
 use crate::statement::assignments::bind_assignments;
-use crate::statement::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
+use crate::statement::change::{BoundInsert, ConflictAction, InsertSource, OnConflict};
 use crate::statement::column_targets::{default_row, insert_targets, is_default};
 use crate::statement::fields::{InsertFields, insert_fields, written_out};
 use crate::statement::named_table::find_table;
@@ -12,15 +13,11 @@ use crate::statement::query::bind_nested;
 use crate::statement::query_scope::QueryScope;
 use crate::statement::view_target::{Change, ViewTarget};
 use crate::table::TablePlan;
-use sqlparser::ast::{
-    self, ConflictTarget, Expr, OnConflictAction, SetExpr, Spanned, TableAlias, TableObject,
-};
+use sqlparser::ast::{self, Expr, OnConflictAction, SetExpr, Spanned, TableAlias, TableObject};
 use std::borrow::Cow;
 use std::sync::Arc;
-use syntax::names::{name_of, table_name};
-use types::{
-    ColumnSet, DataType, ExecutionVersion, Index, Privileges, SqlError, SqlState, object_name, schema_of,
-};
+use syntax::names::name_of;
+use types::{ColumnSet, DataType, ExecutionVersion, Privileges, SqlError, SqlState, object_name, schema_of};
 
 pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result<BoundInsert, SqlError> {
     let (tables, scope) = (outer.tables, outer.variables);
@@ -121,25 +118,6 @@ fn insert_privileges(insert: &ast::Insert) -> Privileges {
     if insert.returning.is_some() { privileges | Privileges::SELECT } else { privileges }
 }
 
-/// What tells whether a row exists: what ON CONFLICT names, or everything that is unique.
-fn arbiters_of(
-    table: &TablePlan,
-    view: Option<&ViewTarget>,
-    on_conflict: &ast::OnConflict,
-) -> Result<Vec<Arbiter>, SqlError> {
-    Ok(match &on_conflict.conflict_target {
-        Some(target) => match view {
-            Some(view) => vec![conflict_target(table, &view.base_conflict(target)?)?],
-            None => vec![conflict_target(table, target)?],
-        },
-        None => {
-            let unique = table.indexes.iter().filter(|index| index.unique);
-            let unique = unique.map(|index| Arbiter::Unique(index.clone()));
-            (!table.key.is_empty()).then_some(Arbiter::Key).into_iter().chain(unique).collect()
-        }
-    })
-}
-
 /// The columns of the existing row that these look at.
 ///
 /// # Errors
@@ -176,7 +154,7 @@ fn bind_on_conflict(
     known_as: &str,
     on_conflict: &ast::OnConflict,
 ) -> Result<OnConflict, SqlError> {
-    let arbiters = arbiters_of(table, view, on_conflict)?;
+    let arbiters = arbiters_of(table, view, on_conflict, outer.tables.routines())?;
     let update = match &on_conflict.action {
         OnConflictAction::DoNothing => {
             return Ok(OnConflict { arbiters, action: ConflictAction::Nothing });
@@ -238,54 +216,6 @@ fn bind_on_conflict(
         let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), slots));
         Ok(OnConflict { arbiters, action: ConflictAction::Update { plan, values, condition, uses } })
     })
-}
-
-/// In what ON CONFLICT says that rows conflict.
-fn conflict_target(table: &TablePlan, target: &ConflictTarget) -> Result<Arbiter, SqlError> {
-    let unique = |is: &dyn Fn(&Index) -> bool| {
-        let index = table.indexes.iter().find(|index| index.unique && is(index));
-        index.map(|index| Arbiter::Unique(index.clone()))
-    };
-    match target {
-        ConflictTarget::Columns(columns) => {
-            let mut named = Vec::with_capacity(columns.len());
-            for column in columns {
-                let name = name_of(column)?;
-                let ordinal = table.ordinal(&name).ok_or_else(|| {
-                    SqlError::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
-                })?;
-                named.push(ordinal as u16);
-            }
-            named.sort_unstable();
-            named.dedup();
-            let names = |columns: &[u16]| {
-                let mut columns = columns.to_vec();
-                columns.sort_unstable();
-                named == columns
-            };
-            if !table.key.is_empty() && names(&table.key) {
-                return Ok(Arbiter::Key);
-            }
-            unique(&|index| names(&index.columns)).ok_or_else(|| {
-                let message =
-                    "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                SqlError::new(SqlState(*b"42P10"), message)
-            })
-        }
-        ConflictTarget::OnConstraint(name) => {
-            let name = match name.0.as_slice() {
-                [ast::ObjectNamePart::Identifier(name)] => name_of(name)?,
-                _ => table_name(name)?,
-            };
-            if !table.key.is_empty() && name == table.key_name {
-                return Ok(Arbiter::Key);
-            }
-            unique(&|index| index.constraint && index.name == name).ok_or_else(|| {
-                let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
-                SqlError::new(SqlState(*b"42704"), message)
-            })
-        }
-    }
 }
 
 fn refuse_insert_forms(insert: &ast::Insert) -> Result<(), SqlError> {

@@ -25,6 +25,7 @@
 
 mod access;
 mod access_path;
+mod arbiters;
 mod assignments;
 mod bind;
 mod bind_row_function;

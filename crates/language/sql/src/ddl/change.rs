@@ -4,7 +4,7 @@ use crate::ddl::aggregates::AggregateDrop;
 use crate::ddl::alter::TableChange;
 use crate::ddl::composite_types::TypeDraft;
 use crate::ddl::create_as::TableOfQuery;
-use crate::ddl::indexes::IndexDraft;
+use crate::ddl::index_drafts::IndexDraft;
 use crate::ddl::routines::DropRoutine;
 use crate::ddl::schemas::ChangeOfSchemas;
 use crate::ddl::tables::TableDraft;

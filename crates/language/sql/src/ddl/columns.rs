@@ -24,8 +24,8 @@ use std::sync::Arc;
 use syntax::names::name_of;
 use syntax::parse::parse_expression;
 use types::{
-    Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, SqlError, SqlState, Table,
-    TableId, Value, limits, object_name,
+    Catalog, Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, SqlError, SqlState,
+    Table, TableId, Value, limits, object_name,
 };
 
 /// What becomes of a column.
@@ -263,14 +263,14 @@ pub(super) fn drop_column(
         (child == table.id && foreign_key.columns.contains(&number))
             || (foreign_key.parent == table.id && foreign_key.referenced.contains(&number))
     });
-    let indexes = catalog.indexes_of(table.id).iter().filter(|index| index.columns.contains(&number));
-    let indexes: Vec<Index> = indexes.cloned().collect();
-    indexes.iter().for_each(|index| remove_index(catalog, table.id, index));
+    remove_indexes_with(catalog, &bound, number);
     let shift = |ordinals: &mut Vec<u16>| {
-        ordinals.iter_mut().for_each(|ordinal| *ordinal -= u16::from(*ordinal > number));
+        let columns = ordinals.iter_mut().filter(|ordinal| **ordinal != Index::EXPRESSION);
+        columns.for_each(|ordinal| *ordinal -= u16::from(*ordinal > number));
     };
     for index in catalog.indexes.get_mut(&table.id).into_iter().flatten() {
         shift(&mut index.columns);
+        shift(&mut index.details.included);
     }
     for (child, foreign_keys) in &mut catalog.foreign_keys {
         for foreign_key in foreign_keys {
@@ -297,6 +297,18 @@ pub(super) fn drop_column(
     })?;
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     Ok(())
+}
+
+/// Takes the indexes out of the catalog that a column is in, or that look at it.
+fn remove_indexes_with(catalog: &mut NewCatalog, table: &TablePlan, number: u16) {
+    let looks = |index: &&Index| {
+        let computed = table.computed.iter().find(|computed| computed.index.number == index.number);
+        index.columns.contains(&number)
+            || index.details.included.contains(&number)
+            || computed.is_some_and(|computed| computed.looks_at(number))
+    };
+    let indexes: Vec<Index> = catalog.indexes_of(table.id).iter().filter(looks).cloned().collect();
+    indexes.iter().for_each(|index| remove_index(catalog, table.id, index));
 }
 
 /// Refuses without CASCADE to drop a column that other tables reference.
@@ -385,6 +397,9 @@ pub(super) fn rename_column(
             rename_in(expression, table.object_name(), &|column| (column == from).then_some(to))?;
         }
     }
+    for sql in expressions_of_indexes(catalog, table.id) {
+        rename_in(sql, table.object_name(), &|column| (column == from).then_some(to))?;
+    }
     for trigger in catalog.triggers.get_mut(&table.id).into_iter().flat_map(BTreeMap::values_mut) {
         let trigger = Arc::make_mut(trigger);
         trigger
@@ -431,6 +446,12 @@ fn rename_in<'n>(
     Ok(())
 }
 
+/// What the computed indexes of a table have written down.
+fn expressions_of_indexes(catalog: &mut Catalog, table: TableId) -> impl Iterator<Item = &mut String> {
+    let indexes = catalog.indexes.get_mut(&table).into_iter().flatten();
+    indexes.flat_map(|index| index.details.texts_mut())
+}
+
 /// RENAME TO.
 ///
 /// # Errors
@@ -440,8 +461,10 @@ pub(super) fn rename_table(catalog: &mut NewCatalog, table: &Table, to: &str) ->
     let mut new = Table { name: to.to_string(), ..table.clone() };
     let generated = new.columns.iter_mut().filter(|column| column.generated);
     let generated = generated.filter_map(|column| column.default.as_mut());
-    for condition in new.checks.iter_mut().map(|check| &mut check.condition).chain(generated) {
-        let mut expr = parse_expression(condition, catalog.rules)?;
+    let (rules, indexes) = (catalog.rules, expressions_of_indexes(catalog, table.id));
+    let conditions = new.checks.iter_mut().map(|check| &mut check.condition);
+    for condition in conditions.chain(generated).chain(indexes) {
+        let mut expr = parse_expression(condition, rules)?;
         let _ = ast::visit_expressions_mut(&mut expr, |inner| {
             if let Expr::CompoundIdentifier(path) = inner
                 && name_of(&path[0]).is_ok_and(|name| name == table.object_name())
@@ -587,7 +610,7 @@ fn change_type(
     let new = Arc::new(new);
     catalog.tables.insert(new.name.clone(), new.clone());
     check_rows(catalog, &new, rows, &|_| true)?;
-    for index in catalog.indexes_of(new.id).iter().filter(|index| index.unique) {
+    for index in catalog.indexes_of(new.id).iter().filter(|index| index.unique && !index.is_computed()) {
         check_unique(catalog, &new, index, rows)?;
     }
     Ok(())

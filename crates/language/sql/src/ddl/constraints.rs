@@ -1,7 +1,8 @@
 //! Constraints of tables that exist: ALTER TABLE … ADD and DROP CONSTRAINT, and the names of CHECKs.
 
 use crate::ddl::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
-use crate::ddl::indexes::{IndexDraft, bind_unique, remove_index};
+use crate::ddl::index_drafts::{IndexDraft, bind_unique};
+use crate::ddl::indexes::remove_index;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{KeyDraft, drop_primary_key};
 use crate::ddl::relations::{constraint_exists, generated_name};

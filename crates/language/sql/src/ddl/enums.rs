@@ -254,6 +254,9 @@ pub(super) fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Res
             *table = Arc::new(new);
         }
     }
+    for text in catalog.indexes.values_mut().flatten().flat_map(|index| index.details.texts_mut()) {
+        rename_in_expression_text(text, &follow)?;
+    }
     let rules = catalog.rules;
     for view in catalog.views.values_mut() {
         let mut query = parse_query(&view.query, rules)?;

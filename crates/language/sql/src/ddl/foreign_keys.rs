@@ -5,7 +5,6 @@ use crate::ddl::relations::{constraint_exists, generated_name, take_number};
 use crate::ddl::rows::Rows;
 use plan::constraint::ForeignKeys;
 use plan::expression::Environment;
-use plan::statement::resolve_key;
 use sqlparser::ast::{self, ConstraintReferenceMatchKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -169,7 +168,10 @@ fn referenced_key(catalog: &Catalog, parent: &Table, columns: &[u16]) -> Result<
     if same(&parent.primary_key) {
         return Ok(None);
     }
-    let index = catalog.indexes_of(parent.id).iter().find(|index| index.unique && same(&index.columns));
+    let index = catalog
+        .indexes_of(parent.id)
+        .iter()
+        .find(|index| index.unique && !index.is_computed() && same(&index.columns));
     index.map(|index| Some(index.number)).ok_or_else(|| {
         let message = format!(
             "there is no unique constraint matching given keys for referenced table \"{}\"",
@@ -238,7 +240,7 @@ fn check_rows(
         if values.iter().any(Value::is_null) {
             return Ok(());
         }
-        let key = resolve_key(&plan.key, &Environment::new(&[], &values, 0))?;
+        let key = plan.parent_key(&Environment::new(&[], &values, 0))?;
         let is_there = match (key, &new_keys) {
             (None, _) => false,
             (Some(key), Some(keys)) => keys.contains(&key),

@@ -1,128 +1,30 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
+use crate::ddl::index_drafts::{IndexDraft, IndexPart, check_classes};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
+use plan::bind_indexes::bind_index;
+use plan::computed_index::{ComputedIndex, entry_row};
 use plan::table::{TablePlan, describe_key, listed_columns};
-use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use syntax::names::{name_of, table_name};
 use types::{
-    Catalog, DataType, ExecutionVersion, Index, SqlError, SqlState, Table, Value, limits, object_name,
+    Catalog, DataType, Index, IndexDetails, Key, SqlError, SqlState, Table, Value, limits, object_name,
 };
-
-/// An index as a statement describes it.
-#[derive(Clone, Debug)]
-pub(crate) struct IndexDraft {
-    /// Its name; `None`: PostgreSQL's.
-    pub name: Option<String>,
-    /// Names of its columns.
-    pub columns: Vec<String>,
-    /// UNIQUE
-    pub unique: bool,
-    /// It is a UNIQUE constraint.
-    pub constraint: bool,
-}
-
-/// CREATE INDEX: the table, and the index.
-pub(super) fn bind_create_index(
-    create: &ast::CreateIndex,
-    rules: ExecutionVersion,
-) -> Result<(String, IndexDraft), SqlError> {
-    let refused = [
-        (create.predicate.is_some(), "a partial index (WHERE)"),
-        (!create.include.is_empty(), "INCLUDE"),
-        (create.nulls_distinct == Some(false), "NULLS NOT DISTINCT"),
-        (!create.index_options.is_empty() || !create.alter_options.is_empty(), "this form of CREATE INDEX"),
-    ];
-    if let Some((_, what)) = refused.into_iter().find(|(found, _)| *found) {
-        return Err(SqlError::unsupported(what));
-    }
-    match &create.using {
-        None | Some(IndexType::BTree) => {}
-        Some(other) => {
-            return Err(SqlError::unsupported(format_args!("an index USING {other}"))
-                .hint("Indexes are ordered: leave USING out, or write USING btree."));
-        }
-    }
-    let name = create.name.as_ref().map(table_name).transpose()?;
-    let columns = create.columns.iter().map(|column| column_name(column, rules));
-    let columns = columns.collect::<Result<_, _>>()?;
-    let draft = IndexDraft { name, columns, unique: create.unique, constraint: false };
-    Ok((table_name(&create.table_name)?, draft))
-}
-
-/// UNIQUE as a constraint of a table.
-pub(super) fn bind_unique(
-    unique: &ast::UniqueConstraint,
-    rules: ExecutionVersion,
-) -> Result<IndexDraft, SqlError> {
-    if unique.characteristics.is_some() {
-        return Err(SqlError::unsupported("DEFERRABLE"));
-    }
-    if !unique.index_options.is_empty() {
-        return Err(SqlError::unsupported("this form of UNIQUE"));
-    }
-    if matches!(unique.nulls_distinct, ast::NullsDistinctOption::NotDistinct) {
-        return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
-    }
-    let name = unique.name.as_ref().map(name_of).transpose()?;
-    let columns = unique.columns.iter().map(|column| column_name(column, rules));
-    let columns = columns.collect::<Result<_, _>>()?;
-    Ok(IndexDraft { name, columns, unique: true, constraint: true })
-}
-
-/// The column that an index is on. It can be read in both directions, so that ASC and DESC are the same.
-fn column_name(column: &IndexColumn, rules: ExecutionVersion) -> Result<String, SqlError> {
-    let Expr::Identifier(ident) = &column.column.expr else {
-        return Err(SqlError::unsupported("an index on an expression")
-            .hint("Keep the value in a column, and index that."));
-    };
-    if let Some(class) = &column.operator_class
-        && !is_natural_order(&class.to_string(), rules)
-    {
-        return Err(SqlError::unsupported(format_args!("the operator class {class} of an index")));
-    }
-    name_of(ident)
-}
-
-/// Whether an operator class orders as the values of its type are ordered: in the collation C those for patterns do too.
-fn is_natural_order(class: &str, rules: ExecutionVersion) -> bool {
-    const CLASSES: [&str; 21] = [
-        "bool_ops",
-        "bpchar_ops",
-        "bpchar_pattern_ops",
-        "bytea_ops",
-        "date_ops",
-        "float4_ops",
-        "float8_ops",
-        "int2_ops",
-        "int4_ops",
-        "int8_ops",
-        "interval_ops",
-        "numeric_ops",
-        "record_ops",
-        "text_ops",
-        "text_pattern_ops",
-        "time_ops",
-        "timestamp_ops",
-        "timestamptz_ops",
-        "uuid_ops",
-        "varchar_ops",
-        "varchar_pattern_ops",
-    ];
-    let class = class.to_ascii_lowercase();
-    CLASSES.contains(&class.as_str()) || (rules >= ExecutionVersion::V7 && class == "jsonb_ops")
-}
 
 /// Refuses a key on a column whose values have no order.
 ///
 /// # Errors
 /// `42704`
 pub(super) fn check_ordered(table: &Table, ordinals: &[u16]) -> Result<(), SqlError> {
-    let types = ordinals.iter().map(|ordinal| table.columns[usize::from(*ordinal)].data_type);
-    match types.into_iter().find(|found| *found == DataType::Json) {
+    let columns = ordinals.iter().filter_map(|ordinal| table.columns.get(usize::from(*ordinal)));
+    refuse_unordered(columns.map(|column| column.data_type))
+}
+
+fn refuse_unordered(types: impl Iterator<Item = DataType>) -> Result<(), SqlError> {
+    let mut types = types;
+    match types.find(|found| *found == DataType::Json) {
         None => Ok(()),
         Some(found) => {
             let message =
@@ -151,60 +53,155 @@ pub(super) fn create_index(
     draft: &IndexDraft,
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
-    let mut columns: Vec<u16> = Vec::with_capacity(draft.columns.len());
-    for name in &draft.columns {
-        let Some(ordinal) = table.ordinal(name) else {
-            let named = if draft.constraint { " named in key" } else { "" };
-            let message = format!("column \"{name}\"{named} does not exist");
-            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
-        };
-        if draft.constraint && columns.contains(&(ordinal as u16)) {
-            let message = format!("column \"{name}\" appears twice in unique constraint");
-            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
-        }
-        columns.push(ordinal as u16);
-    }
+    let columns = key_columns(table, draft)?;
+    let included = draft.included.iter().map(|name| named_column(table, name, false));
+    let included: Vec<u16> = included.collect::<Result<_, _>>()?;
     check_ordered(table, &columns)?;
-    if columns.len() > limits::INDEX_COLUMNS_MAX {
+    if columns.len() + included.len() > limits::INDEX_COLUMNS_MAX {
         let message = format!(
             "cannot use more than {} columns in an index (INDEX_COLUMNS_MAX)",
             limits::INDEX_COLUMNS_MAX
         );
         return Err(SqlError::new(SqlState(*b"54011"), message));
     }
+    let details = IndexDetails {
+        expressions: draft.expressions().map(str::to_string).collect(),
+        predicate: draft.predicate.clone(),
+        included,
+        nulls_not_distinct: draft.nulls_not_distinct,
+        written: draft.written(table),
+    };
     let known = catalog.indexes_of(table.id);
     if known.len() >= limits::INDEXES_MAX {
         let message = format!("a table has at most {} indexes (INDEXES_MAX)", limits::INDEXES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
-    if draft.constraint && known.iter().any(|known| known.constraint && known.columns == columns) {
+    let same = |known: &Index| known.constraint && known.columns == columns && known.details == details;
+    if draft.constraint && known.iter().any(same) {
         // As PostgreSQL: the same UNIQUE twice is one.
         return Ok(());
     }
-    let name = match &draft.name {
-        Some(name) if relation_exists(catalog, &table.index_name(name)) => {
-            let message = format!("relation \"{name}\" already exists");
-            return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message));
-        }
-        Some(name) => name.clone(),
-        None => {
-            let label = if draft.constraint { "key" } else { "idx" };
-            let columns = draft.columns.join("_");
-            let candidates = (0..).map(|number: u32| {
-                let label = if number == 0 { label.to_string() } else { format!("{label}{number}") };
-                generated_name(table.object_name(), &columns, &label)
-            });
-            let mut candidates = candidates.into_iter();
-            candidates.find(|name| !relation_exists(catalog, &table.index_name(name))).unwrap_or_default()
-        }
-    };
-    let number = take_number(catalog)?;
-    let index = Index { number, name, columns, unique: draft.unique, constraint: draft.constraint };
-    if index.unique {
+    let name = index_name(catalog, table, draft)?;
+    let index =
+        Index { number: 0, name, columns, unique: draft.unique, constraint: draft.constraint, details };
+    let computed = index.is_computed().then(|| bind_new(catalog, table, &index)).transpose()?;
+    check_classes(catalog, table, &index, computed.as_ref())?;
+    let index = Index { number: take_number(catalog)?, ..index };
+    if index.unique && computed.is_none() {
         check_unique(catalog, table, &index, rows)?;
     }
     catalog.indexes.entry(table.id).or_default().push(index);
     Ok(())
+}
+
+fn named_column(table: &Table, name: &str, in_constraint: bool) -> Result<u16, SqlError> {
+    table.ordinal(name).map(|ordinal| ordinal as u16).ok_or_else(|| {
+        let named = if in_constraint { " named in key" } else { "" };
+        let message = format!("column \"{name}\"{named} does not exist");
+        SqlError::new(SqlState::UNDEFINED_COLUMN, message)
+    })
+}
+
+/// Ordinals of the columns that an index is on, [`Index::EXPRESSION`] in the places of expressions.
+fn key_columns(table: &Table, draft: &IndexDraft) -> Result<Vec<u16>, SqlError> {
+    let mut columns: Vec<u16> = Vec::with_capacity(draft.parts.len());
+    for part in &draft.parts {
+        let name = match part {
+            IndexPart::Column(name) => name,
+            IndexPart::Expression { .. } => {
+                columns.push(Index::EXPRESSION);
+                continue;
+            }
+        };
+        let ordinal = named_column(table, name, draft.constraint)?;
+        if draft.constraint && columns.contains(&ordinal) {
+            let message = format!("column \"{name}\" appears twice in unique constraint");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        columns.push(ordinal);
+    }
+    Ok(columns)
+}
+
+/// The name of a new index: the one that it is given, or PostgreSQL's.
+fn index_name(catalog: &Catalog, table: &Table, draft: &IndexDraft) -> Result<String, SqlError> {
+    match &draft.name {
+        Some(name) if relation_exists(catalog, &table.index_name(name)) => {
+            let message = format!("relation \"{name}\" already exists");
+            Err(SqlError::new(SqlState::DUPLICATE_TABLE, message))
+        }
+        Some(name) => Ok(name.clone()),
+        None => {
+            let label = if draft.constraint { "key" } else { "idx" };
+            let columns = draft.part_names().join("_");
+            let mut candidates = (0..).map(|number: u32| {
+                let label = if number == 0 { label.to_string() } else { format!("{label}{number}") };
+                generated_name(table.object_name(), &columns, &label)
+            });
+            let free = candidates.find(|name| !relation_exists(catalog, &table.index_name(name)));
+            Ok(free.unwrap_or_default())
+        }
+    }
+}
+
+/// Binds a computed index that is new, by the rules of now.
+fn bind_new(catalog: &NewCatalog, table: &Table, index: &Index) -> Result<ComputedIndex, SqlError> {
+    let routines = catalog.routines();
+    let plan = TablePlan::stored(table, catalog, &routines)?;
+    let computed = bind_index(&plan, &Arc::new(index.clone()), &routines)?;
+    refuse_unordered(computed.keys.iter().map(|key| key.data_type()))?;
+    Ok(computed)
+}
+
+/// Writes the entries of computed indexes that are new, or have another number, because their table has.
+///
+/// # Errors
+/// `23505` where two rows have the same key; what computing raises.
+pub(super) fn write_entries(
+    previous: &Catalog,
+    catalog: &NewCatalog,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let known = |index: &Index| previous.indexes.values().flatten().any(|known| known.number == index.number);
+    for (table, indexes) in &catalog.indexes {
+        for index in indexes.iter().filter(|index| index.is_computed() && !known(index)) {
+            let Some(table) = catalog.table(*table) else { continue };
+            write_entries_of(catalog, table, index, rows)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_entries_of(
+    catalog: &NewCatalog,
+    table: &Table,
+    index: &Index,
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let plan = TablePlan::stored(table, catalog, &catalog.routines())?;
+    let Some(computed) = plan.computed.iter().find(|one| one.index.number == index.number) else {
+        return Ok(());
+    };
+    let mut entries: BTreeMap<Key, Key> = BTreeMap::new();
+    rows.visit(table.id, &mut |_, key, row| {
+        let Some(values) = computed.values(row)? else { return Ok(()) };
+        match entries.insert(index.computed_entry(&values, key)?, key.clone()) {
+            None => Ok(()),
+            Some(_) => Err(duplicated(&index.name, &computed.listed(), &values)),
+        }
+    })?;
+    for (entry, primary) in entries {
+        let row = entry_row(&primary);
+        rows.execution.keep_row(&entry, &row, primary.as_bytes().len() as u64)?;
+        rows.put(index.computed_entries(), entry, row)?;
+    }
+    Ok(())
+}
+
+fn duplicated(index: &str, columns: &str, values: &[Value]) -> SqlError {
+    let message = format!("could not create unique index \"{index}\"");
+    let detail = format!("{} is duplicated.", describe_key(columns, values));
+    SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(detail)
 }
 
 /// Refuses a unique index on rows of which two have the same key, and keys that are too long.
@@ -224,9 +221,7 @@ pub(super) fn check_unique(
             index.columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
         let columns =
             listed_columns(&TablePlan::stored(table, catalog, &catalog.routines())?, &index.columns);
-        let message = format!("could not create unique index \"{}\"", index.name);
-        let detail = format!("{} is duplicated.", describe_key(&columns, &values));
-        Err(SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(detail))
+        Err(duplicated(&index.name, &columns, &values))
     })
 }
 

@@ -24,6 +24,7 @@ mod endorsement;
 mod enums;
 mod extensions;
 mod foreign_keys;
+mod index_drafts;
 mod indexes;
 mod members;
 mod names;
@@ -53,7 +54,8 @@ use create_as::{bind_create_table_as, create_table_as};
 use domains::{alter_domain, bind_create_domain, refuse_other_types};
 use enums::alter_type;
 use extensions::check_extension;
-use indexes::{IndexDraft, bind_create_index, create_index, drop_index};
+use index_drafts::{IndexDraft, bind_create_index};
+use indexes::{create_index, drop_index, write_entries};
 use new_catalog::NewCatalog;
 use relations::{find_table, relation_exists};
 use resolve::resolved;
@@ -285,6 +287,7 @@ fn change_all<'c>(
         }
         let tag = make(&mut catalog, change, organisation, rows)?;
         settle(&previous, &mut catalog, change.cascades())?;
+        write_entries(&previous, &catalog, rows)?;
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
         forget_dropped(&mut catalog);
         catalog.roles = std::mem::take(&mut catalog.roles).without_dropped(&catalog);

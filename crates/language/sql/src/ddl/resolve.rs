@@ -54,7 +54,7 @@ impl Resolver<'_> {
                 if let Some(name) = &mut index.name {
                     *name = object_name(name).to_string();
                 }
-                Ok(())
+                index.texts_mut().try_for_each(|text| self.text(text))
             }
             SchemaChange::AlterTable { if_exists, name, changes } => {
                 self.relation_if(*if_exists, name)?;

@@ -338,6 +338,9 @@ fn move_objects(catalog: &mut NewCatalog, moved: &dyn Fn(&str) -> Option<String>
     let before = catalog.bound()?;
     let renamed = |name: &String| moved(name).unwrap_or_else(|| name.clone());
     move_tables(catalog, &follow)?;
+    for text in catalog.indexes.values_mut().flatten().flat_map(|index| index.details.texts_mut()) {
+        rename_in_expression_text(text, &follow)?;
+    }
     move_views(catalog, &before, moved)?;
     let mut sequences = BTreeMap::new();
     for (_, mut sequence) in std::mem::take(&mut catalog.sequences) {

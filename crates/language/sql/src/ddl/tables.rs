@@ -5,7 +5,8 @@ use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
 };
-use crate::ddl::indexes::{IndexDraft, bind_unique, check_ordered, create_index};
+use crate::ddl::index_drafts::{IndexDraft, bind_unique};
+use crate::ddl::indexes::{check_ordered, create_index};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{check_type_free, generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
@@ -170,8 +171,7 @@ impl TableDraft {
                     self.add_check(check, option.name.as_ref().or(check.name.as_ref()))?;
                 }
                 ColumnOption::Unique(unique) => {
-                    let mut draft = bind_unique(unique, types.rules())?;
-                    draft.columns = vec![name.clone()];
+                    let mut draft = bind_unique(unique, types.rules())?.of_column(&name);
                     if let Some(constraint) = &option.name {
                         draft.name = Some(name_of(constraint)?);
                     }

@@ -152,8 +152,8 @@ impl Stage {
         let known: BTreeSet<TableId> = before.row_tables().collect();
         let catalog = self.library.catalog();
         let kept = catalog.row_tables();
-        let counters: BTreeSet<TableId> = catalog.counters().map(|counter| counter.table).collect();
-        let has_rows = |table: &TableId| catalog.table(*table).is_some() || counters.contains(table);
+        let besides: BTreeSet<TableId> = catalog.kept_besides_tables().map(|(table, _)| table).collect();
+        let has_rows = |table: &TableId| catalog.table(*table).is_some() || besides.contains(table);
         let kept: BTreeSet<TableId> = kept.filter(|table| has_rows(table) || known.contains(table)).collect();
         commands.retain(|command| kept.contains(&command.row.table));
         let catalog = self.changed_catalog().filter(|_| result.is_ok()).cloned();

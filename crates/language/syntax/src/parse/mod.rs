@@ -3,6 +3,7 @@
 pub mod aggregate;
 pub mod alter_type;
 pub mod comment;
+pub mod conflict_target;
 pub mod create_as;
 mod dialect;
 pub mod domain;

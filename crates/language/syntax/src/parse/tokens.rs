@@ -1,5 +1,6 @@
 //! From text to tokens, within the limits of what a tree of them may be: how long, and how deep.
 
+use crate::parse::conflict_target::name_targets;
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{located, syntax_error};
 use crate::parse::locking::with_known_locks;
@@ -43,11 +44,11 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(tokens)
 }
 
-pub(super) fn parser(tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
-    let tokens = match version >= ExecutionVersion::V8 {
-        true => with_session_calls(with_known_locks(tokens)),
-        false => tokens,
-    };
+pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
+    if version >= ExecutionVersion::V8 {
+        name_targets(&mut tokens);
+        tokens = with_session_calls(with_known_locks(tokens));
+    }
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)
         .with_tokens_with_locations(tokens)

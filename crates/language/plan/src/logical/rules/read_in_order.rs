@@ -43,8 +43,10 @@ fn way(block: &LogicalPlan) -> Option<bool> {
 /// Where the rows can be read in the wanted order: whether backwards.
 fn has_order(scan: &Scan, order: &[SortKey]) -> Option<bool> {
     let (table, path) = (&scan.table, scan.path.as_ref()?);
-    if matches!(path, AccessPath::Key(_)) {
-        return Some(false);
+    match path {
+        AccessPath::Key(_) => return Some(false),
+        AccessPath::Index(access) if access.index.is_computed() => return None,
+        _ => {}
     }
     let (columns, fixed) = path.order(table);
     let (fixed, varying) = columns.split_at(fixed);

@@ -1,0 +1,322 @@
+//! Indexes as statements describe them.
+
+use plan::computed_index::ComputedIndex;
+use plan::expression::output_name;
+use sqlparser::ast::{self, BinaryOperator, Expr, IndexColumn, IndexType};
+use syntax::names::{name_of, table_name};
+use types::{
+    Catalog, CompositeTypes, DataType, ExecutionVersion, Index, KeyOrder, SqlError, SqlState, Table,
+};
+
+/// An index as a statement describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexDraft {
+    /// Its name; `None`: PostgreSQL's.
+    pub name: Option<String>,
+    /// What it is on.
+    pub parts: Vec<IndexPart>,
+    /// How each of these is written.
+    orders: Vec<KeyOrder>,
+    /// UNIQUE
+    pub unique: bool,
+    /// It is a UNIQUE constraint.
+    pub constraint: bool,
+    /// INCLUDE
+    pub included: Vec<String>,
+    /// WHERE, as SQL.
+    pub predicate: Option<String>,
+    /// NULLS NOT DISTINCT
+    pub nulls_not_distinct: bool,
+}
+
+/// A part of an index's key.
+#[derive(Clone, Debug)]
+pub(crate) enum IndexPart {
+    /// A column of this name.
+    Column(String),
+    /// An expression, as SQL, and what it is called in the names of indexes.
+    Expression { sql: String, name: String },
+}
+
+impl IndexDraft {
+    /// UNIQUE of one column.
+    pub(super) fn of_column(mut self, name: &str) -> IndexDraft {
+        (self.parts, self.orders) = (vec![IndexPart::Column(name.to_string())], Vec::new());
+        self
+    }
+
+    /// Expressions of the key, as SQL.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            IndexPart::Column(_) => None,
+            IndexPart::Expression { sql, .. } => Some(sql.as_str()),
+        })
+    }
+
+    /// What it has as SQL.
+    pub(super) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let expressions = self.parts.iter_mut().filter_map(|part| match part {
+            IndexPart::Column(_) => None,
+            IndexPart::Expression { sql, .. } => Some(sql),
+        });
+        expressions.chain(&mut self.predicate)
+    }
+
+    /// What its parts and the columns of INCLUDE are called where the index gets a name of them. As PostgreSQL: no two
+    /// expressions are called the same.
+    pub(super) fn part_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for part in &self.parts {
+            names.push(match part {
+                IndexPart::Column(name) => name.clone(),
+                IndexPart::Expression { name, .. } => {
+                    let numbered =
+                        |number: u32| if number == 0 { name.clone() } else { format!("{name}{number}") };
+                    let free = (0..).map(numbered).find(|name| !names.contains(name));
+                    free.unwrap_or_default()
+                }
+            });
+        }
+        names.extend(self.included.iter().cloned());
+        names
+    }
+
+    /// How its parts are written; nothing where all are as usual.
+    pub(super) fn written(&self, table: &Table) -> Vec<KeyOrder> {
+        let usual = |part: &IndexPart, class: &str| match part {
+            IndexPart::Column(name) => table
+                .ordinal(name)
+                .is_some_and(|ordinal| usual_class(table.columns[ordinal].data_type) == Some(class)),
+            IndexPart::Expression { .. } => false,
+        };
+        let mut written = self.orders.clone();
+        for (part, order) in self.parts.iter().zip(&mut written) {
+            order.class = order.class.take().filter(|class| !usual(part, class));
+        }
+        if written.iter().all(|order| *order == KeyOrder::default()) { Vec::new() } else { written }
+    }
+}
+
+/// CREATE INDEX: the table, and the index.
+pub(super) fn bind_create_index(
+    create: &ast::CreateIndex,
+    rules: ExecutionVersion,
+) -> Result<(String, IndexDraft), SqlError> {
+    let before_8 = rules < ExecutionVersion::V8;
+    let refused = [
+        (before_8 && create.predicate.is_some(), "a partial index (WHERE)"),
+        (before_8 && !create.include.is_empty(), "INCLUDE"),
+        (before_8 && create.nulls_distinct == Some(false), "NULLS NOT DISTINCT"),
+        (!create.index_options.is_empty() || !create.alter_options.is_empty(), "this form of CREATE INDEX"),
+    ];
+    if let Some((_, what)) = refused.into_iter().find(|(found, _)| *found) {
+        return Err(SqlError::unsupported(what));
+    }
+    match &create.using {
+        None | Some(IndexType::BTree) => {}
+        Some(other) => {
+            return Err(SqlError::unsupported(format_args!("an index USING {other}"))
+                .hint("Indexes are ordered: leave USING out, or write USING btree."));
+        }
+    }
+    let name = create.name.as_ref().map(table_name).transpose()?;
+    let draft = IndexDraft {
+        name,
+        parts: create.columns.iter().map(|column| part(column, rules)).collect::<Result<_, _>>()?,
+        orders: orders(&create.columns, rules),
+        unique: create.unique,
+        constraint: false,
+        included: create.include.iter().map(name_of).collect::<Result<_, _>>()?,
+        predicate: create.predicate.as_ref().map(ToString::to_string),
+        nulls_not_distinct: create.unique && create.nulls_distinct == Some(false),
+    };
+    Ok((table_name(&create.table_name)?, draft))
+}
+
+/// UNIQUE as a constraint of a table.
+pub(super) fn bind_unique(
+    unique: &ast::UniqueConstraint,
+    rules: ExecutionVersion,
+) -> Result<IndexDraft, SqlError> {
+    if unique.characteristics.is_some() {
+        return Err(SqlError::unsupported("DEFERRABLE"));
+    }
+    if !unique.index_options.is_empty() {
+        return Err(SqlError::unsupported("this form of UNIQUE"));
+    }
+    let nulls_not_distinct = matches!(unique.nulls_distinct, ast::NullsDistinctOption::NotDistinct);
+    if nulls_not_distinct && rules < ExecutionVersion::V8 {
+        return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
+    }
+    let mut parts = Vec::with_capacity(unique.columns.len());
+    for column in &unique.columns {
+        match part(column, rules)? {
+            IndexPart::Expression { .. } => {
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"(\"")
+                    .hint("A constraint is on columns. CREATE UNIQUE INDEX takes expressions."));
+            }
+            column => parts.push(column),
+        }
+    }
+    Ok(IndexDraft {
+        name: unique.name.as_ref().map(name_of).transpose()?,
+        parts,
+        orders: Vec::new(),
+        unique: true,
+        constraint: true,
+        included: Vec::new(),
+        predicate: None,
+        nulls_not_distinct,
+    })
+}
+
+/// What a part of an index's key is. It can be read in both directions, so that ASC and DESC are the same.
+fn part(column: &IndexColumn, rules: ExecutionVersion) -> Result<IndexPart, SqlError> {
+    let expr = &column.column.expr;
+    let (bare, nested) = without_parentheses(expr);
+    if rules < ExecutionVersion::V8 && !matches!(expr, Expr::Identifier(_)) {
+        return Err(SqlError::unsupported("an index on an expression")
+            .hint("Keep the value in a column, and index that."));
+    }
+    if let Some(class) = &column.operator_class
+        && !is_natural_order(&class.to_string(), rules)
+    {
+        return Err(SqlError::unsupported(format_args!("the operator class {class} of an index")));
+    }
+    if let Expr::Identifier(ident) = bare {
+        return name_of(ident).map(IndexPart::Column);
+    }
+    if !nested {
+        refuse_bare(bare)?;
+    }
+    let name = match output_name(bare) {
+        unnamed if unnamed == "?column?" => "expr".to_string(),
+        name => name,
+    };
+    Ok(IndexPart::Expression { sql: bare.to_string(), name })
+}
+
+fn without_parentheses(expr: &Expr) -> (&Expr, bool) {
+    match expr {
+        Expr::Nested(inner) => (without_parentheses(inner).0, true),
+        other => (other, false),
+    }
+}
+
+/// Refuses what must stand in parentheses: only calls and columns need none.
+fn refuse_bare(expr: &Expr) -> Result<(), SqlError> {
+    let near = match expr {
+        Expr::BinaryOp { op: BinaryOperator::And, .. } => "AND".to_string(),
+        Expr::BinaryOp { op: BinaryOperator::Or, .. } => "OR".to_string(),
+        Expr::BinaryOp { op, .. } => op.to_string(),
+        Expr::Cast { kind: ast::CastKind::DoubleColon, .. } => "::".to_string(),
+        Expr::CompoundIdentifier(_) => ".".to_string(),
+        _ => return Ok(()),
+    };
+    let message = format!("syntax error at or near \"{near}\"");
+    Err(SqlError::new(SqlState::SYNTAX_ERROR, message).hint(
+        "An expression in an index stands in parentheses of its own, unless it is a call of a function.",
+    ))
+}
+
+/// How the parts of a key are written; before version 8 nobody kept it.
+fn orders(columns: &[IndexColumn], rules: ExecutionVersion) -> Vec<KeyOrder> {
+    if rules < ExecutionVersion::V8 {
+        return Vec::new();
+    }
+    let order = |column: &IndexColumn| {
+        let descending = column.column.options.asc == Some(false);
+        let nulls_first = column.column.options.nulls_first.unwrap_or(descending);
+        let class = column.operator_class.as_ref().map(|class| class.to_string().to_ascii_lowercase());
+        KeyOrder { descending, nulls_first, class }
+    };
+    columns.iter().map(order).collect()
+}
+
+/// The operator class of a type, which goes without saying.
+fn usual_class(data_type: DataType) -> Option<&'static str> {
+    Some(match data_type {
+        DataType::Boolean => "bool_ops",
+        DataType::SmallInt => "int2_ops",
+        DataType::Integer => "int4_ops",
+        DataType::BigInt => "int8_ops",
+        DataType::Real => "float4_ops",
+        DataType::Double => "float8_ops",
+        DataType::Numeric(_) => "numeric_ops",
+        DataType::Text(_) => "text_ops",
+        DataType::Char(_) => "bpchar_ops",
+        DataType::Bytea => "bytea_ops",
+        DataType::Date => "date_ops",
+        DataType::Time => "time_ops",
+        DataType::Timestamp => "timestamp_ops",
+        DataType::TimestampTz => "timestamptz_ops",
+        DataType::Interval => "interval_ops",
+        DataType::Uuid => "uuid_ops",
+        DataType::Jsonb => "jsonb_ops",
+        DataType::Record => "record_ops",
+        _ => return None,
+    })
+}
+
+/// Refuses operator classes that do not take the types of the parts.
+///
+/// # Errors
+/// `42804`
+pub(super) fn check_classes(
+    catalog: &Catalog,
+    table: &Table,
+    index: &Index,
+    computed: Option<&ComputedIndex>,
+) -> Result<(), SqlError> {
+    let types = CompositeTypes::new(catalog);
+    for (place, order) in index.details.written.iter().enumerate() {
+        let Some(class) = &order.class else { continue };
+        let data_type = match computed {
+            Some(computed) => computed.keys[place].data_type(),
+            None => types.base_of(table.columns[usize::from(index.columns[place])].data_type),
+        };
+        let takes = match class.as_str() {
+            "text_pattern_ops" | "varchar_ops" | "varchar_pattern_ops" => {
+                matches!(data_type, DataType::Text(_))
+            }
+            "bpchar_pattern_ops" => matches!(data_type, DataType::Char(_)),
+            class => usual_class(data_type) == Some(class),
+        };
+        if !takes {
+            let shown = types.name_of(data_type);
+            let message = format!("operator class \"{class}\" does not accept data type {shown}");
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an operator class orders as the values of its type are ordered: in the collation C those for patterns do too.
+fn is_natural_order(class: &str, rules: ExecutionVersion) -> bool {
+    const CLASSES: [&str; 22] = [
+        "bool_ops",
+        "bpchar_ops",
+        "bpchar_pattern_ops",
+        "bytea_ops",
+        "date_ops",
+        "float4_ops",
+        "float8_ops",
+        "int2_ops",
+        "int4_ops",
+        "int8_ops",
+        "interval_ops",
+        "jsonb_ops",
+        "numeric_ops",
+        "record_ops",
+        "text_ops",
+        "text_pattern_ops",
+        "time_ops",
+        "timestamp_ops",
+        "timestamptz_ops",
+        "uuid_ops",
+        "varchar_ops",
+        "varchar_pattern_ops",
+    ];
+    let class = class.to_ascii_lowercase();
+    CLASSES.contains(&class.as_str()) && (rules >= ExecutionVersion::V7 || class != "jsonb_ops")
+}
