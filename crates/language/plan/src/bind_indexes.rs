@@ -2,7 +2,7 @@
 
 use crate::computed_index::ComputedIndex;
 use crate::expression::{Binder, Expression, Kind, Source};
-use crate::random::RandomFunction;
+use crate::immutable::is_mutable;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::table::TablePlan;
@@ -109,14 +109,11 @@ fn refuse_queries(expr: &Expr, place: &str) -> Result<(), SqlError> {
 
 /// Refuses what may be another value another time, and what an index cannot run.
 fn refuse_changing(bound: &Expression, routines: &Routines, place: &str) -> Result<(), SqlError> {
-    let changes = bound.any(&mut |inner| match &inner.kind {
-        Kind::Now => true,
-        Kind::Call(call) => {
-            RandomFunction::named(&call.callee.name).is_some() || !is_immutable(routines, &call.callee.name)
-        }
+    let calls = bound.any(&mut |inner| match &inner.kind {
+        Kind::Call(call) => !is_immutable(routines, &call.callee.name),
         _ => false,
     });
-    if changes {
+    if calls || is_mutable(bound, false) {
         let message = format!("functions in {place} must be marked IMMUTABLE");
         return Err(SqlError::new(SqlState(*b"42P17"), message));
     }
