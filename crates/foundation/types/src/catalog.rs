@@ -1,7 +1,7 @@
 use crate::{
-    Charter, ColumnSet, Commented, CompositeType, Counter, DataType, ExecutionVersion, Generated, Governance,
-    Key, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, SqlError, Trigger, TypeId, Value,
-    catalog_name, object_name, schema_of,
+    Charter, Check, ColumnSet, Commented, CompositeType, Counter, DataType, ExecutionVersion, ForeignKey,
+    Generated, Governance, Index, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, Trigger,
+    TypeId, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -18,8 +18,8 @@ impl TableId {
     /// Numbers that tables and indexes of a ledger may get in its life.
     pub const NUMBERS_MAX: u32 = TableId::TEMPORARY;
     const TEMPORARY: u32 = 1 << 29;
-    const UNIQUE: u32 = 1 << 30;
-    const ENTRIES: u32 = 1 << 31;
+    pub(crate) const UNIQUE: u32 = 1 << 30;
+    pub(crate) const ENTRIES: u32 = 1 << 31;
 
     /// Whether its rows are entries of an ordered index: they follow from the rows of the index's table, so that no
     /// transaction writes them and nothing stores them.
@@ -102,15 +102,6 @@ impl BorshDeserialize for Column {
     }
 }
 
-/// A CHECK constraint.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Check {
-    /// The name that an error shows.
-    pub name: String,
-    /// The condition, as SQL.
-    pub condition: String,
-}
-
 /// A table's definition.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Table {
@@ -152,107 +143,6 @@ impl Table {
     pub fn key_columns(&self) -> ColumnSet {
         self.primary_key.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
     }
-}
-
-/// An index on columns of a table.
-///
-/// Its entries are ordered by the columns and then by the primary key, and follow from the table's rows
-/// ([`Index::entries`]). A unique index has besides one row per key that is taken ([`Index::unique_entries`]), which
-/// transactions write like any row: who takes a key that is taken is stopped at its place in the order.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Index {
-    /// Its number; tables and indexes share the numbers.
-    pub number: u32,
-    /// Its name without the schema, which is that of its table.
-    pub name: String,
-    /// Ordinals of its columns, in order.
-    pub columns: Vec<u16>,
-    /// No two rows have the same values without a NULL.
-    pub unique: bool,
-    /// It was made by a UNIQUE constraint.
-    pub constraint: bool,
-}
-
-impl Index {
-    /// Where its ordered entries stand.
-    pub fn entries(&self) -> TableId {
-        TableId(self.number | TableId::ENTRIES)
-    }
-
-    /// Where the keys stand that are taken, of a unique index.
-    pub fn unique_entries(&self) -> TableId {
-        TableId(self.number | TableId::UNIQUE)
-    }
-
-    /// Its columns as a set.
-    pub fn column_set(&self) -> ColumnSet {
-        self.columns.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
-    }
-
-    /// Whether two images of a row have the same entry.
-    pub fn is_same_entry(&self, before: &[Value], after: &[Value]) -> bool {
-        self.columns.iter().all(|ordinal| before[usize::from(*ordinal)] == after[usize::from(*ordinal)])
-    }
-
-    /// The ordered entry of the row with this primary key.
-    pub fn entry(&self, key: &Key, row: &[Value]) -> Key {
-        Key::index_entry(self.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]), key)
-    }
-
-    /// The key that a row takes in a unique index; `None` where one of its columns is NULL.
-    ///
-    /// # Errors
-    /// `54000` where it is too long.
-    pub fn unique_entry(&self, row: &[Value]) -> Result<Option<Key>, SqlError> {
-        let values = || self.columns.iter().map(|ordinal| &row[usize::from(*ordinal)]);
-        if values().any(Value::is_null) {
-            return Ok(None);
-        }
-        Key::encode(values()).map(Some).map_err(|error| SqlError {
-            message: error
-                .message
-                .replace("the primary key has", &format!("the key in index \"{}\" has", self.name)),
-            hint: Some("Use shorter values in the columns of the index.".into()),
-            ..error
-        })
-    }
-}
-
-/// What becomes of the rows that reference a key which goes or changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
-pub enum ReferentialAction {
-    /// An error, at the end of the statement.
-    #[default]
-    NoAction,
-    /// An error, at once.
-    Restrict,
-    /// They go, or change, too.
-    Cascade,
-    /// Their columns become NULL.
-    SetNull,
-    /// Their columns get their defaults.
-    SetDefault,
-}
-
-/// A FOREIGN KEY constraint: where none of `columns` is NULL, a row of `parent` has these values in `referenced`.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct ForeignKey {
-    /// Its number, which no table, index or other constraint has: they are looked at in this order.
-    pub number: u32,
-    /// The name that an error shows.
-    pub name: String,
-    /// Ordinals of the columns that reference.
-    pub columns: Vec<u16>,
-    /// The table that is referenced.
-    pub parent: TableId,
-    /// Ordinals of its columns: those of its primary key or of a unique index, in that order.
-    pub referenced: Vec<u16>,
-    /// Number of the unique index that has them; `None`: the primary key.
-    pub index: Option<u32>,
-    /// ON DELETE
-    pub on_delete: ReferentialAction,
-    /// ON UPDATE
-    pub on_update: ReferentialAction,
 }
 
 /// A view: a query with a name, bound wherever the name is used.

@@ -26,6 +26,7 @@ mod composite;
 mod composite_text;
 mod composite_type;
 mod concurrency;
+mod constraint;
 mod data_type;
 mod domain;
 mod element_type;
@@ -37,6 +38,7 @@ mod execution_version;
 mod governance;
 mod held_parts;
 mod identity;
+mod index;
 mod json;
 mod key;
 mod memory;
@@ -89,8 +91,8 @@ pub use cast::{
     comparison_type,
 };
 pub use catalog::{
-    Catalog, Check, Column, ForeignKey, Function, FunctionResult, Index, Language, Parameter, ParameterMode,
-    Procedure, ReferentialAction, Table, TableId, UserAggregate, View, Volatility,
+    Catalog, Column, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure, Table, TableId,
+    UserAggregate, View, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use charters::{Charters, Handover, HandoverError, Place, Reign};
@@ -99,6 +101,7 @@ pub use comment::Commented;
 pub use composite::{Composite, TypeId};
 pub use composite_type::{CompositeType, CompositeTypes, TypeKind};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
+pub use constraint::{Check, Deferral, ForeignKey, ReferentialAction};
 pub use data_type::DataType;
 pub use datetime::Interval;
 pub use domain::{Domain, DomainCheck};
@@ -115,6 +118,7 @@ pub use execution_version::{ExecutionVersion, KnownVersions, UnknownVersion};
 pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange};
 pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
+pub use index::Index;
 pub use json::{
     JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, quoted_json,
     split_json, write_json_string,

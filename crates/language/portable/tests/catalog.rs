@@ -7,14 +7,22 @@ use samples::{account, boolean, catalog_of, check, column, constant, entry, of_c
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, Column, CompositeType, DataType, ElementType, ForeignKey, FunctionResult, Grantee,
-    Index, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath, Securable, Sequence,
-    SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind, UserAggregate, Value,
-    View,
+    Catalog, Charter, Column, CompositeType, DataType, Deferral, ElementType, ForeignKey, FunctionResult,
+    Grantee, Index, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath, Securable,
+    Sequence, SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind, UserAggregate,
+    Value, View,
 };
 
 fn index(unique: bool) -> Index {
-    Index { number: 9, name: "account_name".to_string(), columns: vec![5], unique, constraint: unique }
+    Index {
+        number: 9,
+        name: "account_name".to_string(),
+        columns: vec![5],
+        unique,
+        constraint: unique,
+        deferral: Deferral::Never,
+        primary: false,
+    }
 }
 
 fn with(columns: Vec<Column>) -> Catalog {
@@ -156,6 +164,10 @@ fn foreign_key() -> ForeignKey {
         index: None,
         on_delete: ReferentialAction::NoAction,
         on_update: ReferentialAction::NoAction,
+        deferral: Deferral::Never,
+        match_full: false,
+        valid: true,
+        set_on_delete: Vec::new(),
     }
 }
 

@@ -98,7 +98,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::path::Path;
     use std::sync::Arc;
-    use types::{Catalog, Column, DataType, Index, Key, Row, Table, TableId, Value};
+    use types::{Catalog, Column, DataType, Deferral, Index, Key, Row, Table, TableId, Value};
 
     const TABLE: TableId = TableId(1);
     const ROWS: i64 = 3_000;
@@ -127,7 +127,15 @@ mod tests {
     }
 
     fn index(column: u16, unique: bool) -> Index {
-        Index { number: 2, name: "i".into(), columns: vec![column], unique, constraint: false }
+        Index {
+            number: 2,
+            name: "i".into(),
+            columns: vec![column],
+            unique,
+            constraint: false,
+            deferral: Deferral::Never,
+            primary: false,
+        }
     }
 
     fn image(number: i64) -> AfterImage {

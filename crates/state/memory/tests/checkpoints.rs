@@ -15,8 +15,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Certificate, Charter, CheckpointRoot, ClientId, Column, DataType, Index, Key, RequestId, Row,
-    Table, TableId, TransactionId, Value,
+    Catalog, Certificate, Charter, CheckpointRoot, ClientId, Column, DataType, Deferral, Index, Key,
+    RequestId, Row, Table, TableId, TransactionId, Value,
 };
 
 const HEADER: CheckpointHeader = CheckpointHeader {
@@ -144,7 +144,15 @@ fn all_of(state: &dyn Store, table: TableId) -> Vec<(Key, Row)> {
 
 #[test]
 fn indexes_are_there_again_and_only_taken_keys_are_stored() {
-    let index = Index { number: 11, name: "i".into(), columns: vec![0], unique: true, constraint: true };
+    let index = Index {
+        number: 11,
+        name: "i".into(),
+        columns: vec![0],
+        unique: true,
+        constraint: true,
+        deferral: Deferral::Never,
+        primary: false,
+    };
     let indexed = |unique| {
         let mut catalog = Catalog::clone(&catalog());
         catalog.indexes.insert(TableId(3), vec![Index { unique, ..index.clone() }]);

@@ -14,8 +14,8 @@ use state::{
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, ClientId, Column, DataType, Index, Key, RequestId, Row, Table, TableId, TransactionId,
-    Value,
+    Catalog, Charter, ClientId, Column, DataType, Deferral, Index, Key, RequestId, Row, Table, TableId,
+    TransactionId, Value,
 };
 
 const HEIGHT: u64 = 20;
@@ -212,7 +212,15 @@ fn what_is_wrong_or_missing_is_named_and_changes_nothing() {
 /// Keys that are taken stand in a state like rows, but no tree has them.
 #[test]
 fn keys_that_are_taken_in_unique_indexes_are_there_again() {
-    let index = Index { number: 11, name: "i".into(), columns: vec![1], unique: true, constraint: true };
+    let index = Index {
+        number: 11,
+        name: "i".into(),
+        columns: vec![1],
+        unique: true,
+        constraint: true,
+        deferral: Deferral::Never,
+        primary: false,
+    };
     let (state, live) = original(0, TreeShape::Groups);
     let mut catalog = Catalog::clone(&state.catalog());
     catalog.indexes.insert(TableId(1), vec![index.clone()]);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use types::{Catalog, Index, Key, Row, Table, TableId, Value};
+use types::{Catalog, Deferral, Index, Key, Row, Table, TableId, Value};
 
 fn row(value: i64) -> Row {
     Arc::from([Value::BigInt(value)])
@@ -127,7 +127,15 @@ proptest! {
 }
 
 fn index(number: u32, unique: bool) -> Index {
-    Index { number, name: format!("i{number}"), columns: vec![0], unique, constraint: false }
+    Index {
+        number,
+        name: format!("i{number}"),
+        columns: vec![0],
+        unique,
+        constraint: false,
+        deferral: Deferral::Never,
+        primary: false,
+    }
 }
 
 /// Table 1 with these indexes, ordered ones or unique ones.

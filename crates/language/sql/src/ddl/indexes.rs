@@ -1,5 +1,6 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
+use crate::ddl::deferral::bind_deferral;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
@@ -8,7 +9,10 @@ use sqlparser::ast::{self, Expr, IndexColumn, IndexType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use types::{Catalog, DataType, Index, SqlError, SqlState, Table, Value, limits, object_name};
+use types::{
+    Catalog, DataType, Deferral, ExecutionVersion, Index, SqlError, SqlState, Table, Value, limits,
+    object_name,
+};
 
 /// An index as a statement describes it.
 #[derive(Clone, Debug)]
@@ -21,6 +25,17 @@ pub(crate) struct IndexDraft {
     pub unique: bool,
     /// It is a UNIQUE constraint.
     pub constraint: bool,
+    /// When the constraint is held.
+    pub deferral: Deferral,
+    /// The constraint is a PRIMARY KEY that can be deferred.
+    pub primary: bool,
+}
+
+impl IndexDraft {
+    /// A primary key that can be deferred.
+    pub(super) fn key(name: Option<String>, columns: Vec<String>, deferral: Deferral) -> IndexDraft {
+        IndexDraft { name, columns, unique: true, constraint: true, deferral, primary: true }
+    }
 }
 
 /// CREATE INDEX: the table, and the index.
@@ -43,15 +58,17 @@ pub(super) fn bind_create_index(create: &ast::CreateIndex) -> Result<(String, In
     }
     let name = create.name.as_ref().map(table_name).transpose()?;
     let columns = create.columns.iter().map(column_name).collect::<Result<_, _>>()?;
-    let draft = IndexDraft { name, columns, unique: create.unique, constraint: false };
+    let (unique, deferral) = (create.unique, Deferral::Never);
+    let draft = IndexDraft { name, columns, unique, constraint: false, deferral, primary: false };
     Ok((table_name(&create.table_name)?, draft))
 }
 
 /// UNIQUE as a constraint of a table.
-pub(super) fn bind_unique(unique: &ast::UniqueConstraint) -> Result<IndexDraft, SqlError> {
-    if unique.characteristics.is_some() {
-        return Err(SqlError::unsupported("DEFERRABLE"));
-    }
+pub(super) fn bind_unique(
+    unique: &ast::UniqueConstraint,
+    rules: ExecutionVersion,
+) -> Result<IndexDraft, SqlError> {
+    let deferral = bind_deferral(unique.characteristics.as_ref(), rules)?;
     if !unique.index_options.is_empty() {
         return Err(SqlError::unsupported("this form of UNIQUE"));
     }
@@ -60,7 +77,7 @@ pub(super) fn bind_unique(unique: &ast::UniqueConstraint) -> Result<IndexDraft, 
     }
     let name = unique.name.as_ref().map(name_of).transpose()?;
     let columns = unique.columns.iter().map(column_name).collect::<Result<_, _>>()?;
-    Ok(IndexDraft { name, columns, unique: true, constraint: true })
+    Ok(IndexDraft { name, columns, unique: true, constraint: true, deferral, primary: false })
 }
 
 /// The column that an index is on. It can be read in both directions, so that ASC and DESC are the same.
@@ -167,7 +184,10 @@ pub(super) fn create_index(
         let message = format!("a table has at most {} indexes (INDEXES_MAX)", limits::INDEXES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
-    if draft.constraint && known.iter().any(|known| known.constraint && known.columns == columns) {
+    let is_same = |known: &Index| {
+        known.constraint && known.columns == columns && known.deferral == draft.deferral && !draft.primary
+    };
+    if draft.constraint && known.iter().any(is_same) {
         // As PostgreSQL: the same UNIQUE twice is one.
         return Ok(());
     }
@@ -178,8 +198,12 @@ pub(super) fn create_index(
         }
         Some(name) => name.clone(),
         None => {
-            let label = if draft.constraint { "key" } else { "idx" };
-            let columns = draft.columns.join("_");
+            let label = match (draft.primary, draft.constraint) {
+                (true, _) => "pkey",
+                (false, true) => "key",
+                (false, false) => "idx",
+            };
+            let columns = if draft.primary { String::new() } else { draft.columns.join("_") };
             let candidates = (0..).map(|number: u32| {
                 let label = if number == 0 { label.to_string() } else { format!("{label}{number}") };
                 generated_name(table.object_name(), &columns, &label)
@@ -189,7 +213,9 @@ pub(super) fn create_index(
         }
     };
     let number = take_number(catalog)?;
-    let index = Index { number, name, columns, unique: draft.unique, constraint: draft.constraint };
+    let (unique, constraint, deferral, primary) =
+        (draft.unique, draft.constraint, draft.deferral, draft.primary);
+    let index = Index { number, name, columns, unique, constraint, deferral, primary };
     if index.unique {
         check_unique(catalog, table, &index, rows)?;
     }

@@ -5,7 +5,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Catalog, Column, DataType, Index, Key, Row, Table, TableId, Value};
+use types::{Catalog, Column, DataType, Deferral, Index, Key, Row, Table, TableId, Value};
 
 /// Keys of a table: few, so that rows come and go.
 pub(super) const KEYS: i32 = 300;
@@ -63,8 +63,15 @@ impl World {
         for number in [1, 2] {
             catalog.tables.insert(format!("t{number}"), table(number));
         }
-        let index =
-            Index { number: 3, name: "i3".into(), columns: vec![1], unique: false, constraint: false };
+        let index = Index {
+            number: 3,
+            name: "i3".into(),
+            columns: vec![1],
+            unique: false,
+            constraint: false,
+            deferral: Deferral::Never,
+            primary: false,
+        };
         catalog.indexes.insert(TableId(1), vec![index]);
         let catalog = Arc::new(catalog);
         let store = stores.create(catalog.clone()).expect("a store without rows");
@@ -196,7 +203,15 @@ impl World {
                     let unique = self.random.random_bool(0.5);
                     let name = format!("i{number}");
                     let columns = vec![if unique { 2 } else { 1 }];
-                    let index = Index { number, name, columns, unique, constraint: false };
+                    let index = Index {
+                        number,
+                        name,
+                        columns,
+                        unique,
+                        constraint: false,
+                        deferral: Deferral::Never,
+                        primary: false,
+                    };
                     catalog.indexes.entry(table).or_default().push(index);
                 }
             }
@@ -222,6 +237,8 @@ impl World {
             columns: Vec::new(),
             unique: true,
             constraint: false,
+            deferral: Deferral::Never,
+            primary: false,
         };
         let of = |number: u32| [TableId(number), index(number).entries(), index(number).unique_entries()];
         (1..=self.next).flat_map(of).collect()
