@@ -8,11 +8,11 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use sql::Library;
 use state::{AfterImage, PlainState};
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use support::constraints::check_constraints;
 use support::histories::{History, PROTOCOLS, after, library, replay};
 use support::{histories, script};
-use types::{Key, Payload, TableId};
+use types::Payload;
 
 const HISTORIES: u64 = 400;
 const BATCHES: usize = 3;
@@ -107,42 +107,6 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
     let count = [1, 1, 2, 2, 3].choose(random).expect("five");
     let statements: Vec<String> = (0..*count).map(|_| statement(random)).collect();
     Arc::new(script(&statements.join("; ")))
-}
-
-/// Constraints hold, and the entries of indexes are those of the rows.
-fn check_constraints(state: &PlainState) {
-    let catalog = &state.catalog;
-    let keys = |table: TableId| -> BTreeSet<Key> {
-        state.tables.get(&table).into_iter().flat_map(|rows| rows.keys().cloned()).collect()
-    };
-    for (table, indexes) in &catalog.indexes {
-        let rows = || state.tables.get(table).into_iter().flatten();
-        for index in indexes {
-            let entries: BTreeSet<Key> = rows().map(|(key, row)| index.entry(key, row)).collect();
-            assert_eq!(keys(index.entries()), entries, "entries of {}", index.name);
-            if index.unique {
-                let taken: Vec<Key> =
-                    rows().filter_map(|(_, row)| index.unique_entry(row).expect("short")).collect();
-                let distinct: BTreeSet<Key> = taken.iter().cloned().collect();
-                assert_eq!(distinct.len(), taken.len(), "{} is unique", index.name);
-                assert_eq!(keys(index.unique_entries()), distinct, "keys taken in {}", index.name);
-            }
-        }
-    }
-    for (child, foreign_keys) in &catalog.foreign_keys {
-        for foreign_key in foreign_keys {
-            let values = |row: &[types::Value], columns: &[u16]| -> Vec<types::Value> {
-                columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect()
-            };
-            let parents = state.tables.get(&foreign_key.parent).into_iter().flatten();
-            let parents: Vec<_> = parents.map(|(_, row)| values(row, &foreign_key.referenced)).collect();
-            for (_, row) in state.tables.get(child).into_iter().flatten() {
-                let values = values(row, &foreign_key.columns);
-                let references = !values.iter().any(types::Value::is_null);
-                assert!(!references || parents.contains(&values), "{}: {values:?}", foreign_key.name);
-            }
-        }
-    }
 }
 
 /// Runs a history under a protocol, checks it against the serializability checker, and replays it serially on a ledger

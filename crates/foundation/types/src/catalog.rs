@@ -1,7 +1,7 @@
 use crate::{
-    Charter, ColumnSet, Commented, CompositeType, CompositeTypes, Counter, DataType, ExecutionVersion,
-    Generated, Governance, Index, OutputColumn, Roles, Schema, SchemaMembers, SearchPath, Sequence, Trigger,
-    TypeId, catalog_name, object_name, schema_of,
+    Charter, Check, ColumnSet, Commented, CompositeType, CompositeTypes, Counter, DataType, ExecutionVersion,
+    ForeignKey, Generated, Governance, Index, OutputColumn, Roles, Schema, SchemaMembers, SearchPath,
+    Sequence, Trigger, TypeId, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -19,8 +19,8 @@ impl TableId {
     /// Numbers that tables and indexes of a ledger may get in its life.
     pub const NUMBERS_MAX: u32 = TableId::TEMPORARY;
     const TEMPORARY: u32 = 1 << 29;
-    const UNIQUE: u32 = 1 << 30;
-    const ENTRIES: u32 = 1 << 31;
+    pub(crate) const UNIQUE: u32 = 1 << 30;
+    pub(crate) const ENTRIES: u32 = 1 << 31;
 
     /// Whether its rows are entries of an ordered index: they follow from the rows of the index's table, so that no
     /// transaction writes them and nothing stores them.
@@ -113,15 +113,6 @@ impl BorshDeserialize for Column {
     }
 }
 
-/// A CHECK constraint.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Check {
-    /// The name that an error shows.
-    pub name: String,
-    /// The condition, as SQL.
-    pub condition: String,
-}
-
 /// A table's definition.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Table {
@@ -163,43 +154,6 @@ impl Table {
     pub fn key_columns(&self) -> ColumnSet {
         self.primary_key.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
     }
-}
-
-/// What becomes of the rows that reference a key which goes or changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, BorshSerialize, BorshDeserialize)]
-pub enum ReferentialAction {
-    /// An error, at the end of the statement.
-    #[default]
-    NoAction,
-    /// An error, at once.
-    Restrict,
-    /// They go, or change, too.
-    Cascade,
-    /// Their columns become NULL.
-    SetNull,
-    /// Their columns get their defaults.
-    SetDefault,
-}
-
-/// A FOREIGN KEY constraint: where none of `columns` is NULL, a row of `parent` has these values in `referenced`.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct ForeignKey {
-    /// Its number, which no table, index or other constraint has: they are looked at in this order.
-    pub number: u32,
-    /// The name that an error shows.
-    pub name: String,
-    /// Ordinals of the columns that reference.
-    pub columns: Vec<u16>,
-    /// The table that is referenced.
-    pub parent: TableId,
-    /// Ordinals of its columns: those of its primary key or of a unique index, in that order.
-    pub referenced: Vec<u16>,
-    /// Number of the unique index that has them; `None`: the primary key.
-    pub index: Option<u32>,
-    /// ON DELETE
-    pub on_delete: ReferentialAction,
-    /// ON UPDATE
-    pub on_update: ReferentialAction,
 }
 
 /// A view: a query with a name, bound wherever the name is used.

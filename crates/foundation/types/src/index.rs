@@ -1,6 +1,6 @@
 //! Indexes, as the catalog has them, and the keys of their entries.
 
-use crate::{ColumnSet, Key, SqlError, TableId, Value};
+use crate::{ColumnSet, Deferral, Key, SqlError, TableId, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// An index of a table.
@@ -14,8 +14,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// ([`Index::computed_entries`]): they are in digests and in the state's tree, and whoever fetches a state fetches them.
 ///
 /// ```text
-/// encoding: number ‖ name ‖ columns ‖ unique ‖ 0 | 1        (constraint; as before there were details)
+/// encoding: number ‖ name ‖ columns ‖ unique ‖ 0 | 1        (constraint; as before there was anything else)
 ///                                            ‖ 2 | 3 ‖ details
+///                                            ‖ 4 ‖ deferral ‖ primary          (a constraint that can be deferred)
+///                                            ‖ 5 ‖ deferral ‖ primary ‖ details
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
@@ -31,6 +33,10 @@ pub struct Index {
     pub constraint: bool,
     /// What few indexes have; none before execution version 8.
     pub details: IndexDetails,
+    /// When the constraint is held: that of an index without one is never deferred.
+    pub deferral: Deferral,
+    /// The constraint is a PRIMARY KEY that can be deferred: rows stand under hidden keys then.
+    pub primary: bool,
 }
 
 /// What few indexes have.
@@ -69,10 +75,14 @@ impl IndexDetails {
 impl BorshSerialize for Index {
     fn serialize<W: borsh::io::Write>(&self, writer: &mut W) -> borsh::io::Result<()> {
         (self.number, &self.name, &self.columns, self.unique).serialize(writer)?;
-        if self.details == IndexDetails::default() {
-            return self.constraint.serialize(writer);
+        let has_details = self.details != IndexDetails::default();
+        let kind = u8::from(self.constraint);
+        match (self.deferral, has_details) {
+            (Deferral::Never, false) => kind.serialize(writer),
+            (Deferral::Never, true) => (2 + kind, &self.details).serialize(writer),
+            (deferral, false) => (4_u8, deferral, self.primary).serialize(writer),
+            (deferral, true) => (5_u8, deferral, self.primary, &self.details).serialize(writer),
         }
-        (2 + u8::from(self.constraint), &self.details).serialize(writer)
     }
 }
 
@@ -81,12 +91,21 @@ impl BorshDeserialize for Index {
         let invalid = |message: String| borsh::io::Error::new(borsh::io::ErrorKind::InvalidData, message);
         let (number, name, columns, unique) = <(u32, String, Vec<u16>, bool)>::deserialize_reader(reader)?;
         let kind = u8::deserialize_reader(reader)?;
-        let details = match kind {
-            0 | 1 => IndexDetails::default(),
-            2 | 3 => IndexDetails::deserialize_reader(reader)?,
-            found => return Err(invalid(format!("expected a kind of index, 0 to 3, found {found}"))),
+        let (deferral, primary) = match kind {
+            0..=3 => (Deferral::Never, false),
+            4 | 5 => <(Deferral, bool)>::deserialize_reader(reader)?,
+            found => return Err(invalid(format!("expected a kind of index, 0 to 5, found {found}"))),
         };
-        if kind >= 2 && details == IndexDetails::default() {
+        if kind >= 4 && (deferral == Deferral::Never || !unique) {
+            let message = "a constraint that can be deferred is not what an index says it is";
+            return Err(invalid(message.to_string()));
+        }
+        let has_details = matches!(kind, 2 | 3 | 5);
+        let details = match has_details {
+            true => IndexDetails::deserialize_reader(reader)?,
+            false => IndexDetails::default(),
+        };
+        if has_details && details == IndexDetails::default() {
             return Err(invalid("expected details of an index, found none".to_string()));
         }
         let places = columns.iter().filter(|column| **column == Index::EXPRESSION).count();
@@ -94,7 +113,8 @@ impl BorshDeserialize for Index {
             let found = details.expressions.len();
             return Err(invalid(format!("expected {places} expressions of an index, found {found}")));
         }
-        Ok(Index { number, name, columns, unique, constraint: kind % 2 == 1, details })
+        let constraint = matches!(kind, 1 | 3..);
+        Ok(Index { number, name, columns, unique, constraint, details, deferral, primary })
     }
 }
 
@@ -199,7 +219,8 @@ mod tests {
     use crate::{decode_exactly, encode};
 
     fn index(columns: Vec<u16>, details: IndexDetails) -> Index {
-        Index { number: 7, name: "i".to_string(), columns, unique: true, constraint: false, details }
+        let (number, name, deferral) = (7, "i".to_string(), Deferral::Never);
+        Index { number, name, columns, unique: true, constraint: false, details, deferral, primary: false }
     }
 
     fn computed() -> Index {
@@ -242,7 +263,8 @@ mod tests {
         let head = encode(&(7_u32, "i", vec![0_u16], true));
         let with = |kind: u8, details: IndexDetails| [head.clone(), vec![kind], encode(&details)].concat();
         assert!(decode_exactly::<Index>(&with(2, IndexDetails::default())).is_err(), "nothing to say");
-        assert!(decode_exactly::<Index>(&with(4, computed().details)).is_err(), "no such kind");
+        assert!(decode_exactly::<Index>(&with(4, computed().details)).is_err(), "no deferral");
+        assert!(decode_exactly::<Index>(&with(6, computed().details)).is_err(), "no such kind");
         assert!(
             decode_exactly::<Index>(&with(3, computed().details)).is_err(),
             "an expression without a place"

@@ -26,6 +26,7 @@ mod composite;
 mod composite_text;
 mod composite_type;
 mod concurrency;
+mod constraint;
 mod data_type;
 mod domain;
 mod element_type;
@@ -90,8 +91,8 @@ pub use cast::{
     comparison_type,
 };
 pub use catalog::{
-    Catalog, Check, Column, ForeignKey, Function, FunctionResult, Language, Parameter, ParameterMode,
-    Procedure, ReferentialAction, Table, TableId, UserAggregate, View, Volatility,
+    Catalog, Column, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure, Table, TableId,
+    UserAggregate, View, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use charters::{Charters, Handover, HandoverError, Place, Reign};
@@ -100,6 +101,7 @@ pub use comment::Commented;
 pub use composite::{Composite, TypeId};
 pub use composite_type::{CompositeType, CompositeTypes, TypeKind};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
+pub use constraint::{Check, Deferral, ForeignKey, ReferentialAction};
 pub use data_type::DataType;
 pub use datetime::Interval;
 pub use domain::{Domain, DomainCheck};

@@ -128,6 +128,8 @@ pub const PACKED_ROWS_MAX: u32 = 1_000_000_000;
 pub const SESSION_STEPS_MAX: usize = 10_000;
 /// Savepoints of a transaction block at the same time.
 pub const SAVEPOINTS_MAX: usize = 1_000;
+/// Checks of constraints that one transaction may put off to its end.
+pub const DEFERRED_CHECKS_MAX: usize = 250_000;
 /// Nesting of expressions, blocks and calls.
 pub const NESTING_MAX: usize = 64;
 

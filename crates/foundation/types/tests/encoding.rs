@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use types::{
-    Catalog, Check, Column, CompositeType, DataType, Domain, EnumPlace, EnumValue, OutputColumn, TypeId,
-    TypeKind, decode_exactly, encode,
+    Catalog, Check, Column, CompositeType, DataType, Deferral, Domain, EnumPlace, EnumValue, ForeignKey,
+    Index, OutputColumn, ReferentialAction, TableId, TypeId, TypeKind, decode_exactly, encode,
 };
 
 /// A catalog with two row types, and where they stand in its encoding.
@@ -102,7 +102,7 @@ fn columns_are_encoded_as_before_there_were_generated_ones() {
 
 #[test]
 fn domains_are_encoded_in_one_way() {
-    let check = Check { name: "c".to_string(), condition: "VALUE > 0".to_string() };
+    let check = Check { name: "c".to_string(), condition: "VALUE > 0".to_string(), valid: true };
     let domain = Domain {
         base: DataType::Integer,
         not_null: true,
@@ -114,4 +114,87 @@ fn domains_are_encoded_in_one_way() {
     let bytes = encode(&known);
     assert_eq!(decode_exactly::<CompositeType>(&bytes).expect("canonical"), known);
     assert!((0..bytes.len()).all(|length| decode_exactly::<CompositeType>(&bytes[..length]).is_err()));
+}
+
+/// Every beginning of an encoding is refused, and the whole says what it was made of.
+fn is_one_encoding<T: borsh::BorshSerialize + borsh::BorshDeserialize + PartialEq + std::fmt::Debug>(
+    value: &T,
+) -> Vec<u8> {
+    let bytes = encode(value);
+    assert_eq!(&decode_exactly::<T>(&bytes).expect("canonical"), value);
+    assert!((0..bytes.len()).all(|length| decode_exactly::<T>(&bytes[..length]).is_err()), "{value:?}");
+    bytes
+}
+
+#[test]
+fn constraints_are_encoded_as_before_they_could_wait() {
+    let check = |valid| Check { name: "c".to_string(), condition: "a > 0".to_string(), valid };
+    assert_eq!(is_one_encoding(&check(true)), encode(&("c".to_string(), "a > 0".to_string())));
+    assert_eq!(is_one_encoding(&check(false))[..4], u32::MAX.to_le_bytes());
+
+    let index = |constraint, deferral, primary| Index {
+        number: 7,
+        name: "i".to_string(),
+        columns: vec![1, 0],
+        unique: true,
+        constraint,
+        deferral,
+        primary,
+    };
+    for constraint in [false, true] {
+        let before = encode(&(7_u32, "i".to_string(), vec![1_u16, 0], true, constraint));
+        assert_eq!(is_one_encoding(&index(constraint, Deferral::Never, false)), before);
+    }
+    for deferral in [Deferral::InitiallyImmediate, Deferral::InitiallyDeferred] {
+        for primary in [false, true] {
+            let bytes = is_one_encoding(&index(true, deferral, primary));
+            let kind = bytes.len() - 3;
+            for (at, wrong) in [(kind, 3), (kind + 1, 0), (kind + 1, 3), (kind + 2, 2), (kind - 1, 0)] {
+                let mut other = bytes.clone();
+                other[at] = wrong;
+                assert!(decode_exactly::<Index>(&other).is_err(), "byte {at} is {wrong}");
+            }
+        }
+    }
+}
+
+#[test]
+fn foreign_keys_are_encoded_as_before_they_said_more() {
+    let plain = ForeignKey {
+        number: 3,
+        name: "f".to_string(),
+        columns: vec![1, 2],
+        parent: TableId(1),
+        referenced: vec![0, 1],
+        index: Some(9),
+        on_delete: ReferentialAction::SetNull,
+        on_update: ReferentialAction::Cascade,
+        deferral: Deferral::Never,
+        match_full: false,
+        valid: true,
+        set_on_delete: Vec::new(),
+    };
+    let before =
+        (3_u32, "f".to_string(), vec![1_u16, 2], TableId(1), vec![0_u16, 1], Some(9_u32), 3_u8, 2_u8);
+    assert_eq!(is_one_encoding(&plain), encode(&before), "as version 7 has it");
+    let more = [
+        ForeignKey { deferral: Deferral::InitiallyDeferred, ..plain.clone() },
+        ForeignKey { deferral: Deferral::InitiallyImmediate, ..plain.clone() },
+        ForeignKey { match_full: true, ..plain.clone() },
+        ForeignKey { valid: false, ..plain.clone() },
+        ForeignKey { set_on_delete: vec![2], ..plain.clone() },
+    ];
+    for foreign_key in more {
+        let bytes = is_one_encoding(&foreign_key);
+        let kind = encode(&before).len() - 1;
+        for wrong in [5, 127, 128 + 5, 255] {
+            let mut other = bytes.clone();
+            other[kind] = wrong;
+            assert!(decode_exactly::<ForeignKey>(&other).is_err(), "{foreign_key:?} with {wrong}");
+        }
+    }
+    let mut nothing = encode(&before);
+    *nothing.last_mut().expect("ON UPDATE") += 128;
+    nothing.extend(encode(&(Deferral::Never, false, false, Vec::<u16>::new())));
+    assert!(decode_exactly::<ForeignKey>(&nothing).is_err(), "it says more, and does not");
 }

@@ -2,7 +2,7 @@
 
 use crate::objects::{Attribute, Index, IndexPart, quoted, shown_name};
 use sql::{Parentheses, WrittenIndex};
-use types::{Catalog, IndexDetails, KeyOrder, Table, schema_of};
+use types::{Catalog, Deferral, IndexDetails, KeyOrder, Table, schema_of};
 
 /// The index of a primary key.
 pub(crate) fn index_of_key(table: &Table, catalog: &Catalog, oid: i32) -> Index {
@@ -13,8 +13,10 @@ pub(crate) fn index_of_key(table: &Table, catalog: &Catalog, oid: i32) -> Index 
         unique: true,
         constraint: true,
         details: IndexDetails::default(),
+        deferral: Deferral::Never,
+        primary: true,
     };
-    Index { primary: true, ..index(table, catalog, oid, &key) }
+    index(table, catalog, oid, &key)
 }
 
 /// An index of a table.
@@ -60,6 +62,7 @@ pub(crate) fn index(table: &Table, catalog: &Catalog, oid: i32, index: &types::I
     let keys = index.columns.len();
     let shown = Shown { index, parts: &parts };
     Index {
+        immediate: !index.deferral.is_deferrable(),
         oid,
         name: index.name.clone(),
         definition: shown.definition(&full_name(table), |part| &part.text, predicate(&exact)),
@@ -75,7 +78,7 @@ pub(crate) fn index(table: &Table, catalog: &Catalog, oid: i32, index: &types::I
         predicate: predicate(&exact),
         nulls_not_distinct: index.details.nulls_not_distinct,
         unique: index.unique,
-        primary: false,
+        primary: index.primary,
         keys,
         parts,
     }

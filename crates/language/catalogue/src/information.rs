@@ -4,7 +4,7 @@ use crate::cell::{Cell, NamedRow};
 use crate::defined_types::DefinedType;
 use crate::objects::{Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
 use crate::triggers;
-use types::{Catalog, DATABASE, DataType, ParameterMode, object_name, schema_of};
+use types::{Catalog, DATABASE, DataType, Deferral, ParameterMode, object_name, schema_of};
 
 /// The rows of a relation of this name, describing `objects` and the parameters in `catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects, catalog: &Catalog) -> Vec<NamedRow> {
@@ -189,8 +189,9 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
                 _ => "CHECK",
             };
             row.push(("constraint_type", kind.into()));
-            row.push(("is_deferrable", "NO".into()));
-            row.push(("initially_deferred", "NO".into()));
+            row.push(("is_deferrable", yes_or_no(constraint.deferral.is_deferrable())));
+            let deferred = constraint.deferral == Deferral::InitiallyDeferred;
+            row.push(("initially_deferred", yes_or_no(deferred)));
             rows.push(row);
         }
     }
@@ -228,7 +229,7 @@ fn references(objects: &Objects) -> Vec<NamedRow> {
                 ("unique_constraint_catalog", Cell::from(DATABASE)),
                 ("unique_constraint_schema", references.schema.clone().into()),
                 ("unique_constraint_name", references.constraint.clone().into()),
-                ("match_option", "NONE".into()),
+                ("match_option", if references.match_full { "FULL".into() } else { "NONE".into() }),
                 ("update_rule", action_name(references.on_update).into()),
                 ("delete_rule", action_name(references.on_delete).into()),
             ]);

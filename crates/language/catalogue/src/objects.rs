@@ -15,7 +15,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
 use types::{
-    Catalog, Commented, CompositeType, CompositeTypes, Counter, DataType, ForeignKey, Generated,
+    Catalog, Commented, CompositeType, CompositeTypes, Counter, DataType, Deferral, ForeignKey, Generated,
     PUBLIC_SCHEMA, ReferentialAction, Roles, Sequence, Table, TableId, UserAggregate, View, object_name,
     schema_of,
 };
@@ -52,6 +52,9 @@ pub(crate) const INFORMATION_SCHEMA: i32 = 13_000;
 pub(crate) const ENTENTE: i32 = 16_000;
 /// Language of the procedures.
 pub(crate) const PLPGSQL: i32 = 13_500;
+
+/// What the definition of a constraint ends with that not all rows have been held against.
+const NOT_VALID: &str = " NOT VALID";
 
 /// A column as `pg_attribute` shows it.
 #[derive(Clone, Debug)]
@@ -104,6 +107,10 @@ pub(crate) struct Constraint {
     pub(crate) index: i32,
     /// What a FOREIGN KEY references.
     pub(crate) references: Option<References>,
+    /// When it is held.
+    pub(crate) deferral: Deferral,
+    /// All rows keep it.
+    pub(crate) valid: bool,
 }
 
 /// What a FOREIGN KEY references.
@@ -117,6 +124,10 @@ pub(crate) struct References {
     pub(crate) columns: Vec<i64>,
     pub(crate) on_update: ReferentialAction,
     pub(crate) on_delete: ReferentialAction,
+    /// MATCH FULL
+    pub(crate) match_full: bool,
+    /// The columns that ON DELETE sets, where they are not all.
+    pub(crate) set_on_delete: Vec<i64>,
 }
 
 /// An index.
@@ -136,6 +147,8 @@ pub(crate) struct Index {
     pub(crate) nulls_not_distinct: bool,
     pub(crate) unique: bool,
     pub(crate) primary: bool,
+    /// It is held with each row, or at the end of each statement, whatever SET CONSTRAINTS says.
+    pub(crate) immediate: bool,
 }
 
 /// A part of an index.
@@ -213,9 +226,12 @@ impl Relation {
             let oid = object_identifier(20_000, 4, own.number) + 1;
             indexes.push(index(table, catalog, oid, own));
             if own.constraint {
+                let (kind, what) = if own.primary { ("p", "PRIMARY KEY") } else { ("u", "UNIQUE") };
                 let nulls = if own.details.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
-                let definition = format!("UNIQUE{nulls} ({})", names(table, &own.columns));
-                constraints.push(constraint(oid + 1, &own.name, "u", &own.columns, definition, oid));
+                let (columns, clause) = (names(table, &own.columns), own.deferral.clause());
+                let definition = format!("{what}{nulls} ({columns}){clause}");
+                let shown = constraint(oid + 1, &own.name, kind, &own.columns, definition, oid);
+                constraints.push(Constraint { deferral: own.deferral, ..shown });
             }
         }
         for foreign_key in catalog.foreign_keys_of(table.id) {
@@ -223,15 +239,11 @@ impl Relation {
         }
         for (number, check) in table.checks.iter().enumerate() {
             let oid = object_identifier(100_000_000, 1_000, table.id.0) + number as i32;
-            let definition = format!("CHECK ({})", without_parentheses(&check.condition));
-            constraints.push(constraint(
-                oid,
-                &check.name,
-                "c",
-                &used_columns(table, &check.condition),
-                definition,
-                0,
-            ));
+            let condition = without_parentheses(&check.condition);
+            let definition = format!("CHECK ({condition}){}", if check.valid { "" } else { NOT_VALID });
+            let columns = used_columns(table, &check.condition);
+            let shown = constraint(oid, &check.name, "c", &columns, definition, 0);
+            constraints.push(Constraint { valid: check.valid, ..shown });
         }
         Relation {
             oid,
@@ -437,6 +449,8 @@ fn constraint(
         definition,
         index,
         references: None,
+        deferral: Deferral::Never,
+        valid: true,
     }
 }
 
@@ -449,6 +463,9 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
         shown_name(&parent.name),
         names(parent, &foreign_key.referenced)
     );
+    if foreign_key.match_full {
+        definition += " MATCH FULL";
+    }
     for (event, action) in [("UPDATE", foreign_key.on_update), ("DELETE", foreign_key.on_delete)] {
         let action = match action {
             ReferentialAction::NoAction => continue,
@@ -456,6 +473,11 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
         };
         definition += &format!(" ON {event} {action}");
     }
+    if !foreign_key.set_on_delete.is_empty() {
+        definition += &format!(" ({})", names(table, &foreign_key.set_on_delete));
+    }
+    definition += foreign_key.deferral.clause();
+    definition += if foreign_key.valid { "" } else { NOT_VALID };
     let index = catalog.indexes_of(parent.id).iter().find(|index| Some(index.number) == foreign_key.index);
     let key = match index {
         Some(index) => (object_identifier(20_000, 4, index.number) + 1, index.name.clone()),
@@ -469,9 +491,12 @@ fn foreign_key_constraint(table: &Table, foreign_key: &ForeignKey, catalog: &Cat
         columns: numbers(&foreign_key.referenced),
         on_update: foreign_key.on_update,
         on_delete: foreign_key.on_delete,
+        match_full: foreign_key.match_full,
+        set_on_delete: numbers(&foreign_key.set_on_delete),
     };
     let constraint = constraint(oid, &foreign_key.name, "f", &foreign_key.columns, definition, key.0);
-    Some(Constraint { references: Some(references), ..constraint })
+    let (deferral, valid) = (foreign_key.deferral, foreign_key.valid);
+    Some(Constraint { references: Some(references), deferral, valid, ..constraint })
 }
 
 /// As SQL writes it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
-use types::{Catalog, Column as TableColumn, DataType, ElementType, Index, Table, TableId};
+use types::{Catalog, Column as TableColumn, DataType, Deferral, ElementType, Index, Table, TableId};
 
 /// One line per relation: name, object identifier, kind, columns of its primary key, and columns with their types, where
 /// `!` says that they are never NULL. `oid`, `name`, `"char"` and the vectors are the nearest of our types.
@@ -155,6 +155,8 @@ pub(crate) fn tables(is_wanted: impl Fn(&str) -> bool) -> Catalog {
                 unique: false,
                 constraint: false,
                 details: Default::default(),
+                deferral: Deferral::Never,
+                primary: false,
             };
             catalog.next_table += 1;
             catalog.indexes.insert(table.id, vec![index]);

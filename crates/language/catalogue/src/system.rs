@@ -11,7 +11,7 @@ use crate::objects::{
 };
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::triggers;
-use types::{Grantee, Privileges, ReferentialAction, Securable, UserAggregate};
+use types::{Deferral, Grantee, Privileges, ReferentialAction, Securable, UserAggregate};
 
 /// The rows of a relation of `pg_catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
@@ -320,13 +320,29 @@ fn constraints(objects: &Objects) -> Vec<NamedRow> {
                 ("conname", constraint.name.clone().into()),
                 ("connamespace", relation.schema.into()),
                 ("contype", constraint.kind.into()),
-                ("convalidated", true.into()),
+                ("condeferrable", constraint.deferral.is_deferrable().into()),
+                ("condeferred", (constraint.deferral == Deferral::InitiallyDeferred).into()),
+                ("convalidated", constraint.valid.into()),
                 ("conrelid", relation.oid.into()),
                 ("conindid", constraint.index.into()),
                 ("confrelid", references.map_or(0, |references| references.oid).into()),
                 ("confupdtype", action(|references| references.on_update).into()),
                 ("confdeltype", action(|references| references.on_delete).into()),
-                ("confmatchtype", if references.is_some() { "s".into() } else { " ".into() }),
+                (
+                    "confmatchtype",
+                    match references {
+                        None => " ".into(),
+                        Some(references) if references.match_full => "f".into(),
+                        Some(_) => "s".into(),
+                    },
+                ),
+                (
+                    "confdelsetcols",
+                    match references.map(|references| references.set_on_delete.as_slice()) {
+                        None | Some([]) => Cell::Null,
+                        Some(columns) => Cell::Integers(columns.to_vec()),
+                    },
+                ),
                 ("conislocal", true.into()),
                 ("connoinherit", (constraint.kind != "c").into()),
                 ("conkey", Cell::Integers(columns)),
@@ -359,7 +375,7 @@ fn indexes(objects: &Objects) -> Vec<NamedRow> {
             ("indnullsnotdistinct", index.nulls_not_distinct.into()),
             ("indisunique", index.unique.into()),
             ("indisprimary", index.primary.into()),
-            ("indimmediate", true.into()),
+            ("indimmediate", index.immediate.into()),
             ("indisvalid", true.into()),
             ("indisready", true.into()),
             ("indislive", true.into()),

@@ -264,6 +264,47 @@ ORDER BY 1, 2;
 "#;
 
 #[test]
+fn constraints_are_shown_with_when_they_are_held() {
+    let script = "CREATE TABLE p (id integer PRIMARY KEY, a integer, b integer, UNIQUE (a, b));\n\
+                  CREATE TABLE k (id integer CONSTRAINT k_key PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, \
+                  v integer CONSTRAINT k_v UNIQUE DEFERRABLE);\n\
+                  CREATE TABLE c (id integer, a integer, b integer, \
+                  CONSTRAINT c_id FOREIGN KEY (id) REFERENCES p ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED, \
+                  CONSTRAINT c_ab FOREIGN KEY (a, b) REFERENCES p (a, b) MATCH FULL ON DELETE SET NULL (b) DEFERRABLE);\n\
+                  ALTER TABLE c ADD CONSTRAINT c_later FOREIGN KEY (b) REFERENCES p ON UPDATE CASCADE NOT VALID;\n\
+                  ALTER TABLE c ADD CONSTRAINT c_check CHECK (a > 0) NOT VALID";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    // As PostgreSQL 15 has them, less the parentheses that it adds to conditions.
+    let constraints = "SELECT conname, contype, condeferrable, condeferred, convalidated, confmatchtype, confdelsetcols, \
+                       pg_get_constraintdef(c.oid) FROM pg_constraint c JOIN pg_class r ON r.oid = conrelid \
+                       WHERE relname IN ('c', 'k') ORDER BY conname";
+    assert_eq!(
+        asked.answer(constraints),
+        "c_ab|f|t|f|t|f|{3}|FOREIGN KEY (a, b) REFERENCES p(a, b) MATCH FULL ON DELETE SET NULL (b) DEFERRABLE\n\
+         c_check|c|f|f|f| |NULL|CHECK (a > 0) NOT VALID\n\
+         c_id|f|t|t|t|s|NULL|FOREIGN KEY (id) REFERENCES p(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED\n\
+         c_later|f|f|f|f|s|NULL|FOREIGN KEY (b) REFERENCES p(id) ON UPDATE CASCADE NOT VALID\n\
+         k_key|p|t|t|t| |NULL|PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED\n\
+         k_v|u|t|f|t| |NULL|UNIQUE (v) DEFERRABLE\n"
+    );
+    let constraints = "SELECT constraint_name, constraint_type, is_deferrable, initially_deferred FROM \
+                       information_schema.table_constraints WHERE table_name IN ('c', 'k') ORDER BY 1";
+    assert_eq!(
+        asked.answer(constraints),
+        "c_ab|FOREIGN KEY|YES|NO\nc_check|CHECK|NO|NO\nc_id|FOREIGN KEY|YES|YES\nc_later|FOREIGN KEY|NO|NO\n\
+         k_key|PRIMARY KEY|YES|YES\nk_v|UNIQUE|YES|NO\n"
+    );
+    let matches =
+        "SELECT constraint_name, match_option FROM information_schema.referential_constraints ORDER BY 1";
+    assert_eq!(asked.answer(matches), "c_ab|FULL\nc_id|NONE\nc_later|NONE\n");
+    let indexes = "SELECT r.relname, indisunique, indisprimary, indimmediate FROM pg_index JOIN pg_class r ON r.oid = indexrelid \
+                   JOIN pg_class t ON t.oid = indrelid WHERE t.relname IN ('k', 'p') ORDER BY 1";
+    assert_eq!(asked.answer(indexes), "k_key|t|t|f\nk_v|t|f|f\np_a_b_key|t|f|t\np_pkey|t|t|t\n");
+    let nullable = "SELECT attnotnull FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid WHERE relname = 'k' AND attnum = 1";
+    assert_eq!(asked.answer(nullable), "t\n");
+}
+
+#[test]
 fn generated_columns_are_shown_with_their_expressions() {
     let script = "CREATE TABLE g (a integer DEFAULT 1, c integer GENERATED ALWAYS AS (a * 2) STORED)";
     let asked = Asked { ledger: ledger(script), ..Asked::new() };

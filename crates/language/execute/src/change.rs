@@ -112,6 +112,10 @@ impl Execution<'_> {
         };
         for arbiter in &on_conflict.arbiters {
             let key = match arbiter {
+                Arbiter::Unique(index) if index.deferral.is_deferrable() => {
+                    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+                    return Err(SqlError::new(SqlState(*b"55000"), message));
+                }
                 Arbiter::Key => {
                     Some(Key::encode(table.key.iter().map(|ordinal| &row[usize::from(*ordinal)]))?)
                 }
@@ -360,6 +364,7 @@ impl Execution<'_> {
             if truncation.restarts {
                 self.restart_counters(table.id)?;
             }
+            self.refuse_pending("TRUNCATE", table)?;
             self.begin_change();
             self.begin_statement(table, Event::Truncate)?;
         } else if table.triggers.at(TriggerEvent::Delete).any {

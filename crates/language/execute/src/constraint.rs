@@ -1,5 +1,6 @@
 //! Changes of rows in tables with UNIQUE or FOREIGN KEY constraints.
 
+use crate::deferred::Check;
 use crate::execution::Execution;
 use crate::moving::Updated;
 use crate::remaining::{Event, Unsettled};
@@ -63,6 +64,7 @@ impl Execution<'_> {
         after: Option<&Row>,
     ) -> Result<(), SqlError> {
         self.change_unique_entries(table, key, before, after)?;
+        self.count_keys(table, before, after, true)?;
         if self.on.programs.version() < ExecutionVersion::V2 {
             return self.note_references_of_version_1(table, key, before, after);
         }
@@ -77,10 +79,33 @@ impl Execution<'_> {
             }
         }
         for foreign_key in foreign_keys.of_child(table.id) {
-            let Some(values) = after.and_then(|row| values_of(row, &foreign_key.columns)) else { continue };
-            if before.and_then(|row| values_of(row, &foreign_key.columns)).as_ref() != Some(&values) {
+            let Some(values) = after.map(|row| row_values(row, &foreign_key.columns)) else { continue };
+            // NULL references nothing.
+            if values.iter().any(Value::is_null) && !foreign_key.mixes_nulls(&values) {
+                continue;
+            }
+            if before.map(|row| row_values(row, &foreign_key.columns)).as_ref() != Some(&values) {
                 let references = Unsettled::References(foreign_key.clone(), key.clone(), values);
                 self.running.remaining.unsettled.push_back(references);
+            }
+        }
+        self.count_keys(table, before, after, false)
+    }
+
+    /// Counts what a row has done to the keys of the unique indexes that can be deferred. As in PostgreSQL those of the primary key
+    /// are checked in front of the row's references, others behind them.
+    fn count_keys(
+        &mut self,
+        table: &Arc<TablePlan>,
+        before: Option<&Row>,
+        after: Option<&Row>,
+        primary: bool,
+    ) -> Result<(), SqlError> {
+        let is_meant = |index: &&Arc<Index>| index.deferral.is_deferrable() && index.primary == primary;
+        for index in table.indexes.iter().filter(is_meant) {
+            for key in self.count_key(index, before, after)? {
+                let taken = Unsettled::Taken(table.clone(), index.clone(), key);
+                self.running.remaining.unsettled.push_back(taken);
             }
         }
         Ok(())
@@ -128,7 +153,7 @@ impl Execution<'_> {
         after: Option<&Row>,
     ) -> Result<(), SqlError> {
         let mut computed = table.computed.iter().peekable();
-        for index in table.indexes.iter().filter(|index| index.unique) {
+        for index in table.indexes.iter().filter(|index| index.unique && !index.deferral.is_deferrable()) {
             // In the order in which they were made, as PostgreSQL.
             while let Some(next) = computed.next_if(|next| next.index.number < index.number) {
                 self.change_computed_entry(table, next, (before, after), key)?;
@@ -206,11 +231,21 @@ impl Execution<'_> {
         while let Some(next) = self.running.remaining.unsettled.pop_front() {
             self.charge(1)?;
             match next {
+                Unsettled::References(foreign_key, key, _)
+                    if self.is_deferred(foreign_key.number, foreign_key.deferral) =>
+                {
+                    let (foreign_key, child) = (foreign_key.number, foreign_key.child.id);
+                    self.put_off(Check::References { foreign_key, child, key })?;
+                }
                 Unsettled::References(foreign_key, key, values) => {
-                    if self.still_has(&foreign_key, &key, &values)? && !self.has_key(&foreign_key, &values)? {
-                        return Err(foreign_key.not_present(&values));
+                    if self.still_has(&foreign_key, &key, &values)? {
+                        self.check_reference(&foreign_key, &values)?;
                     }
                 }
+                Unsettled::Taken(table, index, key) => match self.is_deferred(index.number, index.deferral) {
+                    true => self.put_off(Check::Taken { index: index.number, table: table.id, key })?,
+                    false => self.settle_key(&table, &index, &key)?,
+                },
                 Unsettled::Gone(foreign_key, old, new) => self.settle_gone(&foreign_key, &old, new)?,
                 Unsettled::Fires(firing) => self.fire_noted(&firing)?,
             }
@@ -225,16 +260,19 @@ impl Execution<'_> {
         old: &[Value],
         new: Option<Vec<Value>>,
     ) -> Result<(), SqlError> {
-        let action = if new.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
+        let (action, assign) = match new {
+            Some(_) => (foreign_key.on_update, &foreign_key.assign),
+            None => (foreign_key.on_delete, &foreign_key.set_on_delete),
+        };
         let values = match (action, new) {
             (ReferentialAction::Restrict, _) => return self.refuse_referenced(foreign_key, old),
-            (ReferentialAction::NoAction, _) => {
-                // Another row may have the key now.
-                if self.has_key(foreign_key, old)? {
-                    return Ok(());
-                }
-                return self.refuse_referenced(foreign_key, old);
+            (ReferentialAction::NoAction, _)
+                if self.is_deferred(foreign_key.number, foreign_key.deferral) =>
+            {
+                let (foreign_key, parent) = (foreign_key.number, foreign_key.parent.id);
+                return self.put_off(Check::Gone { foreign_key, parent, values: old.to_vec() });
             }
+            (ReferentialAction::NoAction, _) => return self.check_gone(foreign_key, old),
             (ReferentialAction::Cascade, None) => {
                 let keys = self.referencing(foreign_key, old)?;
                 self.begin_statement(&foreign_key.child, Event::Delete)?;
@@ -261,7 +299,6 @@ impl Execution<'_> {
             }
         };
         let keys = self.referencing(foreign_key, old)?;
-        let assign = &foreign_key.assign;
         let mut waiting = Vec::new();
         let environment = Environment::new(&[], &values, self.on.now);
         let known = assign.known_values(&environment);
@@ -285,6 +322,43 @@ impl Execution<'_> {
             self.refuse_referenced(foreign_key, old)?;
         }
         Ok(())
+    }
+
+    /// A row has these values in the columns that reference.
+    fn check_reference(&mut self, foreign_key: &ForeignKeyPlan, values: &[Value]) -> Result<(), SqlError> {
+        if foreign_key.mixes_nulls(values) {
+            return Err(foreign_key.mixed_nulls());
+        }
+        match self.has_key(foreign_key, values)? {
+            true => Ok(()),
+            false => Err(foreign_key.not_present(values)),
+        }
+    }
+
+    /// The check of what a row references, as it is now; a row that has gone references nothing.
+    pub(super) fn check_reference_of(
+        &mut self,
+        foreign_key: &ForeignKeyPlan,
+        key: &Key,
+    ) -> Result<(), SqlError> {
+        let Some(row) = self.current(foreign_key.child.id, key)? else { return Ok(()) };
+        let values = row_values(&row, &foreign_key.columns);
+        match values.iter().any(Value::is_null) && !foreign_key.mixes_nulls(&values) {
+            true => Ok(()),
+            false => self.check_reference(foreign_key, &values),
+        }
+    }
+
+    /// A key has gone; another row may have it now.
+    pub(super) fn check_gone(
+        &mut self,
+        foreign_key: &ForeignKeyPlan,
+        values: &[Value],
+    ) -> Result<(), SqlError> {
+        match self.has_key(foreign_key, values)? {
+            true => Ok(()),
+            false => self.refuse_referenced(foreign_key, values),
+        }
     }
 
     /// Whether the row that these values were noted of has them still. What has changed it since then has noted its new

@@ -5,6 +5,7 @@
 
 use crate::context::{Authority, Context, Oracles, SessionPlace, SignedBy, timestamp};
 use crate::cursor::Cursors;
+use crate::deferred::Deferred;
 use crate::drawn::Drawn;
 use crate::moves::Assets;
 use crate::own::OwnRows;
@@ -113,6 +114,8 @@ pub struct Execution<'a> {
     pub(crate) running: Running,
     pub(crate) told: Told,
     pub(crate) assets: Assets<'a>,
+    /// Checks of constraints that wait for the end of the transaction.
+    pub(crate) deferred: Deferred,
     /// Values drawn from sequences.
     pub drawn: Drawn,
     pub(crate) random: RandomValues,
@@ -151,6 +154,7 @@ impl<'a> Execution<'a> {
             running: Running::default(),
             told: Told::default(),
             assets: Assets::default(),
+            deferred: Deferred::default(),
             drawn: Drawn::default(),
             random: RandomValues::default(),
             cursors: Cursors::default(),

@@ -19,6 +19,7 @@ mod constraint;
 mod context;
 mod counter;
 mod cursor;
+mod deferred;
 mod drawn;
 mod execution;
 mod footprint;

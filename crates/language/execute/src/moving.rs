@@ -30,6 +30,8 @@ pub(super) struct WaitingRow {
     key: Key,
     old: Row,
     new: Row,
+    /// Constraints whose checks of the row wait.
+    unchecked: Vec<u32>,
 }
 
 impl Execution<'_> {
@@ -54,8 +56,15 @@ impl Execution<'_> {
         delete.guard = Some(true);
         self.apply(delete)?;
         self.register_read(table.id, &new_key, ColumnSet::EXISTS);
-        let row =
-            WaitingRow { plan: plan.clone(), old_key: key.clone(), key: new_key, old: old.clone(), new };
+        let unchecked = self.take_put_off(table.id, key);
+        let row = WaitingRow {
+            plan: plan.clone(),
+            old_key: key.clone(),
+            key: new_key,
+            old: old.clone(),
+            new,
+            unchecked,
+        };
         if self.current(table.id, &row.key)?.is_some() && self.may_wait(table) {
             return Ok(Updated::Waits(Box::new(row)));
         }
@@ -81,6 +90,7 @@ impl Execution<'_> {
             if self.seen(table, &row.old_key) > 1 {
                 self.move_noted(table.id, &row.old_key, &row.key);
             }
+            self.put_off_again(table.id, &row.key, &row.unchecked)?;
             self.row_changed(table, &row.key, Some(&row.old), Some(&row.new))?;
         }
         Ok(())

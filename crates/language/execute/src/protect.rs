@@ -26,6 +26,7 @@ pub struct Savepoint {
     cursors: u64,
     held: u64,
     moved: usize,
+    deferred: usize,
 }
 
 impl Execution<'_> {
@@ -43,6 +44,7 @@ impl Execution<'_> {
             cursors: self.cursors.opened(),
             held: self.meter.memory.held(),
             moved: self.moved(),
+            deferred: self.deferred.mark(),
         }
     }
 
@@ -50,12 +52,17 @@ impl Execution<'_> {
     pub fn unprotect(&mut self) {
         self.written.protected -= 1;
         self.forget_remembered();
+        if self.written.protected == 0 {
+            self.deferred.forget_before();
+        }
     }
 
     /// It has ended with an error that a handler takes: its commands have not been.
     pub fn undo(&mut self, savepoint: Savepoint) {
-        let Savepoint { commands, own, protected, depth, queries, working, cursors, held, moved } = savepoint;
+        let Savepoint { commands, own, protected, depth, queries, working, cursors, held, moved, deferred } =
+            savepoint;
         self.undo_moves(moved);
+        self.deferred.undo(deferred);
         self.written.protected = protected;
         self.forget_remembered();
         self.meter.memory.release_to(held);

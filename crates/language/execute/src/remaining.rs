@@ -3,6 +3,7 @@
 use crate::own::OwnRows;
 use plan::command::UpdatePlan;
 use plan::constraint::ForeignKeyPlan;
+use plan::table::TablePlan;
 use plan::trigger::TriggerPlan;
 use rustc_hash::FxHashSet;
 use state::RowId;
@@ -10,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{Key, Row, TableId, TriggerEvent, Value};
+use types::{Index, Key, Row, TableId, TriggerEvent, Value};
 
 /// What a statement has left to do. Each statement has its own, those that its triggers run included.
 #[derive(Default)]
@@ -96,6 +97,8 @@ pub(super) enum Unsettled {
     Fires(Box<Firing>),
     /// A key that may be referenced has gone (`None`), or its row has another one now.
     Gone(Arc<ForeignKeyPlan>, Vec<Value>, Option<Vec<Value>>),
+    /// Rows have taken or freed a key of a unique index that can be deferred.
+    Taken(Arc<TablePlan>, Arc<Index>, Key),
 }
 
 /// What the parts of a statement know of one another.

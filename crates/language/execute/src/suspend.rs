@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::cursor::Cursors;
+use crate::deferred::Deferred;
 use crate::drawn::Drawn;
 use crate::execution::{Execution, Written};
 use crate::own::OwnRows;
@@ -11,7 +12,7 @@ use plan::expression::{KeptMemory, Memory};
 use state::{Command, Snapshot};
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{MemoryShare, Principal};
+use types::{Catalog, MemoryShare, Principal, SqlError};
 
 /// What an execution has come to between two statements.
 #[derive(Default)]
@@ -27,6 +28,7 @@ pub struct Suspended {
     memory: KeptMemory,
     remembered: Vec<u64>,
     said: (usize, usize),
+    deferred: Deferred,
 }
 
 /// The rows that a suspended execution has written, as it sees them.
@@ -52,6 +54,19 @@ impl Suspended {
     pub fn go_back(&mut self, commands: usize, own: OwnWrites) {
         self.commands.truncate(commands);
         self.own = own.0;
+    }
+
+    /// Whether checks of constraints wait for the end of the transaction.
+    pub fn has_checks(&self) -> bool {
+        self.deferred.is_waiting()
+    }
+
+    /// Refuses another schema for tables of which checks of constraints wait.
+    ///
+    /// # Errors
+    /// `55006`
+    pub fn refuse_change(&self, before: &Catalog, after: &Catalog) -> Result<(), SqlError> {
+        self.deferred.refuse_change(before, after)
     }
 
     /// Its commands, and the steps that it took.
@@ -89,12 +104,14 @@ impl<'a> Execution<'a> {
             memory,
             remembered,
             said,
+            deferred,
         } = suspended;
         execution.outcome.commands = commands;
         execution.written = Written { own, newer: None, protected, remembered, draws };
         execution.meter.steps = steps;
         execution.meter.memory = Rc::new(Memory::new(context.step_limit, memory));
         execution.told.said = said;
+        execution.deferred = deferred;
         (execution.drawn, execution.random, execution.cursors) = (drawn, random, cursors);
         execution
     }
@@ -102,10 +119,23 @@ impl<'a> Execution<'a> {
     /// A statement has ended, well or with an error.
     pub fn suspend(mut self) -> Suspended {
         self.see_newer();
-        let Execution { outcome, written, meter, told, drawn, random, cursors, .. } = self;
+        let Execution { outcome, written, meter, told, drawn, random, cursors, deferred, .. } = self;
         let Written { own, protected, remembered, draws, .. } = written;
         let memory = meter.memory.suspended();
         let (commands, steps, said) = (outcome.commands, meter.steps, told.said);
-        Suspended { commands, own, protected, draws, drawn, random, cursors, steps, memory, remembered, said }
+        Suspended {
+            commands,
+            own,
+            protected,
+            draws,
+            drawn,
+            random,
+            cursors,
+            steps,
+            memory,
+            remembered,
+            said,
+            deferred,
+        }
     }
 }

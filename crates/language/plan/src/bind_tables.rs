@@ -96,7 +96,7 @@ fn domain_checks(table: &Table, rules: &[Routines]) -> Vec<CheckPlan> {
         let holds = Expression::constant(Value::Boolean(true), DataType::Boolean);
         let condition = Expression { kind: Kind::Or(vec![is_null, holds]), data_type: DataType::Boolean };
         // It raises the error itself, and no constraint of the table has such a name.
-        checks.push(CheckPlan { name: format!("\0{ordinal}"), condition });
+        checks.push(CheckPlan { name: format!("\0{ordinal}"), condition, valid: true });
     }
     checks
 }
@@ -252,7 +252,7 @@ impl TablePlan {
         plan.checks = domain_checks(table, rules);
         for check in &table.checks {
             let condition = by_first(rules, &|routines| bind_check(&plan, &check.condition, routines))?;
-            plan.checks.push(CheckPlan { name: check.name.clone(), condition });
+            plan.checks.push(CheckPlan { name: check.name.clone(), condition, valid: check.valid });
         }
         Ok(plan)
     }
@@ -325,6 +325,14 @@ impl ForeignKeyPlan {
             assignments.push((*ordinal, binder.assign_to_column(value, name, data_type)?));
         }
         let (access, rest) = Access::plan(child, conditions);
+        let assign = Arc::new(UpdatePlan::new(child.clone(), Vec::new(), assignments.clone()));
+        let set_on_delete = match foreign_key.set_on_delete.as_slice() {
+            [] => assign.clone(),
+            some => {
+                assignments.retain(|(ordinal, _)| some.contains(ordinal));
+                Arc::new(UpdatePlan::new(child.clone(), Vec::new(), assignments))
+            }
+        };
         let filter_columns = rest.iter().fold(access.columns(), |set, condition| set | condition.columns());
         Ok(ForeignKeyPlan {
             number: foreign_key.number,
@@ -342,7 +350,10 @@ impl ForeignKeyPlan {
             access,
             filter_columns,
             delete: Arc::new(DeletePlan::new(child.clone(), Vec::new())),
-            assign: Arc::new(UpdatePlan::new(child.clone(), Vec::new(), assignments)),
+            assign,
+            set_on_delete,
+            deferral: foreign_key.deferral,
+            match_full: foreign_key.match_full,
         })
     }
 }

@@ -52,7 +52,7 @@ pub struct UpdatePlan {
     known: Vec<(u16, Expression)>,
     /// Assigned columns in which NULL is refused.
     not_null: Vec<u16>,
-    /// Positions of the table's checks that look at an assigned column.
+    /// Positions of the table's checks that look at an assigned column, and of those that not all rows keep.
     checks: Vec<usize>,
     /// Variables that `filter` and the assignments need.
     capture: Capture,
@@ -98,9 +98,12 @@ impl UpdatePlan {
         let assigned = |ordinal: usize| ordinals.iter().any(|known| usize::from(*known) == ordinal);
         let checks: Vec<usize> = (0..table.checks.len())
             .filter(|index| {
-                table.checks[*index].condition.any(&mut |expression| {
-                    matches!(expression.kind, Kind::Column(ordinal) if assigned(usize::from(ordinal)))
-                })
+                let check = &table.checks[*index];
+                // As PostgreSQL: a change of a row that has never been held against it is refused.
+                !check.valid
+                    || check.condition.any(&mut |expression| {
+                        matches!(expression.kind, Kind::Column(ordinal) if assigned(usize::from(ordinal)))
+                    })
             })
             .collect();
         let moves = ordinals.iter().any(|ordinal| table.key.contains(ordinal));

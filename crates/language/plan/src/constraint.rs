@@ -9,7 +9,8 @@
 //! | FOREIGN KEY, a row that references | a read of whether the key exists that it references |
 //! | FOREIGN KEY, a key that goes | a scan for rows that reference it |
 //!
-//! So an UPDATE of such a column is not fused. References and RESTRICT are looked at when the statement ends.
+//! So an UPDATE of such a column is not fused. References and RESTRICT are looked at when the statement ends; what is deferrable
+//! can wait for the end of the transaction (`execute::deferred`).
 //!
 //! ```text
 //!  rows of a table ──entry_changes──▶ entries of its ordered indexes      follow from the rows; never written, stored or digested
@@ -28,7 +29,9 @@ use crate::table::{TablePlan, describe_key, listed_columns};
 use rustc_hash::FxHashMap;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
-use types::{Catalog, ColumnSet, Index, Key, ReferentialAction, Row, SqlError, SqlState, TableId, Value};
+use types::{
+    Catalog, ColumnSet, Deferral, Index, Key, ReferentialAction, Row, SqlError, SqlState, TableId, Value,
+};
 
 /// A FOREIGN KEY constraint.
 #[derive(Debug)]
@@ -65,6 +68,12 @@ pub struct ForeignKeyPlan {
     pub delete: Arc<DeletePlan>,
     /// Assigns values to `columns`, in their order.
     pub assign: Arc<UpdatePlan>,
+    /// The same where the key that they reference goes: it may assign some of them alone.
+    pub set_on_delete: Arc<UpdatePlan>,
+    /// When it is held.
+    pub deferral: Deferral,
+    /// MATCH FULL: all of its columns are NULL, or none.
+    pub match_full: bool,
 }
 
 impl ForeignKeyPlan {
@@ -85,13 +94,29 @@ impl ForeignKeyPlan {
     /// The error of a row that references a key which is not there.
     #[cold]
     pub fn not_present(&self, values: &[Value]) -> SqlError {
-        let message = format!(
+        let key = describe_key(&listed_columns(&self.child, &self.columns), values);
+        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, self.violated_by_row())
+            .detail(format!("{key} is not present in table \"{}\".", self.parent.name))
+    }
+
+    /// Whether values say nothing of what they reference, and MATCH FULL refuses that.
+    pub fn mixes_nulls(&self, values: &[Value]) -> bool {
+        let nulls = values.iter().filter(|value| value.is_null()).count();
+        self.match_full && nulls > 0 && nulls < values.len()
+    }
+
+    /// The error of a row of which MATCH FULL refuses that some columns are NULL, and others not.
+    #[cold]
+    pub fn mixed_nulls(&self) -> SqlError {
+        let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
+        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, self.violated_by_row()).detail(detail)
+    }
+
+    fn violated_by_row(&self) -> String {
+        format!(
             "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
             self.child.name, self.name
-        );
-        let key = describe_key(&listed_columns(&self.child, &self.columns), values);
-        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message)
-            .detail(format!("{key} is not present in table \"{}\".", self.parent.name))
+        )
     }
 
     /// The error of a key that goes while a row references it.

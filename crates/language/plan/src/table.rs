@@ -65,6 +65,8 @@ pub struct CheckPlan {
     pub name: String,
     /// The condition over the table's columns.
     pub condition: Expression,
+    /// All rows keep it. Else every change of a row holds it against the row, whatever it assigns.
+    pub valid: bool,
 }
 
 impl TablePlan {

@@ -98,6 +98,7 @@ impl Instruction {
             | Instruction::RowCount { .. }
             | Instruction::Raise(_)
             | Instruction::Assert(_)
+            | Instruction::SetConstraints(_)
             | Instruction::CaseNotFound
             | Instruction::Fused(_)
             | Instruction::Return

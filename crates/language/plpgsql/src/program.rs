@@ -13,6 +13,7 @@ use plan::polymorphic::Callee;
 use plan::statement::{BoundCall, BoundSelect, BoundStatement, KeyPart};
 use plan::table::TablePlan;
 use std::sync::Arc;
+use syntax::parse::deferrals::SetConstraints;
 use syntax::plpgsql::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
 use types::{ColumnSet, CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
 
@@ -171,6 +172,8 @@ pub enum Instruction {
     OpenCursor(Box<OpenCursor>),
     /// FETCH and MOVE
     FetchCursor(Box<FetchCursor>),
+    /// SET CONSTRAINTS
+    SetConstraints(Box<SetConstraints>),
     /// CLOSE
     CloseCursor(Box<CursorVariable>),
     /// Takes the next row of a loop over a cursor, or leaves the loop and sets FOUND.

@@ -43,7 +43,7 @@ pub fn check_catalog(catalog: &Catalog) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The CHECK constraints of a table, by name.
+/// The CHECK constraints of a table that all of its rows keep, by name.
 ///
 /// # Errors
 /// As [`check_catalog`].
@@ -55,7 +55,7 @@ pub fn table_checks(table: &Table) -> Result<Vec<(String, Expression)>, SqlError
         })?;
         Ok((check.name.clone(), condition))
     };
-    table.checks.iter().map(bound).collect()
+    table.checks.iter().filter(|check| check.valid).map(bound).collect()
 }
 
 fn bind_check(table: &Table, check: &Check) -> Result<Expression, SqlError> {
@@ -164,6 +164,13 @@ fn check_table(table: &Table) -> Result<(), SqlError> {
             column.name, table.name
         ))
         .hint("Give its value in scripts."));
+    }
+    if let Some(check) = table.checks.iter().find(|check| !check.valid) {
+        return Err(refused(format_args!(
+            "CHECK \"{}\" of table \"{}\", which is NOT VALID",
+            check.name, table.name
+        ))
+        .hint("Correct the rows that do not keep it, and VALIDATE CONSTRAINT."));
     }
     check_key(table)?;
     check_row(table)?;

@@ -107,7 +107,8 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::Governance(_) => "a function of governance",
         ParsedStatement::Do(_) => "DO",
         ParsedStatement::AlterType(_) => "ALTER TYPE",
-        ParsedStatement::DropExpression(_) => "ALTER TABLE",
+        ParsedStatement::DropExpression(_) | ParsedStatement::AlterConstraint(_) => "ALTER TABLE",
+        ParsedStatement::SetConstraints(_) => "SET CONSTRAINTS",
         ParsedStatement::Domain(_) => "a statement about domains",
     }
 }

@@ -7,10 +7,10 @@ use samples::{account, boolean, catalog_of, check, column, constant, entry, of_c
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, Column, CompositeType, DataType, ElementType, ForeignKey, FunctionResult, Grantee,
-    Index, IndexDetails, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath, Securable,
-    Sequence, SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind, UserAggregate,
-    Value, View,
+    Catalog, Charter, Column, CompositeType, DataType, Deferral, ElementType, ForeignKey, FunctionResult,
+    Grantee, Index, IndexDetails, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath,
+    Securable, Sequence, SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind,
+    UserAggregate, Value, View,
 };
 
 fn index(unique: bool) -> Index {
@@ -22,6 +22,8 @@ fn index(unique: bool) -> Index {
         unique,
         constraint: unique,
         details,
+        deferral: Deferral::Never,
+        primary: false,
     }
 }
 
@@ -164,6 +166,10 @@ fn foreign_key() -> ForeignKey {
         index: None,
         on_delete: ReferentialAction::NoAction,
         on_update: ReferentialAction::NoAction,
+        deferral: Deferral::Never,
+        match_full: false,
+        valid: true,
+        set_on_delete: Vec::new(),
     }
 }
 

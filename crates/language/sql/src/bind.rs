@@ -116,6 +116,10 @@ fn bind_step(
     }
     let statement = match statement {
         ParsedStatement::Sql(statement) => statement,
+        ParsedStatement::SetConstraints(set) => {
+            let search_path = scope.routines().search_path().clone();
+            return Ok(Step::Constraints(set, search_path));
+        }
         ParsedStatement::Do(body) => return bind_block(library, tables, scope, body),
         ParsedStatement::CreateRoutine(_)
         | ParsedStatement::CreateTableAs(_)
@@ -132,6 +136,7 @@ fn bind_step(
         | ParsedStatement::Trigger(_)
         | ParsedStatement::AlterType(_)
         | ParsedStatement::DropExpression(_)
+        | ParsedStatement::AlterConstraint(_)
         | ParsedStatement::Domain(_) => {
             return Err(SqlError::unsupported("this statement"));
         }
@@ -315,7 +320,7 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
             SchemaChange::Governance(call) => call_columns(call),
             _ => Vec::new(),
         },
-        Step::Block(_) | Step::Copy => Vec::new(),
+        Step::Block(_) | Step::Constraints(..) | Step::Copy => Vec::new(),
     }
 }
 
@@ -334,7 +339,10 @@ fn kind_of(steps: &[Step], copy: Option<StatementKind>) -> Result<StatementKind,
                 .hint("Send CREATE and DROP in a script of their own.")),
         };
     }
-    let read = |step: &Step| matches!(step, Step::Statement(statement) if statement.is_read());
+    let read = |step: &Step| match step {
+        Step::Statement(statement) => statement.is_read(),
+        step => matches!(step, Step::Constraints(..)),
+    };
     Ok(match steps {
         [] => StatementKind::Empty,
         steps if steps.iter().all(read) => StatementKind::Read,

@@ -209,12 +209,12 @@ fn command(
     Ok(Command { row, function, kind, uses, writes, guard: endorsed.guard, can_fail, addition })
 }
 
-/// The checks that look at a written column; what else they look at is used.
+/// The checks that look at a written column, and those that not all rows keep; what else they look at is used.
 fn checks_of(table: &TablePlan, writes: ColumnSet, uses: &mut ColumnSet) -> Vec<usize> {
     let mut found = Vec::new();
     for (index, check) in table.checks.iter().enumerate() {
         let columns = check.condition.columns();
-        if columns.intersects(writes) {
+        if columns.intersects(writes) || (!check.valid && !writes.is_empty()) {
             found.push(index);
             if writes != ColumnSet::ALL {
                 *uses |= columns.without(writes);

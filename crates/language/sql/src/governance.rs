@@ -23,6 +23,7 @@ use execute::Suspended;
 use state::Effects;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use syntax::parse::ParsedStatement;
 use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
     Catalog, ChangeProposal, CharterChange, Governance, Notice, Payload, Principal, ProposalState,
@@ -50,7 +51,11 @@ pub(crate) fn run_governed(
     }
     let types = library.tables().routines().types().with_search_path(&script.search_path);
     // One that names a type of an earlier one cannot be bound yet, and is no plain statement either.
-    let changes_schema = |statement| !matches!(bind_schema_change(&types, statement), Ok(None));
+    // SET CONSTRAINTS, as migrations send it behind a change, changes nothing by itself.
+    let changes_schema = |statement: &ParsedStatement| {
+        matches!(statement, ParsedStatement::SetConstraints(_))
+            || !matches!(bind_schema_change(&types, statement), Ok(None))
+    };
     let only_changes = script.statements.iter().all(changes_schema);
     let mut effects = run_script(library, place, script);
     let before = place.snapshot.catalog();

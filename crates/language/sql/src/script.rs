@@ -8,10 +8,11 @@ use plan::polymorphic::Callee;
 use plan::statement::{BoundStatement, StatementOutput};
 use plpgsql::{self, CompiledProcedure};
 use std::sync::Arc;
+use syntax::parse::deferrals::SetConstraints;
 use syntax::parse::{self, ParsedStatement, parse_script};
 use types::{
-    CompositeTypes, DataType, ExecutionVersion, OutputColumn, Payload, SearchPath, SessionStep, SqlError,
-    SqlState, StatementResult, Value, split_search_path,
+    CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload, SearchPath, SessionStep,
+    Severity, SqlError, SqlState, StatementResult, Value, split_search_path,
 };
 
 /// The statements of a script.
@@ -93,6 +94,8 @@ pub(crate) enum Step {
     Statement(BoundStatement),
     /// DO.
     Block(Box<CompiledProcedure>),
+    /// SET CONSTRAINTS, and where its names are looked for.
+    Constraints(SetConstraints, SearchPath),
     /// DDL.
     Schema(Box<SchemaChange>),
     /// COPY, which does not run here.
@@ -170,6 +173,13 @@ impl BoundScript {
                     results.push(StatementResult { tag: "DO".to_string(), notices, ..Default::default() });
                     continue;
                 }
+                Step::Constraints(set, search_path) => {
+                    self.warn_outside_of_block(execution);
+                    execution.set_constraints(set.names.as_deref(), set.deferred, search_path)?;
+                    let (tag, notices) = ("SET CONSTRAINTS".to_string(), execution.take_notices());
+                    results.push(StatementResult { tag, notices, ..Default::default() });
+                    continue;
+                }
                 Step::Schema(_) | Step::Copy => {
                     return Err(SqlError::unsupported("a schema change among other statements"));
                 }
@@ -190,6 +200,16 @@ impl BoundScript {
             });
         }
         Ok(results)
+    }
+
+    /// SET CONSTRAINTS says nothing where the transaction ends with it.
+    fn warn_outside_of_block(&self, execution: &mut Execution<'_>) {
+        if self.steps.len() > 1 || execution.session_place().is_some() {
+            return;
+        }
+        let message = "SET CONSTRAINTS can only be used in transaction blocks";
+        let report = SqlError::new(SqlState::NO_ACTIVE_TRANSACTION, message);
+        execution.say(Notice { severity: Severity::Warning, report });
     }
 
     /// Runs it inside of a routine, and gives what its last statement gave.
@@ -218,6 +238,10 @@ impl BoundScript {
                 Step::Statement(statement) => execution.run(statement, &frame)?,
                 Step::Block(block) => {
                     plpgsql::call(block, "DO", execution, Vec::new())?;
+                    StatementOutput::default()
+                }
+                Step::Constraints(set, search_path) => {
+                    execution.set_constraints(set.names.as_deref(), set.deferred, search_path)?;
                     StatementOutput::default()
                 }
                 Step::Schema(_) | Step::Copy => StatementOutput::default(),

@@ -260,7 +260,7 @@ impl Invocation {
             match step {
                 Step::Statement(statement) => analysis.statement(statement, &frame)?,
                 Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new())?,
-                Step::Schema(_) | Step::Copy => {}
+                Step::Constraints(..) | Step::Schema(_) | Step::Copy => {}
             }
         }
         Ok(())
@@ -346,6 +346,8 @@ impl Simulate for Invocation {
                 if same { Ok(committed()) } else { Err(results_have_changed()) }
             }
         };
+        // What it has put off to its end.
+        let result = result.and_then(|results| execution.settle_deferred().map(|()| results));
         let mut effects = execution.finish(result)?;
         if matches!(self.payload.as_ref(), Payload::Session { .. }) {
             guard_results(&mut effects.commands);

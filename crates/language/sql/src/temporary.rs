@@ -33,8 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
 use types::{
-    Catalog, DataType, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA, Payload, Principal, Row, SqlError,
-    SqlState, StatementResult, TableId, TypeId,
+    Catalog, DataType, Deferral, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA, Payload, Principal, Row,
+    SqlError, SqlState, StatementResult, TableId, TypeId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -138,6 +138,17 @@ impl Snapshot for Both<'_> {
         visit: &mut dyn FnMut(&Key, &Row) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.of(table).scan(table, range, reverse, visit)
+    }
+}
+
+/// Refuses constraints that wait for the end of the transaction: what a session does with its tables is done statement by statement.
+fn refuse_deferrable(own: &Catalog) -> Result<(), SqlError> {
+    let foreign_keys = own.foreign_keys.values().flatten().map(|known| known.deferral);
+    let mut deferrals = foreign_keys.chain(own.indexes.values().flatten().map(|known| known.deferral));
+    match deferrals.any(Deferral::is_deferrable) {
+        true => Err(SqlError::unsupported("a DEFERRABLE constraint of a temporary table")
+            .hint("Leave DEFERRABLE out, and insert rows behind those that they reference.")),
+        false => Ok(()),
     }
 }
 
@@ -439,6 +450,7 @@ impl TemporaryTables {
             let message = "constraints on temporary tables may reference only temporary tables";
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
+        refuse_deferrable(&own)?;
         self.apply(&effects.commands)?;
         if let Some(Some(at_commit)) = at_commit {
             let made = own.tables.keys().filter(|name| !self.state.catalog.tables.contains_key(*name));

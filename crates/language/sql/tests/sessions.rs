@@ -580,3 +580,152 @@ fn with_queries_that_change_rows_run_in_blocks() {
     database.run("UPDATE account SET balance = 106 WHERE id = 1").expect("a change");
     conflicts(&mut database, session);
 }
+
+fn with_constraints() -> Database {
+    let mut database = database();
+    let tables = "CREATE TABLE p (id int PRIMARY KEY);
+                  CREATE TABLE c (id int PRIMARY KEY, p int CONSTRAINT c_p REFERENCES p DEFERRABLE INITIALLY DEFERRED,
+                      u int UNIQUE DEFERRABLE)";
+    database.run(tables).expect("tables");
+    database
+}
+
+/// COMMIT ends with this.
+fn violated(database: &mut Database, session: Session, state: &str) {
+    let error = commit(database, session).expect_err("it is violated");
+    assert_eq!(error.state.to_string(), state, "{error:?}");
+}
+
+#[test]
+fn what_constraints_put_off_is_held_at_commit() {
+    let mut database = with_constraints();
+    let mut session = begin(&database);
+    let insert = "INSERT INTO c VALUES (1, 1)";
+    steps(&mut session, &[(insert, "INSERT 0 1"), ("INSERT INTO p VALUES (1)", "INSERT 0 1")]);
+    commits(&mut database, session);
+
+    let mut session = begin(&database);
+    steps(&mut session, &[("INSERT INTO c VALUES (2, 2)", "INSERT 0 1"), ("SELECT count(*) FROM c", "2")]);
+    violated(&mut database, session, "23503");
+    assert_eq!(database.rows("SELECT count(*) FROM c"), [["1"]]);
+
+    // What has been undone needs no check; what undone statements had checked or taken away needs one again.
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SAVEPOINT s", "SAVEPOINT"),
+            ("INSERT INTO c VALUES (2, 2)", "INSERT 0 1"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+            ("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+            ("INSERT INTO c VALUES (3, 3)", "INSERT 0 1"),
+            ("SAVEPOINT t", "SAVEPOINT"),
+            ("INSERT INTO p VALUES (3)", "INSERT 0 1"),
+            ("SET CONSTRAINTS c_p IMMEDIATE", "SET CONSTRAINTS"),
+            ("ROLLBACK TO t", "ROLLBACK"),
+        ],
+    );
+    violated(&mut database, session, "23503");
+
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("INSERT INTO c VALUES (2, 2)", "INSERT 0 1"),
+            ("SAVEPOINT s", "SAVEPOINT"),
+            ("SET CONSTRAINTS c_p IMMEDIATE", "23503"),
+            ("SELECT 1", "25P02"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+            ("UPDATE c SET p = 1 WHERE id = 2", "UPDATE 1"),
+        ],
+    );
+    commits(&mut database, session);
+}
+
+#[test]
+fn what_constraints_put_off_is_held_as_the_rows_and_the_schema_are_then() {
+    let mut database = with_constraints();
+    database.run("INSERT INTO p VALUES (1); INSERT INTO c VALUES (1, 1), (2, 1)").expect("rows");
+    // A key may be there twice for a while.
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SET CONSTRAINTS ALL DEFERRED", "SET CONSTRAINTS"),
+            ("UPDATE c SET u = 7", "UPDATE 2"),
+            ("SELECT id FROM c WHERE u = 7 ORDER BY id", "1;2"),
+            ("UPDATE c SET u = 8 WHERE id = 2", "UPDATE 1"),
+        ],
+    );
+    commits(&mut database, session);
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[("SET CONSTRAINTS ALL DEFERRED", "SET CONSTRAINTS"), ("UPDATE c SET u = 7", "UPDATE 2")],
+    );
+    violated(&mut database, session, "23505");
+
+    // It is held at the block's place: its client has been told nothing else.
+    let mut session = begin(&database);
+    steps(&mut session, &[("INSERT INTO c VALUES (4, 1)", "INSERT 0 1")]);
+    database.run("DELETE FROM c; DELETE FROM p").expect("nothing references it");
+    violated(&mut database, session, "23503");
+
+    // The schema of a table stays as long as checks of it wait.
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("INSERT INTO c VALUES (5, 5)", "INSERT 0 1"),
+            ("SAVEPOINT s", "SAVEPOINT"),
+            ("ALTER TABLE c ADD COLUMN x int", "55006"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+            ("CREATE TABLE other (id int)", "CREATE TABLE"),
+            ("ALTER TABLE p ADD COLUMN x int", "ALTER TABLE"),
+            ("INSERT INTO p VALUES (5, 1)", "INSERT 0 1"),
+        ],
+    );
+    commits(&mut database, session);
+    assert_eq!(database.rows("SELECT c.id, x FROM c JOIN p ON p.id = c.p"), [["5", "1"]]);
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[("CREATE TABLE another (id int)", "CREATE TABLE"), ("INSERT INTO c VALUES (6, 6)", "INSERT 0 1")],
+    );
+    violated(&mut database, session, "23503");
+}
+
+#[test]
+fn scripts_change_the_schema_beside_what_constraints_put_off() {
+    let mut database = with_constraints();
+    database.run("INSERT INTO p VALUES (1); INSERT INTO c VALUES (1, 1)").expect("rows");
+    for (script, state) in [
+        ("INSERT INTO c VALUES (9, 9); ALTER TABLE c ADD COLUMN x int", "55006"),
+        ("INSERT INTO c VALUES (9, 9); DROP TABLE c", "55006"),
+        ("DELETE FROM p; ALTER TABLE p ADD COLUMN x int", "55006"),
+        ("INSERT INTO c VALUES (9, 9); CREATE TABLE other (id int)", "23503"),
+        ("CREATE TABLE other (id int); INSERT INTO c VALUES (9, 9)", "23503"),
+        ("CREATE TABLE other (id int); INSERT INTO c VALUES (9, 9); SET CONSTRAINTS ALL IMMEDIATE", "23503"),
+    ] {
+        let error = database.run(script).expect_err("it is violated");
+        assert_eq!(error.state.to_string(), state, "{script}");
+    }
+    assert!(!database.library.catalog().tables.contains_key("other"));
+    for script in [
+        "INSERT INTO c VALUES (2, 2); ALTER TABLE p ADD COLUMN x int; INSERT INTO p VALUES (2, 0)",
+        "INSERT INTO c VALUES (3, 1); SET CONSTRAINTS ALL IMMEDIATE; ALTER TABLE c ADD COLUMN y int DEFAULT 7",
+        // As Django adds a column that references.
+        "ALTER TABLE c ADD COLUMN z int NULL CONSTRAINT c_z REFERENCES p (id) DEFERRABLE INITIALLY DEFERRED; \
+         SET CONSTRAINTS c_z IMMEDIATE",
+        // A key that nobody else has waits for nothing.
+        "SET CONSTRAINTS ALL DEFERRED; UPDATE c SET u = 10 - id; SET CONSTRAINTS c_p, c_z IMMEDIATE; ALTER TABLE c DROP COLUMN y",
+    ] {
+        database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
+    }
+    assert_eq!(
+        database.rows("SELECT id, p, u FROM c ORDER BY id"),
+        [["1", "1", "9"], ["2", "2", "8"], ["3", "1", "7"]]
+    );
+    assert_eq!(database.error("INSERT INTO c VALUES (4, 1, 9)").state.to_string(), "23505");
+}

@@ -199,6 +199,21 @@ fn foreign_keys_of_keys() {
 }
 
 #[test]
+fn deferred_foreign_keys() {
+    run("deferred_foreign_keys");
+}
+
+#[test]
+fn deferrable_unique() {
+    run("deferrable_unique");
+}
+
+#[test]
+fn constraints_later() {
+    run("constraints_later");
+}
+
+#[test]
 fn primary_keys() {
     run("primary_keys");
 }

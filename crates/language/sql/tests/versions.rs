@@ -850,3 +850,31 @@ fn json_is_there_from_version_7_on() {
     assert_eq!(database.rows("SELECT jsonb_agg(1), '{\"a\":1}'::jsonb -> 'a'"), [["[1]", "1"]]);
     database.run("CREATE TABLE t (id integer PRIMARY KEY, j jsonb)").expect("a table");
 }
+
+/// What version 8 brings about constraints, and what version 7 says of it.
+const CONSTRAINTS_SINCE_VERSION_8: &[(&str, &str)] = &[
+    ("CREATE TABLE t (id integer UNIQUE DEFERRABLE)", "0A000 DEFERRABLE is not supported"),
+    ("CREATE TABLE t (id integer PRIMARY KEY INITIALLY DEFERRED)", "0A000 DEFERRABLE is not supported"),
+    ("CREATE TABLE t (id integer REFERENCES p NOT DEFERRABLE)", "0A000 DEFERRABLE is not supported"),
+    ("CREATE TABLE t (id integer REFERENCES p MATCH FULL)", "0A000 MATCH FULL is not supported"),
+    ("SET CONSTRAINTS ALL DEFERRED", "42601 syntax error at or near \"ALL\""),
+    ("DO $$ BEGIN SET CONSTRAINTS ALL DEFERRED; END $$", "0A000 SET in a procedure is not supported"),
+    ("ALTER TABLE p ADD CHECK (id > 0) NOT VALID", "0A000 ALTER TABLE is not supported"),
+    ("ALTER TABLE p VALIDATE CONSTRAINT p_fk", "0A000 ALTER TABLE is not supported"),
+    ("ALTER TABLE p ALTER CONSTRAINT p_fk DEFERRABLE", "42601 syntax error at or near \"p_fk\""),
+];
+
+#[test]
+fn constraints_wait_from_version_8_on() {
+    let prepared = |version| {
+        let mut database = Database::of_version(version);
+        let tables = "CREATE TABLE p (id integer PRIMARY KEY, p integer, CONSTRAINT p_fk FOREIGN KEY (p) REFERENCES p)";
+        database.run(tables).expect("a table");
+        database
+    };
+    for (sql, refusal) in CONSTRAINTS_SINCE_VERSION_8 {
+        assert_eq!(shown(prepared(ExecutionVersion::V7).run(sql)), *refusal, "{sql}");
+        let mut database = prepared(ExecutionVersion::V8);
+        database.run(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+}

@@ -98,7 +98,7 @@ mod tests {
     use std::ops::ControlFlow;
     use std::path::Path;
     use std::sync::Arc;
-    use types::{Catalog, Column, DataType, Index, Key, Row, Table, TableId, Value};
+    use types::{Catalog, Column, DataType, Deferral, Index, Key, Row, Table, TableId, Value};
 
     const TABLE: TableId = TableId(1);
     const ROWS: i64 = 3_000;
@@ -134,6 +134,8 @@ mod tests {
             unique,
             constraint: false,
             details: Default::default(),
+            deferral: Deferral::Never,
+            primary: false,
         }
     }
 

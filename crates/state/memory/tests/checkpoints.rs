@@ -15,8 +15,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Certificate, Charter, CheckpointRoot, ClientId, Column, DataType, Index, Key, RequestId, Row,
-    Table, TableId, TransactionId, Value,
+    Catalog, Certificate, Charter, CheckpointRoot, ClientId, Column, DataType, Deferral, Index, Key,
+    RequestId, Row, Table, TableId, TransactionId, Value,
 };
 
 const HEADER: CheckpointHeader = CheckpointHeader {
@@ -151,6 +151,8 @@ fn indexes_are_there_again_and_only_taken_keys_are_stored() {
         unique: true,
         constraint: true,
         details: Default::default(),
+        deferral: Deferral::Never,
+        primary: false,
     };
     let indexed = |unique| {
         let mut catalog = Catalog::clone(&catalog());

@@ -14,8 +14,8 @@ use state::{
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, ClientId, Column, DataType, Index, IndexDetails, Key, RequestId, Row, Table, TableId,
-    TransactionId, Value,
+    Catalog, Charter, ClientId, Column, DataType, Deferral, Index, IndexDetails, Key, RequestId, Row, Table,
+    TableId, TransactionId, Value,
 };
 
 const HEIGHT: u64 = 20;
@@ -219,6 +219,8 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
         unique: true,
         constraint: true,
         details: Default::default(),
+        deferral: Deferral::Never,
+        primary: false,
     };
     let (state, live) = original(0, TreeShape::Groups);
     let mut catalog = Catalog::clone(&state.catalog());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use types::{Catalog, Index, Key, Row, Table, TableId, Value};
+use types::{Catalog, Deferral, Index, Key, Row, Table, TableId, Value};
 
 fn row(value: i64) -> Row {
     Arc::from([Value::BigInt(value)])
@@ -134,6 +134,8 @@ fn index(number: u32, unique: bool) -> Index {
         unique,
         constraint: false,
         details: Default::default(),
+        deferral: Deferral::Never,
+        primary: false,
     }
 }
 

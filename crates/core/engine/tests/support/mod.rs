@@ -1,6 +1,7 @@
 //! A ledger without network: blocks of payloads, signed by nobody, executed one after the other.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod constraints;
 pub mod endorsing;
 pub mod histories;
 pub mod random;

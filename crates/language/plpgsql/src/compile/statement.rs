@@ -32,6 +32,10 @@ impl Compiler<'_> {
             StatementKind::Open { cursor, scroll, source } => self.open(cursor, *scroll, source),
             StatementKind::Fetch { cursor, direction, into } => self.fetch(cursor, direction, into.as_ref()),
             StatementKind::Close { cursor } => self.close(cursor),
+            StatementKind::SetConstraints(set) => {
+                self.emit(Instruction::SetConstraints(Box::new(set.clone())));
+                Ok(())
+            }
             StatementKind::Perform { query } if self.late_statement(query, None, true)? => Ok(()),
             StatementKind::Perform { query } => match self.statement_of_sql(query)? {
                 BoundStatement::Select(select) => {

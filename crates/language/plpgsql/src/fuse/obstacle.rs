@@ -48,6 +48,8 @@ pub enum Obstacle {
     Handler,
     /// An oracle is asked in between.
     Oracle,
+    /// Between read and change constraints are set.
+    Constraints,
     /// Between read and change there is a loop.
     Loop,
     /// Between read and change ROW_COUNT is asked.
@@ -103,6 +105,7 @@ impl Obstacle {
             Obstacle::Execute => "EXECUTE runs a text in between".to_string(),
             Obstacle::Handler => "an EXCEPTION block encloses it or stands in between".to_string(),
             Obstacle::Oracle => "an oracle is asked in between".to_string(),
+            Obstacle::Constraints => "constraints are set in between".to_string(),
             Obstacle::Loop => "there is a loop in between".to_string(),
             Obstacle::RowCount => "ROW_COUNT is asked in between".to_string(),
             Obstacle::Leaves => "the block, loop or procedure may be left in between".to_string(),

@@ -214,6 +214,10 @@ impl Activation<'_> {
             Instruction::OpenCursor(open) => self.open_cursor(open, execution),
             Instruction::FetchCursor(fetch) => self.fetch_cursor(fetch, execution),
             Instruction::CloseCursor(variable) => self.close_cursor(variable, execution),
+            Instruction::SetConstraints(set) => {
+                let search_path = self.procedure.types.search_path();
+                execution.set_constraints(set.names.as_deref(), set.deferred, search_path)
+            }
             Instruction::CurrentRow(current) => self.current_row(current, execution),
             certain => {
                 self.certain_step(certain, execution);

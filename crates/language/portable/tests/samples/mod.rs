@@ -98,7 +98,7 @@ pub fn catalog_of(tables: impl IntoIterator<Item = Table>) -> Catalog {
 }
 
 pub fn check(name: &str, condition: &str) -> Check {
-    Check { name: name.to_string(), condition: condition.to_string() }
+    Check { name: name.to_string(), condition: condition.to_string(), valid: true }
 }
 
 pub fn script_with(sql: &str, parameters: &[Value]) -> Result<Script, SqlError> {

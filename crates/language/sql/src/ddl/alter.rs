@@ -1,5 +1,6 @@
 //! ALTER TABLE: what its parts are, and how they are made one after the other.
 
+use crate::ddl::alter_constraint::{alter_constraint, validate_constraint};
 use crate::ddl::columns::{
     ColumnChange, add_column, alter_column, bind_alter_column, drop_column, rename_column, rename_table,
 };
@@ -18,7 +19,10 @@ use crate::ddl::triggers::enable_triggers;
 use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{Commented, CompositeTypes, Securable, SqlError, SqlState, catalog_name, schema_of};
+use types::{
+    Commented, CompositeTypes, Deferral, ExecutionVersion, Securable, SqlError, SqlState, catalog_name,
+    schema_of,
+};
 
 /// One part of an ALTER TABLE.
 #[derive(Clone, Debug)]
@@ -36,6 +40,10 @@ pub(crate) enum TableChange {
         /// The constraint.
         name: String,
     },
+    /// ALTER CONSTRAINT: its name, and when it is held from now on.
+    AlterConstraint(String, Deferral),
+    /// VALIDATE CONSTRAINT
+    ValidateConstraint(String),
     /// ADD COLUMN
     AddColumn {
         /// IF NOT EXISTS.
@@ -112,14 +120,18 @@ fn bind_operation(
     types: &CompositeTypes,
     operation: &AlterTableOperation,
 ) -> Result<Option<TableChange>, SqlError> {
+    let since_8 = types.rules() >= ExecutionVersion::V8;
     let cascades =
         |behavior: &Option<ast::DropBehavior>| matches!(behavior, Some(ast::DropBehavior::Cascade));
     Ok(Some(match operation {
         AlterTableOperation::SetOptionsParens { options } => {
             TableChange::SetEndorsement(table_endorsement(options)?)
         }
-        AlterTableOperation::AddConstraint { constraint, not_valid: false } => {
-            TableChange::AddConstraint(Box::new(bind_new_constraint(constraint, types.rules())?))
+        AlterTableOperation::AddConstraint { constraint, not_valid } if since_8 || !not_valid => {
+            TableChange::AddConstraint(Box::new(bind_new_constraint(constraint, *not_valid, types.rules())?))
+        }
+        AlterTableOperation::ValidateConstraint { name } if since_8 => {
+            TableChange::ValidateConstraint(name_of(name)?)
         }
         AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
             let cascade = cascades(drop_behavior);
@@ -188,13 +200,17 @@ pub(super) fn alter_table(
                 NewConstraint::PrimaryKey(draft) => add_primary_key(catalog, &table, draft, rows)?,
                 NewConstraint::Unique(draft) => create_index(catalog, &table, draft, rows)?,
                 NewConstraint::ForeignKey(draft) => create_foreign_key(catalog, &table, draft, rows)?,
-                NewConstraint::Check(name, condition) => {
-                    add_check(catalog, &table, name.as_deref(), condition, rows)?;
+                NewConstraint::Check(name, condition, not_valid) => {
+                    add_check(catalog, &table, name.as_deref(), (condition, *not_valid), rows)?;
                 }
             },
             TableChange::DropConstraint { if_exists, cascade, name } => {
                 drop_constraint(catalog, &table, name, *if_exists, *cascade, rows)?;
             }
+            TableChange::AlterConstraint(name, deferral) => {
+                alter_constraint(catalog, &table, name, *deferral)?;
+            }
+            TableChange::ValidateConstraint(name) => validate_constraint(catalog, &table, name, rows)?,
             TableChange::AddColumn { if_not_exists, definition } => {
                 let known = table.ordinal(&name_of(&definition.name)?).is_some();
                 if !(known && *if_not_exists) {

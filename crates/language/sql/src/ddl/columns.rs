@@ -93,6 +93,12 @@ fn ordinal_of(table: &Table, name: &str) -> Result<usize, SqlError> {
     })
 }
 
+/// Whether a column is one of the primary key, which may be one that can be deferred.
+fn is_in_key(catalog: &NewCatalog, table: &Table, number: u16) -> bool {
+    let mut keys = catalog.indexes_of(table.id).iter().filter(|index| index.primary);
+    table.primary_key.contains(&number) || keys.any(|index| index.columns.contains(&number))
+}
+
 /// ADD COLUMN: every row gets the default.
 ///
 /// # Errors
@@ -115,7 +121,7 @@ pub(super) fn add_column(
     }
     let types = CompositeTypes::new(catalog).with_rules(catalog.rules);
     draft.add_column(&types, definition)?;
-    if draft.table.primary_key != before.primary_key {
+    if draft.table.primary_key != before.primary_key || !draft.deferrable_key.is_empty() {
         return Err(SqlError::unsupported("ADD COLUMN with PRIMARY KEY")
             .hint("Add the column, fill it, and then ADD PRIMARY KEY."));
     }
@@ -276,6 +282,7 @@ pub(super) fn drop_column(
         for foreign_key in foreign_keys {
             if *child == table.id {
                 shift(&mut foreign_key.columns);
+                shift(&mut foreign_key.set_on_delete);
             }
             if foreign_key.parent == table.id {
                 shift(&mut foreign_key.referenced);
@@ -503,7 +510,7 @@ pub(super) fn alter_column(
                 false => Ok(()),
             })?;
         }
-        ColumnChange::NotNull(false) if table.primary_key.contains(&(ordinal as u16)) => {
+        ColumnChange::NotNull(false) if is_in_key(catalog, table, ordinal as u16) => {
             let message = format!("column \"{name}\" is in a primary key");
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }

@@ -1,5 +1,6 @@
 //! Constraints of tables that exist: ALTER TABLE … ADD and DROP CONSTRAINT, and the names of CHECKs.
 
+use crate::ddl::alter_constraint::hold_check;
 use crate::ddl::foreign_keys::{ForeignKeyDraft, bind_foreign_key, refuse_needed, remove_foreign_keys};
 use crate::ddl::index_drafts::{IndexDraft, bind_unique};
 use crate::ddl::indexes::remove_index;
@@ -7,7 +8,6 @@ use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{KeyDraft, drop_primary_key};
 use crate::ddl::relations::{constraint_exists, generated_name};
 use crate::ddl::rows::Rows;
-use plan::expression::Environment;
 use plan::routines::Routines;
 use plan::table::TablePlan;
 use sqlparser::ast::TableConstraint;
@@ -20,8 +20,8 @@ use types::{Catalog, Check, Column, ExecutionVersion, SqlError, SqlState, Table}
 pub(crate) enum NewConstraint {
     /// PRIMARY KEY
     PrimaryKey(KeyDraft),
-    /// CHECK, with its name if it has one.
-    Check(Option<String>, String),
+    /// CHECK, with its name if it has one, and whether it is NOT VALID.
+    Check(Option<String>, String, bool),
     /// UNIQUE
     Unique(IndexDraft),
     /// FOREIGN KEY
@@ -34,27 +34,36 @@ pub(crate) enum NewConstraint {
 /// What is wrong with it.
 pub(super) fn bind_new_constraint(
     constraint: &TableConstraint,
+    not_valid: bool,
     rules: ExecutionVersion,
 ) -> Result<NewConstraint, SqlError> {
+    let unmarked = |what: &str| {
+        let message = format!("{what} constraints cannot be marked NOT VALID");
+        Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+    };
     Ok(match constraint {
+        TableConstraint::Unique(_) if not_valid => return unmarked("UNIQUE"),
+        TableConstraint::PrimaryKey(_) if not_valid => return unmarked("PRIMARY KEY"),
         TableConstraint::Unique(unique) => NewConstraint::Unique(bind_unique(unique, rules)?),
         TableConstraint::ForeignKey(foreign_key) => {
-            NewConstraint::ForeignKey(bind_foreign_key(foreign_key, None)?)
+            let draft = bind_foreign_key(foreign_key, None, rules)?;
+            NewConstraint::ForeignKey(ForeignKeyDraft { not_valid, ..draft })
         }
         TableConstraint::Check(check) if check.enforced != Some(false) => {
-            NewConstraint::Check(check.name.as_ref().map(name_of).transpose()?, check.expr.to_string())
+            let name = check.name.as_ref().map(name_of).transpose()?;
+            NewConstraint::Check(name, check.expr.to_string(), not_valid)
         }
-        TableConstraint::PrimaryKey(key) => NewConstraint::PrimaryKey(KeyDraft::bind(key)?),
+        TableConstraint::PrimaryKey(key) => NewConstraint::PrimaryKey(KeyDraft::bind(key, rules)?),
         other => return Err(SqlError::unsupported(format_args!("the constraint {other}"))),
     })
 }
 
-/// ALTER TABLE … ADD CHECK, which every row must keep.
+/// ALTER TABLE … ADD CHECK, which every row must keep; with NOT VALID every row that is written from now on.
 pub(super) fn add_check(
     catalog: &mut NewCatalog,
     table: &Arc<Table>,
     name: Option<&str>,
-    condition: &str,
+    (condition, not_valid): (&str, bool),
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     let mut new = Table::clone(table);
@@ -67,7 +76,8 @@ pub(super) fn add_check(
             return Err(SqlError::new(SqlState(*b"42710"), message));
         }
         Some(name) => {
-            new.checks.push(Check { name: name.to_string(), condition: condition.to_string() });
+            let (name, condition) = (name.to_string(), condition.to_string());
+            new.checks.push(Check { name, condition, valid: true });
             new.checks.sort_by(|a, b| a.name.cmp(&b.name));
         }
     }
@@ -75,22 +85,12 @@ pub(super) fn add_check(
     // The new one stands by the rules of now.
     plan::bind_tables::bind_check(&plan, condition, &routines)?;
     let has = |table: &Table, name: &str| table.checks.iter().any(|known| known.name == name);
-    let added = plan.checks.iter().find(|check| has(&new, &check.name) && !has(table, &check.name));
-    if let Some(check) = added {
-        rows.visit(
-            table.id,
-            &mut |_, _, row| match check.condition.truth(&Environment::new(row, &[], 0))? {
-                Some(false) => {
-                    let message = format!(
-                        "check constraint \"{}\" of relation \"{}\" is violated by some row",
-                        check.name,
-                        table.object_name()
-                    );
-                    Err(SqlError::new(SqlState::CHECK_VIOLATION, message))
-                }
-                _ => Ok(()),
-            },
-        )?;
+    let added = new.checks.iter().position(|check| has(&new, &check.name) && !has(table, &check.name));
+    if let Some(added) = added {
+        match not_valid {
+            true => new.checks[added].valid = false,
+            false => hold_check(catalog, &new, &new.checks[added].name, rows)?,
+        }
     }
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     Ok(())
@@ -162,7 +162,7 @@ pub(super) fn name_checks(
         });
         let free = |name: &String| !table.checks.iter().any(|known| known.name == *name);
         let Some(name) = candidates.into_iter().find(free) else { continue };
-        table.checks.push(Check { name, condition: condition.clone() });
+        table.checks.push(Check { name, condition: condition.clone(), valid: true });
     }
     table.checks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(())

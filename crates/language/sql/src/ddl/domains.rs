@@ -52,7 +52,7 @@ fn add_check(domain: &mut Domain, of: &str, name: Option<&str>, condition: &str)
             names.find(|name| !is_taken(name)).unwrap_or_default()
         }
     };
-    domain.checks.push(Check { name: name.clone(), condition: condition.to_string() });
+    domain.checks.push(Check { name: name.clone(), condition: condition.to_string(), valid: true });
     domain.checks.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(name)
 }

@@ -1,5 +1,6 @@
 //! FOREIGN KEY constraints: making and dropping them.
 
+use crate::ddl::deferral::bind_deferral;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{constraint_exists, generated_name, take_number};
 use crate::ddl::rows::Rows;
@@ -9,9 +10,10 @@ use sqlparser::ast::{self, ConstraintReferenceMatchKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
+use syntax::parse::set_columns::columns_set_on_delete;
 use types::{
-    Catalog, Column, CompositeTypes, DataType, ExecutionVersion, ForeignKey, Index, ReferentialAction,
-    SqlError, SqlState, Table, TableId, Value,
+    Catalog, Column, CompositeTypes, DataType, Deferral, ExecutionVersion, ForeignKey, Index,
+    ReferentialAction, SqlError, SqlState, Table, TableId, Value,
 };
 
 /// A FOREIGN KEY as a statement describes it.
@@ -29,22 +31,34 @@ pub(crate) struct ForeignKeyDraft {
     pub on_delete: ReferentialAction,
     /// ON UPDATE
     pub on_update: ReferentialAction,
+    /// When it is held.
+    pub deferral: Deferral,
+    /// MATCH FULL
+    pub match_full: bool,
+    /// NOT VALID
+    pub not_valid: bool,
+    /// Names of the columns that ON DELETE SET NULL or SET DEFAULT changes; none: all.
+    pub set_on_delete: Vec<String>,
 }
 
 /// FOREIGN KEY. `column`: the column that it stands at.
 pub(super) fn bind_foreign_key(
     foreign_key: &ast::ForeignKeyConstraint,
     column: Option<&str>,
+    rules: ExecutionVersion,
 ) -> Result<ForeignKeyDraft, SqlError> {
-    if foreign_key.characteristics.is_some() {
-        return Err(SqlError::unsupported("DEFERRABLE"));
-    }
-    match &foreign_key.match_kind {
-        None | Some(ConstraintReferenceMatchKind::Simple) => {}
+    let deferral = bind_deferral(foreign_key.characteristics.as_ref(), rules)?;
+    let match_full = match &foreign_key.match_kind {
+        None | Some(ConstraintReferenceMatchKind::Simple) => false,
+        Some(ConstraintReferenceMatchKind::Full) if rules >= ExecutionVersion::V8 => true,
+        // As PostgreSQL, which does not implement it.
+        Some(ConstraintReferenceMatchKind::Partial) if rules >= ExecutionVersion::V8 => {
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented"));
+        }
         Some(other) => {
             return Err(SqlError::unsupported(format_args!("{other}")).hint("Use MATCH SIMPLE and NOT NULL."));
         }
-    }
+    };
     let names = |idents: &[ast::Ident]| idents.iter().map(name_of).collect::<Result<Vec<_>, _>>();
     let columns = match column {
         Some(column) => vec![column.to_string()],
@@ -57,6 +71,10 @@ pub(super) fn bind_foreign_key(
         referenced: names(&foreign_key.referred_columns)?,
         on_delete: action(foreign_key.on_delete.as_ref()),
         on_update: action(foreign_key.on_update.as_ref()),
+        deferral,
+        match_full,
+        not_valid: false,
+        set_on_delete: columns_set_on_delete(foreign_key.index_name.as_ref()),
     })
 }
 
@@ -93,6 +111,11 @@ pub(super) fn create_foreign_key(
         refuse_generated(table, &columns, draft)?;
     }
     let referenced = match draft.referenced.as_slice() {
+        [] if has_deferrable_key(catalog, &parent) => {
+            let table = parent.object_name();
+            let message = format!("cannot use a deferrable primary key for referenced table \"{table}\"");
+            return Err(SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        }
         [] if parent.primary_key.is_empty() => {
             let message =
                 format!("there is no primary key for referenced table \"{}\"", parent.object_name());
@@ -122,12 +145,46 @@ pub(super) fn create_foreign_key(
         }
     };
     check_types(&CompositeTypes::new(catalog), table, &parent, &name, &columns, &referenced)?;
-    let (on_delete, on_update) = (draft.on_delete, draft.on_update);
-    let number = take_number(catalog)?;
-    let foreign_key =
-        ForeignKey { number, name, columns, parent: parent.id, referenced, index, on_delete, on_update };
+    let set_on_delete = set_columns(table, draft, &columns)?;
+    let foreign_key = ForeignKey {
+        number: take_number(catalog)?,
+        name,
+        columns,
+        parent: parent.id,
+        referenced,
+        index,
+        on_delete: draft.on_delete,
+        on_update: draft.on_update,
+        deferral: draft.deferral,
+        match_full: draft.match_full,
+        valid: !draft.not_valid,
+        set_on_delete,
+    };
     catalog.foreign_keys.entry(table.id).or_default().push(foreign_key.clone());
-    check_rows(catalog, table, &foreign_key, rows)
+    match foreign_key.valid {
+        true => check_rows(catalog, table, &foreign_key, rows),
+        // Binds it: what is wrong is said now.
+        false => catalog.bound().map(drop),
+    }
+}
+
+/// Ordinals of the columns that ON DELETE changes, where it says which.
+fn set_columns(table: &Table, draft: &ForeignKeyDraft, columns: &[u16]) -> Result<Vec<u16>, SqlError> {
+    let mut found = ordinals(table, &draft.set_on_delete)?;
+    if let Some(other) = found.iter().find(|ordinal| !columns.contains(ordinal)) {
+        let name = &table.columns[usize::from(*other)].name;
+        let message =
+            format!("column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
+        return Err(SqlError::new(SqlState(*b"42P10"), message));
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// Whether the primary key of a table is one that can be deferred.
+fn has_deferrable_key(catalog: &Catalog, table: &Table) -> bool {
+    catalog.indexes_of(table.id).iter().any(|index| index.primary)
 }
 
 /// Refuses actions that would assign a generated column.
@@ -168,10 +225,18 @@ fn referenced_key(catalog: &Catalog, parent: &Table, columns: &[u16]) -> Result<
     if same(&parent.primary_key) {
         return Ok(None);
     }
-    let index = catalog
-        .indexes_of(parent.id)
-        .iter()
-        .find(|index| index.unique && !index.is_computed() && same(&index.columns));
+    let matching = || {
+        catalog
+            .indexes_of(parent.id)
+            .iter()
+            .filter(|index| index.unique && !index.is_computed() && same(&index.columns))
+    };
+    let index = matching().find(|index| !index.deferral.is_deferrable());
+    if index.is_none() && matching().next().is_some() {
+        let table = parent.object_name();
+        let message = format!("cannot use a deferrable unique constraint for referenced table \"{table}\"");
+        return Err(SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+    }
     index.map(|index| Some(index.number)).ok_or_else(|| {
         let message = format!(
             "there is no unique constraint matching given keys for referenced table \"{}\"",
@@ -209,7 +274,7 @@ fn check_types(
 }
 
 /// Refuses rows that reference nothing.
-fn check_rows(
+pub(super) fn check_rows(
     catalog: &NewCatalog,
     table: &Table,
     foreign_key: &ForeignKey,
@@ -237,6 +302,9 @@ fn check_rows(
     rows.visit(table.id, &mut |snapshot, _, row| {
         let values: Vec<Value> =
             plan.columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
+        if plan.mixes_nulls(&values) {
+            return Err(plan.mixed_nulls());
+        }
         if values.iter().any(Value::is_null) {
             return Ok(());
         }

@@ -1,11 +1,12 @@
 //! Indexes as statements describe them.
 
+use crate::ddl::deferral::bind_deferral;
 use plan::computed_index::ComputedIndex;
 use plan::expression::output_name;
 use sqlparser::ast::{self, BinaryOperator, Expr, IndexColumn, IndexType};
 use syntax::names::{name_of, table_name};
 use types::{
-    Catalog, CompositeTypes, DataType, ExecutionVersion, Index, KeyOrder, SqlError, SqlState, Table,
+    Catalog, CompositeTypes, DataType, Deferral, ExecutionVersion, Index, KeyOrder, SqlError, SqlState, Table,
 };
 
 /// An index as a statement describes it.
@@ -21,6 +22,10 @@ pub(crate) struct IndexDraft {
     pub unique: bool,
     /// It is a UNIQUE constraint.
     pub constraint: bool,
+    /// When the constraint is held.
+    pub deferral: Deferral,
+    /// The constraint is a PRIMARY KEY that can be deferred.
+    pub primary: bool,
     /// INCLUDE
     pub included: Vec<String>,
     /// WHERE, as SQL.
@@ -39,6 +44,22 @@ pub(crate) enum IndexPart {
 }
 
 impl IndexDraft {
+    /// A primary key that can be deferred.
+    pub(super) fn key(name: Option<String>, columns: Vec<String>, deferral: Deferral) -> IndexDraft {
+        IndexDraft {
+            name,
+            parts: columns.into_iter().map(IndexPart::Column).collect(),
+            orders: Vec::new(),
+            unique: true,
+            constraint: true,
+            deferral,
+            primary: true,
+            included: Vec::new(),
+            predicate: None,
+            nulls_not_distinct: false,
+        }
+    }
+
     /// UNIQUE of one column.
     pub(super) fn of_column(mut self, name: &str) -> IndexDraft {
         (self.parts, self.orders) = (vec![IndexPart::Column(name.to_string())], Vec::new());
@@ -126,6 +147,8 @@ pub(super) fn bind_create_index(
         orders: orders(&create.columns, rules),
         unique: create.unique,
         constraint: false,
+        deferral: Deferral::Never,
+        primary: false,
         included: create.include.iter().map(name_of).collect::<Result<_, _>>()?,
         predicate: create.predicate.as_ref().map(ToString::to_string),
         nulls_not_distinct: create.unique && create.nulls_distinct == Some(false),
@@ -138,9 +161,7 @@ pub(super) fn bind_unique(
     unique: &ast::UniqueConstraint,
     rules: ExecutionVersion,
 ) -> Result<IndexDraft, SqlError> {
-    if unique.characteristics.is_some() {
-        return Err(SqlError::unsupported("DEFERRABLE"));
-    }
+    let deferral = bind_deferral(unique.characteristics.as_ref(), rules)?;
     if !unique.index_options.is_empty() {
         return Err(SqlError::unsupported("this form of UNIQUE"));
     }
@@ -164,6 +185,8 @@ pub(super) fn bind_unique(
         orders: Vec::new(),
         unique: true,
         constraint: true,
+        deferral,
+        primary: false,
         included: Vec::new(),
         predicate: None,
         nulls_not_distinct,

@@ -76,14 +76,28 @@ pub(super) fn create_index(
         let message = format!("a table has at most {} indexes (INDEXES_MAX)", limits::INDEXES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
-    let same = |known: &Index| known.constraint && known.columns == columns && known.details == details;
-    if draft.constraint && known.iter().any(same) {
+    let is_same = |known: &Index| {
+        known.constraint
+            && known.columns == columns
+            && known.details == details
+            && known.deferral == draft.deferral
+            && !draft.primary
+    };
+    if draft.constraint && known.iter().any(is_same) {
         // As PostgreSQL: the same UNIQUE twice is one.
         return Ok(());
     }
     let name = index_name(catalog, table, draft)?;
-    let index =
-        Index { number: 0, name, columns, unique: draft.unique, constraint: draft.constraint, details };
+    let index = Index {
+        number: 0,
+        name,
+        columns,
+        unique: draft.unique,
+        constraint: draft.constraint,
+        details,
+        deferral: draft.deferral,
+        primary: draft.primary,
+    };
     let computed = index.is_computed().then(|| bind_new(catalog, table, &index)).transpose()?;
     check_classes(catalog, table, &index, computed.as_ref())?;
     let index = Index { number: take_number(catalog)?, ..index };
@@ -132,8 +146,12 @@ fn index_name(catalog: &Catalog, table: &Table, draft: &IndexDraft) -> Result<St
         }
         Some(name) => Ok(name.clone()),
         None => {
-            let label = if draft.constraint { "key" } else { "idx" };
-            let columns = draft.part_names().join("_");
+            let label = match (draft.primary, draft.constraint) {
+                (true, _) => "pkey",
+                (false, true) => "key",
+                (false, false) => "idx",
+            };
+            let columns = if draft.primary { String::new() } else { draft.part_names().join("_") };
             let mut candidates = (0..).map(|number: u32| {
                 let label = if number == 0 { label.to_string() } else { format!("{label}{number}") };
                 generated_name(table.object_name(), &columns, &label)

@@ -11,6 +11,7 @@
 
 mod aggregates;
 mod alter;
+mod alter_constraint;
 pub(crate) mod change;
 mod checkpoint;
 mod columns;
@@ -19,6 +20,7 @@ mod composite_types;
 mod constraints;
 mod counters;
 mod create_as;
+mod deferral;
 mod domains;
 mod endorsement;
 mod enums;
@@ -166,8 +168,13 @@ fn bind_change(
             let (if_exists, name) = (statement.table_if_exists, statement.table.clone());
             SchemaChange::AlterTable { if_exists, name, changes }
         }
+        ParsedStatement::AlterConstraint(statement) => {
+            let changes = vec![TableChange::AlterConstraint(statement.name.clone(), statement.deferral)];
+            let (if_exists, name) = (statement.if_exists, statement.table.clone());
+            SchemaChange::AlterTable { if_exists, name, changes }
+        }
         ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
-        ParsedStatement::Do(_) => return Ok(None),
+        ParsedStatement::Do(_) | ParsedStatement::SetConstraints(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
     }))
 }

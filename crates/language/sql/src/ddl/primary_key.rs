@@ -1,10 +1,14 @@
 //! The primary key of a table that exists: ALTER TABLE … ADD PRIMARY KEY, and dropping it.
 //!
 //! Rows stand under their keys, so the table gets another number and its rows are written there under the new ones: those
-//! of the columns, or hidden ones in the order of the rows.
+//! of the columns, or hidden ones in the order of the rows. A key that can be deferred is no place for a row, because two rows may
+//! have the same for a while: it is a unique index of a table with hidden keys.
 
+use crate::ddl::deferral::bind_deferral;
 use crate::ddl::foreign_keys::{refuse_key_needed, remove_foreign_keys};
-use crate::ddl::indexes::check_ordered;
+use crate::ddl::index_drafts::IndexDraft;
+use crate::ddl::indexes::{check_ordered, create_index};
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{generated_name, relation_exists};
 use crate::ddl::renumber::renumber;
 use crate::ddl::rows::Rows;
@@ -13,7 +17,7 @@ use sqlparser::ast::{Expr, IndexColumn, PrimaryKeyConstraint};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{Catalog, Key, SqlError, SqlState, Table, Value};
+use types::{Catalog, Deferral, ExecutionVersion, Key, SqlError, SqlState, Table, Value};
 
 /// A primary key as a statement describes it.
 #[derive(Clone, Debug)]
@@ -22,18 +26,18 @@ pub(crate) struct KeyDraft {
     name: Option<String>,
     /// Names of its columns.
     columns: Vec<String>,
+    /// When it is held.
+    deferral: Deferral,
 }
 
 impl KeyDraft {
     /// # Errors
     /// Forms that are not supported.
-    pub(super) fn bind(key: &PrimaryKeyConstraint) -> Result<KeyDraft, SqlError> {
-        if key.characteristics.is_some() {
-            return Err(SqlError::unsupported("DEFERRABLE"));
-        }
+    pub(super) fn bind(key: &PrimaryKeyConstraint, rules: ExecutionVersion) -> Result<KeyDraft, SqlError> {
+        let deferral = bind_deferral(key.characteristics.as_ref(), rules)?;
         let name = key.name.as_ref().map(name_of).transpose()?;
         let columns = key.columns.iter().map(column_name).collect::<Result<_, _>>()?;
-        Ok(KeyDraft { name, columns })
+        Ok(KeyDraft { name, columns, deferral })
     }
 }
 
@@ -49,12 +53,12 @@ fn column_name(column: &IndexColumn) -> Result<String, SqlError> {
 /// # Errors
 /// A key that is there; columns that are not; rows with NULL in them or of which two have the same key.
 pub(super) fn add_primary_key(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Table,
     draft: &KeyDraft,
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
-    if !table.primary_key.is_empty() {
+    if has_primary_key(catalog, table) {
         let message = format!("multiple primary keys for table \"{}\" are not allowed", table.object_name());
         return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
     }
@@ -86,6 +90,9 @@ pub(super) fn add_primary_key(
             candidates.find(|name| !relation_exists(catalog, &table.index_name(name))).unwrap_or_default()
         }
     };
+    if draft.deferral.is_deferrable() {
+        return add_deferrable_key(catalog, table, draft, (&key, primary_key_name), rows);
+    }
     let mut new = Table { primary_key: key.clone(), primary_key_name, ..renumber(catalog, table)? };
     for ordinal in &key {
         new.columns[usize::from(*ordinal)].not_null = true;
@@ -94,6 +101,39 @@ pub(super) fn add_primary_key(
     rows.rewrite(table.id, new.id, &mut |_, row| Ok((distinct_key(&new, row, &mut seen)?, row.clone())))?;
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     Ok(())
+}
+
+/// Whether a table has a primary key, one that can be deferred among them.
+pub(super) fn has_primary_key(catalog: &Catalog, table: &Table) -> bool {
+    !table.primary_key.is_empty() || catalog.indexes_of(table.id).iter().any(|index| index.primary)
+}
+
+/// ADD PRIMARY KEY of one that can be deferred: rows stay under their hidden keys.
+fn add_deferrable_key(
+    catalog: &mut NewCatalog,
+    table: &Table,
+    draft: &KeyDraft,
+    (key, name): (&[u16], String),
+    rows: &mut Rows<'_, '_>,
+) -> Result<(), SqlError> {
+    let mut new = table.clone();
+    for ordinal in key {
+        new.columns[usize::from(*ordinal)].not_null = true;
+    }
+    rows.visit(table.id, &mut |_, _, row| match key
+        .iter()
+        .find(|ordinal| row[usize::from(**ordinal)].is_null())
+    {
+        Some(ordinal) => {
+            let column = &table.columns[usize::from(*ordinal)].name;
+            Err(contains_nulls(table.object_name(), column))
+        }
+        None => Ok(()),
+    })?;
+    let new = Arc::new(new);
+    catalog.tables.insert(new.name.clone(), new.clone());
+    let columns = draft.columns.clone();
+    create_index(catalog, &new, &IndexDraft::key(Some(name), columns, draft.deferral), rows)
 }
 
 /// The primary key of a row of a table that is made; `seen`: those of the rows before it.

@@ -304,7 +304,7 @@ impl Resolver<'_> {
         match change {
             TableChange::AddConstraint(constraint) => match constraint.as_mut() {
                 NewConstraint::ForeignKey(draft) => self.relation(&mut draft.parent),
-                NewConstraint::Check(_, condition) => self.text(condition),
+                NewConstraint::Check(_, condition, _) => self.text(condition),
                 NewConstraint::Unique(_) | NewConstraint::PrimaryKey(_) => Ok(()),
             },
             TableChange::AddColumn { definition, .. } => self.column(definition),

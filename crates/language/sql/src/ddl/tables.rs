@@ -1,6 +1,7 @@
 //! CREATE TABLE and DROP TABLE.
 
 use crate::ddl::constraints::name_checks;
+use crate::ddl::deferral::bind_deferral;
 use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::{
     ForeignKeyDraft, bind_foreign_key, create_foreign_key, refuse_referenced, remove_foreign_keys,
@@ -22,8 +23,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::sequence::CountingOptions;
 use types::{
-    Catalog, Check, Column, CompositeTypes, DataType, ExecutionVersion, Generated, SqlError, SqlState, Table,
-    TableId, limits, object_name,
+    Catalog, Check, Column, CompositeTypes, DataType, Deferral, ExecutionVersion, Generated, SqlError,
+    SqlState, Table, TableId, limits, object_name,
 };
 
 pub(super) fn bind_create_table(
@@ -51,7 +52,7 @@ pub(super) fn bind_create_table(
     for constraint in &create.constraints {
         draft.add_constraint(constraint, types.rules())?;
     }
-    for ordinal in &draft.table.primary_key {
+    for ordinal in draft.table.primary_key.iter().chain(&draft.deferrable_key) {
         draft.table.columns[usize::from(*ordinal)].not_null = true;
     }
     Ok(draft)
@@ -100,6 +101,8 @@ pub(crate) struct TableDraft {
     pub(super) unnamed_checks: Vec<String>,
     pub(super) unique: Vec<IndexDraft>,
     pub(super) foreign_keys: Vec<ForeignKeyDraft>,
+    /// Ordinals of a primary key that can be deferred, which is one of `unique`.
+    pub(super) deferrable_key: Vec<u16>,
     /// Columns with a sequence of their own.
     pub(super) sequences: Vec<ColumnSequence>,
     /// LIKE: the relation whose columns come first, and whether their defaults come along.
@@ -122,8 +125,9 @@ impl TableDraft {
 
     /// A table that exists, to which something is added.
     pub(super) fn of(table: &Table) -> TableDraft {
-        let (unnamed_checks, unique, foreign_keys, sequences, like) = Default::default();
-        TableDraft { table: table.clone(), unnamed_checks, unique, foreign_keys, sequences, like }
+        let (unnamed_checks, unique, foreign_keys, deferrable_key, sequences, like) = Default::default();
+        let table = table.clone();
+        TableDraft { table, unnamed_checks, unique, foreign_keys, deferrable_key, sequences, like }
     }
 
     /// Adds a column with its constraints.
@@ -150,35 +154,34 @@ impl TableDraft {
             }
             None => bind_type_or_domain(types, &definition.data_type)?,
         };
-        self.table.columns.push(Column {
-            name: name.clone(),
-            data_type,
-            not_null: false,
-            default: None,
-            generated: false,
-        });
-        let mut nullable = None;
+        let (not_null, default, generated) = (false, None, false);
+        self.table.columns.push(Column { name: name.clone(), data_type, not_null, default, generated });
+        let (mut nullable, rules) = (None, types.rules());
         for option in &definition.options {
             match &option.option {
                 ColumnOption::Null => self.set_nullable(&name, &mut nullable, true)?,
                 ColumnOption::NotNull => self.set_nullable(&name, &mut nullable, false)?,
                 ColumnOption::Default(expr) => self.set_default(ordinal, expr)?,
                 ColumnOption::PrimaryKey(key) => {
-                    refuse_key_forms(&key.characteristics)?;
-                    self.set_primary_key(vec![ordinal], option.name.as_ref().or(key.name.as_ref()))?;
+                    let deferral = bind_deferral(key.characteristics.as_ref(), rules)?;
+                    self.set_primary_key(
+                        vec![ordinal],
+                        option.name.as_ref().or(key.name.as_ref()),
+                        deferral,
+                    )?;
                 }
                 ColumnOption::Check(check) => {
                     self.add_check(check, option.name.as_ref().or(check.name.as_ref()))?;
                 }
                 ColumnOption::Unique(unique) => {
-                    let mut draft = bind_unique(unique, types.rules())?.of_column(&name);
+                    let mut draft = bind_unique(unique, rules)?.of_column(&name);
                     if let Some(constraint) = &option.name {
                         draft.name = Some(name_of(constraint)?);
                     }
                     self.unique.push(draft);
                 }
                 ColumnOption::ForeignKey(foreign_key) => {
-                    let mut draft = bind_foreign_key(foreign_key, Some(&name))?;
+                    let mut draft = bind_foreign_key(foreign_key, Some(&name), rules)?;
                     if let Some(constraint) = &option.name {
                         draft.name = Some(name_of(constraint)?);
                     }
@@ -195,7 +198,7 @@ impl TableDraft {
                     self.set_nullable(&name, &mut nullable, false)?;
                 }
                 ColumnOption::Generated { generation_expr: Some(expr), .. }
-                    if types.rules() >= ExecutionVersion::V7 =>
+                    if rules >= ExecutionVersion::V7 =>
                 {
                     self.set_generated(ordinal, expr)?;
                 }
@@ -298,12 +301,12 @@ impl TableDraft {
     ) -> Result<(), SqlError> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
-                refuse_key_forms(&key.characteristics)?;
+                let deferral = bind_deferral(key.characteristics.as_ref(), rules)?;
                 let mut ordinals = Vec::with_capacity(key.columns.len());
                 for column in &key.columns {
                     ordinals.push(self.key_column(column, &ordinals)?);
                 }
-                self.set_primary_key(ordinals, key.name.as_ref())
+                self.set_primary_key(ordinals, key.name.as_ref(), deferral)
             }
             TableConstraint::Check(check) => self.add_check(check, check.name.as_ref()),
             TableConstraint::Unique(unique) => {
@@ -311,7 +314,7 @@ impl TableDraft {
                 Ok(())
             }
             TableConstraint::ForeignKey(foreign_key) => {
-                self.foreign_keys.push(bind_foreign_key(foreign_key, None)?);
+                self.foreign_keys.push(bind_foreign_key(foreign_key, None, rules)?);
                 Ok(())
             }
             other => Err(SqlError::unsupported(format_args!("the constraint {other}"))),
@@ -334,13 +337,25 @@ impl TableDraft {
         Ok(ordinal as u16)
     }
 
-    fn set_primary_key(&mut self, ordinals: Vec<u16>, name: Option<&Ident>) -> Result<(), SqlError> {
-        if !self.table.primary_key.is_empty() {
+    fn set_primary_key(
+        &mut self,
+        ordinals: Vec<u16>,
+        name: Option<&Ident>,
+        deferral: Deferral,
+    ) -> Result<(), SqlError> {
+        if !self.table.primary_key.is_empty() || !self.deferrable_key.is_empty() {
             let message =
                 format!("multiple primary keys for table \"{}\" are not allowed", self.table.object_name());
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
         check_ordered(&self.table, &ordinals)?;
+        if deferral.is_deferrable() {
+            let named = |ordinal: &u16| self.table.columns[usize::from(*ordinal)].name.clone();
+            let (name, columns) = (name.map(name_of).transpose()?, ordinals.iter().map(named).collect());
+            self.unique.insert(0, IndexDraft::key(name, columns, deferral));
+            self.deferrable_key = ordinals;
+            return Ok(());
+        }
         self.table.primary_key = ordinals;
         if let Some(name) = name {
             self.table.primary_key_name = name_of(name)?;
@@ -362,7 +377,7 @@ impl TableDraft {
             let message = format!("check constraint \"{name}\" already exists");
             return Err(SqlError::new(SqlState(*b"42710"), message));
         }
-        self.table.checks.push(Check { name, condition });
+        self.table.checks.push(Check { name, condition, valid: true });
         Ok(())
     }
 }
@@ -376,13 +391,6 @@ fn serial_type(data_type: &ast::DataType) -> Option<DataType> {
         "serial" | "serial4" if modifiers.is_empty() => Some(DataType::Integer),
         "smallserial" | "serial2" if modifiers.is_empty() => Some(DataType::SmallInt),
         _ => None,
-    }
-}
-
-fn refuse_key_forms(characteristics: &Option<ast::ConstraintCharacteristics>) -> Result<(), SqlError> {
-    match characteristics {
-        None => Ok(()),
-        Some(_) => Err(SqlError::unsupported("DEFERRABLE")),
     }
 }
 

@@ -44,11 +44,11 @@ pub(crate) fn run_again_alone(
         }
     }
     let same = !progress.has_failed() && is_given(&results);
-    progress.stage().effects(
-        place.snapshot.catalog(),
-        suspended,
-        if same { Ok(committed()) } else { Err(results_have_changed()) },
-    )
+    let result = match same {
+        true => progress.stage().settle(place, &mut suspended).map(|()| committed()),
+        false => Err(results_have_changed()),
+    };
+    progress.stage().effects(place.snapshot.catalog(), suspended, result)
 }
 
 /// What the COMMIT of a block gives.

@@ -17,7 +17,7 @@ use crate::ddl::{bind_change_behind, bind_schema_change, change_catalog};
 use crate::library::Library;
 use crate::script::{Script, StatementKind};
 use crate::session::place::Place;
-use execute::{Suspended, refuse_schema_change};
+use execute::{Execution, Suspended, refuse_schema_change};
 use state::{Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -86,6 +86,7 @@ impl Stage {
             let message = "CHECKPOINT cannot run inside a transaction block";
             return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message).hint("Send it on its own."));
         }
+        self.run_behind(place, suspended, &mut |execution| execution.settle_free_keys())?;
         let mut overlay = Overlay::with_changes(place.snapshot, Changes::clone(&self.changes));
         for command in &suspended.commands()[self.settled..] {
             let (value, _) = apply_command(overlay.current(&command.row)?, command)?;
@@ -107,6 +108,7 @@ impl Stage {
         let next = changed.and_then(|changed| match changed {
             None => Ok(None),
             Some(catalog) => {
+                suspended.refuse_change(&before, &catalog)?;
                 check_change(place, &catalog)?;
                 let catalog = Arc::new(catalog);
                 let library = Arc::new(self.library.successor(catalog.clone())?);
@@ -134,6 +136,31 @@ impl Stage {
                 Err(error)
             }
         }
+    }
+
+    /// The end of the transaction: makes the checks that it has put off.
+    ///
+    /// # Errors
+    /// `23503`, `23505`
+    pub fn settle(&self, place: &Place<'_>, suspended: &mut Suspended) -> Result<(), SqlError> {
+        self.run_behind(place, suspended, &mut |execution| execution.settle_deferred())
+    }
+
+    /// Does something about the checks that the transaction has put off, where there are any.
+    fn run_behind(
+        &self,
+        place: &Place<'_>,
+        suspended: &mut Suspended,
+        run: &mut dyn FnMut(&mut Execution<'_>) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        if !suspended.has_checks() {
+            return Ok(());
+        }
+        let seen = self.seen(place.snapshot);
+        let mut execution = place.resume(&self.library, seen.as_snapshot(), suspended);
+        let result = run(&mut execution);
+        *suspended = execution.suspend();
+        result
     }
 
     /// What a transaction does that has come here from the schema `before`, and ends with this. What it has read nobody asks for: it runs alone.
@@ -212,5 +239,6 @@ fn run_statements(
     if !waiting.is_empty() {
         results.extend(stage.change_schema(place, suspended, &waiting)?);
     }
+    stage.settle(place, suspended)?;
     Ok(results)
 }

@@ -5,6 +5,7 @@ pub mod alter_type;
 pub mod comment;
 pub mod conflict_target;
 pub mod create_as;
+pub mod deferrals;
 mod dialect;
 pub mod domain;
 pub mod drop_expression;
@@ -20,6 +21,7 @@ mod schema_change;
 pub mod schema_members;
 pub mod sequence;
 mod session_words;
+pub mod set_columns;
 pub mod set_schema;
 mod statement_texts;
 pub(crate) mod tokens;
@@ -32,6 +34,10 @@ use crate::parse::aggregate::{
 use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse::deferrals::{
+    AlterConstraint, SetConstraints, alters_constraint, misplaced_deferral, parse_alter_constraint,
+    parse_set_constraints, sets_constraints,
+};
 use crate::parse::domain::{DomainStatement, is_about_domains, parse_domain};
 use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
@@ -47,6 +53,7 @@ use crate::parse::schema_members::{
     parse_schema_with_members,
 };
 use crate::parse::sequence::{SequenceStatement, is_about_sequences, parse_sequence};
+use crate::parse::set_columns::move_set_columns;
 use crate::parse::set_schema::{SetSchema, parse_set_schema, sets_schema};
 pub use crate::parse::statement_texts::statement_texts;
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
@@ -95,6 +102,10 @@ pub enum ParsedStatement {
     AlterType(Box<AlterType>),
     /// ALTER TABLE … ALTER COLUMN … DROP EXPRESSION.
     DropExpression(DropExpression),
+    /// ALTER TABLE … ALTER CONSTRAINT.
+    AlterConstraint(AlterConstraint),
+    /// SET CONSTRAINTS.
+    SetConstraints(SetConstraints),
     /// CREATE, ALTER and DROP DOMAIN.
     Domain(Box<DomainStatement>),
 }
@@ -109,7 +120,11 @@ pub fn parse_script(sql: &str, version: ExecutionVersion) -> Result<Vec<ParsedSt
         if tokens.iter().all(|token| token.token == Token::EOF) {
             continue;
         }
-        statements.push(parse_statement_tokens(tokens.to_vec(), sql, version)?);
+        let mut tokens = tokens.to_vec();
+        if version >= ExecutionVersion::V8 {
+            move_set_columns(&mut tokens);
+        }
+        statements.push(parse_statement_tokens(tokens, sql, version)?);
     }
     Ok(statements)
 }
@@ -148,7 +163,8 @@ fn parse_statement_tokens(
     let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
     let own_form = OwnForm::of(&tokens, version);
-    if let Some(error) = refused(&tokens).filter(|_| !about_roles && own_form.is_none()) {
+    let refusal = refused(&tokens).filter(|_| !about_roles && own_form.is_none());
+    if let Some(error) = refusal.or_else(|| misplaced_deferral(&tokens, sql, version)) {
         return Err(error);
     }
     let about_aggregates =
@@ -211,6 +227,8 @@ enum OwnForm {
     Domain,
     DropExpression,
     SetSchema,
+    AlterConstraint,
+    SetConstraints,
 }
 
 impl OwnForm {
@@ -219,6 +237,10 @@ impl OwnForm {
         let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
         if version >= ExecutionVersion::V7 && is_about_domains(tokens) {
             return Some(OwnForm::Domain);
+        }
+        let since_8 = version >= ExecutionVersion::V8;
+        if since_8 && sets_constraints(tokens) {
+            return Some(OwnForm::SetConstraints);
         }
         if !is(0, "alter") {
             return None;
@@ -229,6 +251,9 @@ impl OwnForm {
         }
         if since_7 && table && drops_expression(tokens) {
             return Some(OwnForm::DropExpression);
+        }
+        if since_8 && table && alters_constraint(tokens) {
+            return Some(OwnForm::AlterConstraint);
         }
         (table && sets_schema(tokens)).then_some(OwnForm::SetSchema)
     }
@@ -245,6 +270,12 @@ impl OwnForm {
                 parse_drop_expression(parser, sql).map(ParsedStatement::DropExpression)
             }
             OwnForm::SetSchema => parse_set_schema(parser, sql).map(ParsedStatement::SetSchema),
+            OwnForm::AlterConstraint => {
+                parse_alter_constraint(parser, sql).map(ParsedStatement::AlterConstraint)
+            }
+            OwnForm::SetConstraints => {
+                parse_set_constraints(parser, sql).map(ParsedStatement::SetConstraints)
+            }
         }
     }
 }
@@ -307,7 +338,13 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
         ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
         ParsedStatement::Domain(_) => Err(SqlError::unsupported("a statement about domains in a function")),
-        ParsedStatement::DropExpression(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
+        ParsedStatement::DropExpression(_) | ParsedStatement::AlterConstraint(_) => {
+            Err(SqlError::unsupported("ALTER TABLE in a function"))
+        }
+        ParsedStatement::SetConstraints(_) => {
+            Err(SqlError::unsupported("SET CONSTRAINTS in a function in SQL")
+                .hint("Write the function in PL/pgSQL."))
+        }
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()
 }

@@ -15,7 +15,7 @@ const DOT_DOT: &str = "..";
 pub(super) struct Tokens<'b> {
     body: &'b str,
     /// The rules that SQL in it is read with.
-    version: ExecutionVersion,
+    pub(super) version: ExecutionVersion,
     /// Without white space and comments.
     all: Vec<TokenWithSpan>,
     /// Index of the next token.

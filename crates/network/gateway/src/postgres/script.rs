@@ -1,7 +1,7 @@
 //! Splits a query string into statements and tells by their first words who answers them. Nothing is parsed here
 //! beyond words, literals and comments; the database parses what it is given.
 
-use types::{Catalog, SqlError, SqlState};
+use types::{Catalog, ExecutionVersion, SqlError, SqlState};
 
 /// What a lexeme is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,6 +340,7 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         "rollback" | "abort" => Class::Rollback,
         "savepoint" | "release" => Class::Transaction,
         "set" if word(1) == "transaction" => Class::Transaction,
+        "set" if word(1) == "constraints" && defers_constraints(catalog) => Class::Write,
         "prepare" if word(1) == "transaction" => Class::Refused("PREPARE TRANSACTION"),
         "prepare" => Class::Refused("PREPARE as a statement"),
         "execute" => Class::Refused("EXECUTE as a statement"),
@@ -369,6 +370,12 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         }
         _ => Class::Write,
     }
+}
+
+/// Whether the ledger executes with a version that knows constraints which can be deferred.
+fn defers_constraints(catalog: &Catalog) -> bool {
+    let charter = catalog.governance.newest_charter();
+    charter.is_none_or(|charter| charter.execution_version >= ExecutionVersion::V8.number())
 }
 
 /// Whether it is `SELECT entente.approve(…` or one of its kind.

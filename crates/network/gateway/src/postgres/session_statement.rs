@@ -88,9 +88,11 @@ fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStateme
         [_, "session", "characteristics", "as", "transaction", ..] => {
             return Ok(SessionStatement::Nothing("SET"));
         }
-        [_, "session", "authorization", ..] | [_, "role", ..] | [_, "constraints", ..] => {
+        [_, "session", "authorization", ..] | [_, "role", ..] => {
             return Ok(SessionStatement::Nothing("SET"));
         }
+        // On a ledger that has no constraint which can be deferred.
+        [_, "constraints", ..] => return Ok(SessionStatement::Nothing("SET CONSTRAINTS")),
         [_, "session" | "local", ..] => 2,
         _ => 1,
     };

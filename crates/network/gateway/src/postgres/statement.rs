@@ -83,6 +83,11 @@ impl ParsedStatement {
     }
 }
 
+/// Whether a statement gives rows, of whatever columns. SET CONSTRAINTS reads only, and gives none.
+fn returns_rows(prepared: &Prepared, class: Class) -> bool {
+    (prepared.kind == StatementKind::Read && class == Class::Read) || !prepared.columns.is_empty()
+}
+
 impl Session {
     /// Finds out what a statement is and binds it.
     pub(super) async fn parse(
@@ -102,7 +107,7 @@ impl Session {
             Class::Read | Class::Write => {
                 let prepared = self.prepare(&sql, &types).await?;
                 let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
-                let returns_rows = prepared.kind == StatementKind::Read || !columns.is_empty();
+                let returns_rows = returns_rows(&prepared, class);
                 let body = Body::Database(Mutex::new(Arc::new(prepared)));
                 let (search_path, type_numbers) = (self.search_path(), Vec::new());
                 ParsedStatement {

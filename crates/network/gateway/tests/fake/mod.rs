@@ -62,6 +62,10 @@ fn column(name: &str, data_type: DataType, not_null: bool, default: Option<&str>
     Column { name: name.into(), data_type, not_null, default: default.map(Into::into), generated: false }
 }
 
+fn check(name: &str, condition: &str) -> Check {
+    Check { name: name.into(), condition: condition.into(), valid: true }
+}
+
 pub fn catalog() -> Catalog {
     let accounts = Table {
         id: TableId(1),
@@ -78,7 +82,7 @@ pub fn catalog() -> Catalog {
         ],
         primary_key: vec![0],
         primary_key_name: "accounts_pkey".into(),
-        checks: vec![Check { name: "accounts_balance_check".into(), condition: "(balance >= 0)".into() }],
+        checks: vec![check("accounts_balance_check", "(balance >= 0)")],
         endorsement: None,
     };
     let log = Table {

@@ -5,7 +5,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Catalog, Column, DataType, Index, Key, Row, Table, TableId, Value};
+use types::{Catalog, Column, DataType, Deferral, Index, Key, Row, Table, TableId, Value};
 
 /// Keys of a table: few, so that rows come and go.
 pub(super) const KEYS: i32 = 300;
@@ -70,6 +70,8 @@ impl World {
             unique: false,
             constraint: false,
             details: Default::default(),
+            deferral: Deferral::Never,
+            primary: false,
         };
         catalog.indexes.insert(TableId(1), vec![index]);
         let catalog = Arc::new(catalog);
@@ -209,6 +211,8 @@ impl World {
                         unique,
                         constraint: false,
                         details: Default::default(),
+                        deferral: Deferral::Never,
+                        primary: false,
                     };
                     catalog.indexes.entry(table).or_default().push(index);
                 }
@@ -236,6 +240,8 @@ impl World {
             unique: true,
             constraint: false,
             details: Default::default(),
+            deferral: Deferral::Never,
+            primary: false,
         };
         let of = |number: u32| [TableId(number), index(number).entries(), index(number).unique_entries()];
         (1..=self.next).flat_map(of).collect()

@@ -3,6 +3,7 @@
 mod cursor;
 mod raise;
 
+use crate::parse::deferrals::SetConstraints;
 pub use cursor::*;
 pub use raise::*;
 use sqlparser::ast as sql;
@@ -373,6 +374,8 @@ pub enum StatementKind {
         /// The cursor.
         cursor: Target,
     },
+    /// `SET CONSTRAINTS …`
+    SetConstraints(SetConstraints),
     /// `GET STACKED DIAGNOSTICS target = item, …`
     GetStackedDiagnostics {
         /// What each gets.
@@ -434,7 +437,7 @@ impl StatementKind {
             StatementKind::ForElements { .. } => "at FOREACH over array",
             StatementKind::Exit { .. } => "at EXIT",
             StatementKind::Continue { .. } => "at CONTINUE",
-            StatementKind::Sql { .. } => "at SQL statement",
+            StatementKind::Sql { .. } | StatementKind::SetConstraints(_) => "at SQL statement",
             StatementKind::Perform { .. } => "at PERFORM",
             StatementKind::Call { .. } => "at CALL",
             StatementKind::Execute { .. } => "at EXECUTE",

@@ -1,10 +1,11 @@
 //! Statements without statements inside: assignment, SQL with INTO, CALL, RAISE and the rest.
 
+use crate::parse::deferrals::SetConstraints;
 use crate::plpgsql::ast::{DynamicText, Expression, IntoClause, Name, RowSource, StatementKind};
 use crate::plpgsql::parse::{BodyParser, is_reserved, is_semicolon};
 use sqlparser::tokenizer::{Token, Word};
 use types::limits::ARGUMENTS_MAX;
-use types::{SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
 /// Statements of SQL that a contract cannot hold.
 const REFUSED_SQL: [&str; 36] = [
@@ -79,6 +80,9 @@ impl BodyParser<'_> {
             "COMMIT" | "ROLLBACK" | "ABORT" => Err(SqlError::unsupported(format!("{word} in a procedure"))
                 .hint("A call is one transaction; RAISE EXCEPTION ends it without effect.")
                 .at(position)),
+            "SET" if self.tokens.is_word(1, "CONSTRAINTS") && self.tokens.version >= ExecutionVersion::V8 => {
+                self.set_constraints()
+            }
             _ if REFUSED_SQL.contains(&word) => refused(&format!("{word} in a procedure")),
             _ => Err(self.not_a_statement()),
         }
@@ -273,6 +277,30 @@ impl BodyParser<'_> {
                 return Ok(arguments);
             }
         }
+    }
+
+    /// `SET CONSTRAINTS {ALL | name, …} {DEFERRED | IMMEDIATE}`
+    fn set_constraints(&mut self) -> Result<StatementKind, SqlError> {
+        self.tokens.next += 2;
+        let mut names = None;
+        if !self.tokens.accept_word("ALL") {
+            loop {
+                let mut name = self.name("a constraint")?.text;
+                if self.tokens.accept(&Token::Period) {
+                    name = format!("{name}.{}", self.name("a constraint")?.text);
+                }
+                names.get_or_insert_with(Vec::new).push(name);
+                if !self.tokens.accept(&Token::Comma) {
+                    break;
+                }
+            }
+        }
+        let deferred = self.tokens.accept_word("DEFERRED");
+        if !deferred {
+            self.tokens.expect_word("IMMEDIATE")?;
+        }
+        self.tokens.expect(&Token::SemiColon)?;
+        Ok(StatementKind::SetConstraints(SetConstraints { names, deferred }))
     }
 
     fn assert(&mut self) -> Result<StatementKind, SqlError> {
