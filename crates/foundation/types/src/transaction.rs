@@ -434,7 +434,11 @@ impl SignedTransaction {
             endorsed => Some(Box::new(decode_exactly(endorsed).map_err(malformed)?)),
         };
         let signed = SignedTransaction { transaction, endorsed, credential, signature };
-        let sizes = signed.transaction.payload.sizes();
+        let mut sizes = signed.transaction.payload.sizes();
+        if version < ExecutionVersion::V8 {
+            // The most of both.
+            sizes.values = sizes.values.max(sizes.parameters);
+        }
         let limits = [
             ("arguments", sizes.values, limits::ARGUMENTS_MAX),
             ("arguments", sizes.parameters, limits::parameters_max(version)),

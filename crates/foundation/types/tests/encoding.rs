@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use types::{
     Catalog, Check, Column, CompositeType, DataType, Deferral, Domain, EnumPlace, EnumValue, ForeignKey,
-    Index, OutputColumn, ReferentialAction, TableId, TypeId, TypeKind, decode_exactly, encode,
+    Index, IndexDetails, OutputColumn, ReferentialAction, TableId, TypeId, TypeKind, decode_exactly, encode,
 };
 
 /// A catalog with two row types, and where they stand in its encoding.
@@ -138,6 +138,7 @@ fn constraints_are_encoded_as_before_they_could_wait() {
         columns: vec![1, 0],
         unique: true,
         constraint,
+        details: IndexDetails::default(),
         deferral,
         primary,
     };
@@ -154,6 +155,8 @@ fn constraints_are_encoded_as_before_they_could_wait() {
                 other[at] = wrong;
                 assert!(decode_exactly::<Index>(&other).is_err(), "byte {at} is {wrong}");
             }
+            let details = IndexDetails { nulls_not_distinct: true, ..IndexDetails::default() };
+            is_one_encoding(&Index { details, ..index(true, deferral, primary) });
         }
     }
 }

@@ -10,15 +10,29 @@ use values::functions::all;
 const FORMS: &[(&str, &[&str])] = &[
     // What shapes of queries the catalogue knows.
     ("catalogue", &["array_to_string", "cardinality", "concat", "format", "quote_ident", "replace"]),
-    ("catalogue", &["json_build_object", "jsonb_build_object"]),
     // Operators of arrays, and of patterns.
     ("plan", &["array_append", "array_cat", "array_prepend", "SIMILAR TO"]),
+    // Functions whose elements must have an equality.
+    ("plan", &["array_position", "array_positions", "array_remove", "array_replace"]),
     // Calls with a syntax of their own, with arguments of any types, or that look at the block's time.
     (
         "plan",
         &["btrim", "ceil", "extract", "floor", "ltrim", "overlay", "rtrim", "strpos", "substr", "substring"],
     ),
-    ("plan", &["age", "concat", "concat_ws", "format", "lpad", "make_interval", "quote_literal", "rpad"]),
+    (
+        "plan",
+        &[
+            "age",
+            "concat",
+            "concat_ws",
+            "format",
+            "lpad",
+            "make_interval",
+            "quote_literal",
+            "rpad",
+            "timezone",
+        ],
+    ),
     // What makes JSON of values of any types, and the functions of its operators.
     (
         "plan",

@@ -535,7 +535,7 @@ fn json_is_made_as_in_other_queries() {
     assert_eq!(types, [DataType::Json, DataType::Jsonb, DataType::Json]);
     let answer = asked.answer(sql);
     assert!(
-        answer.starts_with(r#"{"name" : "item", "kinds" : ["r"], "inside" : [1, null, true]} "#)
+        answer.starts_with(r#"{"name" : "item", "kinds" : ["r"], "inside" : [1, null, true]}|"#)
             && answer.ends_with("{\"one\":1}\n"),
         "{answer}"
     );

@@ -57,7 +57,7 @@ pub fn bind_key(plan: &TablePlan, sql: &str, routines: &Routines) -> Result<Expr
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
     refuse_queries(&expr, "index expression")?;
     let bound = binder.in_clause(Some("index expressions")).bind_known(&expr)?;
-    refuse_changing(&bound, routines, "index expression")?;
+    refuse_changing(&bound, &scope, "index expression")?;
     Ok(bound)
 }
 
@@ -71,7 +71,7 @@ pub fn bind_predicate(plan: &TablePlan, sql: &str, routines: &Routines) -> Resul
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
     refuse_queries(&expr, "index predicate")?;
     let bound = binder.in_clause(Some("index predicates")).bind_condition(&expr, "WHERE")?;
-    refuse_changing(&bound, routines, "index predicate")?;
+    refuse_changing(&bound, &scope, "index predicate")?;
     Ok(bound)
 }
 
@@ -108,12 +108,12 @@ fn refuse_queries(expr: &Expr, place: &str) -> Result<(), SqlError> {
 }
 
 /// Refuses what may be another value another time, and what an index cannot run.
-fn refuse_changing(bound: &Expression, routines: &Routines, place: &str) -> Result<(), SqlError> {
+fn refuse_changing(bound: &Expression, scope: &VariableScope, place: &str) -> Result<(), SqlError> {
     let calls = bound.any(&mut |inner| match &inner.kind {
-        Kind::Call(call) => !is_immutable(routines, &call.callee.name),
+        Kind::Call(call) => !is_immutable(scope.routines(), &call.callee.name),
         _ => false,
     });
-    if calls || is_mutable(bound, false) {
+    if calls || is_mutable(bound) || scope.asks_session() {
         let message = format!("functions in {place} must be marked IMMUTABLE");
         return Err(SqlError::new(SqlState(*b"42P17"), message));
     }

@@ -125,14 +125,10 @@ pub fn bind_computed(
     let binder = Binder::new(&scope, Source::Table { table: plan, name: &plan.name });
     let bound = binder.in_clause(Some("column generation expressions")).bind(&expr)?;
     let invalid = |message| SqlError::new(SqlState(*b"42P17"), message);
-    let zoned = ast::visit_expressions(&expr, |inner| match inner {
-        Expr::AtTimeZone { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
     // Version 7 looked at the time alone.
     let is_mutable = match routines.version() < ExecutionVersion::V8 {
         true => bound.any(&mut |expression| matches!(expression.kind, Kind::Now)),
-        false => is_mutable(&bound, zoned.is_break()),
+        false => is_mutable(&bound) || scope.asks_session(),
     };
     if is_mutable {
         return Err(invalid("generation expression is not immutable".to_string()));

@@ -5,11 +5,9 @@ use crate::expression::{Expression, Kind, RowOperation};
 use crate::random::RandomFunction;
 use crate::session_facts::SessionFunction;
 use types::DataType;
-use values::functions::Function;
 
-/// Whether PostgreSQL says that it may have another value at another time. `zoned`: the expression says AT TIME ZONE, which is bound
-/// as a cast and names the zone that a cast would take from the session.
-pub(crate) fn is_mutable(expression: &Expression, zoned: bool) -> bool {
+/// Whether PostgreSQL says that it may have another value at another time.
+pub(crate) fn is_mutable(expression: &Expression) -> bool {
     expression.any(&mut |inner| match &inner.kind {
         Kind::Now | Kind::Format(_) => true,
         Kind::Call(call) => {
@@ -17,11 +15,11 @@ pub(crate) fn is_mutable(expression: &Expression, zoned: bool) -> bool {
             RandomFunction::named(name).is_some() || SessionFunction::named(name).is_some()
         }
         Kind::Cast(operand) | Kind::Assign(operand) => {
-            is_mutable_cast(operand.data_type.family(), inner.data_type.family(), zoned)
+            is_mutable_cast(operand.data_type.family(), inner.data_type.family())
         }
         Kind::Row(operation, operands) => match (operation.as_ref(), operands.as_slice()) {
             (RowOperation::Convert(..), [operand]) => {
-                is_mutable_cast(operand.data_type.family(), inner.data_type.family(), zoned)
+                is_mutable_cast(operand.data_type.family(), inner.data_type.family())
             }
             (RowOperation::OfJson(..) | RowOperation::EnumValues(..), _) => true,
             _ => false,
@@ -35,7 +33,9 @@ pub(crate) fn is_mutable(expression: &Expression, zoned: bool) -> bool {
             let is = |data_type| operands.iter().any(|operand| operand.data_type == data_type);
             is(DataType::TimestampTz) && is(DataType::Interval)
         }
-        Kind::Function(function, operands) => is_mutable_function(function, operands),
+        Kind::Function(function, operands) => {
+            !function.is_immutable(operands.iter().map(|operand| operand.data_type))
+        }
         _ => false,
     })
 }
@@ -53,42 +53,18 @@ fn is_mutable_text(data_type: DataType) -> bool {
     )
 }
 
-fn is_mutable_cast(from: DataType, to: DataType, zoned: bool) -> bool {
+fn is_mutable_cast(from: DataType, to: DataType) -> bool {
     use DataType::{Date, Time, Timestamp, TimestampTz};
     match (from, to) {
         (from, to) if is_text(from) => to == Time || is_mutable_text(to),
         (from, to) if is_text(to) => is_mutable_text(from),
-        (Timestamp, TimestampTz) | (TimestampTz, Timestamp) => !zoned,
-        (Date, TimestampTz) | (TimestampTz, Date | Time) => true,
+        (Timestamp, TimestampTz)
+        | (TimestampTz, Timestamp)
+        | (Date, TimestampTz)
+        | (TimestampTz, Date | Time) => true,
         (DataType::Array(from), DataType::Array(to)) => {
-            is_mutable_cast(from.data_type().family(), to.data_type().family(), zoned)
+            is_mutable_cast(from.data_type().family(), to.data_type().family())
         }
         _ => false,
     }
-}
-
-fn is_mutable_function(function: &Function, operands: &[Expression]) -> bool {
-    let zoned = || operands.iter().any(|operand| operand.data_type == DataType::TimestampTz);
-    let is = |names: &[&str]| function.names().iter().any(|name| names.contains(name));
-    is(&[
-        "array_to_string",
-        "array_to_json",
-        "concat",
-        "concat_ws",
-        "convert_from",
-        "convert_to",
-        "json_build_array",
-        "json_build_object",
-        "jsonb_build_array",
-        "jsonb_build_object",
-        "make_timestamptz",
-        "row_to_json",
-        "to_char",
-        "to_date",
-        "to_json",
-        "to_jsonb",
-        "to_number",
-    ]) || (is(&["to_timestamp"]) && operands.len() == 2)
-        || (is(&["age"]) && operands.len() == 1)
-        || (is(&["date_part", "date_trunc", "extract"]) && zoned())
 }

@@ -272,7 +272,17 @@ fn rows_fetched(state: &dyn Store, live: &LiveRequests, table: TableId) -> usize
 fn entries_of_computed_indexes_are_fetched_with_the_rows() {
     let details = IndexDetails { expressions: vec!["lower(a)".into()], ..IndexDetails::default() };
     let columns = vec![Index::EXPRESSION];
-    let index = Index { number: 11, name: "i".into(), columns, unique: true, constraint: false, details };
+    let (name, deferral) = ("i".into(), Deferral::Never);
+    let index = Index {
+        number: 11,
+        name,
+        columns,
+        unique: true,
+        constraint: false,
+        details,
+        deferral,
+        primary: false,
+    };
     let (state, live) = original(0, TreeShape::Groups);
     let mut catalog = Catalog::clone(&state.catalog());
     catalog.indexes.insert(TableId(1), vec![index.clone()]);

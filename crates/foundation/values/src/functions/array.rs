@@ -76,7 +76,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     Function::new(&["array_to_string"], &[AnArray, To(TEXT), To(TEXT)], Is(TEXT), code!(
         [Value::Array(array), Value::Text(delimiter), rest @ ..] => to_text(array, delimiter, rest.first()),
         [Value::Null, ..] | [_, Value::Null, ..] => Ok(Value::Null),
-    ))
+    )).stable()
     .optional(1)
     .sees_null()
     .costs(elements)

@@ -178,7 +178,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         code!(
             [Value::Bytea(bytes), Value::Text(encoding)] => utf8(encoding).and_then(|()| convert_from(bytes)),
         ),
-    ),
+    )
+    .stable(),
     Function::new(
         &["convert_to"],
         &[To(TEXT), To(TEXT)],
@@ -188,7 +189,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
                 utf8(encoding).map(|()| Value::Bytea(Arc::from(text.as_bytes())))
             }
         ),
-    ),
+    )
+    .stable(),
 ];
 
 /// As pgcrypto calls the algorithms.

@@ -22,7 +22,17 @@ pub struct Function {
     can_fail: bool,
     since: ExecutionVersion,
     units: fn(&[Value]) -> u64,
+    stability: Stability,
     code: Code,
+}
+
+/// Whether PostgreSQL says that a function gives the same for the same arguments for ever. Here they all do.
+#[derive(Clone, Copy)]
+enum Stability {
+    Immutable,
+    /// Not of instants, which are shown in the zone of the session.
+    StableOfInstants,
+    Stable,
 }
 
 /// What a call hands to a function.
@@ -161,6 +171,7 @@ impl Function {
             can_fail: true,
             since: ExecutionVersion::V1,
             units: once,
+            stability: Stability::Immutable,
             code,
         }
     }
@@ -189,6 +200,16 @@ impl Function {
     /// No argument ends it with an error.
     pub(super) const fn never_fails(self) -> Function {
         Function { can_fail: false, ..self }
+    }
+
+    /// PostgreSQL calls it STABLE: it looks at settings of the session, or calls the functions of types.
+    pub(super) const fn stable(self) -> Function {
+        Function { stability: Stability::Stable, ..self }
+    }
+
+    /// PostgreSQL calls it STABLE where an argument is an instant.
+    pub(super) const fn stable_of_instants(self) -> Function {
+        Function { stability: Stability::StableOfInstants, ..self }
     }
 
     /// Before this execution version there is no such function.
@@ -227,6 +248,15 @@ impl Function {
         match self.shown {
             Some(shown) => shown.to_string(),
             None => self.names.first().map_or_else(String::new, |name| name.replace('_', "")),
+        }
+    }
+
+    /// Whether PostgreSQL says that it gives the same for ever for arguments of these types.
+    pub fn is_immutable(&self, mut arguments: impl Iterator<Item = DataType>) -> bool {
+        match self.stability {
+            Stability::Immutable => true,
+            Stability::StableOfInstants => !arguments.any(|data_type| data_type == DataType::TimestampTz),
+            Stability::Stable => false,
         }
     }
 

@@ -149,11 +149,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[OneOf(&[SmallInt, Integer, BigInt, NUMERIC, Real, Double]), To(TEXT)],
         Is(TEXT),
         code!([number, Value::Text(template)] => to_char(number, template)),
-    )
+    ).stable()
     .shown_as(OF_NUMBERS),
     Function::new(&["to_number"], &[To(TEXT), To(TEXT)], Is(NUMERIC), code!(
         [Value::Text(text), Value::Text(template)] => to_number(text, template),
-    ))
+    )).stable()
     .costs(written)
     .shown_as(OF_NUMBERS),
     Function::worked(&["&"], widest, |values| of_bits(values, |a, b| a & b)).shown_as(OF_NUMBERS),

@@ -75,6 +75,7 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::Real => vec![Value::Real(1.5)],
         TEXT => [
             "i",
+            "utc",
             "(i)",
             "year",
             "hour",
@@ -87,7 +88,6 @@ fn samples(data_type: DataType) -> Vec<Value> {
             "",
             "ü",
             "sha256",
-            "utc",
         ]
         .map(Value::text)
         .to_vec(),
@@ -126,10 +126,7 @@ fn calls(signature: &Signature) -> Vec<Vec<Value>> {
         let mut values = samples(*data_type);
         values.extend(null);
         // What has many arguments does with few values of each.
-        if signature.arguments.len() > 4 && values.len() > 2 {
-            values.drain(1..values.len() - 1);
-        }
-        values.truncate(14);
+        values.truncate(if signature.arguments.len() > 4 { 2 } else { 14 });
         values
     };
     let all = combinations(&signature.arguments.iter().map(with_null).collect::<Vec<_>>());

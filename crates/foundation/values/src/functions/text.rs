@@ -174,13 +174,14 @@ pub static QUOTE_LITERAL: Function = Function::form(
 
 /// `concat(values)`, NULL as the empty text
 pub static CONCATENATE: Function =
-    Function::form(&["concat"], |values| join("", values)).sees_null().shown_as("concatenate");
+    Function::form(&["concat"], |values| join("", values)).stable().sees_null().shown_as("concatenate");
 
 /// `concat_ws(separator, values)`, without those that are NULL
 pub static JOIN: Function = Function::form(&["concat_ws"], |values| match values {
     [Value::Text(separator), values @ ..] => join(separator, values),
     _ => Ok(Value::Null),
 })
+.stable()
 .sees_null()
 .shown_as("join");
 
@@ -191,6 +192,7 @@ pub static CONCATENATE_ARRAY: Function = Function::form(
         [Value::Array(values)] => join("", values.values()),
     ),
 )
+.stable()
 .shown_as("concatenatearray");
 
 /// `concat_ws(separator, VARIADIC values)`
@@ -200,6 +202,7 @@ pub static JOIN_ARRAY: Function = Function::form(
         [Value::Text(separator), Value::Array(values)] => join(separator, values.values()),
     ),
 )
+.stable()
 .shown_as("joinarray");
 
 /// `format(format, VARIADIC values)`

@@ -46,7 +46,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
                 None => Ok(Value::Null),
             },
         ),
-    ),
+    )
+    .stable_of_instants(),
     Function::new(
         &["extract"],
         &[To(TEXT), OneOf(&[Date, Timestamp, TimestampTz, Time, Interval])],
@@ -54,7 +55,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         code!([Value::Text(field), value] => {
             extract(field, value).map(|number| number.map_or(Value::Null, Value::Numeric))
         }),
-    ),
+    )
+    .stable_of_instants(),
     Function::new(
         &["date_trunc"],
         &[To(TEXT), Pairs(ZONED)],
@@ -62,7 +64,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         code!(
             [Value::Text(field), value] => truncate(field, value),
         ),
-    ),
+    )
+    .stable_of_instants(),
     Function::new(
         &["age"],
         &[From(&[Timestamp, Unknown], Timestamp), From(&[Timestamp, Unknown], Timestamp)],
@@ -134,7 +137,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
         Is(TimestampTz),
         |values| instant(values).map(Value::TimestampTz),
-    ),
+    )
+    .stable(),
     // Years, months, weeks, days, hours, minutes and seconds.
     Function::new(
         &["make_interval"],
@@ -165,7 +169,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
                 Ok(Value::TimestampTz(timestamp_of_date(date)? + time))
             }
         ),
-    ),
+    )
+    .stable(),
     Function::new(
         &["to_date"],
         &[To(TEXT), To(TEXT)],
@@ -175,7 +180,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
                 of_text::read(text, template).map(|(date, _)| Value::Date(date))
             }
         ),
-    ),
+    )
+    .stable(),
     Function::new(
         &["to_char"],
         &[Pairs(ZONED), To(TEXT)],
@@ -183,7 +189,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         code!(
             [value, Value::Text(template)] => to_char(value, template),
         ),
-    ),
+    )
+    .stable(),
     Function::new(
         &["isfinite"],
         &[OneOf(&[Date, Timestamp, TimestampTz, Interval])],
@@ -253,6 +260,7 @@ pub(super) static ZONES: &[Function] = &[
             zone.truncated(*instant, is_within_a_day(field, *instant)?, begin).map(Value::TimestampTz)
         }),
     )
+    .stable_of_instants()
     .costs(zone_units)
     .since(ExecutionVersion::V8),
     Function::new(
@@ -266,6 +274,7 @@ pub(super) static ZONES: &[Function] = &[
             _ => Err(misplaced(values)),
         },
     )
+    .stable()
     .costs(zone_units)
     .since(ExecutionVersion::V8),
 ];

@@ -32,8 +32,7 @@ impl Binder<'_> {
                     [flag, ..] => constant_flag(flag),
                 };
                 let (Some(Value::Text(name)), Some(missing)) = (name.as_constant(), missing) else {
-                    return Err(SqlError::unsupported("current_setting() of something else than literals")
-                        .hint("Write the setting's name as a literal."));
+                    return Ok(None);
                 };
                 let path = self.scope().routines().search_path();
                 Some(setting(name, missing, path)?.map_or(Value::Null, Value::text))
@@ -41,7 +40,10 @@ impl Binder<'_> {
             (name, []) => return Ok(SessionFunction::called(name).map(|called| self.call_session(called))),
             _ => None,
         };
-        Ok(value.map(|value| Expression::constant(value, text)))
+        Ok(value.map(|value| {
+            self.scope().note_session();
+            Expression::constant(value, text)
+        }))
     }
 
     fn call_session(&self, function: SessionFunction) -> Expression {
@@ -69,6 +71,7 @@ impl Binder<'_> {
     /// `current_schemas(implicit)`: also with those that are looked in without being named.
     fn bind_schemas_looked_in(&self, implicit: &Expression) -> Result<Option<Expression>, SqlError> {
         let Some(implicit) = constant_flag(implicit) else { return Ok(None) };
+        self.scope().note_session();
         let first = implicit.then_some("pg_catalog");
         let names: Vec<Value> = first.into_iter().chain(self.schemas_looked_in()).map(Value::text).collect();
         let array = Array::new(ElementType::TEXT, names)?;

@@ -12,7 +12,7 @@ use sqlparser::ast::{self, ConflictTarget};
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::conflict_target::ConflictTargetText;
-use types::{Index, SqlError, SqlState};
+use types::{ExecutionVersion, Index, SqlError, SqlState};
 
 /// What tells whether a row exists.
 ///
@@ -25,7 +25,7 @@ pub(super) fn arbiters_of(
     routines: &Routines,
 ) -> Result<Vec<Arbiter>, SqlError> {
     let Some(target) = &on_conflict.conflict_target else { return Ok(everything_unique(table)) };
-    if let Some(text) = written_target(target) {
+    if let Some(text) = written_target(target, routines.version()) {
         if view.is_some() {
             return Err(SqlError::unsupported("an expression or WHERE in ON CONFLICT on a view")
                 .hint("Insert into the table of the view."));
@@ -46,8 +46,10 @@ fn everything_unique(table: &TablePlan) -> Vec<Arbiter> {
     (!table.key.is_empty()).then_some(Arbiter::Key).into_iter().chain(unique).chain(computed).collect()
 }
 
-fn written_target(target: &ConflictTarget) -> Option<ConflictTargetText> {
+/// Versions before read any name that is written like a text as a column.
+fn written_target(target: &ConflictTarget, version: ExecutionVersion) -> Option<ConflictTargetText> {
     match target {
+        _ if version < ExecutionVersion::V8 => None,
         ConflictTarget::Columns(columns) => columns.first().and_then(ConflictTargetText::of),
         ConflictTarget::OnConstraint(_) => None,
     }

@@ -108,8 +108,8 @@ pub(super) fn bind_body(
     level: &Level<'_>,
     query: &Query,
 ) -> Result<BoundQuery, SqlError> {
-    refuse_query_forms(scope.variables, query)?;
     note_locks(scope, query)?;
+    refuse_query_forms(scope.variables, query)?;
     match query.body.as_ref() {
         SetExpr::Select(select) => bind_select(scope, level, query, select),
         SetExpr::Query(inner) => {

@@ -74,7 +74,10 @@ pub(super) fn bind_foreign_key(
         deferral,
         match_full,
         not_valid: false,
-        set_on_delete: columns_set_on_delete(foreign_key.index_name.as_ref()),
+        set_on_delete: match rules >= ExecutionVersion::V8 {
+            true => columns_set_on_delete(foreign_key.index_name.as_ref()),
+            false => Vec::new(),
+        },
     })
 }
 

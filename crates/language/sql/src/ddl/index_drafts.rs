@@ -169,6 +169,7 @@ pub(super) fn bind_unique(
     if nulls_not_distinct && rules < ExecutionVersion::V8 {
         return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
     }
+    let name = unique.name.as_ref().map(name_of).transpose()?;
     let mut parts = Vec::with_capacity(unique.columns.len());
     for column in &unique.columns {
         match part(column, rules)? {
@@ -180,7 +181,7 @@ pub(super) fn bind_unique(
         }
     }
     Ok(IndexDraft {
-        name: unique.name.as_ref().map(name_of).transpose()?,
+        name,
         parts,
         orders: Vec::new(),
         unique: true,

@@ -65,7 +65,8 @@ pub fn parse_embedded_statement(
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_data_type_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<DataType, SqlError> {
-    let mut parser = parser(tokens, ExecutionVersion::NEWEST);
+    // In a type no word is a call.
+    let mut parser = parser(tokens, ExecutionVersion::V7);
     let data_type = parser.parse_data_type().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(data_type)

@@ -19,6 +19,7 @@ pub static TO_JSON: Function = Function::form(
         }
     ),
 )
+.stable()
 .costs(deep);
 
 /// `row_to_json(row, true)`, `array_to_json(array, true)`: with line feeds
@@ -33,15 +34,18 @@ pub static TO_LINES: Function = Function::form(
         }
     ),
 )
+.stable()
 .costs(deep);
 
 /// `to_jsonb(value)`
 pub static TO_JSONB: Function =
-    Function::form(&["to_jsonb"], code!([shape, value] => jsonb(&Form::new(shape).part(value)?))).costs(deep);
+    Function::form(&["to_jsonb"], code!([shape, value] => jsonb(&Form::new(shape).part(value)?)))
+        .stable()
+        .costs(deep);
 
 /// `json_build_object(key, value, …)`; in front of each value its shape.
 pub static JSON_OBJECT: Function =
-    Function::form(&["json_build_object"], json_object).sees_null().costs(deep);
+    Function::form(&["json_build_object"], json_object).stable().sees_null().costs(deep);
 
 fn json_object(values: &[Value]) -> Computed {
     let mut text = String::from("{");
@@ -58,7 +62,7 @@ fn json_object(values: &[Value]) -> Computed {
 
 /// `jsonb_build_object(key, value, …)`
 pub static JSONB_OBJECT: Function =
-    Function::form(&["jsonb_build_object"], jsonb_object).sees_null().costs(deep);
+    Function::form(&["jsonb_build_object"], jsonb_object).stable().sees_null().costs(deep);
 
 fn jsonb_object(values: &[Value]) -> Computed {
     jsonb(&JsonPart::object_of(members(values).enumerate().map(jsonb_member))?)
@@ -73,7 +77,8 @@ fn jsonb_member<'v>(
 }
 
 /// `json_build_array(value, …)`
-pub static JSON_ARRAY: Function = Function::form(&["json_build_array"], json_array).sees_null().costs(deep);
+pub static JSON_ARRAY: Function =
+    Function::form(&["json_build_array"], json_array).stable().sees_null().costs(deep);
 
 fn json_array(values: &[Value]) -> Computed {
     let mut text = String::from("[");
@@ -87,7 +92,7 @@ fn json_array(values: &[Value]) -> Computed {
 
 /// `jsonb_build_array(value, …)`
 pub static JSONB_ARRAY: Function =
-    Function::form(&["jsonb_build_array"], jsonb_array).sees_null().costs(deep);
+    Function::form(&["jsonb_build_array"], jsonb_array).stable().sees_null().costs(deep);
 
 fn jsonb_array(values: &[Value]) -> Computed {
     let pairs: &[[Value; 2]] = values.as_chunks().0;
