@@ -28,6 +28,7 @@ const MISTAKES: Recording = Recording { name: "mistakes", port_base: 9_420, char
 const FOURTH: Recording = Recording { name: "fourth", port_base: 9_440, charter: fourth };
 const FIFTH: Recording = Recording { name: "fifth", port_base: 9_450, charter: fifth };
 const SIXTH: Recording = Recording { name: "sixth", port_base: 9_460, charter: sixth };
+const SEVENTH: Recording = Recording { name: "seventh", port_base: 9_470, charter: seventh };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -61,6 +62,12 @@ fn fifth(charter: &mut Charter) {
 fn sixth(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 6;
+}
+
+/// Of execution version 7.
+fn seventh(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 7;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -193,6 +200,12 @@ async fn record_sixth() {
     SIXTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_seventh() {
+    SEVENTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -263,6 +276,11 @@ async fn a_recorded_network_whose_schemas_know_no_stakeholders_goes_over_to_vers
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_that_refuses_what_applications_bring_goes_over_to_version_7() {
     assert_goes_on(&SIXTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_with_types_that_applications_bring_goes_over_to_version_8() {
+    assert_goes_on(&SEVENTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

@@ -30,6 +30,11 @@ use types::{
 /// Bytes that a check takes besides its key and values.
 const CHECK_BYTES: u64 = 256;
 
+/// Bytes of what SET CONSTRAINTS has said of a constraint.
+const MODE_BYTES: u64 = 16;
+/// Checks that wait, or tables whose constraints are looked through, for a step.
+const LOOKED_AT_PER_STEP: u64 = 16;
+
 /// A check that waits.
 #[derive(Clone, Debug)]
 pub(super) enum Check {
@@ -375,16 +380,15 @@ impl Execution<'_> {
         self.see_newer();
         let mut from = 0;
         loop {
-            let next = self.deferred.waiting.range(from..).next();
+            let mut waiting = self.deferred.waiting.range(from..);
+            let next = waiting.find(|(_, check)| is_meant(&self.deferred, check));
             let Some((number, check)) = next.map(|(number, check)| (*number, check.clone())) else {
                 return Ok(());
             };
             from = number + 1;
-            if is_meant(&self.deferred, &check) {
-                self.charge(1)?;
-                self.set_check(number, None);
-                self.measured(|execution| execution.make_check(&check))?;
-            }
+            self.charge(1)?;
+            self.set_check(number, None);
+            self.measured(|execution| execution.make_check(&check))?;
         }
     }
 
@@ -399,28 +403,40 @@ impl Execution<'_> {
         deferred: bool,
         search_path: &SearchPath,
     ) -> Result<(), SqlError> {
-        self.charge(1)?;
+        // All constraints are looked through, for each name.
+        let catalog = self.on.programs.catalog();
+        let looks = names.map_or(0, <[String]>::len) + usize::from(!deferred);
+        self.charge(1 + (looks * catalog.tables.len()) as u64 / LOOKED_AT_PER_STEP)?;
         let mut modes = self.deferred.modes.clone();
         match names {
             None => modes = Modes { all: Some(deferred), named: BTreeMap::new() },
             Some(names) => {
                 for name in names {
-                    let found = constraints_named(self.on.programs.catalog(), name, deferred, search_path)?;
+                    let found = constraints_named(catalog, name, deferred, search_path)?;
                     self.charge(1 + found.len() as u64)?;
                     modes.named.extend(found.into_iter().map(|number| (number, deferred)));
                 }
             }
+        }
+        if self.written.protected > 0 {
+            self.meter.memory.keep(CHECK_BYTES + MODE_BYTES * self.deferred.modes.named.len() as u64)?;
         }
         let before = std::mem::replace(&mut self.deferred.modes, modes);
         self.journal(Before::Modes(before));
         if deferred {
             return Ok(());
         }
-        let deferrals = deferrals(self.on.programs.catalog());
+        self.charge_waiting()?;
+        let deferrals = deferrals(catalog);
         self.make_checks(&|deferred, check| {
             let (_, number) = check.of();
             !deferrals.get(&number).is_some_and(|deferral| deferred.is_deferred(number, *deferral))
         })
+    }
+
+    /// All checks that wait are gone through.
+    fn charge_waiting(&mut self) -> Result<(), SqlError> {
+        self.charge(self.deferred.waiting.len() as u64 / LOOKED_AT_PER_STEP)
     }
 
     /// Frees and takes the keys whose checks wait and find no other row: for PostgreSQL such a row waits for nothing.
@@ -428,6 +444,7 @@ impl Execution<'_> {
     /// # Errors
     /// The rows cannot be read.
     pub fn settle_free_keys(&mut self) -> Result<(), SqlError> {
+        self.charge_waiting()?;
         let mut free = Vec::new();
         for (number, check) in &self.deferred.waiting {
             let Check::Taken { index, key, .. } = check else { continue };

@@ -116,6 +116,8 @@ impl ComputedIndex {
 /// The command by which a row gets its entry, which fails at its place if another one has it.
 pub fn put_entry(computed: &Arc<ComputedIndex>, entry: Key, primary: Key, values: Vec<Value>) -> Command {
     let kind = CommandKind::Insert(entry_row(&primary));
+    // An error says them, and only an entry that nobody else may have ends with one.
+    let values = if computed.index.unique { values } else { Vec::new() };
     entry_command(computed, entry, Some((primary, values)), kind)
 }
 

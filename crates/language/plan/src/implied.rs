@@ -54,9 +54,17 @@ fn plain(condition: &Expression) -> &Expression {
 /// What is false where a condition is true: that of `NOT x`, `x = false` and `x IS FALSE`.
 fn denied(condition: &Expression) -> Option<&Expression> {
     match &condition.kind {
-        Kind::Not(operand) | Kind::IsTruth(Some(false), true, operand) => Some(plain(operand)),
-        Kind::Compare(Comparison::Equal, operands) => other_than(operands, false).map(plain),
+        Kind::Not(operand) | Kind::IsTruth(Some(false), true, operand) => Some(equal_to(operand)),
+        Kind::Compare(Comparison::Equal, operands) => other_than(operands, false).map(equal_to),
         _ => None,
+    }
+}
+
+/// A condition without `= true`, which has the same value. `x IS TRUE` has not: it is false also where `x` is NULL.
+fn equal_to(condition: &Expression) -> &Expression {
+    match &condition.kind {
+        Kind::Compare(Comparison::Equal, operands) => other_than(operands, true).map_or(condition, equal_to),
+        _ => condition,
     }
 }
 

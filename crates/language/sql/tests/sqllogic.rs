@@ -279,6 +279,11 @@ fn constraints() {
 }
 
 #[test]
+fn indexes_reviewed() {
+    run("indexes_reviewed");
+}
+
+#[test]
 fn joins() {
     run("joins");
 }

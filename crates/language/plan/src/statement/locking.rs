@@ -26,7 +26,8 @@ pub(super) fn note_locks(scope: QueryScope<'_>, query: &Query) -> Result<(), Sql
             return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE")
                 .hint("Leave it out: every transaction is serializable."));
         }
-        let mut clause = Clause { scope, strength: strength(lock), only: None, is_found: false };
+        let mut clause =
+            Clause { hidden: Vec::new(), scope, strength: strength(lock), only: None, is_found: false };
         if let Some(name) = &lock.of {
             let [part] = name.0.as_slice() else {
                 let message = format!("{} must specify unqualified relation names", clause.strength);
@@ -73,6 +74,8 @@ fn strength(lock: &LockClause) -> &'static str {
 
 /// One FOR UPDATE.
 struct Clause<'a> {
+    /// WITH queries of derived tables, whose rows are none of tables.
+    hidden: Vec<String>,
     scope: QueryScope<'a>,
     strength: &'static str,
     /// What OF names.
@@ -107,7 +110,8 @@ impl Clause<'_> {
                     [part] => part.as_ident().map(name_of).transpose()?,
                     _ => None,
                 };
-                let is_common = common.is_some_and(|name| self.scope.common(&name).is_some());
+                let is_common = common
+                    .is_some_and(|name| self.hidden.contains(&name) || self.scope.common(&name).is_some());
                 let known_as = match alias {
                     Some(alias) => name_of(&alias.name)?,
                     None => types::object_name(&called).to_string(),
@@ -130,8 +134,12 @@ impl Clause<'_> {
                     return Ok(());
                 }
                 // All that it reads.
-                let only = self.only.take();
+                let (only, known) = (self.only.take(), self.hidden.len());
+                for common in subquery.with.iter().flat_map(|with| &with.cte_tables) {
+                    self.hidden.push(name_of(&common.alias.name)?);
+                }
                 let noted = self.note_body(&subquery.body);
+                self.hidden.truncate(known);
                 self.only = only;
                 noted
             }

@@ -241,7 +241,14 @@ pub(super) fn drop_column(
         return Err(SqlError::unsupported("dropping the only column of a table"));
     }
     let what = format!("column {name} of table {}", table.name);
-    refuse_referencing(catalog, table, number, &what, cascade)?;
+    let goes = indexes_on(catalog, table, number);
+    let references = |foreign_key: &types::ForeignKey| {
+        foreign_key.parent == table.id
+            && (foreign_key.referenced.contains(&number)
+                || foreign_key.index.is_some_and(|index| goes.contains(&index)))
+    };
+    refuse_referencing(catalog, table, &references, &what, cascade)?;
+    remove_foreign_keys(catalog, |_, foreign_key| references(foreign_key));
     if let Some(user) = generated_from(catalog, table, number)?.first() {
         if !cascade {
             return Err(depends(&what, &format!("column {user} of table {}", table.name), &what));
@@ -266,8 +273,7 @@ pub(super) fn drop_column(
     drop_dependents(catalog, &what, cascade, &[], &|view| users.contains(&view.name))?;
     drop_using_column(catalog, table, gone, &what, cascade)?;
     remove_foreign_keys(catalog, |child, foreign_key| {
-        (child == table.id && foreign_key.columns.contains(&number))
-            || (foreign_key.parent == table.id && foreign_key.referenced.contains(&number))
+        child == table.id && foreign_key.columns.contains(&number)
     });
     remove_indexes_with(catalog, &bound, number);
     let shift = |ordinals: &mut Vec<u16>| {
@@ -318,18 +324,22 @@ fn remove_indexes_with(catalog: &mut NewCatalog, table: &TablePlan, number: u16)
     indexes.iter().for_each(|index| remove_index(catalog, table.id, index));
 }
 
+/// Numbers of the indexes that name a column, INCLUDE among it.
+fn indexes_on(catalog: &NewCatalog, table: &Table, number: u16) -> BTreeSet<u32> {
+    let names = |index: &&Index| index.columns.contains(&number) || index.details.included.contains(&number);
+    catalog.indexes_of(table.id).iter().filter(names).map(|index| index.number).collect()
+}
+
 /// Refuses without CASCADE to drop a column that other tables reference.
 fn refuse_referencing(
     catalog: &NewCatalog,
     table: &Table,
-    number: u16,
+    references: &dyn Fn(&types::ForeignKey) -> bool,
     what: &str,
     cascade: bool,
 ) -> Result<(), SqlError> {
     let referencing = catalog.foreign_keys.iter().find_map(|(child, foreign_keys)| {
-        let is_meant = |foreign_key: &&types::ForeignKey| {
-            foreign_key.parent == table.id && *child != table.id && foreign_key.referenced.contains(&number)
-        };
+        let is_meant = |foreign_key: &&types::ForeignKey| *child != table.id && references(foreign_key);
         Some((*child, foreign_keys.iter().find(is_meant)?.name.clone()))
     });
     if let Some((child, constraint)) = referencing.filter(|_| !cascade) {
@@ -616,7 +626,7 @@ fn change_type(
     })?;
     let new = Arc::new(new);
     catalog.tables.insert(new.name.clone(), new.clone());
-    check_rows(catalog, &new, rows, &|_| true)?;
+    check_rows(catalog, &new, rows, &|check| check.valid)?;
     for index in catalog.indexes_of(new.id).iter().filter(|index| index.unique && !index.is_computed()) {
         check_unique(catalog, &new, index, rows)?;
     }

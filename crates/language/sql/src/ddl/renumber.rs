@@ -3,7 +3,7 @@
 use crate::ddl::relations::take_number;
 use crate::ddl::sequences::change_owners;
 use std::collections::BTreeMap;
-use types::{Catalog, SqlError, Table, TableId};
+use types::{Catalog, SqlError, SqlState, Table, TableId};
 
 /// The number that a table and its indexes get together with rows of another shape. Gives the table with it.
 pub(super) fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, SqlError> {
@@ -26,7 +26,12 @@ pub(super) fn renumber(catalog: &mut Catalog, table: &Table) -> Result<Table, Sq
     for foreign_key in catalog.foreign_keys.values_mut().flatten() {
         if foreign_key.parent == table.id {
             foreign_key.parent = id;
-            foreign_key.index = foreign_key.index.map(|number| numbers[&number]);
+            let renumbered = |number| {
+                numbers.get(&number).copied().ok_or_else(|| {
+                    SqlError::new(SqlState::INTERNAL_ERROR, "a FOREIGN KEY of an index that has gone")
+                })
+            };
+            foreign_key.index = foreign_key.index.map(renumbered).transpose()?;
         }
     }
     change_owners(catalog, table.id, &|owner| owner.table = id);

@@ -35,35 +35,70 @@ impl ConflictTargetText {
     }
 }
 
+/// How often the tokens of a text are looked at, taken together: more is no statement, and stays as it is.
+const LOOKS: usize = 16;
+
 /// Puts such targets into names.
 pub(crate) fn name_targets(tokens: &mut Vec<TokenWithSpan>) {
-    let mut from = 0;
-    while let Some(open) = next_target(tokens, from) {
+    let Some(first) = next_target(tokens, 0) else { return };
+    let mut named = Vec::with_capacity(tokens.len());
+    let mut looks = LOOKS * tokens.len();
+    let (mut from, mut open) = (0, first);
+    loop {
+        named.extend_from_slice(&tokens[from..=open]);
         from = open + 1;
-        let Some(close) = closing(tokens, open) else { return };
+        if let Some((text, end)) = target_text(tokens, open, &mut looks) {
+            let name =
+                Token::Word(Word { value: text, quote_style: Some(MARK), keyword: Keyword::NoKeyword });
+            let last = tokens[end - 1].clone();
+            named.push(TokenWithSpan { token: name, span: tokens[open + 1].span });
+            named.push(TokenWithSpan { token: Token::RParen, ..last });
+            from = end;
+        }
+        match next_target(tokens, from).filter(|_| looks > 0) {
+            Some(next) => open = next,
+            None => break,
+        }
+    }
+    named.extend_from_slice(&tokens[from..]);
+    *tokens = named;
+}
+
+/// The target behind a parenthesis that opens here, and where the tokens behind it begin; `None` where it is columns alone.
+fn target_text(tokens: &[TokenWithSpan], open: usize, looks: &mut usize) -> Option<(String, usize)> {
+    let close = closing(tokens, open)?;
+    *looks = looks.saturating_sub(close - open);
+    let has_condition = tokens.get(close + 1).is_some_and(|token| is(&token.token, Keyword::WHERE));
+    let names_only = tokens[open + 1..close].iter().enumerate().all(|(at, token)| match &token.token {
+        Token::Word(_) => at % 2 == 0,
+        Token::Comma => at % 2 == 1,
+        _ => false,
+    });
+    if (names_only && !has_condition) || close == open + 1 {
+        return None;
+    }
+    let mut end = close + 1;
+    let mut text = parts(&tokens[open + 1..close]);
+    if has_condition {
         let does = |token: &TokenWithSpan| is(&token.token, Keyword::DO);
-        let has_condition = tokens.get(close + 1).is_some_and(|token| is(&token.token, Keyword::WHERE));
-        let names_only = tokens[open + 1..close].iter().enumerate().all(|(at, token)| match &token.token {
-            Token::Word(_) => at % 2 == 0,
-            Token::Comma => at % 2 == 1,
-            _ => false,
-        });
-        if (names_only && !has_condition) || close == open + 1 {
-            continue;
-        }
-        let mut end = close + 1;
-        let mut text = parts(&tokens[open + 1..close]);
-        if has_condition {
-            let Some(length) = length_outside_parentheses(&tokens[close + 2..], does) else { continue };
-            end = close + 2 + length;
-            text.push(CONDITION);
-            text += &written(&tokens[close + 2..end]);
-        }
-        let name = Token::Word(Word { value: text, quote_style: Some(MARK), keyword: Keyword::NoKeyword });
-        let first = tokens[open + 1].span;
-        let last = tokens[end - 1].clone();
-        let close = TokenWithSpan { token: Token::RParen, ..last };
-        tokens.splice(open + 1..end, [TokenWithSpan { token: name, span: first }, close]);
+        let length = length_outside_parentheses(&tokens[close + 2..], does);
+        *looks = looks.saturating_sub(length.unwrap_or(tokens.len()));
+        end = close + 2 + length?;
+        text.push(CONDITION);
+        text += &written(&tokens[close + 2..end]);
+    }
+    let marks = tokens[open + 1..end].iter().filter(|token| has_mark(&token.token)).count();
+    (marks == 0).then_some((text, end))
+}
+
+/// Whether a token has what marks the parts of a target.
+fn has_mark(token: &Token) -> bool {
+    match token {
+        Token::Word(Word { value: text, .. })
+        | Token::SingleQuotedString(text)
+        | Token::EscapedStringLiteral(text) => text.contains([PART, CONDITION]),
+        Token::DollarQuotedString(text) => text.value.contains([PART, CONDITION]),
+        _ => false,
     }
 }
 
@@ -123,7 +158,9 @@ fn parts(tokens: &[TokenWithSpan]) -> String {
 
 fn written(tokens: &[TokenWithSpan]) -> String {
     let text = |token: &TokenWithSpan| match &token.token {
-        Token::SingleQuotedString(text) => format!("'{}'", text.replace('\'', "''")),
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
         Token::Word(Word { value, quote_style: Some('"'), .. }) => {
             format!("\"{}\"", value.replace('"', "\"\""))
         }

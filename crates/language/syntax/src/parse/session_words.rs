@@ -5,9 +5,19 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The same tokens with parentheses behind these words where they stand for a value.
 pub(super) fn with_session_calls(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let keyword = |at: usize| match tokens.get(at).map(|token| &token.token) {
+        Some(Token::Word(word)) => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    // These name roles.
+    if matches!(keyword(0), Keyword::GRANT | Keyword::REVOKE) {
+        return tokens;
+    }
+    let distinct_from =
+        |at: usize| at > 1 && keyword(at - 2) == Keyword::DISTINCT && keyword(at - 1) == Keyword::FROM;
     let is_asked = |at: usize| {
         is_session_word(&tokens[at].token)
-            && begins_value(at.checked_sub(1).map(|before| &tokens[before].token))
+            && (distinct_from(at) || begins_value(at.checked_sub(1).map(|before| &tokens[before].token)))
             && !matches!(tokens.get(at + 1).map(|next| &next.token), Some(Token::LParen | Token::Period))
     };
     if !(0..tokens.len()).any(is_asked) {
@@ -71,6 +81,9 @@ fn begins_value(before: Option<&Token>) -> bool {
             | Token::LtEq
             | Token::GtEq
             | Token::StringConcat
+            | Token::Plus
+            | Token::Minus
+            | Token::Tilde
             | Token::Assignment,
         ) => true,
         Some(_) => false,

@@ -16,27 +16,54 @@ pub fn columns_set_on_delete(index_name: Option<&Ident>) -> Vec<String> {
     marked.map_or_else(Vec::new, |names| names.split(MARK).map(str::to_string).collect())
 }
 
-/// Puts the columns where sqlparser reads them. What is no list of names stays, and is an error there.
+/// Puts the columns where sqlparser reads them. What is no list of names, or stands in no FOREIGN KEY, stays, and is an error there.
 pub(super) fn move_set_columns(tokens: &mut Vec<TokenWithSpan>) {
-    let mut at = 0;
-    while at < tokens.len() {
-        at += 1;
-        let is =
-            |at: usize, word| tokens.get(at).is_some_and(|token: &TokenWithSpan| is_word(&token.token, word));
-        let acts = at >= 3 && is(at - 3, "on") && is(at - 2, "delete") && is(at - 1, "set");
-        if !acts || !(is(at, "null") || is(at, "default")) {
-            continue;
+    let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    // Where the last FOREIGN KEY begins, and in how many parentheses it stands.
+    let mut key: Option<(usize, usize)> = None;
+    let (mut depth, mut at) = (0_usize, 0);
+    let (mut marks, mut gone) = (Vec::new(), Vec::new());
+    while let Some(token) = tokens.get(at) {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Comma if key.is_some_and(|(_, around)| around == depth) => key = None,
+            Token::Word(_)
+                if is(at, "foreign")
+                    && is(at + 1, "key")
+                    && tokens.get(at + 2).is_some_and(|token| token.token == Token::LParen) =>
+            {
+                key = Some((at, depth));
+            }
+            _ => {}
         }
-        let Some((names, end)) = names_in_parentheses(tokens, at + 1) else { continue };
-        let begins =
-            |at: usize| is(at, "foreign") && is(at + 1, "key") && tokens[at + 2].token == Token::LParen;
-        let Some(key) = (0..at).rev().find(|at| begins(*at)) else { continue };
-        let value = names.iter().flat_map(|name| [MARK.to_string(), name.clone()]).collect();
-        let mark = Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword };
-        let span = tokens[at].span;
-        tokens.drain(at + 1..=end);
-        tokens.insert(key + 2, TokenWithSpan { token: Token::Word(mark), span });
+        let acts = at >= 3 && is(at - 3, "on") && is(at - 2, "delete") && is(at - 1, "set");
+        if let (true, Some((begin, _))) = (acts && (is(at, "null") || is(at, "default")), key)
+            && let Some((names, end)) = names_in_parentheses(tokens, at + 1)
+        {
+            let value = names.iter().flat_map(|name| [MARK.to_string(), name.clone()]).collect();
+            let mark = Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword };
+            marks.push((begin + 2, TokenWithSpan { token: Token::Word(mark), span: token.span }));
+            gone.push(at + 1..=end);
+            at = end;
+        }
+        at += 1;
     }
+    if marks.is_empty() {
+        return;
+    }
+    let (mut marks, mut gone) = (marks.into_iter().peekable(), gone.into_iter().peekable());
+    let mut moved = Vec::with_capacity(tokens.len());
+    for (at, token) in tokens.drain(..).enumerate() {
+        while let Some((_, mark)) = marks.next_if(|(place, _)| *place == at) {
+            moved.push(mark);
+        }
+        while gone.next_if(|range| *range.end() < at).is_some() {}
+        if !gone.peek().is_some_and(|range| range.contains(&at)) {
+            moved.push(token);
+        }
+    }
+    *tokens = moved;
 }
 
 /// The names between parentheses that open here, and where these close.
