@@ -75,8 +75,8 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::Real => vec![Value::Real(1.5)],
         TEXT => [
             "i",
-            "utc",
             "(i)",
+            "utc",
             "year",
             "hour",
             "YYYY-MM-DD",
@@ -126,7 +126,7 @@ fn calls(signature: &Signature) -> Vec<Vec<Value>> {
         let mut values = samples(*data_type);
         values.extend(null);
         // What has many arguments does with few values of each.
-        values.truncate(if signature.arguments.len() > 4 { 2 } else { 14 });
+        values.truncate(if signature.arguments.len() > 4 { 3 } else { 14 });
         values
     };
     let all = combinations(&signature.arguments.iter().map(with_null).collect::<Vec<_>>());
