@@ -107,7 +107,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(3, height).await;
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     for node in [0, 1, 2, 3, fifth] {
-        assert_eq!(versions(&network, node).await, (3, 7), "node {node}");
+        assert_eq!(versions(&network, node).await, (3, 8), "node {node}");
     }
     // And to the one behind it, in which schemas may have members.
     let create = "CREATE SCHEMA deal MEMBERS (org1, org2)";

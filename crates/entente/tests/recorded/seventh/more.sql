@@ -1,6 +1,8 @@
 -- What a later program does behind what was recorded.
 
-CALL ask(30, 'SELECT random(), md5(''a''), to_jsonb(1)'); CALL club.pay(26, 1)
+CALL ask(30, 'SELECT random(), md5(''a''), to_jsonb(1)')
+
+CALL club.pay(26, 1)
 
 UPDATE open SET j = j || '{"more": true}', m = 'ok', u = gen_random_uuid() WHERE id < 4
 

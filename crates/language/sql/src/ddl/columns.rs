@@ -241,14 +241,7 @@ pub(super) fn drop_column(
         return Err(SqlError::unsupported("dropping the only column of a table"));
     }
     let what = format!("column {name} of table {}", table.name);
-    let goes = indexes_on(catalog, table, number);
-    let references = |foreign_key: &types::ForeignKey| {
-        foreign_key.parent == table.id
-            && (foreign_key.referenced.contains(&number)
-                || foreign_key.index.is_some_and(|index| goes.contains(&index)))
-    };
-    refuse_referencing(catalog, table, &references, &what, cascade)?;
-    remove_foreign_keys(catalog, |_, foreign_key| references(foreign_key));
+    remove_referencing(catalog, table, number, &what, cascade)?;
     if let Some(user) = generated_from(catalog, table, number)?.first() {
         if !cascade {
             return Err(depends(&what, &format!("column {user} of table {}", table.name), &what));
@@ -322,6 +315,28 @@ fn remove_indexes_with(catalog: &mut NewCatalog, table: &TablePlan, number: u16)
     };
     let indexes: Vec<Index> = catalog.indexes_of(table.id).iter().filter(looks).cloned().collect();
     indexes.iter().for_each(|index| remove_index(catalog, table.id, index));
+}
+
+/// Removes the foreign keys that reference a column, or an index that names it.
+///
+/// # Errors
+/// Those of other tables, without CASCADE.
+fn remove_referencing(
+    catalog: &mut NewCatalog,
+    table: &Table,
+    number: u16,
+    what: &str,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    let goes = indexes_on(catalog, table, number);
+    let references = |foreign_key: &types::ForeignKey| {
+        foreign_key.parent == table.id
+            && (foreign_key.referenced.contains(&number)
+                || foreign_key.index.is_some_and(|index| goes.contains(&index)))
+    };
+    refuse_referencing(catalog, table, &references, what, cascade)?;
+    remove_foreign_keys(catalog, |_, foreign_key| references(foreign_key));
+    Ok(())
 }
 
 /// Numbers of the indexes that name a column, INCLUDE among it.
