@@ -4,19 +4,16 @@
 mod support;
 
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
 use sql::Library;
-use state::{AfterImage, PlainState, RowId, Simulate};
+use state::{PlainState, Simulate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use support::histories::{History, PROTOCOLS, after, context, invocation, library, replay};
+use support::histories::{History, PROTOCOLS, after, invocation, library};
+use support::without_indexes::{self, Histories};
 use support::{histories, script};
-use types::{Key, Payload, Row};
+use types::{Key, Row};
 
 const HISTORIES: u64 = 100;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 /// With what is unique, or fails on some rows: transactions end as these say.
 const TABLES: [&str; 9] = [
@@ -81,24 +78,7 @@ fn statement(random: &mut StdRng) -> String {
         "SELECT c.id, j.n FROM c JOIN j ON lower(j.owner) = c.code AND j.active ORDER BY 1, 2",
         "SELECT id FROM c WHERE code >= @ AND j > 0 AND id >= 2 ORDER BY id",
     ];
-    let template = templates.choose(random).expect("there are some");
-    let mut text = String::new();
-    for character in template.chars() {
-        match character {
-            '#' if random.random_bool(0.04) => text.push_str("NULL"),
-            '#' => text.push_str(&random.random_range(1..=4).to_string()),
-            '@' if random.random_bool(0.08) => text.push_str("NULL"),
-            '@' => text.push_str(["'x'", "'y'", "'Y'"].choose(random).expect("three")),
-            other => text.push(other),
-        }
-    }
-    text
-}
-
-fn transaction(random: &mut StdRng) -> Arc<Payload> {
-    let count = [1, 1, 2, 2, 3].choose(random).expect("five");
-    let statements: Vec<String> = (0..*count).map(|_| statement(random)).collect();
-    Arc::new(script(&statements.join("; ")))
+    without_indexes::statement(random, &templates, ["'x'", "'y'", "'Y'"])
 }
 
 /// The entries that an index has are those that it gets if it is made of the rows: which fails where two rows have the same key.
@@ -123,54 +103,13 @@ fn check_entries(state: &PlainState) {
     }
 }
 
-fn run(
-    id: &str,
-    indexed: &Arc<Library>,
-    plain: &Arc<Library>,
-    initial: &PlainState,
-    history: &History,
-) -> (usize, usize) {
-    let ran = histories::run(id, indexed, initial, history);
-    check_entries(&ran.state);
-    let mut serial = PlainState::new(plain.catalog().clone());
-    for (table, rows) in &initial.tables {
-        for (key, row) in rows.iter().filter(|_| plain.catalog().row_tables().any(|known| known == *table)) {
-            if !table.is_index() {
-                let row_id = RowId { table: *table, key: key.clone() };
-                serial.apply(&AfterImage { row: row_id, value: Some(row.clone()) });
-            }
-        }
-    }
-    let (mut committed, mut aborted) = (0, 0);
-    let serial = replay(&ran, plain, serial, history, |_, result| {
-        committed += usize::from(result.is_ok());
-        aborted += usize::from(result.is_err());
-    });
-    for (table, rows) in serial.tables.iter().filter(|(table, _)| !table.is_index()) {
-        assert_eq!(ran.state.tables.get(table), Some(rows), "{id}: table {}", table.0);
-    }
-    (committed, aborted)
-}
-
 #[test]
 fn random_transactions_keep_entries_and_end_as_in_a_serial_run() {
-    assert!(context(1, 0).step_limit > 0);
     let plain = library(&TABLES);
     let indexed = library(&[TABLES.as_slice(), &INDEXES].concat());
-    let mut counts = [(0, 0); PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = after(&indexed, (0..12).map(|_| transaction(&mut random)));
-        check_entries(&initial);
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
-            let (committed, aborted) = run(id, &indexed, &plain, &initial, &history);
-            (count.0, count.1) = (count.0 + committed, count.1 + aborted);
-        }
-    }
-    eprintln!("{PROTOCOLS:?}: {counts:?} committed and aborted");
-    for (committed, aborted) in counts {
+    let histories =
+        Histories { count: HISTORIES, plain, indexed, statement: &statement, check: &check_entries };
+    for (committed, aborted) in histories.run() {
         assert!(committed > 400 && aborted > 200, "{committed} committed, {aborted} aborted");
     }
 }

@@ -4,19 +4,12 @@
 mod support;
 
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
-use sql::Library;
-use state::{AfterImage, PlainState};
-use std::sync::Arc;
+use state::PlainState;
 use support::constraints::check_constraints;
-use support::histories::{History, PROTOCOLS, after, library, replay};
-use support::{histories, script};
-use types::Payload;
+use support::histories::library;
+use support::without_indexes::{self, Histories};
 
 const HISTORIES: u64 = 400;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 const TABLES: [&str; 5] = [
     "CREATE TABLE p (id int PRIMARY KEY, code text UNIQUE, a int, b int, UNIQUE (a, b))",
@@ -89,78 +82,21 @@ fn statement(random: &mut StdRng) -> String {
         "SELECT id FROM p WHERE code = @",
         "SELECT code FROM c WHERE code >= @ ORDER BY code, id LIMIT 2",
     ];
-    let template = templates.choose(random).expect("there are some");
-    let mut text = String::new();
-    for character in template.chars() {
-        match character {
-            '#' if random.random_bool(0.04) => text.push_str("NULL"),
-            '#' => text.push_str(&random.random_range(1..=4).to_string()),
-            '@' if random.random_bool(0.08) => text.push_str("NULL"),
-            '@' => text.push_str(["'x'", "'y'", "'z'"].choose(random).expect("three")),
-            other => text.push(other),
-        }
-    }
-    text
-}
-
-fn transaction(random: &mut StdRng) -> Arc<Payload> {
-    let count = [1, 1, 2, 2, 3].choose(random).expect("five");
-    let statements: Vec<String> = (0..*count).map(|_| statement(random)).collect();
-    Arc::new(script(&statements.join("; ")))
-}
-
-/// Runs a history under a protocol, checks it against the serializability checker, and replays it serially on a ledger
-/// without the indexes.
-fn run(
-    id: &str,
-    indexed: &Arc<Library>,
-    plain: &Arc<Library>,
-    initial: &PlainState,
-    history: &History,
-) -> (usize, usize) {
-    let ran = histories::run(id, indexed, initial, history);
-    check_constraints(&ran.state);
-    // The same without the indexes, whose numbers come after everything else's.
-    let mut serial = PlainState::new(plain.catalog().clone());
-    for (table, rows) in &initial.tables {
-        for (key, row) in rows.iter().filter(|_| plain.catalog().row_tables().any(|known| known == *table)) {
-            if !table.is_index() {
-                let row_id = state::RowId { table: *table, key: key.clone() };
-                serial.apply(&AfterImage { row: row_id, value: Some(row.clone()) });
-            }
-        }
-    }
-    let (mut committed, mut aborted) = (0, 0);
-    let serial = replay(&ran, plain, serial, history, |_, result| {
-        committed += usize::from(result.is_ok());
-        aborted += usize::from(result.is_err());
-    });
-    for (table, rows) in &serial.tables {
-        if !table.is_index() {
-            assert_eq!(ran.state.tables.get(table), Some(rows), "{id}: table {}", table.0);
-        }
-    }
-    (committed, aborted)
+    without_indexes::statement(random, &templates, ["'x'", "'y'", "'z'"])
 }
 
 #[test]
 fn random_transactions_keep_constraints_and_end_as_in_a_serial_run() {
     let plain = library(&TABLES);
     let indexed = library(&[TABLES.as_slice(), &INDEXES].concat());
-    let mut counts = [(0, 0); PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = after(&indexed, (0..12).map(|_| transaction(&mut random)));
-        check_constraints(&initial);
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
-            let (committed, aborted) = run(id, &indexed, &plain, &initial, &history);
-            (count.0, count.1) = (count.0 + committed, count.1 + aborted);
-        }
-    }
-    eprintln!("{PROTOCOLS:?}: {counts:?} committed and aborted");
-    for (committed, aborted) in counts {
+    let histories = Histories {
+        count: HISTORIES,
+        plain,
+        indexed,
+        statement: &statement,
+        check: &|state: &PlainState| check_constraints(state),
+    };
+    for (committed, aborted) in histories.run() {
         assert!(committed > 1_000 && aborted > 500, "{committed} committed, {aborted} aborted");
     }
 }

@@ -5,6 +5,7 @@ pub mod constraints;
 pub mod endorsing;
 pub mod histories;
 pub mod random;
+pub mod without_indexes;
 
 use crypto::{Digest, SecretKey, Signature};
 use engine::{Engine, ExecutedBlock, VerifiedBlock};
