@@ -1,8 +1,9 @@
 //! Indexes as PostgreSQL's catalogue shows them.
 
-use crate::objects::{Attribute, Index, IndexPart, quoted, shown_name};
+use crate::objects::{Attribute, Index, IndexPart, shown_name};
 use sql::{Parentheses, WrittenIndex};
 use types::{Catalog, Deferral, IndexDetails, KeyOrder, Table, schema_of};
+use values::quote_ident;
 
 /// The index of a primary key.
 pub(crate) fn index_of_key(table: &Table, catalog: &Catalog, oid: i32) -> Index {
@@ -34,7 +35,7 @@ pub(crate) fn index(table: &Table, catalog: &Catalog, oid: i32, index: &types::I
         match table.columns.get(usize::from(*ordinal)) {
             Some(column) => {
                 let (attribute, text) =
-                    (Attribute::new(&column.name, column.data_type), quoted(&column.name));
+                    (Attribute::new(&column.name, column.data_type), quote_ident(&column.name));
                 let column = i64::from(*ordinal) + 1;
                 parts.push(IndexPart { column, attribute, pretty_text: text.clone(), text, option });
             }
@@ -97,7 +98,7 @@ fn joined(parts: &[String]) -> String {
 }
 
 fn full_name(table: &Table) -> String {
-    format!("{}.{}", quoted(schema_of(&table.name)), quoted(table.object_name()))
+    format!("{}.{}", quote_ident(schema_of(&table.name)), quote_ident(table.object_name()))
 }
 
 struct Shown<'a> {
@@ -134,7 +135,7 @@ impl Shown<'_> {
         format!(
             "CREATE {}INDEX {} ON {of} USING btree ({listed}){included}{nulls}{predicate}",
             if self.index.unique { "UNIQUE " } else { "" },
-            quoted(&self.index.name),
+            quote_ident(&self.index.name),
         )
     }
 }

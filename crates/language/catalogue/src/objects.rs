@@ -19,6 +19,7 @@ use types::{
     PUBLIC_SCHEMA, ReferentialAction, Roles, Sequence, Table, TableId, UserAggregate, View, object_name,
     schema_of,
 };
+use values::quote_ident;
 
 /// The role that owns everything.
 pub(crate) const ROLE: &str = "entente";
@@ -395,8 +396,8 @@ impl Relation {
 /// A name in the catalog as definitions show it: with its schema where that is another one than `public`.
 pub(crate) fn shown_name(name: &str) -> String {
     match schema_of(name) {
-        PUBLIC_SCHEMA => quoted(name),
-        schema => format!("{}.{}", quoted(schema), quoted(object_name(name))),
+        PUBLIC_SCHEMA => quote_ident(name),
+        schema => format!("{}.{}", quote_ident(schema), quote_ident(object_name(name))),
     }
 }
 
@@ -429,7 +430,7 @@ fn numbers(columns: &[u16]) -> Vec<i64> {
 
 /// Names of columns, as SQL lists them.
 fn names(table: &Table, columns: &[u16]) -> String {
-    let names = columns.iter().map(|column| quoted(&table.columns[usize::from(*column)].name));
+    let names = columns.iter().map(|column| quote_ident(&table.columns[usize::from(*column)].name));
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -535,13 +536,6 @@ pub(crate) fn without_parentheses(condition: &str) -> &str {
     inner.trim()
 }
 
-/// A name as SQL needs it written.
-pub(crate) fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
-    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
 /// Everything that the catalogue shows of a ledger.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
@@ -622,12 +616,5 @@ mod tests {
         assert_eq!(without_parentheses("(a > 0)"), "a > 0");
         assert_eq!(without_parentheses("(a > 0) and (b > 0)"), "(a > 0) and (b > 0)");
         assert_eq!(without_parentheses("a > 0"), "a > 0");
-    }
-
-    #[test]
-    fn names_are_quoted_where_sql_needs_it() {
-        assert_eq!(quoted("plain_1"), "plain_1");
-        assert_eq!(quoted("Mixed \"x\""), "\"Mixed \"\"x\"\"\"");
-        assert_eq!(quoted("1a"), "\"1a\"");
     }
 }

@@ -1,10 +1,11 @@
 //! Functions, procedures and aggregates as `pg_proc` and the functions that print them show them.
 
-use crate::objects::{PUBLIC, quoted};
+use crate::objects::PUBLIC;
 use types::{
     CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure,
     UserAggregate, Volatility, object_name, schema_of,
 };
+use values::quote_ident;
 
 /// A procedure as `pg_proc` shows it.
 #[derive(Clone, Debug)]
@@ -107,8 +108,8 @@ impl Routine {
         let definition = format!(
             "CREATE OR REPLACE {} {}.{}({arguments}){returns}\n LANGUAGE {language}{options}\nAS ${kind}${}${kind}$\n",
             kind.to_uppercase(),
-            quoted(schema_of(&procedure.name)),
-            quoted(object_name(&procedure.name)),
+            quote_ident(schema_of(&procedure.name)),
+            quote_ident(object_name(&procedure.name)),
             procedure.body
         );
         let (input, parameters) = (procedure.inputs(), &procedure.parameters);
@@ -158,7 +159,7 @@ fn parameters_of(procedure: &Procedure, types: &CompositeTypes, with_default: bo
     let parameters =
         parameters.filter(|parameter| (with_default && !gives_rows) || parameter.mode != ParameterMode::Out);
     let shown = parameters.map(|parameter| {
-        let name = if parameter.name.is_empty() { String::new() } else { quoted(&parameter.name) + " " };
+        let name = if parameter.name.is_empty() { String::new() } else { quote_ident(&parameter.name) + " " };
         let mode = mode(procedure, parameter.mode).0;
         let space = if mode.is_empty() { "" } else { " " };
         let default = parameter.default.as_ref().filter(|_| with_default);
@@ -195,8 +196,9 @@ fn is_table(procedure: &Procedure) -> bool {
 fn result_of(procedure: &Procedure, function: &Function, types: &CompositeTypes) -> (String, i64) {
     let value = |data_type: DataType| (family_name(types, data_type), i64::from(data_type.oid()));
     if is_table(procedure) {
-        let column =
-            |output: &Parameter| format!("{} {}", quoted(&output.name), family_name(types, output.data_type));
+        let column = |output: &Parameter| {
+            format!("{} {}", quote_ident(&output.name), family_name(types, output.data_type))
+        };
         let columns: Vec<&Parameter> = procedure.outputs().collect();
         let shown = columns.iter().map(|output| column(output)).collect::<Vec<String>>().join(", ");
         let result_type = match columns.as_slice() {

@@ -7,11 +7,12 @@ use crate::dependencies;
 use crate::fixed;
 use crate::lists;
 use crate::objects::{
-    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, ROLE_OID, References, Relation, quoted,
+    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, ROLE_OID, References, Relation,
 };
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::triggers;
 use types::{Deferral, Grantee, Privileges, ReferentialAction, Securable, UserAggregate};
+use values::quote_ident;
 
 /// The rows of a relation of `pg_catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
@@ -75,7 +76,7 @@ fn privileges(objects: &Objects, object: &Securable) -> Cell {
     let item = |who: &str, what: Privileges| format!("{who}={}/{ROLE}", what.letters());
     let others = granted.iter().map(|(grantee, what)| match grantee {
         Grantee::Public => item("", *what),
-        Grantee::Role(name) => item(&quoted(name), *what),
+        Grantee::Role(name) => item(&quote_ident(name), *what),
     });
     Cell::Texts([item(ROLE, all)].into_iter().chain(others).collect())
 }

@@ -1,10 +1,11 @@
 //! Triggers as `pg_trigger`, `information_schema.triggers` and `pg_get_triggerdef` show them.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{Objects, Relation, object_identifier, quoted, shown_name, without_parentheses};
+use crate::objects::{Objects, Relation, object_identifier, shown_name, without_parentheses};
 use crate::routines::routine_identifier;
 use std::sync::Arc;
 use types::{Catalog, DATABASE, Table, Trigger, TriggerEvent, TriggerTime, schema_of};
+use values::quote_ident;
 
 /// A trigger.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub(crate) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
             oid: object_identifier(1_400_000_000, 300, table.id.0) + number as i32,
             definition: definition(&shown_name(&table.name), trigger),
             qualified: definition(
-                &format!("{}.{}", quoted(schema_of(&table.name)), quoted(table.object_name())),
+                &format!("{}.{}", quote_ident(schema_of(&table.name)), quote_ident(table.object_name())),
                 trigger,
             ),
             trigger: trigger.clone(),
@@ -56,14 +57,14 @@ fn statement(trigger: &Trigger) -> String {
 
 /// As `pg_get_triggerdef` prints it.
 fn definition(table: &str, trigger: &Trigger) -> String {
-    let columns = trigger.columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ");
+    let columns = trigger.columns.iter().map(|column| quote_ident(column)).collect::<Vec<_>>().join(", ");
     let events = trigger.events.iter().map(|event| match event {
         TriggerEvent::Update if !columns.is_empty() => format!("UPDATE OF {columns}"),
         event => event.name().to_string(),
     });
     let mut text = format!(
         "CREATE TRIGGER {} {} {} ON {}",
-        quoted(&trigger.name),
+        quote_ident(&trigger.name),
         trigger.time.name(),
         events.collect::<Vec<_>>().join(" OR "),
         table
@@ -73,7 +74,7 @@ fn definition(table: &str, trigger: &Trigger) -> String {
     }
     for (which, name) in [("OLD", &trigger.old_table), ("NEW", &trigger.new_table)] {
         if let Some(name) = name {
-            text.push_str(&format!(" {which} TABLE AS {}", quoted(name)));
+            text.push_str(&format!(" {which} TABLE AS {}", quote_ident(name)));
         }
     }
     text.push_str(&format!(" FOR EACH {}", trigger.level()));

@@ -264,6 +264,20 @@ ORDER BY 1, 2;
 "#;
 
 #[test]
+fn names_that_are_words_of_sql_are_quoted_in_definitions() {
+    let script = "CREATE TABLE w (\"order\" integer PRIMARY KEY, \"user\" text, plain text, UNIQUE (\"user\", plain));\n\
+                  CREATE INDEX w_limit ON w ((\"order\" + 1), \"user\")";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let definitions =
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname LIKE 'w_%' ORDER BY conname";
+    assert_eq!(asked.answer(definitions), "PRIMARY KEY (\"order\")\nUNIQUE (\"user\", plain)\n");
+    assert_eq!(
+        asked.answer("SELECT indexdef FROM pg_indexes WHERE indexname = 'w_limit'"),
+        "CREATE INDEX w_limit ON public.w USING btree (((\"order\" + 1)), \"user\")\n"
+    );
+}
+
+#[test]
 fn constraints_are_shown_with_when_they_are_held() {
     let script = "CREATE TABLE p (id integer PRIMARY KEY, a integer, b integer, UNIQUE (a, b));\n\
                   CREATE TABLE k (id integer CONSTRAINT k_key PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, \
