@@ -811,6 +811,29 @@ fn a_script_has_as_many_parameters_as_the_protocol_counts_from_version_8_on() {
 }
 
 #[test]
+fn columns_called_like_what_version_8_asks_the_session_stay_columns() {
+    let mut database = Database::of_version(ExecutionVersion::V7);
+    database
+        .run("CREATE TABLE t (id integer PRIMARY KEY, current_schema text CHECK (current_schema <> 'public'), current_role text)")
+        .expect("words like others");
+    database.go_over_to(ExecutionVersion::V8);
+    database
+        .run("INSERT INTO t (id, current_schema, current_role) VALUES (1, 'a', 'b')")
+        .expect("the column is checked");
+    let error = database.error("INSERT INTO t VALUES (2, 'public', 'b')");
+    assert_eq!(error.state.to_string(), "23514", "{error:?}");
+    database
+        .run("ALTER TABLE t RENAME COLUMN id TO k; ALTER TABLE t RENAME TO u")
+        .expect("the CHECK follows");
+    assert_eq!(
+        database.rows("SELECT current_schema, current_role, current_schema() FROM u"),
+        [["a", "b", "public"]]
+    );
+    database.run("UPDATE u SET current_role = current_schema WHERE current_role = 'b'").expect("columns");
+    assert_eq!(database.rows("SELECT current_role FROM u"), [["a"]]);
+}
+
+#[test]
 fn json_is_there_from_version_7_on() {
     let refusals = [
         ("CREATE TABLE t (id integer, j jsonb)", "0A000 the type jsonb is not supported"),

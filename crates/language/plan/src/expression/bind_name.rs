@@ -22,8 +22,8 @@ impl Binder<'_> {
             },
             (Some(column), None) => Ok(column),
             (None, Some(variable)) => Ok(variable_expression(variable)),
-            (None, None) => match self.whole_row(&name)? {
-                Some(row) => Ok(row),
+            (None, None) => match self.whole_row(&name)?.or_else(|| self.session_word(ident)) {
+                Some(found) => Ok(found),
                 None => Err(self.at(self.no_column(&name), ident.span)),
             },
         }

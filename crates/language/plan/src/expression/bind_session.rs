@@ -5,8 +5,9 @@ use crate::expression::{Expression, Kind, RoutineCall};
 use crate::polymorphic::Callee;
 use crate::routines::CallForm;
 use crate::session_facts::{SessionFunction, setting};
+use sqlparser::ast::Ident;
 use std::sync::Arc;
-use types::{Array, DATABASE, DataType, ElementType, ExecutionVersion, SqlError, Value};
+use types::{Array, DATABASE, DataType, ElementType, ExecutionVersion, SqlError, Value, parse_value};
 
 impl Binder<'_> {
     /// A call of one of these functions; `None` where it is none.
@@ -41,9 +42,16 @@ impl Binder<'_> {
             _ => None,
         };
         Ok(value.map(|value| {
-            self.scope().note_session();
+            self.scope().note_folded_session();
             Expression::constant(value, text)
         }))
+    }
+
+    /// `current_schema` and `current_role`, which PostgreSQL reserves and sqlparser takes for columns. A table of an older version may
+    /// have columns of these names, which come first.
+    pub(super) fn session_word(&self, ident: &Ident) -> Option<Expression> {
+        let word = session_word(ident)?;
+        self.bind_session_call(word, &[]).ok().flatten()
     }
 
     fn call_session(&self, function: SessionFunction) -> Expression {
@@ -71,7 +79,7 @@ impl Binder<'_> {
     /// `current_schemas(implicit)`: also with those that are looked in without being named.
     fn bind_schemas_looked_in(&self, implicit: &Expression) -> Result<Option<Expression>, SqlError> {
         let Some(implicit) = constant_flag(implicit) else { return Ok(None) };
-        self.scope().note_session();
+        self.scope().note_folded_session();
         let first = implicit.then_some("pg_catalog");
         let names: Vec<Value> = first.into_iter().chain(self.schemas_looked_in()).map(Value::text).collect();
         let array = Array::new(ElementType::TEXT, names)?;
@@ -79,13 +87,19 @@ impl Binder<'_> {
     }
 }
 
+/// The word that asks about the session, if a name is one.
+pub(crate) fn session_word(ident: &Ident) -> Option<&'static str> {
+    let words = ["current_schema", "current_role"];
+    let is_it = |word: &&str| ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(word);
+    words.into_iter().find(is_it)
+}
+
 /// A literal that is true or false.
 fn constant_flag(flag: &Expression) -> Option<bool> {
     match flag.as_constant()? {
         Value::Boolean(flag) => Some(*flag),
-        Value::Text(text) => match text.to_ascii_lowercase().as_str() {
-            "true" | "t" | "on" | "yes" | "1" => Some(true),
-            "false" | "f" | "off" | "no" | "0" => Some(false),
+        Value::Text(text) => match parse_value(text, DataType::Boolean).ok()? {
+            Value::Boolean(flag) => Some(flag),
             _ => None,
         },
         _ => None,

@@ -51,8 +51,8 @@ pub struct VariableScope {
     pub(crate) copies: Cell<usize>,
     /// With what a statement reads the past.
     reads_past: Cell<Option<&'static str>>,
-    /// Whether something asks where the session looks for names, or what its settings are.
-    asks_session: Cell<bool>,
+    /// Whether a constant stands for where the session looks for names, or for a setting.
+    folds_session: Cell<bool>,
 }
 
 /// The rows of the statement that a trigger fires at, before or after it.
@@ -223,14 +223,14 @@ impl VariableScope {
         self.reads_past.get()
     }
 
-    /// A statement asks where the session looks for names, or for a setting.
-    pub(crate) fn note_session(&self) {
-        self.asks_session.set(true);
+    /// A constant stands for where the session looks for names, or for a setting.
+    pub(crate) fn note_folded_session(&self) {
+        self.folds_session.set(true);
     }
 
     /// Whether one does.
-    pub(crate) fn asks_session(&self) -> bool {
-        self.asks_session.get()
+    pub(crate) fn folds_session(&self) -> bool {
+        self.folds_session.get()
     }
 
     /// A statement calls this function or procedure.

@@ -3,7 +3,7 @@
 use crate::assets::AssetFunction;
 use crate::command::UpdatePlan;
 use crate::condition::Condition;
-use crate::expression::{Binder, Expression, Source, columns_of};
+use crate::expression::{Binder, Expression, Source, columns_of, session_word};
 use crate::in_execution::draws_or_asks;
 use crate::scope::VariableScope;
 use crate::sequence::draws_value;
@@ -114,6 +114,9 @@ pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
             std::ops::ControlFlow::Break(())
         }
         Expr::Function(function) if is_routine(function) => std::ops::ControlFlow::Break(()),
+        Expr::Identifier(name) if scope.version() >= ExecutionVersion::V8 && session_word(name).is_some() => {
+            std::ops::ControlFlow::Break(())
+        }
         _ => std::ops::ControlFlow::Continue(()),
     });
     flow.is_break()

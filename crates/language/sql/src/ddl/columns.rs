@@ -455,8 +455,8 @@ fn rename_in<'n>(
     table: &str,
     renamed: &dyn Fn(&str) -> Option<&'n str>,
 ) -> Result<(), SqlError> {
-    // Names stand where they stand, however the versions group what is between them. From version 8 on words would become calls.
-    let mut expr = parse_expression(condition, ExecutionVersion::V7)?;
+    // Names stand where they stand, however the versions group what is between them.
+    let mut expr = parse_expression(condition, ExecutionVersion::NEWEST)?;
     let rename = |ident: &mut Ident| {
         if let Some(to) = name_of(ident).ok().as_deref().and_then(renamed) {
             *ident = Ident::with_quote('"', to);

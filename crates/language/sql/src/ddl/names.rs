@@ -137,8 +137,8 @@ pub(super) fn rename_in_type(data_type: &mut ast::DataType, renaming: &dyn Renam
 /// # Errors
 /// None for one that the catalog has.
 pub(super) fn rename_in_expression_text(text: &mut String, renaming: &dyn Renaming) -> Result<(), SqlError> {
-    // Names stand where they stand, however the versions group what is between them. From version 8 on words would become calls.
-    let mut expr = parse_expression(text, ExecutionVersion::V7)?;
+    // Names stand where they stand, however the versions group what is between them.
+    let mut expr = parse_expression(text, ExecutionVersion::NEWEST)?;
     let before = expr.clone();
     rename_in_expr(&mut expr, renaming);
     if expr != before {

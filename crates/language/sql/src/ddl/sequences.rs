@@ -231,7 +231,7 @@ pub(super) fn create_owned(
 
 /// Whether a DEFAULT draws from a sequence.
 fn draws_from(default: &str, sequence: &str) -> bool {
-    let Ok(expr) = parse_expression(default, ExecutionVersion::V7) else { return false };
+    let Ok(expr) = parse_expression(default, ExecutionVersion::NEWEST) else { return false };
     let flow = ast::visit_expressions(&expr, |inner| {
         let Expr::Value(value) = inner else { return ControlFlow::Continue(()) };
         let names = value.value.clone().into_string().and_then(|text| stored_sequence_name(&text).ok());

@@ -2,7 +2,7 @@
 //! DEFERRABLE where it must not be.
 
 use crate::parse::errors::{expect_end, located};
-use crate::parse::tokens::is_word;
+use crate::parse::tokens::{is_word, word_at};
 use crate::parse::words::{accept, expect_word, list, name, relation};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -33,15 +33,13 @@ pub struct AlterConstraint {
 
 /// Whether these tokens set constraints.
 pub fn sets_constraints(tokens: &[TokenWithSpan]) -> bool {
-    let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    let is = |at: usize, word: &str| word_at(tokens, at, word);
     is(0, "set") && is(1, "constraints")
 }
 
 /// Whether the tokens of a statement that begins with ALTER TABLE alter a constraint.
 pub fn alters_constraint(tokens: &[TokenWithSpan]) -> bool {
-    let is_word_at =
-        |at: usize, word| tokens.get(at).is_some_and(|token: &TokenWithSpan| is_word(&token.token, word));
-    (2..tokens.len()).any(|at| is_word_at(at, "alter") && is_word_at(at + 1, "constraint"))
+    (2..tokens.len()).any(|at| word_at(tokens, at, "alter") && word_at(tokens, at + 1, "constraint"))
 }
 
 /// Reads the whole statement.
@@ -115,7 +113,7 @@ pub fn misplaced_deferral(
     sql: &str,
     version: ExecutionVersion,
 ) -> Option<SqlError> {
-    let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    let is = |at: usize, word: &str| word_at(tokens, at, word);
     let defines_table = is(1, "table") && (is(0, "create") || is(0, "alter"));
     if version < ExecutionVersion::V8 || !defines_table {
         return None;

@@ -1,7 +1,7 @@
 //! `ALTER TABLE … ALTER COLUMN … DROP EXPRESSION`, which sqlparser does not read.
 
 use crate::parse::errors::expect_end;
-use crate::parse::tokens::is_word;
+use crate::parse::tokens::word_at;
 use crate::parse::words::{accept, expect_word, name, relation};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -24,7 +24,7 @@ pub struct DropExpression {
 /// Whether the tokens of a statement that begins with ALTER TABLE are this one. `DROP expression` alone drops a column of
 /// that name.
 pub fn drops_expression(tokens: &[TokenWithSpan]) -> bool {
-    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    let is = |at: usize, word: &str| word_at(tokens, at, word);
     let skip = |at: usize, words: &[&str]| {
         let are_there = (at..).zip(words).all(|(at, word)| is(at, word));
         if are_there { at + words.len() } else { at }

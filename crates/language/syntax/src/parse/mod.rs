@@ -20,7 +20,6 @@ pub mod routine;
 mod schema_change;
 pub mod schema_members;
 pub mod sequence;
-mod session_words;
 pub mod set_columns;
 pub mod set_schema;
 mod statement_texts;
@@ -57,7 +56,7 @@ use crate::parse::set_columns::move_set_columns;
 use crate::parse::set_schema::{SetSchema, parse_set_schema, sets_schema};
 pub use crate::parse::statement_texts::statement_texts;
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
-use crate::parse::tokens::{is_word, parser};
+use crate::parse::tokens::{is_word, parser, word_at};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use sqlparser::ast::Statement;
 use sqlparser::keywords::Keyword;
@@ -234,7 +233,7 @@ enum OwnForm {
 impl OwnForm {
     /// The one that these tokens are.
     fn of(tokens: &[TokenWithSpan], version: ExecutionVersion) -> Option<OwnForm> {
-        let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+        let is = |at: usize, word: &str| word_at(tokens, at, word);
         if version >= ExecutionVersion::V7 && is_about_domains(tokens) {
             return Some(OwnForm::Domain);
         }

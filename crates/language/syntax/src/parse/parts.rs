@@ -65,8 +65,7 @@ pub fn parse_embedded_statement(
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_data_type_tokens(tokens: Vec<TokenWithSpan>, sql: &str) -> Result<DataType, SqlError> {
-    // In a type no word is a call.
-    let mut parser = parser(tokens, ExecutionVersion::V7);
+    let mut parser = parser(tokens, ExecutionVersion::NEWEST);
     let data_type = parser.parse_data_type().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(data_type)

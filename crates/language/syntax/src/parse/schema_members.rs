@@ -1,7 +1,7 @@
 //! `CREATE SCHEMA … MEMBERS (…)` and `ALTER SCHEMA … ADD MEMBER …`, which no other database has.
 
 use crate::parse::errors::{expect_end, parser_error};
-use crate::parse::tokens::is_word;
+use crate::parse::tokens::word_at;
 use crate::parse::words::{accept, expect_word, list, name};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -10,7 +10,7 @@ use types::SqlError;
 
 /// Whether the tokens of a statement about a schema are one of these: the words stand behind the schema's name.
 pub fn is_about_members(tokens: &[TokenWithSpan]) -> bool {
-    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    let is = |at: usize, word: &str| word_at(tokens, at, word);
     let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
     let creates = is(0, "create") && (3..tokens.len()).any(|at| is(at, "members") && opens(at + 1));
     creates || (is(0, "alter") && (is(3, "add") || is(3, "drop")) && is(4, "member"))

@@ -2,7 +2,7 @@
 //!
 //! They become the name of the index that MySQL lets a FOREIGN KEY have, and that PostgreSQL does not know.
 
-use crate::parse::tokens::is_word;
+use crate::parse::tokens::word_at;
 use sqlparser::ast::Ident;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -18,7 +18,7 @@ pub fn columns_set_on_delete(index_name: Option<&Ident>) -> Vec<String> {
 
 /// Puts the columns where sqlparser reads them. What is no list of names, or stands in no FOREIGN KEY, stays, and is an error there.
 pub(super) fn move_set_columns(tokens: &mut Vec<TokenWithSpan>) {
-    let is = |at: usize, word| tokens.get(at).is_some_and(|token| is_word(&token.token, word));
+    let is = |at: usize, word: &str| word_at(tokens, at, word);
     // Where the last FOREIGN KEY begins, and in how many parentheses it stands.
     let mut key: Option<(usize, usize)> = None;
     let (mut depth, mut at) = (0_usize, 0);

@@ -4,7 +4,6 @@ use crate::parse::conflict_target::name_targets;
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{located, syntax_error};
 use crate::parse::locking::with_known_locks;
-use crate::parse::session_words::with_session_calls;
 use crate::rewrite::rewrite;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -47,16 +46,21 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
 pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
     if version >= ExecutionVersion::V8 {
         name_targets(&mut tokens);
-        tokens = with_session_calls(with_known_locks(tokens));
+        tokens = with_known_locks(tokens);
     }
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)
         .with_tokens_with_locations(tokens)
 }
 
-/// Whether a token is a word without quotes that sqlparser has no keyword for.
+/// Whether a token is this word, without quotes.
 pub(super) fn is_word(token: &Token, word: &str) -> bool {
     matches!(token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+}
+
+/// Whether this word stands there, without quotes.
+pub(super) fn word_at(tokens: &[TokenWithSpan], at: usize, word: &str) -> bool {
+    tokens.get(at).is_some_and(|token| is_word(&token.token, word))
 }
 
 /// Trees are as deep as chains of operators are long: what is built must also be walked and dropped.
