@@ -181,27 +181,42 @@ impl Execution<'_> {
         (before, after): (Option<&Row>, Option<&Row>),
         key: &Key,
     ) -> Result<(), SqlError> {
+        let is_same_key = |(before, after): (&Row, &Row)| {
+            table
+                .key
+                .iter()
+                .map(|ordinal| usize::from(*ordinal))
+                .all(|key| is_same(&before[key], &after[key]))
+        };
+        let both = before.zip(after);
+        if both.is_some_and(|(before, after)| computed.has_same(before, after))
+            && both.is_some_and(is_same_key)
+        {
+            return Ok(());
+        }
         // A row that was before, and is now, may have had another key.
         let primary = |row: &Row| match table.key.as_slice() {
             [] => Ok(key.clone()),
             columns => Key::encode(columns.iter().map(|ordinal| &row[usize::from(*ordinal)])),
         };
-        let old = before.map(|row| Ok::<_, SqlError>((row, primary(row)?))).transpose()?;
-        let new = after.map(|row| Ok::<_, SqlError>((row, primary(row)?))).transpose()?;
-        let entry = |of: &(&Row, Key)| computed.entry(&of.1, of.0);
-        let old_entry = self.measured(|_| old.as_ref().map_or(Ok(None), entry))?;
-        let new_entry = self.measured(|_| new.as_ref().map_or(Ok(None), entry))?;
-        if old_entry == new_entry
-            && old.map(|(_, primary)| primary) == new.as_ref().map(|(_, primary)| primary.clone())
-        {
+        let entry = |row: Option<&Row>| {
+            let Some(row) = row else { return Ok::<_, SqlError>(None) };
+            let primary = primary(row)?;
+            Ok(computed.entry(&primary, row)?.map(|(entry, values)| (entry, primary, values)))
+        };
+        let old = self.measured(|_| entry(before))?;
+        let new = self.measured(|_| entry(after))?;
+        let place = |entry: &Option<(Key, Key, Vec<Value>)>| {
+            entry.as_ref().map(|(entry, primary, _)| (entry.clone(), primary.clone()))
+        };
+        if place(&old) == place(&new) {
             return Ok(());
         }
-        if let Some(old_entry) = old_entry {
-            self.apply(remove_entry(computed, old_entry))?;
+        if let Some((entry, ..)) = old {
+            self.apply(remove_entry(computed, entry))?;
         }
-        if let (Some(new_entry), Some((row, primary))) = (new_entry, new) {
-            let values = self.measured(|_| computed.values(row))?.unwrap_or_default();
-            self.apply(put_entry(computed, new_entry, primary, values))?;
+        if let Some((entry, primary, values)) = new {
+            self.apply(put_entry(computed, entry, primary, values))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::command::{DeletePlan, UpdatePlan};
 use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
 use crate::domains::routines_of;
+use crate::expression::written::first_subquery;
 use crate::expression::{Binder, Expression, Kind, Source};
 use crate::immutable::is_mutable;
 use crate::routines::Routines;
@@ -15,8 +16,6 @@ use crate::table_triggers::TableTriggers;
 use crate::tables::Tables;
 use crate::view::ViewPlan;
 use rustc_hash::FxHashMap;
-use sqlparser::ast::{self, Expr};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
@@ -113,11 +112,7 @@ pub fn bind_computed(
     routines: &Routines,
 ) -> Result<Expression, SqlError> {
     let expr = parse_expression(sql, routines.version())?;
-    let has_query = ast::visit_expressions(&expr, |inner| match inner {
-        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    if has_query.is_break() {
+    if first_subquery(&expr).is_some() {
         let message = "cannot use subquery in column generation expression";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
@@ -128,7 +123,7 @@ pub fn bind_computed(
     // Version 7 looked at the time alone.
     let is_mutable = match routines.version() < ExecutionVersion::V8 {
         true => bound.any(&mut |expression| matches!(expression.kind, Kind::Now)),
-        false => is_mutable(&bound) || scope.asks_session(),
+        false => is_mutable(&bound, &scope),
     };
     if is_mutable {
         return Err(invalid("generation expression is not immutable".to_string()));

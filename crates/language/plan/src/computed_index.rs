@@ -5,7 +5,7 @@
 //! primary key. Columns that the index looks at are assigned at simulation, as those of constraints are
 //! ([`crate::constraint`]).
 
-use crate::expression::{Environment, Expression, Kind};
+use crate::expression::{Environment, Expression, is_same};
 use crate::key_description::describe_key;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct ComputedIndex {
     pub names: Vec<String>,
     /// Columns that decide on a row's entry.
     pub columns: ColumnSet,
+    /// Ordinals of those that its key and its predicate look at.
+    pub looked_at: Vec<u16>,
 }
 
 impl ComputedIndex {
@@ -41,13 +43,19 @@ impl ComputedIndex {
         self.keys.iter().map(|key| key.evaluate(&environment)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// The entry of a row that has this primary key; `None` where it has none.
+    /// The entry of a row that has this primary key, and what the index has of the row; `None` where it has none.
     ///
     /// # Errors
     /// As [`ComputedIndex::values`]; `54000` where its key in a unique index is too long.
-    pub fn entry(&self, primary: &Key, row: &[Value]) -> Result<Option<Key>, SqlError> {
-        let values = self.values(row)?;
-        values.map(|values| self.index.computed_entry(&values, primary)).transpose()
+    pub fn entry(&self, primary: &Key, row: &[Value]) -> Result<Option<(Key, Vec<Value>)>, SqlError> {
+        let Some(values) = self.values(row)? else { return Ok(None) };
+        Ok(Some((self.index.computed_entry(&values, primary)?, values)))
+    }
+
+    /// Whether two images of a row have the same in it, because they have the same in the columns that it looks at.
+    pub fn has_same(&self, before: &[Value], after: &[Value]) -> bool {
+        let mut ordinals = self.looked_at.iter().map(|ordinal| usize::from(*ordinal));
+        ordinals.all(|ordinal| is_same(&before[ordinal], &after[ordinal]))
     }
 
     /// The key that no other row may have once this row is there; `None` where there is none.
@@ -62,8 +70,7 @@ impl ComputedIndex {
 
     /// Whether a column decides on what it has of a row.
     pub fn looks_at(&self, ordinal: u16) -> bool {
-        let is_it = |inner: &Expression| matches!(inner.kind, Kind::Column(column) if column == ordinal);
-        self.keys.iter().chain(&self.predicate).any(|part| part.any(&mut |inner| is_it(inner)))
+        self.looked_at.contains(&ordinal)
     }
 
     /// `(a, lower(b))`, as errors name its key.

@@ -2,18 +2,18 @@
 //! all have: zone, formats and labels are the same for everybody. But a definition that PostgreSQL refuses is refused here, too.
 
 use crate::expression::{Expression, Kind, RowOperation};
-use crate::random::RandomFunction;
-use crate::session_facts::SessionFunction;
-use types::DataType;
+use crate::routines::Routines;
+use crate::scope::VariableScope;
+use types::{DataType, Volatility};
 
-/// Whether PostgreSQL says that it may have another value at another time.
-pub(crate) fn is_mutable(expression: &Expression) -> bool {
+/// Whether PostgreSQL says that it may have another value at another time. `scope`: in which it was bound.
+pub(crate) fn is_mutable(expression: &Expression, scope: &VariableScope) -> bool {
+    if scope.folds_session() {
+        return true;
+    }
     expression.any(&mut |inner| match &inner.kind {
         Kind::Now | Kind::Format(_) => true,
-        Kind::Call(call) => {
-            let name = &call.callee.name;
-            RandomFunction::named(name).is_some() || SessionFunction::named(name).is_some()
-        }
+        Kind::Call(call) => !is_immutable_routine(scope.routines(), &call.callee.name),
         Kind::Cast(operand) | Kind::Assign(operand) => {
             is_mutable_cast(operand.data_type.family(), inner.data_type.family())
         }
@@ -24,11 +24,7 @@ pub(crate) fn is_mutable(expression: &Expression) -> bool {
             (RowOperation::OfJson(..) | RowOperation::EnumValues(..), _) => true,
             _ => false,
         },
-        Kind::Concatenate(operands) => operands.iter().any(|operand| {
-            !is_text(operand.data_type)
-                && operand.data_type != DataType::Bytea
-                && is_mutable_text(operand.data_type)
-        }),
+        Kind::Concatenate(operands) => operands.iter().any(|operand| is_mutable_text(operand.data_type)),
         Kind::Arithmetic(_, operands) => {
             let is = |data_type| operands.iter().any(|operand| operand.data_type == data_type);
             is(DataType::TimestampTz) && is(DataType::Interval)
@@ -38,6 +34,12 @@ pub(crate) fn is_mutable(expression: &Expression) -> bool {
         }
         _ => false,
     })
+}
+
+/// What is no routine of the ledger draws something, or asks who executes the statement.
+fn is_immutable_routine(routines: &Routines, name: &str) -> bool {
+    let function = routines.named(name).and_then(|known| known.definition.function.as_ref());
+    function.is_some_and(|function| function.volatility == Volatility::Immutable)
 }
 
 fn is_text(data_type: DataType) -> bool {

@@ -1,13 +1,13 @@
 //! Triggers of a catalog: which fire at what, and what their functions are given.
 
 use crate::expand_rows::{expand_rows, span_of_row};
+use crate::expression::written::first_subquery;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
 use crate::polymorphic::Callee;
 use crate::scope::VariableScope;
 use crate::table::TablePlan;
 use crate::tables::Tables;
-use sqlparser::ast::{self, Expr, Spanned};
-use std::ops::ControlFlow;
+use sqlparser::ast::Expr;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
@@ -194,11 +194,7 @@ pub fn bind_condition(
     let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
     let mut written_out = condition.clone();
     expand_rows(&mut written_out, &|row| matches!(row, "old" | "new").then(|| names.clone()));
-    let subquery = ast::visit_expressions(condition, |inner| match inner {
-        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(inner.span()),
-        _ => ControlFlow::Continue(()),
-    });
-    if let ControlFlow::Break(span) = subquery {
+    if let Some(span) = first_subquery(condition) {
         let message = "cannot use subquery in trigger WHEN condition";
         return Err(scope.located(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message), span));
     }

@@ -11,6 +11,7 @@ use sqlparser::ast::{
 use syntax::names::name_of;
 use syntax::parse::parse_expression;
 use types::{DataType, SqlError};
+use values::quote_ident;
 
 /// How much of it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,8 +33,7 @@ pub fn written_sql(
     parentheses: Parentheses,
 ) -> Result<String, SqlError> {
     let expr = parse_expression(sql, routines.version())?;
-    let writer = Writer { plan, routines, few: parentheses == Parentheses::Few };
-    Ok(writer.part(&expr, Around::Nothing))
+    Ok(Writer { plan, routines, few: parentheses == Parentheses::Few }.part(&expr, Around::Nothing))
 }
 
 /// The same of a part of an index's key, which stands in parentheses unless it is a call.
@@ -47,7 +47,7 @@ pub fn written_key(
     parentheses: Parentheses,
 ) -> Result<String, SqlError> {
     let expr = parse_expression(sql, routines.version())?;
-    let text = written_sql(sql, plan, routines, parentheses)?;
+    let text = Writer { plan, routines, few: parentheses == Parentheses::Few }.part(&expr, Around::Nothing);
     let call = matches!(
         bare(&expr),
         Expr::Function(_)
@@ -59,13 +59,6 @@ pub fn written_key(
             | Expr::Position { .. }
     );
     Ok(if call { text } else { format!("({text})") })
-}
-
-/// A name as SQL needs it written.
-pub fn quoted_name(name: &str) -> String {
-    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
-    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// What an operation stands in.
@@ -153,10 +146,10 @@ impl Writer<'_> {
     fn part(&self, expr: &Expr, around: Around) -> String {
         match expr {
             Expr::Nested(inner) => self.part(inner, around),
-            Expr::Identifier(ident) => quoted_name(&name_of(ident).unwrap_or_default()),
+            Expr::Identifier(ident) => quote_ident(&name_of(ident).unwrap_or_default()),
             Expr::CompoundIdentifier(path) => {
                 let last = path.last().and_then(|ident| name_of(ident).ok());
-                quoted_name(&last.unwrap_or_default())
+                quote_ident(&last.unwrap_or_default())
             }
             Expr::BinaryOp { left, op: op @ (BinaryOperator::And | BinaryOperator::Or), right } => {
                 let mut parts = Vec::new();

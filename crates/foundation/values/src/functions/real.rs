@@ -1,8 +1,8 @@
 //! Functions of double precision without an exact result: exponentials, logarithms, trigonometry.
 //!
 //! A machine's own library rounds their last digit as it likes. These are computed by one pure implementation (`libm`), which uses nothing
-//! but operations that IEEE 754 defines to the last bit, so that every node comes to the same. Its last digit is another than that of PostgreSQL on glibc for one result of ten (`exp`, `power`,
-//! `cosh`) to thirty (`sin`, `log10`).
+//! but operations that IEEE 754 defines to the last bit, so that every node comes to the same. Its last digit is another than that of
+//! PostgreSQL on glibc for one result of ten (`exp`, `power`, `cosh`) to thirty (`sin`, `log10`).
 
 use crate::functions::entry::Argument::From;
 use crate::functions::entry::Gives::Is;

@@ -217,6 +217,7 @@ pub static FORMAT_ARRAY: Function = Function::form(&["format"], |values| match v
     }
     _ => Ok(Value::Null),
 })
+.stable()
 .sees_null()
 .shown_as("formatarray");
 

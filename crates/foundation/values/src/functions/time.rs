@@ -223,7 +223,6 @@ pub(super) static ZONES: &[Function] = &[
         }),
     )
     .since(ExecutionVersion::V8),
-    // The begin of a day, a month … as clocks show it there.
     Function::new(
         &["timezone"],
         &[To(TEXT), OneOf(&[Timestamp])],
@@ -244,6 +243,7 @@ pub(super) static ZONES: &[Function] = &[
     )
     .costs(zone_units)
     .since(ExecutionVersion::V8),
+    // The begin of a day, a month … as clocks show it there.
     Function::new(
         &["date_trunc"],
         &[To(TEXT), To(TimestampTz), To(TEXT)],
@@ -260,7 +260,7 @@ pub(super) static ZONES: &[Function] = &[
             zone.truncated(*instant, is_within_a_day(field, *instant)?, begin).map(Value::TimestampTz)
         }),
     )
-    .stable_of_instants()
+    .stable()
     .costs(zone_units)
     .since(ExecutionVersion::V8),
     Function::new(

@@ -14,6 +14,7 @@ mod postgres;
 mod programs;
 mod references;
 mod statements;
+mod volatility;
 
 use entente::Database;
 use postgres::{Answer, Postgres};

@@ -1,8 +1,21 @@
 //! What a syntax tree says of an expression before it is bound.
 
-use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, UnaryOperator};
+use sqlparser::ast::{
+    self, AccessExpr, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Spanned, UnaryOperator,
+};
+use sqlparser::tokenizer::Span;
+use std::ops::ControlFlow;
 use types::SqlError;
 use values::Comparison;
+
+/// Where the first query inside of an expression stands.
+pub(crate) fn first_subquery(expr: &Expr) -> Option<Span> {
+    let found = ast::visit_expressions(expr, |inner| match inner {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(inner.span()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.break_value()
+}
 
 /// `ARRAY[]` in front of a cast.
 pub(super) fn is_empty_array(expr: &Expr) -> bool {
