@@ -23,8 +23,7 @@ use plan::table::TablePlan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
-    Catalog, ColumnSet, Deferral, ForeignKey, Index, Key, Row, SearchPath, SqlError, SqlState, TableId,
-    Value, limits,
+    Catalog, ColumnSet, Deferral, ForeignKey, Index, Key, Row, SqlError, SqlState, TableId, Value, limits,
 };
 
 /// Bytes that a check takes besides its key and values.
@@ -32,8 +31,8 @@ const CHECK_BYTES: u64 = 256;
 
 /// Bytes of what SET CONSTRAINTS has said of a constraint.
 const MODE_BYTES: u64 = 16;
-/// Checks that wait, or tables whose constraints are looked through, for a step.
-const LOOKED_AT_PER_STEP: u64 = 16;
+/// Checks that wait and are gone through for a step.
+const CHECKS_PER_STEP: u64 = 16;
 
 /// A check that waits.
 #[derive(Clone, Debug)]
@@ -88,9 +87,9 @@ struct Taken {
 
 /// What SET CONSTRAINTS has said: true where constraints are deferred.
 #[derive(Clone, Debug, Default)]
-struct Modes {
-    all: Option<bool>,
-    named: BTreeMap<u32, bool>,
+pub(crate) struct Modes {
+    pub(crate) all: Option<bool>,
+    pub(crate) named: BTreeMap<u32, bool>,
 }
 
 /// How something was before it was changed.
@@ -160,6 +159,11 @@ impl Deferred {
     /// Nothing can be undone any more.
     pub fn forget_before(&mut self) {
         self.before.clear();
+    }
+
+    /// What SET CONSTRAINTS has said.
+    pub(crate) fn modes(&self) -> &Modes {
+        &self.modes
     }
 
     /// Whether checks wait.
@@ -392,42 +396,25 @@ impl Execution<'_> {
         }
     }
 
-    /// SET CONSTRAINTS: of all constraints that can be deferred, or of those with these names. Where they are immediate from now
-    /// on, the checks of them that wait are made.
+    /// SET CONSTRAINTS says this from now on.
     ///
     /// # Errors
-    /// `42704`, `42809`; what the checks end with.
-    pub fn set_constraints(
-        &mut self,
-        names: Option<&[String]>,
-        deferred: bool,
-        search_path: &SearchPath,
-    ) -> Result<(), SqlError> {
-        // All constraints are looked through, for each name.
-        let catalog = self.on.programs.catalog();
-        let looks = names.map_or(0, <[String]>::len) + usize::from(!deferred);
-        self.charge(1 + (looks * catalog.tables.len()) as u64 / LOOKED_AT_PER_STEP)?;
-        let mut modes = self.deferred.modes.clone();
-        match names {
-            None => modes = Modes { all: Some(deferred), named: BTreeMap::new() },
-            Some(names) => {
-                for name in names {
-                    let found = constraints_named(catalog, name, deferred, search_path)?;
-                    self.charge(1 + found.len() as u64)?;
-                    modes.named.extend(found.into_iter().map(|number| (number, deferred)));
-                }
-            }
-        }
+    /// What it said before takes too much memory.
+    pub(crate) fn set_modes(&mut self, modes: Modes) -> Result<(), SqlError> {
         if self.written.protected > 0 {
             self.meter.memory.keep(CHECK_BYTES + MODE_BYTES * self.deferred.modes.named.len() as u64)?;
         }
         let before = std::mem::replace(&mut self.deferred.modes, modes);
         self.journal(Before::Modes(before));
-        if deferred {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Makes the checks that wait of constraints that are not deferred any more; `deferrals`: those of the catalog.
+    ///
+    /// # Errors
+    /// What the checks end with.
+    pub(crate) fn settle_immediate(&mut self, deferrals: &BTreeMap<u32, Deferral>) -> Result<(), SqlError> {
         self.charge_waiting()?;
-        let deferrals = deferrals(catalog);
         self.make_checks(&|deferred, check| {
             let (_, number) = check.of();
             !deferrals.get(&number).is_some_and(|deferral| deferred.is_deferred(number, *deferral))
@@ -436,7 +423,7 @@ impl Execution<'_> {
 
     /// All checks that wait are gone through.
     fn charge_waiting(&mut self) -> Result<(), SqlError> {
-        self.charge(self.deferred.waiting.len() as u64 / LOOKED_AT_PER_STEP)
+        self.charge(self.deferred.waiting.len() as u64 / CHECKS_PER_STEP)
     }
 
     /// Frees and takes the keys whose checks wait and find no other row: for PostgreSQL such a row waits for nothing.
@@ -479,57 +466,4 @@ impl Execution<'_> {
             false => Ok(()),
         }
     }
-}
-
-/// When the constraints of a catalog are held that can be deferred.
-fn deferrals(catalog: &Catalog) -> BTreeMap<u32, Deferral> {
-    let foreign_keys = catalog.foreign_keys.values().flatten().map(|known| (known.number, known.deferral));
-    let indexes = catalog.indexes.values().flatten().map(|known| (known.number, known.deferral));
-    foreign_keys.chain(indexes).filter(|(_, deferral)| deferral.is_deferrable()).collect()
-}
-
-/// The numbers of the constraints of a name: of those in the first schema of the search path that has any.
-fn constraints_named(
-    catalog: &Catalog,
-    name: &str,
-    deferred: bool,
-    search_path: &SearchPath,
-) -> Result<Vec<u32>, SqlError> {
-    let in_schema = |schema: &str, object: &str| {
-        let (mut found, mut others) = (Vec::new(), false);
-        for table in catalog.tables.values().filter(|table| types::schema_of(&table.name) == schema) {
-            others |= table.checks.iter().any(|check| check.name == object);
-            others |= !table.primary_key.is_empty() && table.primary_key_name == object;
-            let foreign_keys = catalog.foreign_keys_of(table.id).iter();
-            let foreign_keys = foreign_keys.map(|known| (&known.name, known.number, known.deferral));
-            let indexes = catalog.indexes_of(table.id).iter().filter(|known| known.constraint);
-            let indexes = indexes.map(|known| (&known.name, known.number, known.deferral));
-            for (_, number, deferral) in foreign_keys.chain(indexes).filter(|(name, ..)| *name == object) {
-                match deferral.is_deferrable() {
-                    true => found.push(number),
-                    false => others = true,
-                }
-            }
-        }
-        (found, others)
-    };
-    let (schemas, object) = match name.split_once('.') {
-        Some((schema, object)) => {
-            catalog.check_schema(schema)?;
-            (vec![schema.to_string()], object)
-        }
-        None => (search_path.schemas().to_vec(), name),
-    };
-    for schema in schemas {
-        let (found, others) = in_schema(&schema, object);
-        if others && deferred {
-            let message = format!("constraint \"{object}\" is not deferrable");
-            return Err(SqlError::new(SqlState(*b"42809"), message));
-        }
-        if others || !found.is_empty() {
-            return Ok(found);
-        }
-    }
-    let message = format!("constraint \"{object}\" does not exist");
-    Err(SqlError::new(SqlState(*b"42704"), message))
 }

@@ -41,6 +41,7 @@ mod scan;
 mod select;
 mod sequence;
 mod session_facts;
+mod set_constraints;
 mod sorting;
 mod subqueries;
 mod suspend;

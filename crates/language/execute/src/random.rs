@@ -1,8 +1,8 @@
 //! Random values that are the same for every node: each is a hash of a seed and of its number.
 //!
 //! A transaction's seed is made of its id and of its place in a block, so that nobody knows the values before it is ordered. Whoever
-//! proposes the block chooses its time, and so among values, and every member can compute them: they suit no lottery and no secret. A transaction block's seed is its client's word, because
-//! the client sees the values before the block is ordered.
+//! proposes the block chooses its time, and so among values, and every member can compute them: they suit no lottery and no
+//! secret. A transaction block's seed is its client's word, because the client sees the values before the block is ordered.
 
 use crate::execution::Execution;
 use crypto::{Digest, sha256};

@@ -1,6 +1,6 @@
 //! CREATE DOMAIN and ALTER DOMAIN: what a domain is, and whether the values that are there keep what is asked of it.
 
-use crate::ddl::enums::rename_type;
+use crate::ddl::any_type::rename_type;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::generated_name;
 use crate::ddl::rows::Rows;

@@ -1,13 +1,11 @@
 //! Indexes as statements describe them.
 
 use crate::ddl::deferral::bind_deferral;
-use plan::computed_index::ComputedIndex;
+use crate::ddl::operator_classes::{is_natural_order, is_usual};
 use plan::expression::output_name;
 use sqlparser::ast::{self, BinaryOperator, Expr, IndexColumn, IndexType};
 use syntax::names::{name_of, table_name};
-use types::{
-    Catalog, CompositeTypes, DataType, Deferral, ExecutionVersion, Index, KeyOrder, SqlError, SqlState, Table,
-};
+use types::{Deferral, ExecutionVersion, KeyOrder, SqlError, SqlState, Table};
 
 /// An index as a statement describes it.
 #[derive(Clone, Debug)]
@@ -105,9 +103,9 @@ impl IndexDraft {
     /// How its parts are written; nothing where all are as usual.
     pub(super) fn written(&self, table: &Table) -> Vec<KeyOrder> {
         let usual = |part: &IndexPart, class: &str| match part {
-            IndexPart::Column(name) => table
-                .ordinal(name)
-                .is_some_and(|ordinal| usual_class(table.columns[ordinal].data_type) == Some(class)),
+            IndexPart::Column(name) => {
+                table.ordinal(name).is_some_and(|ordinal| is_usual(class, table.columns[ordinal].data_type))
+            }
             IndexPart::Expression { .. } => false,
         };
         let mut written = self.orders.clone();
@@ -255,92 +253,4 @@ fn orders(columns: &[IndexColumn], rules: ExecutionVersion) -> Vec<KeyOrder> {
         KeyOrder { descending, nulls_first, class }
     };
     columns.iter().map(order).collect()
-}
-
-/// The operator class of a type, which goes without saying.
-fn usual_class(data_type: DataType) -> Option<&'static str> {
-    Some(match data_type {
-        DataType::Boolean => "bool_ops",
-        DataType::SmallInt => "int2_ops",
-        DataType::Integer => "int4_ops",
-        DataType::BigInt => "int8_ops",
-        DataType::Real => "float4_ops",
-        DataType::Double => "float8_ops",
-        DataType::Numeric(_) => "numeric_ops",
-        DataType::Text(_) => "text_ops",
-        DataType::Char(_) => "bpchar_ops",
-        DataType::Bytea => "bytea_ops",
-        DataType::Date => "date_ops",
-        DataType::Time => "time_ops",
-        DataType::Timestamp => "timestamp_ops",
-        DataType::TimestampTz => "timestamptz_ops",
-        DataType::Interval => "interval_ops",
-        DataType::Uuid => "uuid_ops",
-        DataType::Jsonb => "jsonb_ops",
-        DataType::Record => "record_ops",
-        _ => return None,
-    })
-}
-
-/// Refuses operator classes that do not take the types of the parts.
-///
-/// # Errors
-/// `42804`
-pub(super) fn check_classes(
-    catalog: &Catalog,
-    table: &Table,
-    index: &Index,
-    computed: Option<&ComputedIndex>,
-) -> Result<(), SqlError> {
-    let types = CompositeTypes::new(catalog);
-    for (place, order) in index.details.written.iter().enumerate() {
-        let Some(class) = &order.class else { continue };
-        let data_type = match computed {
-            Some(computed) => computed.keys[place].data_type(),
-            None => types.base_of(table.columns[usize::from(index.columns[place])].data_type),
-        };
-        let takes = match class.as_str() {
-            "text_pattern_ops" | "varchar_ops" | "varchar_pattern_ops" => {
-                matches!(data_type, DataType::Text(_))
-            }
-            "bpchar_pattern_ops" => matches!(data_type, DataType::Char(_)),
-            class => usual_class(data_type) == Some(class),
-        };
-        if !takes {
-            let shown = types.name_of(data_type);
-            let message = format!("operator class \"{class}\" does not accept data type {shown}");
-            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
-        }
-    }
-    Ok(())
-}
-
-/// Whether an operator class orders as the values of its type are ordered: in the collation C those for patterns do too.
-fn is_natural_order(class: &str, rules: ExecutionVersion) -> bool {
-    const CLASSES: [&str; 22] = [
-        "bool_ops",
-        "bpchar_ops",
-        "bpchar_pattern_ops",
-        "bytea_ops",
-        "date_ops",
-        "float4_ops",
-        "float8_ops",
-        "int2_ops",
-        "int4_ops",
-        "int8_ops",
-        "interval_ops",
-        "jsonb_ops",
-        "numeric_ops",
-        "record_ops",
-        "text_ops",
-        "text_pattern_ops",
-        "time_ops",
-        "timestamp_ops",
-        "timestamptz_ops",
-        "uuid_ops",
-        "varchar_ops",
-        "varchar_pattern_ops",
-    ];
-    let class = class.to_ascii_lowercase();
-    CLASSES.contains(&class.as_str()) && (rules >= ExecutionVersion::V7 || class != "jsonb_ops")
 }

@@ -1,7 +1,8 @@
 //! CREATE INDEX, DROP INDEX and UNIQUE.
 
-use crate::ddl::index_drafts::{IndexDraft, IndexPart, check_classes};
+use crate::ddl::index_drafts::{IndexDraft, IndexPart};
 use crate::ddl::new_catalog::NewCatalog;
+use crate::ddl::operator_classes::check_classes;
 use crate::ddl::relations::{generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
 use plan::bind_indexes::bind_index;

@@ -12,6 +12,7 @@
 mod aggregates;
 mod alter;
 mod alter_constraint;
+mod any_type;
 pub(crate) mod change;
 mod checkpoint;
 mod columns;
@@ -31,6 +32,7 @@ mod indexes;
 mod members;
 mod names;
 mod new_catalog;
+mod operator_classes;
 mod primary_key;
 mod relations;
 mod renumber;

@@ -1,8 +1,8 @@
 //! Roles and privileges in the catalog. PostgreSQL 15's rules and messages, but for who may change what: the administrators of
 //! the organisations, each its own roles.
 
+use crate::ddl::any_type::find_type;
 use crate::ddl::domains::refuse_other_types;
-use crate::ddl::enums::find_type;
 use crate::ddl::relations::relation_exists;
 use syntax::parse::role::{ADMINISTRATOR, Objects, RoleStatement};
 use types::{

@@ -1,9 +1,9 @@
 //! CREATE, ALTER and DROP SCHEMA, and what moves from one schema to another.
 
 use crate::ddl::aggregates::remove_aggregate;
+use crate::ddl::any_type::rename_in_domain;
 use crate::ddl::comments::rename_comments;
 use crate::ddl::composite_types::drop_types;
-use crate::ddl::enums::rename_in_domain;
 use crate::ddl::members;
 use crate::ddl::names::{Follow, rename_in_expression_text, rename_in_query};
 use crate::ddl::new_catalog::NewCatalog;

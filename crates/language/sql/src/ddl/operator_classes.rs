@@ -1,0 +1,73 @@
+//! Operator classes of indexes: those that order as the values of their type are ordered. In the collation C those for patterns do too.
+
+use plan::computed_index::ComputedIndex;
+use types::{Catalog, CompositeTypes, DataType, ExecutionVersion, Index, SqlError, SqlState, Table};
+
+/// Classes, and the type that each is for, without length, precision and scale.
+const CLASSES: [(&str, DataType); 22] = [
+    ("bool_ops", DataType::Boolean),
+    ("bpchar_ops", DataType::Char(None)),
+    ("bpchar_pattern_ops", DataType::Char(None)),
+    ("bytea_ops", DataType::Bytea),
+    ("date_ops", DataType::Date),
+    ("float4_ops", DataType::Real),
+    ("float8_ops", DataType::Double),
+    ("int2_ops", DataType::SmallInt),
+    ("int4_ops", DataType::Integer),
+    ("int8_ops", DataType::BigInt),
+    ("interval_ops", DataType::Interval),
+    ("jsonb_ops", DataType::Jsonb),
+    ("numeric_ops", DataType::Numeric(None)),
+    ("record_ops", DataType::Record),
+    ("text_ops", DataType::Text(None)),
+    ("text_pattern_ops", DataType::Text(None)),
+    ("time_ops", DataType::Time),
+    ("timestamp_ops", DataType::Timestamp),
+    ("timestamptz_ops", DataType::TimestampTz),
+    ("uuid_ops", DataType::Uuid),
+    ("varchar_ops", DataType::Text(None)),
+    ("varchar_pattern_ops", DataType::Text(None)),
+];
+
+/// Whether an operator class is one of these.
+pub(super) fn is_natural_order(class: &str, rules: ExecutionVersion) -> bool {
+    let class = class.to_ascii_lowercase();
+    CLASSES.iter().any(|(known, _)| *known == class)
+        && (rules >= ExecutionVersion::V7 || class != "jsonb_ops")
+}
+
+/// Whether the class of a type goes without saying: it is the first one for it.
+pub(super) fn is_usual(class: &str, data_type: DataType) -> bool {
+    let usual = CLASSES.iter().find(|(_, of)| *of == data_type.family());
+    usual.is_some_and(|(known, _)| *known == class)
+}
+
+fn takes(class: &str, data_type: DataType) -> bool {
+    CLASSES.iter().any(|(known, of)| *known == class && *of == data_type.family())
+}
+
+/// Refuses operator classes that do not take the types of the parts.
+///
+/// # Errors
+/// `42804`
+pub(super) fn check_classes(
+    catalog: &Catalog,
+    table: &Table,
+    index: &Index,
+    computed: Option<&ComputedIndex>,
+) -> Result<(), SqlError> {
+    let types = CompositeTypes::new(catalog);
+    for (place, order) in index.details.written.iter().enumerate() {
+        let Some(class) = &order.class else { continue };
+        let data_type = match computed {
+            Some(computed) => computed.keys[place].data_type(),
+            None => types.base_of(table.columns[usize::from(index.columns[place])].data_type),
+        };
+        if !takes(class, data_type) {
+            let shown = types.name_of(data_type);
+            let message = format!("operator class \"{class}\" does not accept data type {shown}");
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+    }
+    Ok(())
+}
