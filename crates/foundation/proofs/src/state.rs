@@ -4,7 +4,7 @@
 //!  state root = SHA-256(domain ‖ nodes ‖ catalog ‖ requests)
 //!                               │
 //!              Merkle tree over tables and groups, by table and first key
-//!               ├─ table: its definition          (in front of its groups; sequences have none)
+//!               ├─ table: its definition          (in front of its groups; sequences and computed indexes have none)
 //!               ├─ group: table ‖ first key ‖ ──▶ Merkle tree over its ranges, by first key
 //!               │                                  ├─ range: table ‖ first key ‖ ──▶ Merkle tree over its rows, by key: key ‖ row
 //!               │                                  └─ …

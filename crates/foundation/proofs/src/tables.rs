@@ -24,7 +24,7 @@ pub enum Behind {
     Nothing,
     /// The definition of the next table.
     Table(Table),
-    /// A group of something that has no definition: a sequence.
+    /// A group of something that has no definition: a sequence, or an index on expressions or with a condition.
     Group {
         /// Whose.
         table: TableId,

@@ -118,7 +118,7 @@ pub struct ForeignKey {
     pub deferral: Deferral,
     /// MATCH FULL: either all of its columns are NULL, or none.
     pub match_full: bool,
-    /// Rows that were there before it has been held against: not after ADD … NOT VALID.
+    /// Rows that were there before it have been held against it: not after ADD … NOT VALID.
     pub valid: bool,
     /// Ordinals of the columns that ON DELETE SET NULL or SET DEFAULT changes; none: all of `columns`.
     pub set_on_delete: Vec<u16>,

@@ -261,3 +261,24 @@ fn a_query_that_several_nodes_have_is_explained_once() {
     assert!(lines.len() < 1_000, "{} lines", lines.len());
     assert!(lines.iter().any(|line| line[0].trim() == "Subquery, as above"), "{lines:?}");
 }
+
+#[test]
+fn checks_that_wait_have_a_limit() {
+    let mut database = Database::with(&[
+        "CREATE TABLE parent (id integer PRIMARY KEY)",
+        "CREATE TABLE child (id integer PRIMARY KEY, parent integer REFERENCES parent DEFERRABLE INITIALLY DEFERRED)",
+    ]);
+    database.step_limit = 1_000_000_000;
+    let most = limits::DEFERRED_CHECKS_MAX;
+    let insert =
+        |count: usize| format!("INSERT INTO child SELECT n, 1 FROM generate_series(1, {count}) AS g (n)");
+    let error = database.error(&insert(most + 1));
+    assert_eq!(error.state.to_string(), "54000", "{error:?}");
+    assert!(error.message.contains("250000 checks of constraints (DEFERRED_CHECKS_MAX)"), "{error:?}");
+    // They are checked in between, or the key is there.
+    let parted = format!(
+        "INSERT INTO parent VALUES (1); {}; SET CONSTRAINTS ALL IMMEDIATE; INSERT INTO child VALUES (0, 1)",
+        insert(1_000)
+    );
+    database.run(&parted).expect("fewer");
+}

@@ -279,8 +279,8 @@ fn constraints() {
 }
 
 #[test]
-fn indexes_reviewed() {
-    run("indexes_reviewed");
+fn more_indexes() {
+    run("more_indexes");
 }
 
 #[test]

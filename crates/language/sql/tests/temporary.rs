@@ -225,3 +225,18 @@ fn they_have_indexes_on_expressions_and_of_some_rows() {
     let left = ask("SELECT id FROM mine WHERE lower(a) > 'a' AND id < 10").expect("rows");
     assert_eq!(texts(left.last().expect("a result")), [["2"]]);
 }
+
+#[test]
+fn constraints_of_temporary_tables_do_not_wait() {
+    let database = database();
+    let mut temporary = TemporaryTables::default();
+    for sql in [
+        "CREATE TEMP TABLE mine (a integer UNIQUE DEFERRABLE)",
+        "CREATE TEMP TABLE mine (a integer PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)",
+        "CREATE TEMP TABLE mine (a integer PRIMARY KEY, b integer REFERENCES mine DEFERRABLE)",
+    ] {
+        let error = run(&mut temporary, &database, &script(sql)).expect("ours").expect_err("refused");
+        assert_eq!(error.message, "a DEFERRABLE constraint of a temporary table is not supported", "{sql}");
+        assert!(temporary.is_empty(), "{sql}");
+    }
+}

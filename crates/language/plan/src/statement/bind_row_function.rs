@@ -222,7 +222,8 @@ fn json_call(
             let message = "a column definition list is required for functions returning \"record\"";
             SqlError::new(SqlState::SYNTAX_ERROR, message)
         })?;
-        if columns.len() > limits::LISTED_COLUMNS_MAX {
+        let has_limit = query.variables.version() >= ExecutionVersion::V8;
+        if has_limit && columns.len() > limits::LISTED_COLUMNS_MAX {
             let message = format!(
                 "column definition lists can have at most {} entries (LISTED_COLUMNS_MAX)",
                 limits::LISTED_COLUMNS_MAX

@@ -292,6 +292,21 @@ fn a_procedure_is_called_in_between() {
 }
 
 #[test]
+fn constraints_are_set_in_between() {
+    stays(
+        DEBIT,
+        "DECLARE v bigint;
+         BEGIN
+             SELECT balance INTO v FROM account WHERE id = k;
+             SET CONSTRAINTS ALL IMMEDIATE;
+             IF v < x THEN RAISE EXCEPTION 'too little'; END IF;
+             UPDATE account SET balance = balance - x WHERE id = k;
+         END",
+        "constraints are set in between",
+    );
+}
+
+#[test]
 fn returning_shows_the_row() {
     stays(
         DEBIT,

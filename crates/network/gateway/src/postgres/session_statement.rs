@@ -91,7 +91,7 @@ fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStateme
         [_, "session", "authorization", ..] | [_, "role", ..] => {
             return Ok(SessionStatement::Nothing("SET"));
         }
-        // On a ledger that has no constraint which can be deferred.
+        // On a ledger of a version that has no constraints which can be deferred.
         [_, "constraints", ..] => return Ok(SessionStatement::Nothing("SET CONSTRAINTS")),
         [_, "session" | "local", ..] => 2,
         _ => 1,
