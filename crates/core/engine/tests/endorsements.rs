@@ -257,7 +257,7 @@ fn policies_of_procedures_and_tables_are_kept_in_the_ledger_and_changed_by_trans
         ("ALTER TABLE silver SET (endorsement_policy = 'anna')", "relation \"silver\" does not exist"),
         ("ALTER TABLE gold SET (colour = 70)", "the option colour of a table is not supported"),
         ("ALTER TABLE gold VALIDATE CONSTRAINT x", "constraint \"x\" of relation \"gold\" does not exist"),
-        ("ALTER TABLE gold CLUSTER ON x", "ALTER TABLE is not supported"),
+        ("ALTER TABLE gold ENABLE RULE x", "ALTER TABLE is not supported"),
         // Rows of another shape follow from those that there are: nobody has to endorse them.
         ("ALTER TABLE gold ADD COLUMN x int", ""),
     ] {
