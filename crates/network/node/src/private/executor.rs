@@ -263,7 +263,9 @@ impl SchemaExecutor {
             attested: outcome.clone(),
             certified,
         });
-        let opened = opened.map(|opened| (opened, executed.changes));
+        let mut changes = executed.changes;
+        changes.retain(|image| self.definitions.has(image.row.table));
+        let opened = opened.map(|opened| (opened, changes));
         let ended = executed.ended.into_iter();
         let ended = ended.map(|(transaction, outcome)| EndedPart { transaction, outcome }).collect();
         Ok(Ok(ExecutedParts { outcome, opened, note, ended, decided }))

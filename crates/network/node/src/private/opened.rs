@@ -111,7 +111,6 @@ impl OpenedBlock {
             receipts.end();
         }
         for AfterImage { row, value } in changes {
-            // What indexes have of rows follows from them.
             if let Some(definition) = definitions.by_table.get(&row.table) {
                 push_row(&mut rows.bytes, definition, &row.key, value.as_ref());
                 rows.end();
@@ -195,6 +194,11 @@ impl Definitions {
     pub(super) fn remember(&mut self, definitions: Vec<Table>) {
         let named = definitions.into_iter().map(|table| (definition_digest(&table), Arc::new(table)));
         self.all.extend(named);
+    }
+
+    /// Whether rows of this table have leaves. What indexes have of rows has none, because it follows from these.
+    pub(super) fn has(&self, table: TableId) -> bool {
+        self.by_table.contains_key(&table)
     }
 
     /// The definition of a table that rows name so.

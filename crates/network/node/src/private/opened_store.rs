@@ -193,7 +193,7 @@ impl OpenedStore {
         Ok((store, before))
     }
 
-    /// Takes what the next block came to, with the rows that it wrote.
+    /// Takes what the next block came to, with the rows that it wrote of tables.
     ///
     /// # Errors
     /// [`NodeError::File`], [`NodeError::Ledger`].
@@ -212,7 +212,7 @@ impl OpenedStore {
         disk.write_at(file, path, &bytes, offset)?;
         self.take(note, block, (Place { offset, length: bytes.len() as u32 }, begin));
         let changes = opened.map_or(&[][..], |(_, changes)| changes.as_slice());
-        for AfterImage { row, .. } in changes.iter().filter(|image| image.row.table.is_made()) {
+        for AfterImage { row, .. } in changes {
             was_written(&mut self.written, row, note.height);
         }
         Ok(())
