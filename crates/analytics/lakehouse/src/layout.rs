@@ -200,6 +200,7 @@ mod tests {
             primary_key_name: "t_pkey".into(),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         }
     }
 

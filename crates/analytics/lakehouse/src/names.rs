@@ -89,6 +89,7 @@ mod tests {
             primary_key_name: "t_pkey".into(),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         };
         assert_eq!(column_names(&table), ["id", "Id_2", "a_b", "a_b_2", "_entente_row_2", "a_b_3"]);
     }

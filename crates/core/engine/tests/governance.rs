@@ -303,6 +303,23 @@ fn members_come_and_go_at_heights_that_everybody_knows() {
 }
 
 #[test]
+fn a_role_and_an_organisation_do_not_have_one_name() {
+    let mut chain = governed(|charter| charter.governance = "any".to_string());
+    let reserved = error(by(&mut chain, 0, "CREATE ROLE bert LOGIN"));
+    assert_eq!(reserved.1, "role name \"bert\" is reserved");
+    by(&mut chain, 0, "CREATE ROLE emma LOGIN");
+    let fifth = organisation(4, "emma");
+    let acceptance = accept_membership(&chain.charter.ledger(), &fifth, &SecretKey::from_bytes([14; 32]));
+    let add = format!(
+        "SELECT entente.add_organisation('emma', '{}', '{}', '{}', '', '{acceptance}')",
+        fifth.root_key, fifth.node_key, fifth.address
+    );
+    assert_eq!(error(by(&mut chain, 0, &add)).1, "a role is called \"emma\" already");
+    by(&mut chain, 0, "DROP ROLE emma");
+    assert!(matches!(by(&mut chain, 0, &add), Outcome::Committed(_)));
+}
+
+#[test]
 fn parameters_hold_from_their_height_on_also_behind_a_checkpoint() {
     let mut chain = governed(|charter| charter.governance = "any".to_string());
     let text = answer(&by(&mut chain, 0, "SELECT entente.set_charter('expiry_blocks_max', 5)")).1;

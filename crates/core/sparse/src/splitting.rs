@@ -395,6 +395,7 @@ mod tests {
                 primary_key_name: String::new(),
                 checks,
                 endorsement: None,
+                row_security: types::RowSecurity::default(),
             };
             catalog.tables.insert(name.into(), Arc::new(table));
         }

@@ -34,6 +34,7 @@ fn table() -> Table {
         primary_key_name: "trades_pkey".into(),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::{
     Charter, Check, ColumnSet, Commented, CompositeType, CompositeTypes, Counter, DataType, ExecutionVersion,
-    ForeignKey, Generated, Governance, Index, OutputColumn, Roles, Schema, SchemaMembers, SearchPath,
-    Sequence, Trigger, TypeId, catalog_name, object_name, schema_of,
+    ForeignKey, Generated, Governance, Index, OutputColumn, Roles, RowSecurity, Schema, SchemaMembers,
+    SearchPath, Sequence, Trigger, TypeId, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -114,7 +114,13 @@ impl BorshDeserialize for Column {
 }
 
 /// A table's definition.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+///
+/// ```text
+/// encoding: the fields in order; of the last two
+///           0 | 1 ‖ endorsement                       (as before there was row security)
+///           2 ‖ row security | 3 ‖ endorsement ‖ row security
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its number.
     pub id: TableId,
@@ -132,6 +138,47 @@ pub struct Table {
     /// Who must endorse what writes to it, as a policy's text: its effects, where transactions are executed before they are ordered;
     /// scripts, by agreeing to them, where databases execute those after ordering.
     pub endorsement: Option<String>,
+    /// Which of its rows a role sees and may write.
+    pub row_security: RowSecurity,
+}
+
+impl BorshSerialize for Table {
+    fn serialize<W: borsh::io::Write>(&self, writer: &mut W) -> borsh::io::Result<()> {
+        (self.id, &self.name, &self.columns, &self.primary_key).serialize(writer)?;
+        (&self.primary_key_name, &self.checks).serialize(writer)?;
+        let has_security = self.row_security != RowSecurity::default();
+        let kind = u8::from(self.endorsement.is_some()) + if has_security { 2 } else { 0 };
+        kind.serialize(writer)?;
+        if let Some(endorsement) = &self.endorsement {
+            endorsement.serialize(writer)?;
+        }
+        if has_security {
+            self.row_security.serialize(writer)?;
+        }
+        Ok(())
+    }
+}
+
+impl BorshDeserialize for Table {
+    fn deserialize_reader<R: borsh::io::Read>(reader: &mut R) -> borsh::io::Result<Table> {
+        let invalid = |message: String| borsh::io::Error::new(borsh::io::ErrorKind::InvalidData, message);
+        let (id, name, columns, primary_key) =
+            <(TableId, String, Vec<Column>, Vec<u16>)>::deserialize_reader(reader)?;
+        let (primary_key_name, checks) = <(String, Vec<Check>)>::deserialize_reader(reader)?;
+        let kind = u8::deserialize_reader(reader)?;
+        if kind > 3 {
+            return Err(invalid(format!("expected what else a table has, 0 to 3, found {kind}")));
+        }
+        let endorsement = if kind & 1 == 1 { Some(String::deserialize_reader(reader)?) } else { None };
+        let row_security = match kind & 2 {
+            0 => RowSecurity::default(),
+            _ => RowSecurity::deserialize_reader(reader)?,
+        };
+        if kind & 2 == 2 && row_security == RowSecurity::default() {
+            return Err(invalid("expected row security, found none".to_string()));
+        }
+        Ok(Table { id, name, columns, primary_key, primary_key_name, checks, endorsement, row_security })
+    }
 }
 
 impl Table {

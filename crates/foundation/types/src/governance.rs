@@ -134,6 +134,19 @@ impl Governance {
         organisation.map_or("", |organisation| organisation.name.as_str())
     }
 
+    /// The name under which the administrator of this organisation executes statements.
+    pub fn administrator_of(&self, position: u16) -> String {
+        match self.name_of(position) {
+            "" => format!("organisation {}", position + 1),
+            name => name.to_string(),
+        }
+    }
+
+    /// Whether an organisation of this name is a member.
+    pub fn has_member(&self, name: &str) -> bool {
+        self.newest_charter().is_some_and(|charter| charter.members().any(|(_, known)| known.name == name))
+    }
+
     /// Makes an amended charter hold, for the first block that the present charter lets it. Gives its height.
     pub fn amend(&mut self, charter: Charter, height: u64) -> u64 {
         // Also the longest of those that will hold meanwhile: until then a block carries this one.

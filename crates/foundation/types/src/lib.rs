@@ -54,6 +54,7 @@ mod proposal;
 mod real;
 mod receipt;
 mod role;
+mod row_security;
 mod schema;
 mod schema_block_outcome;
 mod schema_outcome;
@@ -138,6 +139,7 @@ pub use proposal::{
 };
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable, Signers};
+pub use row_security::{PolicyCommand, RowPolicy, RowSecurity};
 pub use schema::{
     DATABASE, PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
     quoted_catalog_name, schema_of, split_catalog_name,

@@ -60,6 +60,7 @@ mod tests {
             primary_key_name: "orders_pkey".to_string(),
             checks: Vec::new(),
             endorsement: None,
+            row_security: crate::RowSecurity::default(),
         };
         let expected = Key::encode([&Value::text("O'Neil"), &Value::BigInt(-7)]).expect("short");
         assert_eq!(table.key_of_texts(&["O'Neil", "-7"]), Ok(expected));

@@ -30,6 +30,7 @@ mod proving;
 mod query;
 mod relations;
 mod routines;
+mod row_security;
 mod session;
 mod system;
 mod triggers;

@@ -77,6 +77,7 @@ pub(crate) fn table_list(objects: &Objects) -> Vec<NamedRow> {
                 ("tablename", relation.name.clone().into()),
                 ("tableowner", ROLE.into()),
                 ("hasindexes", (!relation.indexes.is_empty()).into()),
+                ("rowsecurity", relation.row_security.enabled.into()),
             ]
         })
         .collect()

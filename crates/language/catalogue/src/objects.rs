@@ -9,6 +9,7 @@ use crate::defined_types::DefinedType;
 use crate::indexes::{index, index_of_key};
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::routines::Routine;
+use crate::row_security::organisations;
 use crate::triggers::{self, TriggerObject};
 use crate::wire::{type_length, type_modifier};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -16,8 +17,8 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
 use types::{
     Catalog, Commented, CompositeType, CompositeTypes, Counter, DataType, Deferral, ForeignKey, Generated,
-    PUBLIC_SCHEMA, ReferentialAction, Roles, Sequence, Table, TableId, UserAggregate, View, object_name,
-    schema_of,
+    PUBLIC_SCHEMA, ReferentialAction, Roles, RowSecurity, Sequence, Table, TableId, UserAggregate, View,
+    object_name, schema_of,
 };
 use values::quote_ident;
 
@@ -177,6 +178,8 @@ pub(crate) struct Relation {
     pub(crate) query: Option<String>,
     /// Who must endorse what writes to a table.
     pub(crate) policy: Option<String>,
+    /// Which rows of a table a role sees.
+    pub(crate) row_security: RowSecurity,
     /// Relations that a view reads, by their names in the catalog.
     pub(crate) reads: BTreeSet<String>,
     /// How a sequence counts, if it does.
@@ -254,6 +257,7 @@ impl Relation {
             kind: "r",
             query: None,
             policy: table.endorsement.clone(),
+            row_security: table.row_security.clone(),
             reads: BTreeSet::new(),
             counter: None,
             owner: None,
@@ -276,6 +280,7 @@ impl Relation {
             kind: "v",
             query: Some(view.query.clone()),
             policy: None,
+            row_security: RowSecurity::default(),
             reads: view.relations.clone(),
             counter: None,
             owner: None,
@@ -298,6 +303,7 @@ impl Relation {
             kind: "c",
             query: None,
             policy: None,
+            row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
             counter: None,
             owner: None,
@@ -328,6 +334,7 @@ impl Relation {
             kind: "S",
             query: None,
             policy: None,
+            row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
             counter: sequence.counter.clone(),
             owner: owner.map(|owner| (owner.table.object_identifier(), i32::from(owner.column) + 1)),
@@ -350,6 +357,7 @@ impl Relation {
             kind: "v",
             query: None,
             policy: None,
+            row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
             counter: None,
             owner: None,
@@ -571,7 +579,9 @@ impl Objects {
         relations
             .extend(sequences.map(|(number, sequence)| Relation::of_sequence(number, sequence, catalog)));
         relations.extend(RELATIONS.iter().filter(|known| known.is_history()).map(Relation::of_history));
-        let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login)).collect();
+        let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login));
+        let organisations = organisations(catalog).into_iter().map(|name| (name.to_string(), true));
+        let roles = roles.chain(organisations).collect();
         let defined = catalog.types.values().filter_map(|known| DefinedType::of(known, catalog)).collect();
         let types = CompositeTypes::new(catalog);
         let procedures = catalog.procedures.values().enumerate();

@@ -98,6 +98,7 @@ impl SystemRelation {
             primary_key_name: format!("{}_pkey", self.name),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         }
     }
 }

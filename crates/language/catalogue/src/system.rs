@@ -10,6 +10,7 @@ use crate::objects::{
     Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, ROLE_OID, References, Relation,
 };
 use crate::relations::{RELATIONS, SystemRelation};
+use crate::row_security;
 use crate::triggers;
 use types::{Deferral, Grantee, Privileges, ReferentialAction, Securable, UserAggregate};
 use values::quote_ident;
@@ -27,6 +28,8 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_index" => indexes(objects),
         "pg_indexes" => lists::index_list(objects),
         "pg_trigger" => triggers::system_rows(objects),
+        "pg_policy" => row_security::system_rows(objects),
+        "pg_policies" => row_security::list(objects),
         "pg_proc" => [fixed::functions(), procedures(objects)].concat(),
         "pg_aggregate" => aggregates(objects),
         "pg_depend" => dependencies::dependencies(objects),
@@ -102,6 +105,8 @@ fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
         ("relkind", relation.kind.into()),
         ("relnatts", (relation.attributes.len() as i32).into()),
         ("relchecks", (relation.constraints.iter().filter(|c| c.kind == "c").count() as i32).into()),
+        ("relrowsecurity", relation.row_security.enabled.into()),
+        ("relforcerowsecurity", relation.row_security.forced.into()),
         ("relhastriggers", (!relation.triggers.is_empty() || in_foreign_key).into()),
         ("relispopulated", true.into()),
         ("relreplident", "d".into()),

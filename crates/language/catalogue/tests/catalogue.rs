@@ -401,8 +401,8 @@ fn every_relation_can_be_read() {
     }
 }
 
-#[test]
-fn what_waits_for_consent_is_shown_with_who_is_missing() {
+/// Five organisations, `org1` to `org5`.
+fn charter_of_five() -> Charter {
     let mut charter = Charter::with_defaults("test", 1);
     charter.outcome_lag_blocks = 2;
     for number in 0..5_u8 {
@@ -416,6 +416,38 @@ fn what_waits_for_consent_is_shown_with_who_is_missing() {
             node_key_expires: None,
         });
     }
+    charter
+}
+
+#[test]
+fn policies_are_shown_with_the_roles_and_organisations_that_they_are_for() {
+    let mut charter = charter_of_five();
+    charter.governance = "any".to_string();
+    let script = "CREATE TABLE doc (id int PRIMARY KEY, owner text); CREATE ROLE ann;\n\
+                  CREATE POLICY b ON doc FOR UPDATE TO ann, org2 USING (owner = current_user) WITH CHECK (id > 0);\n\
+                  CREATE POLICY a ON doc AS RESTRICTIVE USING ((id > 1) AND (id < 9)); ALTER TABLE doc ENABLE ROW LEVEL SECURITY";
+    let asked = Asked { ledger: changed(Catalog::founded(Arc::new(charter)), script), ..Asked::new() };
+    let listed = "SELECT policyname, permissive, array_to_string(roles, '+'), cmd, qual, with_check FROM pg_policies ORDER BY 1";
+    assert_eq!(
+        asked.answer(listed),
+        "a|RESTRICTIVE|public|ALL|((id > 1) AND (id < 9))|NULL\n\
+         b|PERMISSIVE|ann+org2|UPDATE|(owner = current_user)|(id > 0)\n"
+    );
+    let psql = "SELECT pol.polname, pol.polpermissive, CASE WHEN pol.polroles = '{0}' THEN NULL ELSE pg_catalog.array_to_string(array(\
+                select rolname from pg_catalog.pg_roles where oid = any (pol.polroles) order by 1),',') END, \
+                pg_catalog.pg_get_expr(pol.polqual, pol.polrelid), pg_catalog.pg_get_expr(pol.polwithcheck, pol.polrelid), pol.polcmd \
+                FROM pg_catalog.pg_policy pol WHERE pol.polrelid = 'doc'::regclass ORDER BY 1";
+    assert_eq!(
+        asked.answer(psql),
+        "a|f|NULL|((id > 1) AND (id < 9))|NULL|*\nb|t|ann,org2|(owner = current_user)|(id > 0)|w\n"
+    );
+    let flags = "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE relname = 'doc'";
+    assert_eq!(asked.answer(flags), "t|f\n");
+}
+
+#[test]
+fn what_waits_for_consent_is_shown_with_who_is_missing() {
+    let mut charter = charter_of_five();
     let proposals = "CREATE TABLE t (id bigint);\nSELECT entente.set_charter('block.fill_ms', 30);\n\
                      SELECT entente.remove_organisation('org5');\nSELECT entente.withdraw(2)";
     let founded = Catalog::founded(Arc::new(charter.clone()));

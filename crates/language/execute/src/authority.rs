@@ -11,6 +11,7 @@
 
 use crate::context::{Authority, SignedBy};
 use crate::execution::Execution;
+use crate::row_security::no_copy;
 use plan::in_execution::runs_in_execution;
 use plan::needs::Needs;
 use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
@@ -49,13 +50,18 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Refuses to insert rows that a client sends, if the role may not.
+    /// Refuses to insert rows that a client sends, if the role may not, or if policies would have to be asked.
     ///
     /// # Errors
-    /// `42501`
+    /// `42501`, `0A000`
     pub fn authorise_insert(&self, table: &str) -> Result<(), SqlError> {
-        let Some(authority) = &self.on.authority else { return Ok(()) };
-        self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)
+        if let Some(authority) = &self.on.authority {
+            self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)?;
+        }
+        match self.on.programs.tables().get(table) {
+            Ok(plan) => self.refuse_row_security(plan, no_copy),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Refuses to set the last value of a sequence, if the role may not.

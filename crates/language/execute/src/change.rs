@@ -6,6 +6,7 @@ use crate::remaining::Event;
 use crate::subqueries::Given;
 use plan::command::insert_command;
 use plan::expression::long_bytes;
+use plan::row_security::RowCheck;
 use plan::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
     OnConflict, Returning, StatementOutput, resolve_key,
@@ -64,7 +65,7 @@ impl Execution<'_> {
         let mut touched = BTreeSet::new();
         for row in rows {
             let row = match &insert.on_conflict {
-                None => self.insert_row(&insert.table, row)?,
+                None => self.insert_held(&insert.table, row, insert.row_check.as_deref())?,
                 Some(on_conflict) => self.insert_or(insert, on_conflict, row, frame, &mut touched)?,
             };
             let Some(row) = row else { continue };
@@ -143,12 +144,14 @@ impl Execution<'_> {
         let table = &insert.table;
         self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
+        self.hold_policies(table, insert.row_check.as_deref(), &row)?;
         table.check_row(&row)?;
         let Some((key, existing)) = self.conflicting(table, on_conflict, &row)? else {
             touched.insert(self.insert_checked(table, row.clone())?);
             return Ok(Some(row));
         };
-        let ConflictAction::Update { plan, values, condition, uses: _ } = &on_conflict.action else {
+        let ConflictAction::Update { plan, values, condition, existing_check, uses: _ } = &on_conflict.action
+        else {
             return Ok(None);
         };
         if touched.contains(&key) || self.is_left_out(table.id, &key, "updated")? {
@@ -157,6 +160,7 @@ impl Execution<'_> {
                 "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
             ));
         }
+        self.hold_policies(table, existing_check.as_deref(), &existing)?;
         let both = [&existing[..], &row].concat();
         let given = Given { frame, arguments: &[], left: &[] };
         let assigned = self.with_subqueries(&both, given, |environment| {
@@ -201,8 +205,19 @@ impl Execution<'_> {
     /// # Errors
     /// NOT NULL, CHECK, a key that exists, a limit; what triggers end with.
     pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<Option<Row>, SqlError> {
+        self.insert_held(table, row, None)
+    }
+
+    /// The same for a row of a statement, which is held against policies.
+    fn insert_held(
+        &mut self,
+        table: &Arc<TablePlan>,
+        row: Row,
+        check: Option<&RowCheck>,
+    ) -> Result<Option<Row>, SqlError> {
         self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
+        self.hold_policies(table, check, &row)?;
         self.measured(|_| table.check_row(&row))?;
         self.insert_checked(table, row.clone())?;
         Ok(Some(row))
@@ -241,7 +256,8 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
-        if update.plan.moves || update.plan.table.triggers.at(TriggerEvent::Update).any {
+        let fires = update.plan.table.triggers.at(TriggerEvent::Update).any;
+        if update.plan.moves || fires || update.plan.row_check.is_some() {
             return self.update_firing(update, frame);
         }
         let mut output = StatementOutput::default();

@@ -35,6 +35,7 @@ use plan::computed_index::ComputedIndex;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::in_execution::runs_in_execution;
 use plan::polymorphic::Actual;
+use plan::row_security::RowCheck;
 use plan::sequence::{is_sequence_function, stored_sequence_name};
 use plan::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
@@ -266,6 +267,14 @@ impl<'a> Analysis<'a> {
             values.iter().chain(condition).try_for_each(|value| self.expression(value, frame))?;
         }
         self.returning(&insert.returning, frame)?;
+        self.policies(insert.row_check.as_deref())?;
+        match &insert.on_conflict {
+            Some(OnConflict { action: ConflictAction::Update { plan, existing_check, .. }, .. }) => {
+                self.policies(plan.row_check.as_deref())?;
+                self.policies(existing_check.as_deref())?;
+            }
+            _ => {}
+        }
         match &insert.source {
             InsertSource::Rows(rows) => {
                 for row in rows {
@@ -311,6 +320,12 @@ impl<'a> Analysis<'a> {
     fn returning(&mut self, returning: &Option<Returning>, frame: &KnownFrame) -> Result<(), SqlError> {
         let expressions = returning.iter().flat_map(|returning| &returning.projection);
         expressions.into_iter().try_for_each(|expression| self.expression(expression, frame))
+    }
+
+    /// What the functions may touch that policies call for rows that are written.
+    fn policies(&mut self, check: Option<&RowCheck>) -> Result<(), SqlError> {
+        let mut conditions = check.iter().flat_map(|check| &check.conditions);
+        conditions.try_for_each(|(condition, _)| self.expression(condition, &KnownFrame::new(Vec::new())))
     }
 
     /// What the queries and functions inside of an expression may touch.
@@ -503,6 +518,7 @@ impl<'a> Analysis<'a> {
             self.select(select, frame)?;
         }
         self.returning(&update.returning, frame)?;
+        self.policies(plan.row_check.as_deref())?;
         self.triggers(&plan.table, TriggerEvent::Update)?;
         let Some(range) = self.range(&update.access, frame) else { return Ok(()) };
         self.entries_read(&update.access);

@@ -120,7 +120,8 @@ impl Execution<'_> {
             return Ok(CallResult { values: vec![value], rows: None });
         }
         if let Some(function) = SessionFunction::named(name) {
-            return Ok(CallResult { values: vec![self.session_value(function)], rows: None });
+            let value = self.session_value(function, &arguments)?;
+            return Ok(CallResult { values: vec![value], rows: None });
         }
         if let Some(function) = AssetFunction::named(name) {
             let value = self.asset_value(function, &arguments)?;

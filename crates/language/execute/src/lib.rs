@@ -37,6 +37,7 @@ mod record;
 mod relation;
 mod remaining;
 mod row_function;
+mod row_security;
 mod scan;
 mod select;
 mod sequence;

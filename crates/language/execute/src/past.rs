@@ -2,6 +2,7 @@
 
 use crate::execution::Execution;
 use crate::relation::Rows;
+use crate::row_security::no_history;
 use crate::scan::VisitKeyed;
 use crate::subqueries::Given;
 use plan::expression::Expression;
@@ -115,6 +116,7 @@ impl Execution<'_> {
         if SchemaMembers::has_numbers_of(table.id) {
             return Err(SqlError::unsupported("the history of rows in a schema with members"));
         }
+        self.refuse_row_security(table, no_history)?;
         // No row has NULL in its key, or so long a key.
         let given = key;
         if given.iter().any(Value::is_null) {

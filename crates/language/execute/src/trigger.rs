@@ -270,13 +270,14 @@ impl Execution<'_> {
         let table = &plan.table;
         let row = planned.command.row.clone();
         let fires = table.triggers.at(TriggerEvent::Update);
-        if fires.rows || plan.moves {
+        let as_whole = plan.moves || plan.row_check.is_some();
+        if fires.rows || as_whole {
             self.register_read(row.table, &row.key, ColumnSet::ALL);
         }
         self.refuse_changed(&row, seen, "updated")?;
         let Some(old) = self.current(row.table, &row.key)? else { return Ok(Updated::Left) };
         let event = Event::Update(plan);
-        let updated = if fires.before_row || plan.moves {
+        let updated = if fires.before_row || as_whole {
             let Some(mut new) = planned.function.new_row(&old)? else { return Ok(Updated::Left) };
             if fires.before_row {
                 let left = self.before_row(table, event, Some(&old), Some(new))?;
@@ -284,6 +285,7 @@ impl Execution<'_> {
                 new = self.measured(|_| table.with_computed(left))?;
                 self.refuse_changed(&row, seen, "updated")?;
             }
+            self.hold_policies(table, plan.row_check.as_deref(), &new)?;
             self.replace_row(plan, &row.key, &old, new)?
         } else if self.apply_update(plan, planned.command)? {
             self.current(row.table, &row.key)?.map_or(Updated::Left, Updated::Row)

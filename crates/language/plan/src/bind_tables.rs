@@ -210,6 +210,7 @@ impl TablePlan {
             holds_keys,
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
             triggers: TableTriggers::new(catalog.triggers_of(table.id)),
+            row_security: table.row_security.enabled.then(|| Arc::new(table.row_security.clone())),
         };
         for (ordinal, column) in table.columns.iter().enumerate() {
             let types = rules.first().map(|routines| routines.types().clone()).unwrap_or_default();

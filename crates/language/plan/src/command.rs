@@ -1,6 +1,7 @@
 //! Commands: what INSERT, UPDATE and DELETE make of one row, at whatever place they get in the order.
 
 use crate::expression::{Capture, Environment, Expression, Kind, may_have_detail};
+use crate::row_security::RowCheck;
 use crate::statement::VisitSlot;
 use crate::table::{TablePlan, may_be_too_long};
 use smallvec::SmallVec;
@@ -66,6 +67,8 @@ pub struct UpdatePlan {
     can_fail: bool,
     /// The only assignment is `column = column ± amount` on an integer column; the flag: minus.
     addition: Option<(u16, bool, Expression)>,
+    /// What policies ask of the new row.
+    pub row_check: Option<Arc<RowCheck>>,
 }
 
 #[derive(Debug)]
@@ -156,7 +159,14 @@ impl UpdatePlan {
             moves,
             can_fail,
             addition,
+            row_check: None,
         }
+    }
+
+    /// The same where policies ask something of the new row, which is looked at as a whole then.
+    #[must_use]
+    pub fn checking(self, row_check: Option<Arc<RowCheck>>) -> UpdatePlan {
+        UpdatePlan { row_check, ..self }
     }
 
     /// Whether an error of this command may show the row, or come from its length: then it looks at all columns.
@@ -170,7 +180,8 @@ impl UpdatePlan {
             Assignment::Known(_) => None,
         });
         let known = self.known.iter().map(|(_, value)| value);
-        !self.checks.is_empty()
+        self.row_check.is_some()
+            || !self.checks.is_empty()
             || !self.computed.is_empty()
             || !self.not_null.is_empty()
             || self.filter.iter().chain(computed).chain(known).any(may_have_detail)

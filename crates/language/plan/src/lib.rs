@@ -34,6 +34,7 @@ pub mod predicate;
 pub mod random;
 pub mod routines;
 mod row_functions;
+pub mod row_security;
 pub mod scope;
 pub mod sequence;
 pub mod session_facts;

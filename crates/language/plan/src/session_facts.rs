@@ -4,7 +4,7 @@
 //! Who executes a transaction stands under its client's signature, so every node answers alike. The role is known only when a statement
 //! runs, the rest when it is bound.
 
-use types::{SearchPath, SqlError, SqlState};
+use types::{DataType, SearchPath, SqlError, SqlState};
 use values::quote_ident;
 
 /// A function that runs in the execution of its statement. A call of it stands under its name; no function of the ledger has it.
@@ -14,16 +14,35 @@ pub enum SessionFunction {
     CurrentUser,
     /// `session_user`: who has signed the transaction.
     SessionUser,
+    /// Whether policies of rows count for who executes the statement. The argument: also for administrators. No SQL calls it.
+    IsBoundByPolicies,
+    /// Whether who executes the statement is one of these, or a member of one. No SQL calls it.
+    ActsAs,
 }
 
 impl SessionFunction {
-    const ALL: [SessionFunction; 2] = [SessionFunction::CurrentUser, SessionFunction::SessionUser];
+    const ALL: [SessionFunction; 4] = [
+        SessionFunction::CurrentUser,
+        SessionFunction::SessionUser,
+        SessionFunction::IsBoundByPolicies,
+        SessionFunction::ActsAs,
+    ];
 
     /// The name under which a call stands.
     pub fn name(self) -> &'static str {
         match self {
             SessionFunction::CurrentUser => "pg_catalog.current_user",
             SessionFunction::SessionUser => "pg_catalog.session_user",
+            SessionFunction::IsBoundByPolicies => "pg_catalog.is_bound_by_policies",
+            SessionFunction::ActsAs => "pg_catalog.acts_as",
+        }
+    }
+
+    /// The type of its values.
+    pub(crate) fn result(self) -> DataType {
+        match self {
+            SessionFunction::CurrentUser | SessionFunction::SessionUser => DataType::Text(None),
+            SessionFunction::IsBoundByPolicies | SessionFunction::ActsAs => DataType::Boolean,
         }
     }
 

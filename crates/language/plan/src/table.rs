@@ -6,7 +6,8 @@ pub use crate::key_description::describe_key;
 use crate::table_triggers::TableTriggers;
 use std::sync::Arc;
 use types::{
-    ColumnSet, DataType, Index, Policy, Row, SqlError, SqlState, TableId, Value, format_value, limits,
+    ColumnSet, DataType, Index, Policy, Row, RowSecurity, SqlError, SqlState, TableId, Value, format_value,
+    limits,
 };
 
 /// A table as statements use it.
@@ -39,6 +40,8 @@ pub struct TablePlan {
     pub endorsement: Option<Policy>,
     /// What fires when its rows change.
     pub triggers: TableTriggers,
+    /// What a role sees of it, where that is not everything.
+    pub row_security: Option<Arc<RowSecurity>>,
 }
 
 /// A column.
@@ -86,6 +89,7 @@ impl TablePlan {
             holds_keys: self.holds_keys,
             endorsement: None,
             triggers: TableTriggers::default(),
+            row_security: self.row_security.clone(),
         }
     }
 

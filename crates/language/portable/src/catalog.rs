@@ -172,6 +172,10 @@ fn check_table(table: &Table) -> Result<(), SqlError> {
         ))
         .hint("Correct the rows that do not keep it, and VALIDATE CONSTRAINT."));
     }
+    if table.row_security.enabled {
+        return Err(refused(format_args!("row-level security of table \"{}\"", table.name))
+            .hint("The databases run scripts with all rights. Say in the scripts which rows they change."));
+    }
     check_key(table)?;
     check_row(table)?;
     table_checks(table).map(drop)

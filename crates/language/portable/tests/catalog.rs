@@ -104,6 +104,9 @@ fn types_that_are_not_the_same_everywhere_are_refused() {
 fn tables_that_not_every_database_can_have_are_refused() {
     let unkeyed = catalog_of([table(1, "t", vec![column("id", DataType::BigInt)], Vec::new())]);
     assert_refused(&unkeyed, "table \"t\" without a primary key");
+    let mut secured = table(1, "t", vec![column("id", DataType::BigInt)], vec![0]);
+    secured.row_security.enabled = true;
+    assert_refused(&catalog_of([secured]), "row-level security of table \"t\"");
     assert_refused(&catalog_of([serial()]), "the default nextval('serial_n_seq') of column \"n\"");
     assert_refused(&named("entente_x"), "table \"entente_x\"");
     assert_refused(&named("s.entente_x"), "table \"s.entente_x\"");

@@ -26,8 +26,9 @@ use std::sync::Arc;
 use syntax::parse::ParsedStatement;
 use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
-    Catalog, ChangeProposal, CharterChange, Governance, Notice, Payload, Principal, ProposalState,
-    ProposedChange, Severity, SqlError, SqlState, StatementResult, Value, limits, split_search_path,
+    Catalog, ChangeProposal, CharterChange, ExecutionVersion, Governance, Notice, Payload, Principal,
+    ProposalState, ProposedChange, Severity, SqlError, SqlState, StatementResult, Value, limits,
+    split_search_path,
 };
 
 /// The call that is all of a script.
@@ -418,6 +419,14 @@ fn amended(
     }
     let newest = governance.newest_charter().ok_or_else(|| wrong("there is no charter".to_string()))?;
     let charter = newest.amended(change).map_err(|error| wrong(error.to_string()))?;
+    // A role of this name would act as the organisation's administrator where policies of rows name it.
+    if let CharterChange::AddOrganisation { organisation, .. } = change
+        && charter.execution_version >= ExecutionVersion::V8.number()
+        && catalog.roles.by_name.contains_key(&organisation.name)
+    {
+        let message = format!("a role is called \"{}\" already", organisation.name);
+        return Err(wrong(message).hint("Drop the role, or choose another name for the organisation."));
+    }
     check_policies(catalog, &charter)?;
     let version = charter.version;
     let effective = governance.amend(charter, height);

@@ -901,3 +901,14 @@ fn constraints_wait_from_version_8_on() {
         database.run(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
 }
+
+#[test]
+fn a_column_called_owner_is_renamed_from_version_8_on() {
+    for version in [ExecutionVersion::V7, ExecutionVersion::V8] {
+        for sql in ["ALTER TABLE t RENAME COLUMN owner TO holder", "ALTER TABLE t RENAME owner TO holder"] {
+            let mut database = Database::of_version(version);
+            database.run("CREATE TABLE t (id int PRIMARY KEY, owner text)").expect("a table");
+            assert_eq!(database.run(sql).is_ok(), version >= ExecutionVersion::V8, "{version:?}: {sql}");
+        }
+    }
+}

@@ -239,6 +239,7 @@ fn planned_table(name: &str, table: &DatabaseTable, dialect: Dialect) -> Planned
             primary_key_name: String::new(),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         };
         SharedTable::new(Arc::new(table), dialect).map_err(|error| findings.push(error.message)).ok()
     });

@@ -22,6 +22,7 @@ pub(crate) fn table() -> Arc<Table> {
         primary_key_name: String::new(),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     })
 }
 

@@ -488,6 +488,7 @@ mod tests {
             primary_key_name: "k".to_string(),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         })
     }
 

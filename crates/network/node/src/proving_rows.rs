@@ -174,9 +174,15 @@ fn parts(given: &str) -> Option<(Option<String>, String)> {
     }
 }
 
-/// Whoever may SELECT from the table may have its rows proved.
+/// Whoever may SELECT from the table may have its rows proved. A proof asks no policy, so it is refused where policies count.
 fn check_may_read(published: &Published, reader: &Reader, name: &str) -> Result<(), SqlError> {
     let (library, snapshot) = published.at_one_height();
+    let security = library.catalog().tables.get(name).map(|table| &table.row_security);
+    let is_administrator = reader.principal.is_administrator();
+    if security.is_some_and(|security| security.enabled && (security.forced || !is_administrator)) {
+        return Err(SqlError::unsupported("the proof of a row of a table with row-level security")
+            .hint("An administrator may ask for it, unless the table has FORCE ROW LEVEL SECURITY."));
+    }
     let select = format!("SELECT * FROM {} LIMIT 0", quoted_catalog_name(name));
     let prepared = sql::prepare(&Arc::clone(&library), &select, &[])?;
     prepared.query_as(reader, snapshot.as_ref(), &[]).map(drop)

@@ -33,6 +33,7 @@
 //!     primary_key_name: "t_pkey".into(),
 //!     checks: vec![],
 //!     endorsement: None,
+//!     row_security: types::RowSecurity::default(),
 //! });
 //! let catalog = Catalog { tables: [("t".into(), table.clone())].into(), ..Catalog::default() };
 //! let store = WithColumns::new(Arc::new(Memory), 1 << 30).create(Arc::new(catalog))?;

@@ -46,6 +46,7 @@ fn catalog() -> Arc<Catalog> {
         primary_key_name: String::from("checking_pkey"),
         checks: vec![],
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     };
     Arc::new(Catalog { tables: [(table.name.clone(), Arc::new(table))].into(), ..Catalog::default() })
 }

@@ -42,6 +42,7 @@ fn catalog() -> Arc<Catalog> {
         primary_key_name: String::from("t_pkey"),
         checks: vec![],
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     };
     // Names in another order than numbers.
     let tables =

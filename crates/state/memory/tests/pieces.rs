@@ -54,6 +54,7 @@ fn original(rows: u32, shape: TreeShape) -> (Arc<dyn Store>, LiveRequests) {
             primary_key_name: format!("{name}_pkey"),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         };
         catalog.tables.insert(name, Arc::new(table));
     }

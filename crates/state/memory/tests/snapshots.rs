@@ -269,6 +269,7 @@ fn catalog(tables: &[u32]) -> Arc<Catalog> {
         primary_key_name: String::new(),
         checks: vec![],
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     };
     let tables = tables.iter().map(|id| (format!("t{id}"), Arc::new(table(*id)))).collect();
     Arc::new(Catalog { tables, ..Catalog::default() })

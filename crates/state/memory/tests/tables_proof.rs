@@ -74,6 +74,7 @@ fn catalog() -> Arc<Catalog> {
             primary_key_name: format!("t{id}_pkey"),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         };
         catalog.tables.insert(name, Arc::new(table));
     }

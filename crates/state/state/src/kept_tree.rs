@@ -451,6 +451,7 @@ mod tests {
                 primary_key_name: format!("t{number}_pkey"),
                 checks: Vec::new(),
                 endorsement: None,
+                row_security: types::RowSecurity::default(),
             };
             catalog.tables.insert(table.name.clone(), Arc::new(table));
         }

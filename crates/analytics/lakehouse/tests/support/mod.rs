@@ -71,6 +71,7 @@ pub fn table(id: TableId, name: &str, columns: &[(&str, DataType)], primary_key:
         primary_key_name: format!("{name}_pkey"),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     }
 }
 

@@ -13,6 +13,7 @@ mod json;
 mod postgres;
 mod programs;
 mod references;
+mod row_security;
 mod statements;
 mod volatility;
 

@@ -55,18 +55,8 @@ impl Binder<'_> {
     }
 
     fn call_session(&self, function: SessionFunction) -> Expression {
-        let callee = Callee::named(function.name());
-        self.scope().note_call(&callee);
-        let call = RoutineCall {
-            callee,
-            is_volatile: false,
-            is_strict: true,
-            arguments: Vec::new(),
-            form: CallForm::Value,
-            columns: None,
-            columns_are_asked: false,
-        };
-        Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::Text(None) }
+        self.scope().note_call(&Callee::named(function.name()));
+        session_call(function, Vec::new())
     }
 
     /// The schemas of the search path that there are.
@@ -85,6 +75,20 @@ impl Binder<'_> {
         let array = Array::new(ElementType::TEXT, names)?;
         Ok(Some(Expression::constant(Value::Array(Arc::new(array)), DataType::Array(ElementType::TEXT))))
     }
+}
+
+/// A call of one of these functions.
+pub(crate) fn session_call(function: SessionFunction, arguments: Vec<Expression>) -> Expression {
+    let call = RoutineCall {
+        callee: Callee::named(function.name()),
+        is_volatile: false,
+        is_strict: true,
+        arguments,
+        form: CallForm::Value,
+        columns: None,
+        columns_are_asked: false,
+    };
+    Expression { kind: Kind::Call(Box::new(call)), data_type: function.result() }
 }
 
 /// The word that asks about the session, if a name is one.

@@ -50,7 +50,7 @@ pub use bind::{Binder, Source};
 pub use bind_array::element_assigned;
 pub use bind_composite::{FieldOwner, FieldStep, field_path};
 pub use bind_json::json_assigned;
-pub(crate) use bind_session::session_word;
+pub(crate) use bind_session::{session_call, session_word};
 pub use call::is_system_function;
 pub use capture::Capture;
 pub use describe::Names;

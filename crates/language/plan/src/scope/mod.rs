@@ -53,6 +53,8 @@ pub struct VariableScope {
     reads_past: Cell<Option<&'static str>>,
     /// Whether a constant stands for where the session looks for names, or for a setting.
     folds_session: Cell<bool>,
+    /// Where relations stand whose rows FOR UPDATE or its kind asks for.
+    locked: RefCell<Vec<Span>>,
 }
 
 /// The rows of the statement that a trigger fires at, before or after it.
@@ -118,6 +120,11 @@ impl VariableScope {
         self.noted.as_ref().map(|noted| noted.borrow().clone()).unwrap_or_default()
     }
 
+    /// Whether what a query depends on is noted, because it becomes a view.
+    pub(crate) fn is_noting(&self) -> bool {
+        self.noted.is_some()
+    }
+
     /// A query reads the table or view of this name in the catalog, which stands at this place.
     pub fn note_relation(&self, name: &str, span: Span) {
         if let Some(noted) = &self.noted {
@@ -125,6 +132,16 @@ impl VariableScope {
             noted.relations.insert(name.to_string());
             noted.places.push((span, name.to_string()));
         }
+    }
+
+    /// FOR UPDATE or its kind asks for the rows of the relation at this place.
+    pub(crate) fn note_locked(&self, span: Span) {
+        self.locked.borrow_mut().push(span);
+    }
+
+    /// Whether one does.
+    pub(crate) fn is_locked(&self, span: Span) -> bool {
+        self.locked.borrow().contains(&span)
     }
 
     /// The `*` at this place stands for these columns.

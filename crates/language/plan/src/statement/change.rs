@@ -4,6 +4,7 @@ use crate::command::{DeletePlan, UpdatePlan};
 use crate::computed_index::ComputedIndex;
 use crate::condition::Condition;
 use crate::expression::Expression;
+use crate::row_security::RowCheck;
 use crate::statement::{Access, BoundSelect};
 use crate::table::TablePlan;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct BoundInsert {
     pub source: InsertSource,
     /// ON CONFLICT
     pub on_conflict: Option<OnConflict>,
+    /// What policies ask of the rows.
+    pub row_check: Option<Arc<RowCheck>>,
     /// RETURNING
     pub returning: Option<Returning>,
 }
@@ -55,7 +58,9 @@ pub enum ConflictAction {
         values: Vec<Expression>,
         /// Over the same; where it is not true, nothing happens.
         condition: Option<Expression>,
-        /// Columns that values and condition look at in the row that exists.
+        /// What policies ask of the row that exists.
+        existing_check: Option<Arc<RowCheck>>,
+        /// Columns that values and conditions look at in the row that exists.
         uses: ColumnSet,
     },
 }

@@ -3,6 +3,7 @@
 use crate::command::DeletePlan;
 use crate::condition::Condition;
 use crate::expression::{Binder, Source, columns_of};
+use crate::row_security::restrict_delete;
 use crate::statement::Access;
 use crate::statement::change::BoundDelete;
 use crate::statement::conditions::bind_where;
@@ -41,19 +42,22 @@ pub(super) fn bind_delete(outer: QueryScope<'_>, delete: &ast::Delete) -> Result
     let (table, known_as) = single_table(tables, scope, from)?;
     scope.note_use(&table.relation, Privileges::DELETE);
     scope.note_fired(tables.fired_by(table));
-    if delete.selection.is_some() || delete.returning.is_some() {
+    let reads = delete.selection.is_some() || delete.returning.is_some();
+    if reads {
         scope.note_use(&table.relation, Privileges::SELECT);
     }
     let others = delete.using.as_deref().unwrap_or_default();
-    if !others.is_empty() || delete.selection.iter().any(|part| holds_query(scope, part)) {
+    let runs = delete.selection.iter().any(|part| holds_query(scope, part)) || table.row_security.is_some();
+    if !others.is_empty() || runs {
         return outer.beside(|query, level| {
-            let (item, names, key) = bind_from_target(query, level, (&from.relation, table), others)?;
+            let (mut item, names, key) = bind_from_target(query, level, (&from.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let conditions = bind_where(&binder, delete.selection.as_ref())?;
             let mut projection = vec![key];
             let items = delete.returning.as_deref();
             let returning =
                 bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
+            restrict_delete(tables, scope, table, &mut item, reads)?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
             Ok(BoundDelete {

@@ -3,6 +3,7 @@
 use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::{LogicalPlan, Scan};
 use crate::routines::CallForm;
+use crate::row_security::seen;
 use crate::statement::bind_row_function::{
     Call, bind_row_function, gives_rows_here, plain_arguments, takes_json,
 };
@@ -126,10 +127,12 @@ fn bind_named(
     }
     let table = find_table(query.tables, query.variables, name)?;
     let columns = table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let first = names.width();
     add_relation(query, names, &table.name, alias, columns)?;
     set_row_type(names, row_type);
     set_schema(names, &called);
-    Ok(LogicalPlan::from(Scan::of(table.clone())))
+    let is_locked = query.variables.is_locked(name.span());
+    seen(query.tables, query.variables, (Scan::of(table.clone()), first), is_locked)
 }
 
 /// `SELECT * FROM tables`

@@ -2,6 +2,7 @@
 
 use crate::command::UpdatePlan;
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
+use crate::row_security::{check_of_existing, check_of_written};
 use crate::statement::arbiters::arbiters_of;
 use crate::statement::assignments::bind_assignments;
 use crate::statement::change::{BoundInsert, ConflictAction, InsertSource, OnConflict};
@@ -17,7 +18,10 @@ use sqlparser::ast::{self, Expr, OnConflictAction, SetExpr, Spanned, TableAlias,
 use std::borrow::Cow;
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{ColumnSet, DataType, ExecutionVersion, Privileges, SqlError, SqlState, object_name, schema_of};
+use types::{
+    ColumnSet, DataType, ExecutionVersion, PolicyCommand, Privileges, SqlError, SqlState, object_name,
+    schema_of,
+};
 
 pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result<BoundInsert, SqlError> {
     let (tables, scope) = (outer.tables, outer.variables);
@@ -95,7 +99,9 @@ pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result
         }
         None => bind_returning(table, &known_as, scope, insert.returning.as_deref())?,
     };
-    Ok(BoundInsert { table: table.clone(), source, on_conflict, returning })
+    let is_read = insert_privileges(insert).contains(Privileges::SELECT);
+    let row_check = check_of_written(tables, scope, table, PolicyCommand::Insert, is_read)?;
+    Ok(BoundInsert { table: table.clone(), source, on_conflict, row_check, returning })
 }
 
 /// VALUES and nothing around it. Version 1 did not look at WITH and FETCH, and ran the statement without them.
@@ -212,9 +218,17 @@ fn bind_on_conflict(
             slots.push((ordinal, Expression::slot(position, value.data_type)));
             values.push(value);
         }
-        let uses = used_of_existing(table, values.iter().chain(&condition))?;
-        let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), slots));
-        Ok(OnConflict { arbiters, action: ConflictAction::Update { plan, values, condition, uses } })
+        let mut uses = used_of_existing(table, values.iter().chain(&condition))?;
+        let (tables, scope) = (outer.tables, outer.variables);
+        let row_check = check_of_written(tables, scope, table, PolicyCommand::Update, true)?;
+        let existing_check = check_of_existing(tables, scope, table)?;
+        if existing_check.is_some() {
+            uses = ColumnSet::ALL;
+        }
+        let plan = UpdatePlan::new(table.clone(), Vec::new(), slots);
+        let plan = Arc::new(plan.checking(row_check));
+        let action = ConflictAction::Update { plan, values, condition, existing_check, uses };
+        Ok(OnConflict { arbiters, action })
     })
 }
 

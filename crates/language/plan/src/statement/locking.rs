@@ -2,7 +2,7 @@
 //! nobody has changed it meanwhile. So the clause is held against PostgreSQL's rules, and asks for the right to UPDATE.
 
 use crate::statement::query_scope::QueryScope;
-use sqlparser::ast::{LockClause, LockType, Query, SetExpr, TableFactor, TableWithJoins};
+use sqlparser::ast::{LockClause, LockType, Query, SetExpr, Spanned, TableFactor, TableWithJoins};
 use syntax::names::{name_of, table_name};
 use types::{ExecutionVersion, Privileges, SqlError, SqlState};
 
@@ -125,6 +125,7 @@ impl Clause<'_> {
                 if self.scope.variables.transition_table(&called).is_none() {
                     let found = self.scope.tables.find(&called);
                     self.scope.variables.note_use(&found, Privileges::UPDATE);
+                    self.scope.variables.note_locked(name.span());
                 }
                 Ok(())
             }

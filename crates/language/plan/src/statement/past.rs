@@ -3,6 +3,7 @@
 
 use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::{LogicalPlan, Scan};
+use crate::row_security::seen;
 use crate::statement::bind_row_function::plain_arguments;
 use crate::statement::level::Level;
 use crate::statement::named_table::find_table;
@@ -53,11 +54,13 @@ pub(super) fn bind_past(
     let table = find_table(query.tables, query.variables, name)?;
     let height = bind_height(query, height)?;
     let columns = table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let first = names.width();
     add_relation(query, names, &table.name, alias, columns)?;
     let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());
     set_row_type(names, row_type);
     set_schema(names, &called);
-    Ok(LogicalPlan::from(Scan { past: Some(height), ..Scan::of(Arc::new(table.without_indexes())) }))
+    let scan = Scan { past: Some(height), ..Scan::of(Arc::new(table.without_indexes())) };
+    seen(query.tables, query.variables, (scan, first), false)
 }
 
 fn bind_height(query: QueryScope<'_>, height: &Expr) -> Result<Expression, SqlError> {

@@ -5,6 +5,7 @@ use crate::command::UpdatePlan;
 use crate::condition::Condition;
 use crate::expression::{Binder, Expression, Source, columns_of, session_word};
 use crate::in_execution::draws_or_asks;
+use crate::row_security::restrict_update;
 use crate::scope::VariableScope;
 use crate::sequence::draws_value;
 use crate::statement::Access;
@@ -46,10 +47,12 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
     scope.note_fired(tables.fired_by(table));
     let parts = update.assignments.iter().map(|assignment| &assignment.value).chain(&update.selection);
     let runs = parts.into_iter().any(|part| holds_query(scope, part))
-        || sets_running_default(table, &update.assignments);
+        || sets_running_default(table, &update.assignments)
+        || table.row_security.is_some();
     if !others.is_empty() || runs {
         return outer.beside(|query, level| {
-            let (item, names, key) = bind_from_target(query, level, (&update.table.relation, table), others)?;
+            let (mut item, names, key) =
+                bind_from_target(query, level, (&update.table.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let assignments = bind_assignments(table, &binder, &update.assignments)?;
             let conditions = bind_where(&binder, update.selection.as_ref())?;
@@ -64,11 +67,14 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
             let returning =
                 bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
             let reads = projection[1..].iter().any(|value| value.columns() != ColumnSet::EMPTY);
-            if reads || update.selection.is_some() || update.returning.is_some() {
+            let reads = reads || update.selection.is_some() || update.returning.is_some();
+            if reads {
                 scope.note_use(&table.relation, Privileges::SELECT);
             }
+            let row_check = restrict_update(tables, scope, table, &mut item, reads)?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
-            let plan = Arc::new(UpdatePlan::new(table.clone(), Vec::new(), assignments));
+            let plan = UpdatePlan::new(table.clone(), Vec::new(), assignments);
+            let plan = Arc::new(plan.checking(row_check));
             Ok(BoundUpdate { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
         });
     }

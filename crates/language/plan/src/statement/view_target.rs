@@ -6,6 +6,7 @@
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, columns_of};
 use crate::logical::LogicalPlan;
+use crate::row_security::{restrict_delete, restrict_update};
 use crate::scope::VariableScope;
 use crate::statement::Access;
 use crate::statement::assignments::bind_assignments;
@@ -311,7 +312,7 @@ impl ViewTarget {
         self.note(tables, scope, Privileges::UPDATE | Privileges::SELECT);
         let list = self.base_assignments(&update.assignments, Change::Update)?;
         outer.beside(|query, level| {
-            let (item, names, key, first) = self.beside(query, level, alias, others)?;
+            let (mut item, names, key, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let assignments = bind_assignments(&self.table, &binder, &list)?;
             let mut conditions = self.over_table(first, bind_where(&binder, update.selection.as_ref())?);
@@ -334,8 +335,10 @@ impl ViewTarget {
                 over_table,
                 &mut projection,
             )?;
+            let row_check = restrict_update(tables, scope, &self.table, &mut item, true)?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
-            let plan = Arc::new(UpdatePlan::new(self.table.clone(), Vec::new(), slots));
+            let plan = UpdatePlan::new(self.table.clone(), Vec::new(), slots);
+            let plan = Arc::new(plan.checking(row_check));
             Ok(BoundUpdate { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
         })
     }
@@ -355,7 +358,7 @@ impl ViewTarget {
         self.note(tables, scope, Privileges::DELETE | Privileges::SELECT);
         let others = delete.using.as_deref().unwrap_or_default();
         outer.beside(|query, level| {
-            let (item, names, key, first) = self.beside(query, level, alias, others)?;
+            let (mut item, names, key, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let mut conditions = self.over_table(first, bind_where(&binder, delete.selection.as_ref())?);
             conditions.extend(self.conditions.iter().cloned());
@@ -371,6 +374,7 @@ impl ViewTarget {
                 over_table,
                 &mut projection,
             )?;
+            restrict_delete(tables, scope, &self.table, &mut item, true)?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(DeletePlan::new(self.table.clone(), Vec::new()));
             let (filter, filter_columns) = (None, ColumnSet::EMPTY);

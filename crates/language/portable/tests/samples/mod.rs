@@ -23,6 +23,7 @@ pub fn table(id: u32, name: &str, columns: Vec<Column>, primary_key: Vec<u16>) -
         primary_key_name: format!("{name}_pkey"),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ddl::indexes::create_index;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::add_primary_key;
 use crate::ddl::relations::find_table;
+use crate::ddl::row_security::RowSecurityChange;
 use crate::ddl::rows::Rows;
 use crate::ddl::schemas::{move_table, schema_name};
 use crate::ddl::tables::TableDraft;
@@ -78,6 +79,8 @@ pub(crate) enum TableChange {
         /// Whether it fires from now on.
         enabled: bool,
     },
+    /// ENABLE, DISABLE, FORCE and NO FORCE ROW LEVEL SECURITY
+    RowSecurity(RowSecurityChange),
     /// ALTER COLUMN
     AlterColumn {
         /// The column.
@@ -158,6 +161,18 @@ fn bind_operation(
         }
         AlterTableOperation::EnableTrigger { name } => bind_enable(name, true)?,
         AlterTableOperation::DisableTrigger { name } => bind_enable(name, false)?,
+        AlterTableOperation::EnableRowLevelSecurity if since_8 => {
+            TableChange::RowSecurity(RowSecurityChange::Enable(true))
+        }
+        AlterTableOperation::DisableRowLevelSecurity if since_8 => {
+            TableChange::RowSecurity(RowSecurityChange::Enable(false))
+        }
+        AlterTableOperation::ForceRowLevelSecurity if since_8 => {
+            TableChange::RowSecurity(RowSecurityChange::Force(true))
+        }
+        AlterTableOperation::NoForceRowLevelSecurity if since_8 => {
+            TableChange::RowSecurity(RowSecurityChange::Force(false))
+        }
         AlterTableOperation::EnableAlwaysTrigger { .. }
         | AlterTableOperation::EnableReplicaTrigger { .. } => {
             return Err(SqlError::unsupported("ENABLE ALWAYS TRIGGER and ENABLE REPLICA TRIGGER")
@@ -245,6 +260,7 @@ pub(super) fn alter_table(
             TableChange::EnableTriggers { name, enabled } => {
                 enable_triggers(catalog, &table, name.as_deref(), *enabled)?;
             }
+            TableChange::RowSecurity(change) => change.apply(catalog, &table)?,
             TableChange::AlterColumn { name, change } => alter_column(catalog, &table, name, change, rows)?,
         }
     }

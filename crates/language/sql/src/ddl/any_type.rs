@@ -47,6 +47,9 @@ pub(super) fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Res
         for default in new.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
             rename_in_expression_text(default, &follow)?;
         }
+        for text in new.row_security.texts_mut() {
+            rename_in_expression_text(text, &follow)?;
+        }
         if new != **table {
             *table = Arc::new(new);
         }

@@ -6,6 +6,7 @@ use crate::ddl::composite_types::TypeDraft;
 use crate::ddl::create_as::TableOfQuery;
 use crate::ddl::index_drafts::IndexDraft;
 use crate::ddl::routines::DropRoutine;
+use crate::ddl::row_security::PolicyStatement;
 use crate::ddl::schemas::ChangeOfSchemas;
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::TriggerChange;
@@ -125,6 +126,8 @@ pub(crate) enum SchemaChange {
     Role(RoleStatement),
     /// CREATE, ALTER and DROP TRIGGER.
     Trigger(TriggerChange),
+    /// CREATE, ALTER and DROP POLICY.
+    Policy(PolicyStatement),
     /// COMMENT ON.
     Comment(CommentOn),
     /// CHECKPOINT.

@@ -8,6 +8,7 @@ use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{contains_nulls, distinct_key, drop_primary_key};
 use crate::ddl::relations::{check_free, find_table};
 use crate::ddl::renumber::renumber;
+use crate::ddl::row_security::{policies_using_column, without_policies_using_column};
 use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{change_owners, drop_owned};
 use crate::ddl::tables::TableDraft;
@@ -265,6 +266,7 @@ pub(super) fn drop_column(
     let users = views::using_column(catalog, table, gone, &without(&|_| false))?;
     drop_dependents(catalog, &what, cascade, &[], &|view| users.contains(&view.name))?;
     drop_using_column(catalog, table, gone, &what, cascade)?;
+    let row_security = without_policies_using_column(catalog, table, gone, &what, cascade)?;
     remove_foreign_keys(catalog, |child, foreign_key| {
         child == table.id && foreign_key.columns.contains(&number)
     });
@@ -296,7 +298,7 @@ pub(super) fn drop_column(
             plan.condition.any(&mut |inner| matches!(inner.kind, Kind::Column(column) if column == number))
         })
     };
-    let new = renumber(catalog, &without(&|check| !uses(check)))?;
+    let new = renumber(catalog, &Table { row_security, ..without(&|check| !uses(check)) })?;
     rows.rewrite(table.id, new.id, &mut |key, row| {
         let kept = row.iter().enumerate().filter(|(ordinal, _)| *ordinal != gone);
         Ok((key.clone(), kept.map(|(_, value)| value.clone()).collect::<Row>()))
@@ -424,6 +426,9 @@ pub(super) fn rename_column(
     for check in &mut new.checks {
         rename_in(&mut check.condition, table.object_name(), &|column| (column == from).then_some(to))?;
     }
+    for text in new.row_security.texts_mut() {
+        rename_in(text, table.object_name(), &|column| (column == from).then_some(to))?;
+    }
     for generated in new.columns.iter_mut().filter(|column| column.generated) {
         if let Some(expression) = &mut generated.default {
             rename_in(expression, table.object_name(), &|column| (column == from).then_some(to))?;
@@ -495,7 +500,7 @@ pub(super) fn rename_table(catalog: &mut NewCatalog, table: &Table, to: &str) ->
     let generated = generated.filter_map(|column| column.default.as_mut());
     let (rules, indexes) = (catalog.rules, expressions_of_indexes(catalog, table.id));
     let conditions = new.checks.iter_mut().map(|check| &mut check.condition);
-    for condition in conditions.chain(generated).chain(indexes) {
+    for condition in conditions.chain(generated).chain(indexes).chain(new.row_security.texts_mut()) {
         let mut expr = parse_expression(condition, rules)?;
         let _ = ast::visit_expressions_mut(&mut expr, |inner| {
             if let Expr::CompoundIdentifier(path) = inner
@@ -606,6 +611,11 @@ fn change_type(
     if let Some(trigger) = using_column(catalog, table, ordinal)?.first() {
         let message = "cannot alter type of a column used in a trigger definition";
         let detail = format!("trigger {trigger} on table {} depends on column \"{name}\"", table.name);
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    if let Some(policy) = policies_using_column(catalog, table, ordinal)?.first() {
+        let message = "cannot alter type of a column used in a policy definition";
+        let detail = format!("policy {policy} on table {} depends on column \"{name}\"", table.name);
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
     }
     let value = conversion(catalog, table, ordinal, data_type, using)?;

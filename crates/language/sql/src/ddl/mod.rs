@@ -39,6 +39,7 @@ mod renumber;
 mod resolve;
 mod roles;
 mod routines;
+mod row_security;
 pub(crate) mod rows;
 mod schemas;
 mod sequences;
@@ -65,6 +66,7 @@ use relations::{find_table, relation_exists};
 use resolve::resolved;
 use roles::change_roles;
 use routines::{DropRoutine, bind_create_routine, create_routine};
+use row_security::bind_policy_statement;
 use rows::Rows;
 use schemas::{ChangeOfSchemas, bind_schema_statement};
 use sequences::{change_sequence, drop_sequences};
@@ -188,6 +190,11 @@ fn bind_change_of_standard_sql(
 ) -> Result<Option<SchemaChange>, SqlError> {
     if let Some(change) = bind_schema_statement(statement)? {
         return Ok(Some(SchemaChange::Schema(change)));
+    }
+    if types.rules() >= ExecutionVersion::V8
+        && let Some(policy) = bind_policy_statement(statement)?
+    {
+        return Ok(Some(SchemaChange::Policy(policy)));
     }
     Ok(Some(match statement {
         Statement::CreateTable(create) => {
@@ -373,6 +380,7 @@ fn make(
         SchemaChange::Governance(call) => {
             return Err(stands_alone(call));
         }
+        SchemaChange::Policy(statement) => statement.apply(catalog, organisation)?,
         SchemaChange::Comment(comment) => {
             comment_on(catalog, comment)?;
             "COMMENT"

@@ -95,6 +95,10 @@ impl Resolver<'_> {
                 drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))
             }
             SchemaChange::Trigger(change) => self.trigger(change),
+            SchemaChange::Policy(statement) => {
+                statement.texts_mut().try_for_each(|text| self.text(text))?;
+                self.relation_if(statement.is_if_exists(), &mut statement.table)
+            }
             SchemaChange::Role(
                 RoleStatement::Privileges { objects, .. }
                 | RoleStatement::Owner { objects: Some(objects), .. },

@@ -3,11 +3,13 @@
 
 use crate::ddl::any_type::find_type;
 use crate::ddl::domains::refuse_other_types;
+use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
+use crate::ddl::row_security::policies_of_role;
 use syntax::parse::role::{ADMINISTRATOR, Objects, RoleStatement};
 use types::{
-    Catalog, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given, limits, object_name,
-    schema_of,
+    Catalog, ExecutionVersion, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given,
+    limits, object_name, schema_of,
 };
 
 /// `0LP01` a grant that cannot be.
@@ -35,7 +37,7 @@ fn own<'r>(roles: &'r mut Roles, name: &str, organisation: u16) -> Result<&'r mu
 /// # Errors
 /// As PostgreSQL's, and `42501` where another organisation's role would change.
 pub(super) fn change_roles(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     statement: &RoleStatement,
     organisation: u16,
 ) -> Result<&'static str, SqlError> {
@@ -101,7 +103,7 @@ pub(super) fn change_roles(
 }
 
 fn create_role(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     name: &str,
     login: bool,
     member_of: &[String],
@@ -111,6 +113,12 @@ fn create_role(
     if reserved {
         let message = format!("role name \"{name}\" is reserved");
         return Err(SqlError::new(SqlState(*b"42939"), message));
+    }
+    // Who asks for `current_user`, and policies that name an organisation, take it for the administrator of that one.
+    if catalog.rules >= ExecutionVersion::V8 && catalog.governance.has_member(name) {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(SqlError::new(SqlState(*b"42939"), message)
+            .detail("It is the name of an organisation, under which its administrator connects."));
     }
     if catalog.roles.by_name.contains_key(name) {
         let message = format!("role \"{name}\" already exists");
@@ -161,9 +169,10 @@ fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(),
         .filter(|(_, grants)| grants.contains_key(&grantee))
         .map(|(object, _)| described(catalog, object))
         .collect();
-    if !granted.is_empty() {
+    let mut detail: Vec<String> = granted.iter().map(|object| format!("privileges for {object}")).collect();
+    detail.extend(policies_of_role(catalog, name));
+    if !detail.is_empty() {
         let message = format!("role \"{name}\" cannot be dropped because some objects depend on it");
-        let detail: Vec<String> = granted.iter().map(|object| format!("privileges for {object}")).collect();
         return Err(SqlError::new(DEPENDENT_OBJECTS_STILL_EXIST, message).detail(detail.join("\n")));
     }
     catalog.roles.by_name.remove(name);

@@ -3,6 +3,7 @@
 use crate::ddl::aggregates::drop_aggregates_of;
 use crate::ddl::endorsement::bind_policy;
 use crate::ddl::new_catalog::NewCatalog;
+use crate::ddl::row_security::drop_policies_calling;
 use crate::ddl::triggers::{check_triggers, drop_calling};
 use crate::ddl::views::drop_dependents;
 use plan::expression::bind_routine_type;
@@ -431,6 +432,7 @@ pub(super) fn remove_routine(catalog: &mut NewCatalog, key: &str, cascade: bool)
     drop_aggregates_of(catalog, name, &what, cascade)?;
     drop_dependents(catalog, &what, cascade, &[], &|view| view.functions.contains(key))?;
     drop_calling(catalog, key, &what, cascade)?;
+    drop_policies_calling(catalog, key, &what, cascade)?;
     catalog.procedures.remove(key);
     Ok(())
 }

@@ -412,6 +412,9 @@ fn move_tables(catalog: &mut Catalog, follow: &Follow<'_>) -> Result<(), SqlErro
         for default in new.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
             rename_in_expression_text(default, follow)?;
         }
+        for text in new.row_security.texts_mut() {
+            rename_in_expression_text(text, follow)?;
+        }
         if new != *table {
             table = Arc::new(new);
         }

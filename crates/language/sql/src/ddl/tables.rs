@@ -120,6 +120,7 @@ impl TableDraft {
             primary_key: Vec::new(),
             checks: Vec::new(),
             endorsement,
+            row_security: types::RowSecurity::default(),
         })
     }
 

@@ -159,7 +159,7 @@ fn parse_statement_tokens(
         && (is_routine(keyword(1)) || (keyword(1) == Keyword::OR && is_routine(keyword(3))));
     let is_block = keyword(0) == Keyword::DO;
     let creates_table = keyword(0) == Keyword::CREATE && creates_table_as(&tokens);
-    let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens);
+    let about_roles = is_about_roles(keyword(0), keyword(1)) || changes_owner(&tokens, version);
     let about_triggers = is_about_triggers([keyword(0), keyword(1), keyword(2), keyword(3), keyword(4)]);
     let own_form = OwnForm::of(&tokens, version);
     let refusal = refused(&tokens).filter(|_| !about_roles && own_form.is_none());

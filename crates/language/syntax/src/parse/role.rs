@@ -114,15 +114,19 @@ fn is_role(keyword: Keyword) -> bool {
 /// The name of every organisation's administrator, who may do everything and is no role of the ledger.
 pub const ADMINISTRATOR: &str = "entente";
 
-/// Whether the statement's last words are `OWNER TO role`.
-pub fn changes_owner(tokens: &[TokenWithSpan]) -> bool {
+/// Whether the statement's last words are `OWNER TO role`. Before version 8 `RENAME owner TO name` was taken for that, too.
+pub fn changes_owner(tokens: &[TokenWithSpan], version: ExecutionVersion) -> bool {
     let is_word = |from_end: usize, expected: &str| {
         let token = tokens.len().checked_sub(from_end).and_then(|at| tokens.get(at));
         matches!(token.map(|token| &token.token), Some(Token::Word(word))
             if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
     };
     let end = usize::from(tokens.last().is_some_and(|token| token.token == Token::EOF));
-    is_word(tokens.len(), "alter") && is_word(end + 3, "owner") && is_word(end + 2, "to")
+    let renames = is_word(end + 4, "rename") || is_word(end + 4, "column") && is_word(end + 5, "rename");
+    is_word(tokens.len(), "alter")
+        && is_word(end + 3, "owner")
+        && is_word(end + 2, "to")
+        && !(renames && version >= ExecutionVersion::V8)
 }
 
 /// `ALTER kind name OWNER TO role`

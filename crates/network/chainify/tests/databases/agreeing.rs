@@ -32,6 +32,7 @@ fn catalog() -> Catalog {
         primary_key_name: "trades_pkey".to_string(),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     };
     Catalog { tables: [("trades".to_string(), Arc::new(table))].into(), ..Catalog::default() }
 }

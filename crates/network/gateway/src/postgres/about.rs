@@ -131,6 +131,7 @@ mod tests {
                 primary_key_name: format!("{}_pkey", object_name(name)),
                 checks: Vec::new(),
                 endorsement: None,
+                row_security: types::RowSecurity::default(),
             };
             catalog.tables.insert(name.to_string(), Arc::new(table));
         }

@@ -294,6 +294,7 @@ pub(super) mod tests {
             primary_key_name: String::new(),
             checks: Vec::new(),
             endorsement: None,
+            row_security: types::RowSecurity::default(),
         };
         let mut catalog = Catalog::default();
         catalog.tables.insert("t".into(), Arc::new(table));

@@ -84,6 +84,7 @@ pub fn catalog() -> Catalog {
         primary_key_name: "accounts_pkey".into(),
         checks: vec![check("accounts_balance_check", "(balance >= 0)")],
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     };
     let log = Table {
         id: TableId(2),
@@ -93,6 +94,7 @@ pub fn catalog() -> Catalog {
         primary_key_name: String::new(),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     };
     let parameter =
         |name: &str, mode, data_type| Parameter { name: name.into(), mode, data_type, default: None };
@@ -360,6 +362,7 @@ impl Fake {
                 primary_key_name: format!("{name}_pkey"),
                 checks: Vec::new(),
                 endorsement: None,
+                row_security: types::RowSecurity::default(),
             };
             next.next_table += 1;
             next.tables.insert(name, Arc::new(table));

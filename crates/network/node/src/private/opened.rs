@@ -221,8 +221,17 @@ mod tests {
     fn table(number: u32) -> Arc<Table> {
         let (columns, primary_key, checks) = Default::default();
         let (name, primary_key_name) = (format!("deal.t{number}"), "key".to_string());
-        let (id, endorsement) = (TableId(number), None);
-        Arc::new(Table { id, name, columns, primary_key, primary_key_name, checks, endorsement })
+        let (id, endorsement, row_security) = (TableId(number), None, types::RowSecurity::default());
+        Arc::new(Table {
+            id,
+            name,
+            columns,
+            primary_key,
+            primary_key_name,
+            checks,
+            endorsement,
+            row_security,
+        })
     }
 
     fn definitions() -> Definitions {

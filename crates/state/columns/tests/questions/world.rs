@@ -45,6 +45,7 @@ pub fn table(id: u32, types: &[DataType]) -> Arc<Table> {
         primary_key_name: format!("t{id}_pkey"),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     })
 }
 

@@ -21,6 +21,7 @@ pub fn catalog() -> Arc<Catalog> {
         primary_key_name: "t_pkey".into(),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     };
     let mut catalog = Catalog::default();
     catalog.tables.insert(table.name.clone(), Arc::new(table));

@@ -53,6 +53,7 @@ fn table(number: u32) -> Arc<Table> {
         primary_key_name: format!("t{number}_pkey"),
         checks: Vec::new(),
         endorsement: None,
+        row_security: types::RowSecurity::default(),
     })
 }
 

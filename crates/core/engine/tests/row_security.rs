@@ -1,0 +1,98 @@
+//! Policies of rows under every protocol: random transactions end as in a serial run, and what policies refuse or hide follows from the
+//! state at the transaction's place.
+
+mod support;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use std::sync::Arc;
+use support::histories::{History, PROTOCOLS, after, library, replay};
+use support::{histories, script};
+use types::Payload;
+
+const HISTORIES: u64 = 200;
+const BATCHES: usize = 3;
+const TRANSACTIONS: u32 = 6;
+
+/// The administrator of the first organisation runs everything, and policies are forced on it.
+const SCHEMA: [&str; 13] = [
+    "CREATE TABLE team (id int PRIMARY KEY, size int)",
+    "CREATE TABLE task (id int PRIMARY KEY, owner text, n int, team int REFERENCES team ON DELETE CASCADE)",
+    "CREATE INDEX ON task (n)",
+    "CREATE VIEW tasks AS SELECT id, n FROM task",
+    "CREATE FUNCTION is_large(wanted int) RETURNS boolean STABLE LANGUAGE plpgsql AS $$ BEGIN
+        RETURN EXISTS (SELECT 1 FROM team WHERE id = wanted AND size > 1); END $$",
+    "CREATE POLICY own ON task USING (owner = current_user OR n < 3)",
+    "CREATE POLICY add ON task FOR INSERT WITH CHECK (n < 5)",
+    "CREATE POLICY large ON task AS RESTRICTIVE FOR UPDATE USING (n <> 2) WITH CHECK (team IS NULL OR is_large(team))",
+    "CREATE POLICY large ON team USING (size > 0)",
+    "ALTER TABLE task ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+    "ALTER TABLE team ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+    "CREATE PROCEDURE raises(wanted int) LANGUAGE plpgsql AS $$ DECLARE old int; BEGIN
+        SELECT n INTO old FROM task WHERE id = wanted;
+        IF old IS NOT NULL THEN UPDATE task SET n = old + 1 WHERE id = wanted; END IF; END $$",
+    "CREATE PROCEDURE adds(wanted int) LANGUAGE plpgsql AS $$ BEGIN
+        UPDATE task SET n = n + 1 WHERE id = wanted;
+        IF NOT FOUND THEN INSERT INTO task VALUES (wanted, current_user, 1, NULL); END IF; END $$",
+];
+
+/// Statements with small numbers in the place of `#`, and somebody's name in that of `@`.
+fn transaction(random: &mut StdRng) -> Arc<Payload> {
+    let templates = [
+        "INSERT INTO team VALUES (#, #)",
+        "UPDATE team SET size = # WHERE id = #",
+        "UPDATE team SET size = size - 1",
+        "DELETE FROM team WHERE id = #",
+        "INSERT INTO task VALUES (#, @, #, NULL)",
+        "INSERT INTO task VALUES (#, @, #, #)",
+        "INSERT INTO task VALUES (#, @, #, NULL) ON CONFLICT (id) DO UPDATE SET n = excluded.n, owner = @",
+        "INSERT INTO task SELECT id + 4, @, n + 1, team FROM task WHERE n < #",
+        "UPDATE task SET n = n + 1 WHERE id = #",
+        "UPDATE task SET n = # WHERE n = #",
+        "UPDATE task SET owner = @ WHERE id = #",
+        "UPDATE task SET team = # WHERE id = #",
+        "UPDATE task SET id = # WHERE id = #",
+        "UPDATE tasks SET n = # WHERE id = #",
+        "DELETE FROM task WHERE id = #",
+        "DELETE FROM task WHERE n > #",
+        "SELECT id, n FROM task WHERE n >= # ORDER BY id",
+        "SELECT t.id, k.n FROM team t LEFT JOIN task k ON k.team = t.id ORDER BY 1, 2",
+        "CALL raises(#)",
+        "CALL adds(#)",
+    ];
+    let template = templates.choose(random).expect("there are some");
+    let mut text = String::new();
+    for character in template.chars() {
+        match character {
+            '#' => text.push_str(&random.random_range(1..=5).to_string()),
+            '@' => text.push_str(if random.random_bool(0.6) { "current_user" } else { "'somebody'" }),
+            other => text.push(other),
+        }
+    }
+    Arc::new(script(&text))
+}
+
+#[test]
+fn random_transactions_under_policies_end_as_in_a_serial_run() {
+    let library = library(&SCHEMA);
+    let mut counts = [(0, 0); PROTOCOLS.len()];
+    for seed in 0..HISTORIES {
+        let mut random = StdRng::seed_from_u64(seed);
+        let initial = after(&library, (0..20).map(|_| transaction(&mut random)));
+        let history: History =
+            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
+        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
+            let ran = histories::run(id, &library, &initial, &history);
+            let serial = replay(&ran, &library, initial.clone(), &history, |_, result| match result {
+                Ok(_) => count.0 += 1,
+                Err(error) => count.1 += usize::from(error.state.to_string() == "42501"),
+            });
+            assert_eq!(serial, ran.state, "{id}, seed {seed}");
+        }
+    }
+    eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by policies");
+    for (committed, refused) in counts {
+        assert!(committed > 1_000 && refused > 100, "{committed} committed, {refused} refused");
+    }
+}
