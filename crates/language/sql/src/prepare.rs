@@ -9,12 +9,13 @@ use plan::logical::Split;
 use plan::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast::Statement;
 use state::Snapshot;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
 use types::{
-    DataType, MemoryPool, MemoryShare, OutputColumn, Principal, SearchPath, SqlError, SqlState,
+    DataType, MemoryPool, MemoryShare, OutputColumn, Principal, SearchPath, Securable, SqlError, SqlState,
     StatementResult, TransactionId, Value,
 };
 
@@ -98,6 +99,29 @@ impl Prepared {
     /// What the script does.
     pub fn kind(&self) -> StatementKind {
         self.script.kind()
+    }
+
+    /// A table that it names, itself or through views, whose policies count for a role, or for an administrator.
+    pub fn restricted_by_policies(&self, is_administrator: bool) -> Option<&str> {
+        let named = self.script.needs.relations.iter().filter_map(|(object, _)| match object {
+            Securable::Relation(name) => Some(name.as_str()),
+            _ => None,
+        });
+        let (mut waiting, mut seen): (Vec<&str>, BTreeSet<&str>) = (named.collect(), BTreeSet::new());
+        while let Some(name) = waiting.pop() {
+            let catalog = self.library.catalog();
+            if let Some(view) = catalog.views.get(name).filter(|_| seen.insert(name)) {
+                waiting.extend(view.relations.iter().map(String::as_str));
+            }
+            let security = catalog.tables.get(name).map(|table| (table.object_name(), &table.row_security));
+            if let Some((name, security)) = security
+                && security.enabled
+                && (security.forced || !is_administrator)
+            {
+                return Some(name);
+            }
+        }
+        None
     }
 
     /// As [`Prepared::query_as`], for the administrator.

@@ -208,6 +208,11 @@ impl Settings {
         self.duration("statement_timeout")
     }
 
+    /// Whether queries are to be refused whose rows policies would restrict.
+    pub(super) fn refuses_row_security(&self) -> bool {
+        self.get("row_security").as_deref() == Some("off")
+    }
+
     /// The time that a transaction block may be left without a message.
     pub(super) fn idle_in_transaction(&self) -> Duration {
         let longest = IDLE_IN_TRANSACTION_MAX;
@@ -393,13 +398,14 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
         {
             known.default.to_string()
         }
-        "default_transaction_read_only" | "transaction_read_only" | "standard_conforming_strings" => {
-            match plain.as_str() {
-                "on" | "true" | "yes" | "1" => "on".to_string(),
-                "off" | "false" | "no" | "0" => "off".to_string(),
-                _ => return Err(invalid()),
-            }
-        }
+        "default_transaction_read_only"
+        | "row_security"
+        | "standard_conforming_strings"
+        | "transaction_read_only" => match plain.as_str() {
+            "on" | "true" | "yes" | "1" => "on".to_string(),
+            "off" | "false" | "no" | "0" => "off".to_string(),
+            _ => return Err(invalid()),
+        },
         _ if known.change == Change::Height => {
             value.trim().parse::<u64>().map_err(|_| invalid().hint("a height is a whole number"))?.to_string()
         }

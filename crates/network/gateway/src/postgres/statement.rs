@@ -280,6 +280,23 @@ impl Session {
 
     /// Parses and binds; long statements on another thread.
     pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        let prepared = self.bind(sql, types).await?;
+        let is_administrator = self.identity.role.is_empty();
+        match prepared
+            .restricted_by_policies(is_administrator)
+            .filter(|_| self.settings.refuses_row_security())
+        {
+            Some(table) => {
+                let message =
+                    format!("query would be affected by row-level security policy for table \"{table}\"");
+                Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+                    .hint("SET row_security = on gives the rows that policies let through."))
+            }
+            None => Ok(prepared),
+        }
+    }
+
+    async fn bind(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
         if self.open_statements().is_none() {
             // What the session asks to see may have been created there.
             self.wait_for_min_height().await?;
