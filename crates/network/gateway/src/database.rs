@@ -42,6 +42,10 @@ pub struct Prepared {
     pub kind: StatementKind,
     /// Whether it concerns the session's temporary tables: [`TemporaryTables::run`] runs it.
     pub temporary: bool,
+    /// A table whose policies restrict its rows for a role.
+    pub restricted_for_roles: Option<String>,
+    /// One whose policies restrict them for an administrator.
+    pub restricted_for_administrators: Option<String>,
     /// What it was bound to. The gateway prepares again when that has changed.
     pub binding: Binding,
     /// Runs it, where it is a [`StatementKind::Read`] outside of a transaction block.

@@ -162,7 +162,11 @@ pub(crate) fn described(local: &Arc<LocalExecution>, prepared: sql::Prepared, bi
         sql::StatementKind::Read | sql::StatementKind::Empty => StatementKind::Read,
         _ => StatementKind::Write,
     };
+    let restricted = |is_administrator| prepared.restricted_by_policies(is_administrator).map(str::to_string);
+    let (restricted_for_roles, restricted_for_administrators) = (restricted(false), restricted(true));
     Prepared {
+        restricted_for_roles,
+        restricted_for_administrators,
         parameters: prepared.parameters().to_vec(),
         columns: prepared.columns().to_vec(),
         kind,

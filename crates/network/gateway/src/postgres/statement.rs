@@ -281,11 +281,11 @@ impl Session {
     /// Parses and binds; long statements on another thread.
     pub(super) async fn prepare(&self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
         let prepared = self.bind(sql, types).await?;
-        let is_administrator = self.identity.role.is_empty();
-        match prepared
-            .restricted_by_policies(is_administrator)
-            .filter(|_| self.settings.refuses_row_security())
-        {
+        let restricted = match self.identity.role.is_empty() {
+            true => &prepared.restricted_for_administrators,
+            false => &prepared.restricted_for_roles,
+        };
+        match restricted.as_ref().filter(|_| self.settings.refuses_row_security()) {
             Some(table) => {
                 let message =
                     format!("query would be affected by row-level security policy for table \"{table}\"");

@@ -525,7 +525,16 @@ fn describe(
 ) -> Prepared {
     let binding = binding_of(catalog_version);
     let query = FakeQuery { inside: inside.clone(), plan, columns: columns.clone(), binding };
-    Prepared { parameters, columns, kind, temporary: false, binding, query: Arc::new(query) }
+    Prepared {
+        parameters,
+        columns,
+        kind,
+        temporary: false,
+        restricted_for_roles: None,
+        restricted_for_administrators: None,
+        binding,
+        query: Arc::new(query),
+    }
 }
 
 fn prepare(
