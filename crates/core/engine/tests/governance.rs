@@ -314,7 +314,7 @@ fn a_role_and_an_organisation_do_not_have_one_name() {
         "SELECT entente.add_organisation('emma', '{}', '{}', '{}', '', '{acceptance}')",
         fifth.root_key, fifth.node_key, fifth.address
     );
-    assert_eq!(error(by(&mut chain, 0, &add)).1, "a role is called \"emma\" already");
+    assert_eq!(error(by(&mut chain, 0, &add)).1, "a role is called \"emma\", as an organisation is");
     by(&mut chain, 0, "DROP ROLE emma");
     assert!(matches!(by(&mut chain, 0, &add), Outcome::Committed(_)));
 }

@@ -142,9 +142,10 @@ impl Governance {
         }
     }
 
-    /// Whether an organisation of this name is a member.
-    pub fn has_member(&self, name: &str) -> bool {
-        self.newest_charter().is_some_and(|charter| charter.members().any(|(_, known)| known.name == name))
+    /// Whether an organisation of this name is or was a member.
+    pub fn has_organisation(&self, name: &str) -> bool {
+        let mut all = self.newest_charter().into_iter().flat_map(|charter| &charter.organisations);
+        all.any(|known| known.name == name)
     }
 
     /// Makes an amended charter hold, for the first block that the present charter lets it. Gives its height.

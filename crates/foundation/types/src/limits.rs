@@ -43,7 +43,7 @@ pub const PROCEDURES_MAX: usize = 10_000;
 /// Triggers of a table.
 pub const TRIGGERS_MAX: usize = 256;
 /// Policies of a table.
-pub const POLICIES_MAX: usize = 256;
+pub const POLICIES_MAX: usize = 64;
 /// Bytes of an encoded row.
 pub const ROW_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of an encoded primary key.

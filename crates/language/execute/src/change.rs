@@ -3,6 +3,7 @@
 use crate::execution::Execution;
 use crate::moving::Updated;
 use crate::remaining::Event;
+use crate::row_security::no_truncate;
 use crate::subqueries::Given;
 use plan::command::insert_command;
 use plan::expression::long_bytes;
@@ -374,6 +375,7 @@ impl Execution<'_> {
         self.begin_change();
         let table = &delete.plan.table;
         if let Some(truncation) = &delete.truncation {
+            self.refuse_row_security(table, no_truncate)?;
             for other in &truncation.also {
                 self.delete(other, frame)?;
             }

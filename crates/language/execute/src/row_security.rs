@@ -77,6 +77,12 @@ pub(crate) fn no_copy() -> SqlError {
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint("Use INSERT statements instead.")
 }
 
+/// The error of TRUNCATE.
+pub(crate) fn no_truncate() -> SqlError {
+    SqlError::unsupported("TRUNCATE of a table with row-level security")
+        .hint("DELETE deletes the rows that policies let you delete.")
+}
+
 /// The error of `entente.history`.
 pub(crate) fn no_history() -> SqlError {
     SqlError::unsupported("entente.history of a table with row-level security")

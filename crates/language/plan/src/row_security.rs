@@ -116,10 +116,8 @@ fn with_policies<T>(
     let policies =
         Policies { table, scope: VariableScope::for_procedure(None).with_routines(tables.routines()) };
     let result = run(&policies)?;
-    // What becomes a view does not depend on what policies call.
-    if !scope.is_noting() {
-        policies.scope.called().iter().for_each(|called| scope.note_call(called));
-    }
+    // As the functions of triggers: no role needs a right for them, and what becomes a view does not depend on them.
+    scope.note_fired(policies.scope.called());
     Ok(result)
 }
 
@@ -206,6 +204,15 @@ pub(crate) fn seen(
     Ok(restricted(scan, first, conditions))
 }
 
+/// Whether what an UPDATE or DELETE says looks at rows of the table that it changes, which stands first: then these are read, too.
+pub(crate) fn looks_at_target<'e>(
+    table: &TablePlan,
+    mut expressions: impl Iterator<Item = &'e Expression>,
+) -> bool {
+    let is_own = |inner: &Expression| matches!(inner.kind, Kind::Column(ordinal) if usize::from(ordinal) < table.columns.len());
+    expressions.any(|expression| expression.any(&mut |inner| is_own(inner)))
+}
+
 /// Restricts the rows that an UPDATE finds in a source whose first table it changes. Gives what they have to keep afterwards. `is_read`: it
 /// reads rows of the table too.
 ///
@@ -264,20 +271,31 @@ fn restrict_first(source: &mut LogicalPlan, conditions: Vec<Expression>) {
 /// The rows of a table for which these are true. What the statement asks itself comes behind them, so that its errors tell nothing of other
 /// rows.
 fn restricted(mut scan: Scan, first: usize, conditions: Vec<Expression>) -> LogicalPlan {
-    let runs_for_row =
-        |condition: &Expression| condition.any(&mut |inner| inner.is_run() && !inner.is_row_independent());
-    if !conditions.iter().any(runs_for_row) {
+    // An AND goes on behind NULL.
+    let is_true = |condition| truth(Kind::IsTruth(Some(true), true, Box::new(condition)));
+    let conditions: Vec<Expression> = conditions.into_iter().map(is_true).collect();
+    if !conditions.iter().any(|condition| condition.any(&mut runs_something)) {
         scan.conditions = conditions;
         scan.conditions.iter_mut().for_each(|condition| shift(condition, first));
         return LogicalPlan::from(scan);
     }
-    // A table cannot run anything for each row. A query of its own does, before anything else looks at the row.
+    // A table cannot run anything for each row, and runs what is the same for all rows before it looks who asks. A query of its own does
+    // both in order, before anything else looks at the row.
     let scan = LogicalPlan::from(scan);
     let types = scan.types();
     let column = |data_type: &DataType| OutputColumn { name: String::new(), data_type: *data_type };
     let columns = types.iter().map(column).collect();
     let outputs = types.iter().enumerate().map(|(ordinal, of)| Expression::column(ordinal, *of)).collect();
     LogicalPlan::query(scan.filtered(conditions).projected(outputs, columns), Vec::new())
+}
+
+/// Whether it is a query, or a call of anything but what asks who runs the statement.
+fn runs_something(inner: &Expression) -> bool {
+    match &inner.kind {
+        Kind::Call(call) => SessionFunction::named(&call.callee.name).is_none(),
+        Kind::Subquery(_) => true,
+        _ => false,
+    }
 }
 
 /// Lets an expression over a table's row look at a row in which the table's columns begin at `first`.

@@ -128,7 +128,7 @@ impl TablePlan {
     pub fn check_violation(&self, check: &CheckPlan, row: &[Value]) -> SqlError {
         let message =
             format!("new row for relation \"{}\" violates check constraint \"{}\"", self.name, check.name);
-        SqlError::new(SqlState::CHECK_VIOLATION, message).detail(failing_row(row))
+        self.with_detail(SqlError::new(SqlState::CHECK_VIOLATION, message), || failing_row(row))
     }
 
     /// The error of a row with NULL where there must not be one.
@@ -138,7 +138,7 @@ impl TablePlan {
             "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
             self.columns[ordinal].name, self.name
         );
-        SqlError::new(SqlState::NOT_NULL_VIOLATION, message).detail(failing_row(row))
+        self.with_detail(SqlError::new(SqlState::NOT_NULL_VIOLATION, message), || failing_row(row))
     }
 
     /// The error of a row whose key in a constraint exists.
@@ -146,8 +146,17 @@ impl TablePlan {
     pub fn duplicate_key(&self, constraint: &str, columns: &[u16], row: &[Value]) -> SqlError {
         let values: Vec<Value> = columns.iter().map(|ordinal| row[usize::from(*ordinal)].clone()).collect();
         let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
-        let key = describe_key(&listed_columns(self, columns), &values);
-        SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(format!("{key} already exists."))
+        let key = || describe_key(&listed_columns(self, columns), &values);
+        let error = SqlError::new(SqlState::UNIQUE_VIOLATION, message);
+        self.with_detail(error, || format!("{} already exists.", key()))
+    }
+
+    /// The error with a detail that shows values of a row, which may be one that policies hide.
+    fn with_detail(&self, error: SqlError, detail: impl FnOnce() -> String) -> SqlError {
+        match &self.row_security {
+            Some(_) => error,
+            None => error.detail(detail()),
+        }
     }
 }
 

@@ -419,13 +419,13 @@ fn amended(
     }
     let newest = governance.newest_charter().ok_or_else(|| wrong("there is no charter".to_string()))?;
     let charter = newest.amended(change).map_err(|error| wrong(error.to_string()))?;
-    // A role of this name would act as the organisation's administrator where policies of rows name it.
-    if let CharterChange::AddOrganisation { organisation, .. } = change
-        && charter.execution_version >= ExecutionVersion::V8.number()
-        && catalog.roles.by_name.contains_key(&organisation.name)
+    // A role of an organisation's name would act as the administrator of that where policies of rows name it.
+    let mut names = charter.organisations.iter().map(|organisation| &organisation.name);
+    if charter.execution_version >= ExecutionVersion::V8.number()
+        && let Some(name) = names.find(|name| catalog.roles.by_name.contains_key(*name))
     {
-        let message = format!("a role is called \"{}\" already", organisation.name);
-        return Err(wrong(message).hint("Drop the role, or choose another name for the organisation."));
+        let message = format!("a role is called \"{name}\", as an organisation is");
+        return Err(wrong(message).hint("Its organisation drops the role, or takes another name for it."));
     }
     check_policies(catalog, &charter)?;
     let version = charter.version;

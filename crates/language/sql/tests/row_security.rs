@@ -96,7 +96,14 @@ fn every_way_to_a_table_asks_its_policies() {
 
 #[test]
 fn a_row_that_a_role_cannot_see_tells_nothing_by_errors_of_conditions() {
-    let mut database = database(&[ENABLE, OWN]);
+    let mut database = database(&[ENABLE, OWN, "ALTER TABLE doc ALTER COLUMN level SET NOT NULL"]);
+    // Of this row the policy gives NULL.
+    database.run("INSERT INTO doc VALUES (4, NULL, 2, 'secret')").expect("the administrator's");
+    assert!(ids(&mut database, "ann", "SELECT id FROM doc WHERE note <> 'a' AND note::int = 1").is_empty());
+    assert!(
+        ids(&mut database, "ann", "DELETE FROM doc WHERE note <> 'a' AND note::int = 1 RETURNING id")
+            .is_empty()
+    );
     // 1 / (level - 2) fails on bob's row alone.
     assert_eq!(ids(&mut database, "ann", "SELECT id FROM doc WHERE 1 / (level - 2) < 9"), ["1"]);
     assert_eq!(
@@ -310,6 +317,13 @@ fn rows_do_not_come_around_policies() {
     database.run("ALTER TABLE doc NO FORCE ROW LEVEL SECURITY").expect("the administrator's");
     database.execute(copy()).expect("an administrator's");
     database.gateway("CREATE TEMPORARY TABLE t (id int)").expect("the session's");
+    // TRUNCATE neither.
+    let truncation = "0A000: TRUNCATE of a table with row-level security is not supported";
+    assert_eq!(refusal(&mut database, "ann", "TRUNCATE doc CASCADE"), truncation);
+    database.run("ALTER TABLE doc FORCE ROW LEVEL SECURITY").expect("the administrator's");
+    assert!(database.run("TRUNCATE doc CASCADE").is_err(), "policies count for administrators too");
+    database.run("ALTER TABLE doc NO FORCE ROW LEVEL SECURITY").expect("the administrator's");
+    database.run("TRUNCATE doc CASCADE").expect("an administrator's");
     let error = database.gateway("ALTER TABLE t ENABLE ROW LEVEL SECURITY").expect_err("nobody else sees it");
     assert_eq!(error.state.to_string(), "0A000");
 }
@@ -326,4 +340,72 @@ fn a_policy_that_asks_itself_ends_with_an_error() {
     let asks = move || refusal(&mut database, "ann", "SELECT id FROM doc").get(..5).map(str::to_string);
     let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(asks).expect("a thread");
     assert_eq!(thread.join().expect("no overflow").as_deref(), Some("54001"));
+}
+
+#[test]
+fn policies_that_are_for_others_ask_nothing() {
+    let mut database = database(&[
+        ENABLE,
+        "CREATE FUNCTION fails() RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE 'nobody knows you'; END $$",
+        "CREATE POLICY known ON doc TO bob USING (owner = fails())",
+        "CREATE POLICY own ON doc TO staff USING (owner = current_user)",
+        "REVOKE ALL ON FUNCTION fails FROM PUBLIC",
+    ]);
+    assert_eq!(database.rows("SELECT count(*) FROM doc"), [["3"]]);
+    assert_eq!(ids(&mut database, "ann", "SELECT id FROM doc"), ["1"]);
+    assert_eq!(ids(&mut database, "ann", "UPDATE doc SET note = 'x' RETURNING id"), ["1"]);
+    assert_eq!(refusal(&mut database, "bob", "SELECT id FROM doc"), "P0001: nobody knows you");
+}
+
+#[test]
+fn what_a_statement_does_not_read_asks_no_policy_of_select() {
+    let mut database = database(&[
+        ENABLE,
+        "CREATE POLICY change ON doc FOR UPDATE USING (id < 3)",
+        "CREATE POLICY remove ON doc FOR DELETE USING (id < 2)",
+        "CREATE POLICY own ON doc FOR SELECT USING (owner = current_user)",
+    ]);
+    let changed = |database: &mut Database, sql: &str| {
+        database.principal = Principal::new(0, "bob");
+        let results = database.gateway(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        database.principal = Principal::default();
+        results.last().expect("one").tag.clone()
+    };
+    assert_eq!(changed(&mut database, "UPDATE doc SET level = 1"), "UPDATE 2");
+    assert_eq!(changed(&mut database, "UPDATE doc SET level = 1 WHERE true"), "UPDATE 2");
+    assert_eq!(changed(&mut database, "UPDATE doc SET level = part.id FROM part"), "UPDATE 2");
+    assert_eq!(changed(&mut database, "UPDATE doc SET level = level"), "UPDATE 1");
+    assert_eq!(changed(&mut database, "DELETE FROM doc WHERE id > 0"), "DELETE 0");
+    assert_eq!(changed(&mut database, "DELETE FROM doc"), "DELETE 1");
+    // FOR UPDATE asks what an UPDATE does, through a view too.
+    assert_eq!(ids(&mut database, "bob", "SELECT id FROM docs FOR UPDATE"), ["2"]);
+    database.run("ALTER POLICY change ON doc USING (id > 2)").expect("altered");
+    assert!(ids(&mut database, "bob", "SELECT id FROM docs FOR UPDATE").is_empty());
+    assert!(ids(&mut database, "bob", "SELECT id FROM doc FOR SHARE").is_empty());
+}
+
+#[test]
+fn a_change_does_not_break_a_policy_or_let_it_call_something_else() {
+    let mut database = database(&[
+        ENABLE,
+        "DROP VIEW docs",
+        "CREATE FUNCTION fits(d doc) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT true'",
+        "CREATE FUNCTION allowed(level bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT false'",
+        "CREATE POLICY called ON doc USING (allowed(level))",
+    ]);
+    let overload = "CREATE FUNCTION allowed(level int) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT true'";
+    let error = database.run(overload).expect_err("the policy would call it");
+    let message =
+        "a change behind which policy called on table doc would call another function is not supported";
+    assert_eq!(error.message, message);
+    assert!(ids(&mut database, "ann", "SELECT id FROM doc").is_empty());
+    database
+        .run("DROP POLICY called ON doc; CREATE POLICY whole ON doc USING (fits(doc))")
+        .expect("another one");
+    let error = database.run("ALTER TABLE doc RENAME TO paper").expect_err("the policy names it as a row");
+    assert_eq!(
+        error.message,
+        "a change behind which policy whole on table doc could not be read is not supported"
+    );
+    assert_eq!(ids(&mut database, "ann", "SELECT id FROM doc").len(), 3);
 }

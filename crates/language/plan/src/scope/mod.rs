@@ -55,6 +55,8 @@ pub struct VariableScope {
     folds_session: Cell<bool>,
     /// Where relations stand whose rows FOR UPDATE or its kind asks for.
     locked: RefCell<Vec<Span>>,
+    /// It asks for those of all relations: it is the scope of a view that it asks for.
+    locks_all: bool,
 }
 
 /// The rows of the statement that a trigger fires at, before or after it.
@@ -120,11 +122,6 @@ impl VariableScope {
         self.noted.as_ref().map(|noted| noted.borrow().clone()).unwrap_or_default()
     }
 
-    /// Whether what a query depends on is noted, because it becomes a view.
-    pub(crate) fn is_noting(&self) -> bool {
-        self.noted.is_some()
-    }
-
     /// A query reads the table or view of this name in the catalog, which stands at this place.
     pub fn note_relation(&self, name: &str, span: Span) {
         if let Some(noted) = &self.noted {
@@ -141,7 +138,13 @@ impl VariableScope {
 
     /// Whether one does.
     pub(crate) fn is_locked(&self, span: Span) -> bool {
-        self.locked.borrow().contains(&span)
+        self.locks_all || self.locked.borrow().contains(&span)
+    }
+
+    /// The scope of a view whose rows one asks for, or does not.
+    #[must_use]
+    pub(crate) fn locking_all(self, locks_all: bool) -> VariableScope {
+        VariableScope { locks_all, ..self }
     }
 
     /// The `*` at this place stands for these columns.

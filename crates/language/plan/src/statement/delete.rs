@@ -3,7 +3,7 @@
 use crate::command::DeletePlan;
 use crate::condition::Condition;
 use crate::expression::{Binder, Source, columns_of};
-use crate::row_security::restrict_delete;
+use crate::row_security::{looks_at_target, restrict_delete};
 use crate::statement::Access;
 use crate::statement::change::BoundDelete;
 use crate::statement::conditions::bind_where;
@@ -42,8 +42,7 @@ pub(super) fn bind_delete(outer: QueryScope<'_>, delete: &ast::Delete) -> Result
     let (table, known_as) = single_table(tables, scope, from)?;
     scope.note_use(&table.relation, Privileges::DELETE);
     scope.note_fired(tables.fired_by(table));
-    let reads = delete.selection.is_some() || delete.returning.is_some();
-    if reads {
+    if delete.selection.is_some() || delete.returning.is_some() {
         scope.note_use(&table.relation, Privileges::SELECT);
     }
     let others = delete.using.as_deref().unwrap_or_default();
@@ -57,7 +56,9 @@ pub(super) fn bind_delete(outer: QueryScope<'_>, delete: &ast::Delete) -> Result
             let items = delete.returning.as_deref();
             let returning =
                 bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
-            restrict_delete(tables, scope, table, &mut item, reads)?;
+            let returned = returning.iter().flat_map(|returning| &returning.projection);
+            let is_read = looks_at_target(table, conditions.iter().chain(returned));
+            restrict_delete(tables, scope, table, &mut item, is_read)?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = Arc::new(DeletePlan::new(table.clone(), Vec::new()));
             Ok(BoundDelete {

@@ -118,7 +118,7 @@ fn bind_named(
     query.variables.note_use(&called, Privileges::SELECT);
     let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());
     if let Some(view) = query.tables.view(&called) {
-        let bound = bind_view(query, view)?;
+        let bound = bind_view(query, view, query.variables.is_locked(name.span()))?;
         let known_as = Some(object_name(&called).to_string());
         let item = derived(query, names, bound.plan, Vec::new(), alias, known_as)?;
         set_row_type(names, row_type);

@@ -39,10 +39,15 @@ pub fn bind_logical(tables: &Tables, scope: &VariableScope, query: &Query) -> Re
 ///
 /// # Errors
 /// As [`crate::statement::bind_statement`]: nothing, as long as nothing is altered under the view.
-pub(super) fn bind_view(scope: QueryScope<'_>, view: &ViewPlan) -> Result<BoundQuery, SqlError> {
+pub(super) fn bind_view(
+    scope: QueryScope<'_>,
+    view: &ViewPlan,
+    is_locked: bool,
+) -> Result<BoundQuery, SqlError> {
     // Its text has the names of the catalog.
     let tables = scope.tables.with_search_path(&SearchPath::default());
     let variables = VariableScope::for_procedure(None).with_routines(tables.routines());
+    let variables = variables.locking_all(is_locked);
     let inside = QueryScope { tables: &tables, variables: &variables, common: None, ..scope };
     let (bound, _) = bind_nested(inside, &view.query, None)?;
     variables.called().iter().for_each(|called| scope.variables.note_call(called));

@@ -5,7 +5,7 @@ use crate::command::UpdatePlan;
 use crate::condition::Condition;
 use crate::expression::{Binder, Expression, Source, columns_of, session_word};
 use crate::in_execution::draws_or_asks;
-use crate::row_security::restrict_update;
+use crate::row_security::{looks_at_target, restrict_update};
 use crate::scope::VariableScope;
 use crate::sequence::draws_value;
 use crate::statement::Access;
@@ -67,11 +67,13 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
             let returning =
                 bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
             let reads = projection[1..].iter().any(|value| value.columns() != ColumnSet::EMPTY);
-            let reads = reads || update.selection.is_some() || update.returning.is_some();
-            if reads {
+            if reads || update.selection.is_some() || update.returning.is_some() {
                 scope.note_use(&table.relation, Privileges::SELECT);
             }
-            let row_check = restrict_update(tables, scope, table, &mut item, reads)?;
+            let returned = returning.iter().flat_map(|returning| &returning.projection);
+            let looks = projection[1..].iter().chain(&conditions).chain(returned);
+            let is_read = looks_at_target(table, looks);
+            let row_check = restrict_update(tables, scope, table, &mut item, is_read)?;
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = UpdatePlan::new(table.clone(), Vec::new(), assignments);
             let plan = Arc::new(plan.checking(row_check));

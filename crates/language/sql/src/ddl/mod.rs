@@ -66,7 +66,7 @@ use relations::{find_table, relation_exists};
 use resolve::resolved;
 use roles::change_roles;
 use routines::{DropRoutine, bind_create_routine, create_routine};
-use row_security::bind_policy_statement;
+use row_security::{bind_policy_statement, check_policies_after};
 use rows::Rows;
 use schemas::{ChangeOfSchemas, bind_schema_statement};
 use sequences::{change_sequence, drop_sequences};
@@ -303,6 +303,7 @@ fn change_all<'c>(
         }
         let tag = make(&mut catalog, change, organisation, rows)?;
         settle(&previous, &mut catalog, change.cascades())?;
+        check_policies_after(&previous, &catalog, matches!(change, SchemaChange::CreateRoutine { .. }))?;
         write_entries(&previous, &catalog, rows)?;
         results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
         forget_dropped(&mut catalog);

@@ -115,7 +115,7 @@ fn create_role(
         return Err(SqlError::new(SqlState(*b"42939"), message));
     }
     // Who asks for `current_user`, and policies that name an organisation, take it for the administrator of that one.
-    if catalog.rules >= ExecutionVersion::V8 && catalog.governance.has_member(name) {
+    if catalog.rules >= ExecutionVersion::V8 && catalog.governance.has_organisation(name) {
         let message = format!("role name \"{name}\" is reserved");
         return Err(SqlError::new(SqlState(*b"42939"), message)
             .detail("It is the name of an organisation, under which its administrator connects."));

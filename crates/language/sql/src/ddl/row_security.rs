@@ -7,15 +7,14 @@ use crate::ddl::views::depends;
 use plan::expression::{Expression, Kind};
 use plan::row_security::bind_policy;
 use plan::scope::VariableScope;
+use plan::tables::Tables;
 use sqlparser::ast::{
     self, AlterPolicyOperation, CreatePolicyCommand, CreatePolicyType, Expr, Owner, Statement,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use types::{
-    Catalog, PolicyCommand, RowPolicy, RowSecurity, SqlError, SqlState, Table, as_given, limits, object_name,
-};
+use types::{Catalog, PolicyCommand, RowPolicy, RowSecurity, SqlError, SqlState, Table, as_given, limits};
 
 /// A statement about a policy.
 #[derive(Clone, Debug)]
@@ -138,7 +137,7 @@ impl PolicyStatement {
         let missing = || undefined(&table, &self.name);
         let (policy, tag) = match &self.change {
             PolicyChange::Create { restrictive, command, terms } => {
-                refuse_temporary(&table)?;
+                refuse_place(catalog, &table)?;
                 if known.is_some() {
                     return Err(already_there(&table, &self.name));
                 }
@@ -185,8 +184,9 @@ impl PolicyStatement {
             }
         };
         if let Some((_, policy)) = &policy {
+            let tables = catalog.bound()?;
             for text in policy.using.iter().chain(&policy.check) {
-                condition_of(catalog, &table, text)?;
+                condition_of(&tables, &table, text)?;
             }
         }
         let policies = &mut Arc::make_mut(&mut table).row_security.policies;
@@ -222,7 +222,7 @@ fn roles_of(catalog: &Catalog, whom: &[Whom], organisation: u16) -> Result<Vec<S
         match whom {
             Whom::Named(name) if name == "public" => return Ok(Vec::new()),
             Whom::Named(name) => {
-                if !catalog.roles.by_name.contains_key(name) && !catalog.governance.has_member(name) {
+                if !catalog.roles.by_name.contains_key(name) && !catalog.governance.has_organisation(name) {
                     let message = format!("role \"{name}\" does not exist");
                     return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message)
                         .hint("TO names roles, and organisations for their administrators."));
@@ -243,7 +243,7 @@ impl RowSecurityChange {
     /// # Errors
     /// `0A000` for a temporary table.
     pub(super) fn apply(self, catalog: &mut Catalog, table: &Table) -> Result<(), SqlError> {
-        refuse_temporary(table)?;
+        refuse_place(catalog, table)?;
         let mut new = table.clone();
         match self {
             RowSecurityChange::Enable(enabled) => new.row_security.enabled = enabled,
@@ -254,12 +254,17 @@ impl RowSecurityChange {
     }
 }
 
-fn refuse_temporary(table: &Table) -> Result<(), SqlError> {
-    match table.id.is_temporary() {
-        true => Err(SqlError::unsupported("row-level security of a temporary table")
-            .hint("Nobody but its session sees it.")),
-        false => Ok(()),
+/// Refuses row security where it cannot be.
+fn refuse_place(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
+    if table.id.is_temporary() {
+        return Err(SqlError::unsupported("row-level security of a temporary table")
+            .hint("Nobody but its session sees it."));
     }
+    if catalog.own_schema().is_some() {
+        return Err(SqlError::unsupported("row-level security in a schema with members")
+            .hint("Its members see all of it. Make a schema for those who may."));
+    }
+    Ok(())
 }
 
 fn misplaced(message: &str) -> SqlError {
@@ -277,27 +282,27 @@ fn already_there(table: &Table, name: &str) -> SqlError {
 }
 
 /// A condition of a policy of a table, bound.
-fn condition_of(catalog: &NewCatalog, table: &Table, text: &str) -> Result<Expression, SqlError> {
-    let tables = catalog.bound()?;
+fn condition_of(tables: &Tables, table: &Table, text: &str) -> Result<Expression, SqlError> {
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
     bind_policy(&scope, tables.get(&table.name)?, text)
 }
 
-/// Names of a table's policies for one of whose conditions this is true.
+/// Names of a table's policies for one of whose conditions this is true; not of those that cannot be read any more.
 fn policies_with(
     catalog: &NewCatalog,
     table: &Table,
     is_meant: &dyn Fn(&Expression) -> bool,
 ) -> Result<Vec<String>, SqlError> {
-    let mut found = Vec::new();
-    for (name, policy) in &table.row_security.policies {
-        let texts = policy.using.iter().chain(&policy.check);
-        let conditions = texts.map(|text| condition_of(catalog, table, text));
-        if conditions.collect::<Result<Vec<Expression>, SqlError>>()?.iter().any(is_meant) {
-            found.push(name.clone());
-        }
+    if table.row_security.policies.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(found)
+    let tables = catalog.bound()?;
+    let uses = |policy: &RowPolicy| {
+        let mut texts = policy.using.iter().chain(&policy.check);
+        texts.any(|text| condition_of(&tables, table, text).is_ok_and(|condition| is_meant(&condition)))
+    };
+    let users = table.row_security.policies.iter().filter(|(_, policy)| uses(policy));
+    Ok(users.map(|(name, _)| name.clone()).collect())
 }
 
 /// Names of the policies that look at a column.
@@ -376,12 +381,59 @@ pub(super) fn policies_of_role(catalog: &Catalog, role: &str) -> Vec<String> {
     catalog.tables.values().flat_map(of_table).collect()
 }
 
-/// Policies whose conditions cannot be read any more, as errors call them.
-pub(super) fn unreadable_policies(catalog: &NewCatalog, table: &Table) -> Vec<String> {
-    let is_unreadable = |policy: &RowPolicy| {
-        let mut texts = policy.using.iter().chain(&policy.check);
-        texts.any(|text| condition_of(catalog, table, text).is_err())
-    };
-    let policies = table.row_security.policies.iter().filter(|(_, policy)| is_unreadable(policy));
-    policies.map(|(name, _)| format!("policy {name} on table {}", object_name(&table.name))).collect()
+/// Policies as errors call them, and the functions that their conditions call; `None`: a condition cannot be read.
+type KnownPolicies = BTreeMap<String, Option<BTreeSet<String>>>;
+
+/// All policies of a catalog.
+fn known_policies(catalog: &NewCatalog) -> Result<KnownPolicies, SqlError> {
+    let mut known = KnownPolicies::new();
+    let with_policies = |table: &&Arc<Table>| !table.row_security.policies.is_empty();
+    if !catalog.tables.values().any(|table| with_policies(&table)) {
+        return Ok(known);
+    }
+    let tables = catalog.bound()?;
+    for table in catalog.tables.values().filter(with_policies) {
+        for (name, policy) in &table.row_security.policies {
+            let mut called = Some(BTreeSet::new());
+            for text in policy.using.iter().chain(&policy.check) {
+                match (condition_of(&tables, table, text), &mut called) {
+                    (Ok(condition), Some(called)) => {
+                        condition.visit_calls(&mut |call| {
+                            called.insert(call.callee.name.to_string());
+                        });
+                    }
+                    _ => called = None,
+                }
+            }
+            known.insert(format!("policy {name} on table {}", table.name), called);
+        }
+    }
+    Ok(known)
+}
+
+/// Refuses a change behind which a policy cannot be read any more, or calls another function: nobody would notice.
+///
+/// # Errors
+/// `0A000` names the policy.
+pub(super) fn check_policies_after(
+    before: &NewCatalog,
+    after: &NewCatalog,
+    makes_routine: bool,
+) -> Result<(), SqlError> {
+    let known = known_policies(after)?;
+    if known.is_empty() {
+        return Ok(());
+    }
+    let before = known_policies(before)?;
+    for (policy, called) in known {
+        let was = before.get(&policy);
+        let is_broken = called.is_none() && was != Some(&None);
+        let calls_others = makes_routine && was.is_some_and(|was| was.is_some() && *was != called);
+        if is_broken || calls_others {
+            let what = if is_broken { "could not be read" } else { "would call another function" };
+            return Err(SqlError::unsupported(format_args!("a change behind which {policy} {what}"))
+                .hint("DROP POLICY first, and create it again behind the change."));
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,6 @@
 
 use crate::ddl::domains::check_domain;
 use crate::ddl::new_catalog::NewCatalog;
-use crate::ddl::row_security::unreadable_policies;
 use crate::ddl::triggers::condition_of;
 use std::collections::BTreeSet;
 use types::SqlError;
@@ -22,7 +21,6 @@ pub(super) fn unreadable(catalog: &NewCatalog) -> Result<BTreeSet<String>, SqlEr
         }
     }
     for table in catalog.tables.values() {
-        found.extend(unreadable_policies(catalog, table));
         for trigger in catalog.triggers_of(table.id) {
             if condition_of(&tables, table, trigger).is_err() {
                 found.insert(format!("trigger {} on table {}", trigger.name, table.name));
