@@ -113,11 +113,8 @@ impl UpdatePlan {
         let looked_at = checks.iter().map(|index| &table.checks[*index].condition);
         let looked_at = looked_at.chain(computed.iter().map(|(_, value)| value));
         let mut uses = columns_beside(looked_at, &assigned);
-        let not_null: Vec<u16> = ordinals
-            .iter()
-            .copied()
-            .filter(|ordinal| table.columns[usize::from(*ordinal)].not_null)
-            .collect();
+        let is_not_null = |ordinal: &u16| table.columns[usize::from(*ordinal)].not_null;
+        let not_null: Vec<u16> = ordinals.iter().copied().filter(is_not_null).collect();
         let addition = match (filter.is_empty() && computed.is_empty(), assignments.as_slice()) {
             (true, [(ordinal, value)]) => addition_of(&table, *ordinal, value),
             _ => None,

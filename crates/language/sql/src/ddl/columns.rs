@@ -574,6 +574,33 @@ pub(super) fn alter_column(
     Ok(())
 }
 
+/// Refuses another type for a column that a view, a trigger or a policy uses.
+fn refuse_users(catalog: &NewCatalog, table: &Table, ordinal: usize) -> Result<(), SqlError> {
+    let (name, number) = (&table.columns[ordinal].name, ordinal as u16);
+    let without = Table {
+        columns: table.columns.iter().filter(|column| column.name != *name).cloned().collect(),
+        checks: Vec::new(),
+        primary_key: table.primary_key.iter().map(|ordinal| ordinal - u16::from(*ordinal > number)).collect(),
+        ..table.clone()
+    };
+    if let Some(view) = views::using_column(catalog, table, ordinal, &without)?.first() {
+        let message = "cannot alter type of a column used by a view or rule";
+        let detail = format!("rule _RETURN on view {view} depends on column \"{name}\"");
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    if let Some(trigger) = using_column(catalog, table, ordinal)?.first() {
+        let message = "cannot alter type of a column used in a trigger definition";
+        let detail = format!("trigger {trigger} on table {} depends on column \"{name}\"", table.name);
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    if let Some(policy) = policies_using_column(catalog, table, ordinal)?.first() {
+        let message = "cannot alter type of a column used in a policy definition";
+        let detail = format!("policy {policy} on table {} depends on column \"{name}\"", table.name);
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    Ok(())
+}
+
 fn change_type(
     catalog: &mut NewCatalog,
     table: &Table,
@@ -597,27 +624,7 @@ fn change_type(
         )
         .hint("Make a table with the other type, and insert the rows there."));
     }
-    let without = Table {
-        columns: table.columns.iter().filter(|column| column.name != *name).cloned().collect(),
-        checks: Vec::new(),
-        primary_key: table.primary_key.iter().map(|ordinal| ordinal - u16::from(*ordinal > number)).collect(),
-        ..table.clone()
-    };
-    if let Some(view) = views::using_column(catalog, table, ordinal, &without)?.first() {
-        let message = "cannot alter type of a column used by a view or rule";
-        let detail = format!("rule _RETURN on view {view} depends on column \"{name}\"");
-        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
-    }
-    if let Some(trigger) = using_column(catalog, table, ordinal)?.first() {
-        let message = "cannot alter type of a column used in a trigger definition";
-        let detail = format!("trigger {trigger} on table {} depends on column \"{name}\"", table.name);
-        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
-    }
-    if let Some(policy) = policies_using_column(catalog, table, ordinal)?.first() {
-        let message = "cannot alter type of a column used in a policy definition";
-        let detail = format!("policy {policy} on table {} depends on column \"{name}\"", table.name);
-        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message).detail(detail));
-    }
+    refuse_users(catalog, table, ordinal)?;
     let value = conversion(catalog, table, ordinal, data_type, using)?;
     if value.runs_anything() {
         return Err(SqlError::unsupported("a function of the ledger in USING"));
