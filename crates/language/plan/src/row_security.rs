@@ -273,7 +273,7 @@ fn restrict_first(source: &mut LogicalPlan, conditions: Vec<Expression>) {
 fn restricted(mut scan: Scan, first: usize, conditions: Vec<Expression>) -> LogicalPlan {
     // An AND goes on behind NULL.
     let is_true = |condition| truth(Kind::IsTruth(Some(true), true, Box::new(condition)));
-    let conditions: Vec<Expression> = conditions.into_iter().map(is_true).collect();
+    let mut conditions: Vec<Expression> = conditions.into_iter().map(is_true).collect();
     if !conditions.iter().any(|condition| condition.any(&mut runs_something)) {
         scan.conditions = conditions;
         scan.conditions.iter_mut().for_each(|condition| shift(condition, first));
@@ -281,12 +281,23 @@ fn restricted(mut scan: Scan, first: usize, conditions: Vec<Expression>) -> Logi
     }
     // A table cannot run anything for each row, and runs what is the same for all rows before it looks who asks. A query of its own does
     // both in order, before anything else looks at the row.
+    conditions.iter_mut().for_each(run_in_order);
     let scan = LogicalPlan::from(scan);
     let types = scan.types();
     let column = |data_type: &DataType| OutputColumn { name: String::new(), data_type: *data_type };
     let columns = types.iter().map(column).collect();
     let outputs = types.iter().enumerate().map(|(ordinal, of)| Expression::column(ordinal, *of)).collect();
     LogicalPlan::query(scan.filtered(conditions).projected(outputs, columns), Vec::new())
+}
+
+/// Lets calls run where they stand, and not before for all rows.
+fn run_in_order(expression: &mut Expression) {
+    if runs_something(expression)
+        && let Kind::Call(call) = &mut expression.kind
+    {
+        call.is_volatile = true;
+    }
+    expression.operands_mut().into_iter().for_each(run_in_order);
 }
 
 /// Whether it is a query, or a call of anything but what asks who runs the statement.

@@ -405,7 +405,7 @@ fn a_change_does_not_break_a_policy_or_let_it_call_something_else() {
     let error = database.run("ALTER TABLE doc RENAME TO paper").expect_err("the policy names it as a row");
     assert_eq!(
         error.message,
-        "a change behind which policy whole on table doc could not be read is not supported"
+        "a change behind which policy whole on table paper could not be read is not supported"
     );
     assert_eq!(ids(&mut database, "ann", "SELECT id FROM doc").len(), 3);
 }
