@@ -261,20 +261,15 @@ impl<'a> Analysis<'a> {
     }
 
     fn insert(&mut self, insert: &BoundInsert, frame: &KnownFrame) -> Result<(), SqlError> {
-        if let Some(OnConflict { action: ConflictAction::Update { values, condition, .. }, .. }) =
-            &insert.on_conflict
+        if let Some(OnConflict { action, .. }) = &insert.on_conflict
+            && let ConflictAction::Update { plan, values, condition, existing_check, uses: _ } = action
         {
             values.iter().chain(condition).try_for_each(|value| self.expression(value, frame))?;
+            self.policies(plan.row_check.as_deref())?;
+            self.policies(existing_check.as_deref())?;
         }
         self.returning(&insert.returning, frame)?;
         self.policies(insert.row_check.as_deref())?;
-        match &insert.on_conflict {
-            Some(OnConflict { action: ConflictAction::Update { plan, existing_check, .. }, .. }) => {
-                self.policies(plan.row_check.as_deref())?;
-                self.policies(existing_check.as_deref())?;
-            }
-            _ => {}
-        }
         match &insert.source {
             InsertSource::Rows(rows) => {
                 for row in rows {
