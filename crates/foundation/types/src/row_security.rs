@@ -68,6 +68,11 @@ pub struct RowSecurity {
 }
 
 impl RowSecurity {
+    /// Whether the policies count for a role, or for an administrator.
+    pub fn counts_for(&self, is_administrator: bool) -> bool {
+        self.enabled && (self.forced || !is_administrator)
+    }
+
     /// The conditions of all policies, to be changed.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let policies = self.policies.values_mut().map(Arc::make_mut);
@@ -151,6 +156,12 @@ mod tests {
         assert_eq!(security.naming("bob").count(), 0);
         security.texts_mut().for_each(|text| *text = text.replace('a', "b"));
         assert_eq!(security.policies["p"].using.as_deref(), Some("b = 1"));
+        let counts = |forced| {
+            let security = RowSecurity { forced, ..security.clone() };
+            [true, false].map(|is_administrator| security.counts_for(is_administrator))
+        };
+        assert_eq!((counts(false), counts(true)), ([false, true], [true, true]));
+        assert!(!RowSecurity { enabled: false, forced: true, ..security.clone() }.counts_for(false));
         assert!(PolicyCommand::All.is_for(PolicyCommand::Delete));
         assert!(!PolicyCommand::Update.is_for(PolicyCommand::Delete));
     }

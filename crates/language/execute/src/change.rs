@@ -7,7 +7,7 @@ use crate::row_security::no_truncate;
 use crate::subqueries::Given;
 use plan::command::insert_command;
 use plan::expression::long_bytes;
-use plan::row_security::RowCheck;
+use plan::row_check::RowCheck;
 use plan::statement::{
     Access, Arbiter, BoundDelete, BoundInsert, BoundSelect, BoundUpdate, ConflictAction, InsertSource,
     OnConflict, Returning, StatementOutput, resolve_key,

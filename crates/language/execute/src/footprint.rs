@@ -35,7 +35,7 @@ use plan::computed_index::ComputedIndex;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::in_execution::runs_in_execution;
 use plan::polymorphic::Actual;
-use plan::row_security::RowCheck;
+use plan::row_check::RowCheck;
 use plan::sequence::{is_sequence_function, stored_sequence_name};
 use plan::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,

@@ -3,7 +3,7 @@
 use crate::context::Authority;
 use crate::execution::Execution;
 use crate::subqueries::Given;
-use plan::row_security::RowCheck;
+use plan::row_check::RowCheck;
 use plan::table::TablePlan;
 use types::{SqlError, SqlState, Value};
 use values::broken;
@@ -65,7 +65,7 @@ impl Execution<'_> {
         refusal: fn() -> SqlError,
     ) -> Result<(), SqlError> {
         match &table.row_security {
-            Some(security) if self.is_bound_by_policies(security.forced) => Err(refusal()),
+            Some(security) if security.counts_for(self.on.authority.is_none()) => Err(refusal()),
             _ => Ok(()),
         }
     }

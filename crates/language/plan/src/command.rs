@@ -1,7 +1,7 @@
 //! Commands: what INSERT, UPDATE and DELETE make of one row, at whatever place they get in the order.
 
 use crate::expression::{Capture, Environment, Expression, Kind, may_have_detail};
-use crate::row_security::RowCheck;
+use crate::row_check::RowCheck;
 use crate::statement::VisitSlot;
 use crate::table::{TablePlan, may_be_too_long};
 use smallvec::SmallVec;

@@ -33,6 +33,7 @@ pub mod polymorphic;
 pub mod predicate;
 pub mod random;
 pub mod routines;
+pub mod row_check;
 mod row_functions;
 pub mod row_security;
 pub mod scope;

@@ -1,4 +1,5 @@
-//! Row security as statements ask it: what policies let a role see of a table, and what it may write.
+//! Row security as statements ask it: what policies let a role see of a table, and what it may write
+//! ([`RowCheck`]).
 //!
 //! Who runs a statement is known only then, so the conditions ask: they are true for whom policies do not count. What they ask is the same
 //! for all rows of a statement, and computed once.
@@ -12,6 +13,7 @@
 use crate::expression::written::first_subquery;
 use crate::expression::{Binder, Expression, Kind, Source, session_call};
 use crate::logical::{LogicalPlan, Scan};
+use crate::row_check::{PolicyCondition, RowCheck};
 use crate::scope::VariableScope;
 use crate::session_facts::SessionFunction;
 use crate::table::TablePlan;
@@ -19,33 +21,10 @@ use crate::tables::Tables;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
-    Array, DataType, ElementType, OutputColumn, PolicyCommand, RowPolicy, SearchPath, SqlError, SqlState,
+    Array, DataType, ElementType, OutputColumn, PolicyCommand, RowPolicy, RowSecurity, SearchPath, SqlError,
     Value,
 };
-
-/// A condition of policies, and the name of the restrictive policy that it is of; `None`: what all permissive ones say together.
-pub type PolicyCondition = (Expression, Option<String>);
-
-/// What rows that are written have to keep.
-#[derive(Debug)]
-pub struct RowCheck {
-    /// Over the row.
-    pub conditions: Vec<PolicyCondition>,
-    /// USING of the row that ON CONFLICT has found.
-    is_of_existing: bool,
-}
-
-impl RowCheck {
-    /// The error of a row that does not keep what the policy of this name asks, or all permissive ones.
-    #[cold]
-    pub fn violation(&self, table: &TablePlan, policy: Option<&str>) -> SqlError {
-        let policy = policy.map(|name| format!(" \"{name}\"")).unwrap_or_default();
-        let using = if self.is_of_existing { " (USING expression)" } else { "" };
-        let message =
-            format!("new row violates row-level security policy{policy}{using} for table \"{}\"", table.name);
-        SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
-    }
-}
+use values::broken;
 
 /// Binds the condition of a policy over the table's row.
 ///
@@ -65,6 +44,7 @@ pub fn bind_policy(scope: &VariableScope, table: &TablePlan, sql: &str) -> Resul
 /// The policies of a table, for one statement.
 struct Policies<'s> {
     table: &'s TablePlan,
+    security: &'s RowSecurity,
     scope: VariableScope,
 }
 
@@ -75,13 +55,12 @@ impl Policies<'_> {
         command: PolicyCommand,
         text: fn(&RowPolicy) -> Option<&String>,
     ) -> Result<Vec<PolicyCondition>, SqlError> {
-        let Some(security) = &self.table.row_security else { return Ok(Vec::new()) };
         let is_free = || {
-            let forced = Expression::constant(Value::Boolean(security.forced), DataType::Boolean);
+            let forced = Expression::constant(Value::Boolean(self.security.forced), DataType::Boolean);
             not(session_call(SessionFunction::IsBoundByPolicies, vec![forced]))
         };
         let (mut permitted, mut conditions) = (vec![is_free()], Vec::new());
-        for (name, policy) in &security.policies {
+        for (name, policy) in &self.security.policies {
             let Some(sql) = text(policy).filter(|_| policy.command.is_for(command)) else { continue };
             let condition = bind_policy(&self.scope, self.table, sql)?;
             let acts_as = match policy.roles.is_empty() {
@@ -105,16 +84,18 @@ impl Policies<'_> {
     }
 }
 
-fn with_policies<T>(
+/// What is made of the policies of a table; nothing where it has no row security.
+fn with_policies<T: Default>(
     tables: &Tables,
     scope: &VariableScope,
     table: &TablePlan,
     run: impl FnOnce(&Policies<'_>) -> Result<T, SqlError>,
 ) -> Result<T, SqlError> {
+    let Some(security) = table.row_security.as_deref() else { return Ok(T::default()) };
     // Their texts have the names of the catalog.
     let tables = tables.with_search_path(&SearchPath::default());
-    let policies =
-        Policies { table, scope: VariableScope::for_procedure(None).with_routines(tables.routines()) };
+    let inside = VariableScope::for_procedure(None).with_routines(tables.routines());
+    let policies = Policies { table, security, scope: inside };
     let result = run(&policies)?;
     // As the functions of triggers: no role needs a right for them, and what becomes a view does not depend on them.
     scope.note_fired(policies.scope.called());
@@ -131,9 +112,6 @@ fn conditions_of_found(
     table: &TablePlan,
     commands: &[PolicyCommand],
 ) -> Result<Vec<Expression>, SqlError> {
-    if table.row_security.is_none() {
-        return Ok(Vec::new());
-    }
     with_policies(tables, scope, table, |policies| {
         let mut found = Vec::new();
         for command in commands {
@@ -156,16 +134,13 @@ pub(crate) fn check_of_written(
     command: PolicyCommand,
     is_read: bool,
 ) -> Result<Option<Arc<RowCheck>>, SqlError> {
-    if table.row_security.is_none() {
-        return Ok(None);
-    }
     with_policies(tables, scope, table, |policies| {
         let mut conditions =
             policies.conditions(command, |policy| policy.check.as_ref().or(policy.using.as_ref()))?;
         if is_read {
             conditions.extend(policies.conditions(PolicyCommand::Select, using)?);
         }
-        Ok(Some(Arc::new(RowCheck { conditions, is_of_existing: false })))
+        Ok(Some(Arc::new(RowCheck::of_written(conditions))))
     })
 }
 
@@ -178,13 +153,10 @@ pub(crate) fn check_of_existing(
     scope: &VariableScope,
     table: &TablePlan,
 ) -> Result<Option<Arc<RowCheck>>, SqlError> {
-    if table.row_security.is_none() {
-        return Ok(None);
-    }
     with_policies(tables, scope, table, |policies| {
         let mut conditions = policies.conditions(PolicyCommand::Update, using)?;
         conditions.extend(policies.conditions(PolicyCommand::Select, using)?);
-        Ok(Some(Arc::new(RowCheck { conditions, is_of_existing: true })))
+        Ok(Some(Arc::new(RowCheck::of_existing(conditions))))
     })
 }
 
@@ -253,18 +225,18 @@ fn restrict_change(
     let commands = [command, PolicyCommand::Select];
     let commands = if is_read { &commands[..] } else { &commands[..1] };
     let conditions = conditions_of_found(tables, scope, table, commands)?;
-    if !conditions.is_empty() {
-        restrict_first(source, conditions);
-    }
-    Ok(())
+    if conditions.is_empty() { Ok(()) } else { restrict_first(source, conditions) }
 }
 
 /// Restricts the first table of a source, which is the one that an UPDATE or DELETE changes.
-fn restrict_first(source: &mut LogicalPlan, conditions: Vec<Expression>) {
+fn restrict_first(source: &mut LogicalPlan, conditions: Vec<Expression>) -> Result<(), SqlError> {
     match source {
         LogicalPlan::Join(join) => restrict_first(&mut join.left, conditions),
-        LogicalPlan::Scan(scan) => *source = restricted(Scan::clone(scan), 0, conditions),
-        _ => {}
+        LogicalPlan::Scan(scan) => {
+            *source = restricted(Scan::clone(scan), 0, conditions);
+            Ok(())
+        }
+        _ => Err(broken("a change of what is no table")),
     }
 }
 

@@ -115,8 +115,7 @@ impl Prepared {
             }
             let security = catalog.tables.get(name).map(|table| (table.object_name(), &table.row_security));
             if let Some((name, security)) = security
-                && security.enabled
-                && (security.forced || !is_administrator)
+                && security.counts_for(is_administrator)
             {
                 return Some(name);
             }

@@ -179,7 +179,7 @@ fn check_may_read(published: &Published, reader: &Reader, name: &str) -> Result<
     let (library, snapshot) = published.at_one_height();
     let security = library.catalog().tables.get(name).map(|table| &table.row_security);
     let is_administrator = reader.principal.is_administrator();
-    if security.is_some_and(|security| security.enabled && (security.forced || !is_administrator)) {
+    if security.is_some_and(|security| security.counts_for(is_administrator)) {
         return Err(SqlError::unsupported("the proof of a row of a table with row-level security")
             .hint("An administrator may ask for it, unless the table has FORCE ROW LEVEL SECURITY."));
     }

@@ -4,7 +4,7 @@ use crate::command::{DeletePlan, UpdatePlan};
 use crate::computed_index::ComputedIndex;
 use crate::condition::Condition;
 use crate::expression::Expression;
-use crate::row_security::RowCheck;
+use crate::row_check::RowCheck;
 use crate::statement::{Access, BoundSelect};
 use crate::table::TablePlan;
 use std::sync::Arc;
