@@ -317,6 +317,20 @@ fn a_role_and_an_organisation_do_not_have_one_name() {
     assert_eq!(error(by(&mut chain, 0, &add)).1, "a role is called \"emma\", as an organisation is");
     by(&mut chain, 0, "DROP ROLE emma");
     assert!(matches!(by(&mut chain, 0, &add), Outcome::Committed(_)));
+    // Nor that of one that has left: policies may still name it.
+    answer(&by(&mut chain, 0, "SELECT entente.remove_organisation('dora')"));
+    assert_eq!(error(by(&mut chain, 0, "CREATE ROLE dora LOGIN")).1, "role name \"dora\" is reserved");
+
+    // Version 7 let a role have such a name, and does not become version 8 with it.
+    let mut chain = governed(|charter| {
+        charter.governance = "any".to_string();
+        charter.execution_version = 7;
+    });
+    assert!(matches!(by(&mut chain, 0, "CREATE ROLE bert LOGIN"), Outcome::Committed(_)));
+    let switch = "SELECT entente.set_charter('execution_version', '8')";
+    assert_eq!(error(by(&mut chain, 0, switch)).1, "a role is called \"bert\", as an organisation is");
+    by(&mut chain, 0, "DROP ROLE bert");
+    assert!(matches!(by(&mut chain, 0, switch), Outcome::Committed(_)));
 }
 
 #[test]

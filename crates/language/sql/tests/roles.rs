@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Database, texts};
+use support::Database;
 use types::{Payload, Principal, SqlError, Value};
 
 /// A ledger with tables, a view and routines; `clerk` and `reader` are the first organisation's, `stranger` the second's.
@@ -30,14 +30,7 @@ fn database() -> Database {
 }
 
 fn clerk(database: &mut Database, sql: &str) -> Result<Vec<Vec<String>>, SqlError> {
-    act(database, "clerk", sql)
-}
-
-fn act(database: &mut Database, role: &str, sql: &str) -> Result<Vec<Vec<String>>, SqlError> {
-    database.principal = Principal::new(0, role);
-    let results = database.gateway(sql);
-    database.principal = Principal::default();
-    results.map(|results| results.last().map_or_else(Vec::new, texts))
+    database.act("clerk", sql)
 }
 
 /// What is missing, as the message says it.
@@ -312,7 +305,7 @@ fn what_is_in_a_schema_needs_usage_of_it() {
     database.run("CREATE SCHEMA AUTHORIZATION reader").expect("created");
     database.run("CREATE TABLE reader.own (a int)").expect("created");
     database.run("GRANT SELECT ON ALL TABLES IN SCHEMA reader TO PUBLIC").expect("granted");
-    act(&mut database, "reader", "SELECT * FROM reader.own").expect("its schema");
+    database.act("reader", "SELECT * FROM reader.own").expect("its schema");
     assert_eq!(denied(&mut database, "SELECT * FROM reader.own"), "schema reader");
     let error = database.run("DROP ROLE reader").expect_err("it has a schema");
     let detail = error.detail.unwrap_or_default();

@@ -3,8 +3,11 @@
 
 mod support;
 
-use support::{Database, texts};
-use types::{Payload, Principal, SqlError, Value};
+use sql::Library;
+use state::PlainState;
+use std::sync::Arc;
+use support::Database;
+use types::{Catalog, Charter, Payload, Principal, SchemaMembers, Value};
 
 /// Two roles of the first organisation and a table of documents, one of which each of them owns.
 fn database(policies: &[&str]) -> Database {
@@ -30,21 +33,14 @@ fn database(policies: &[&str]) -> Database {
     database
 }
 
-fn act(database: &mut Database, role: &str, sql: &str) -> Result<Vec<Vec<String>>, SqlError> {
-    database.principal = Principal::new(0, role);
-    let results = database.gateway(sql);
-    database.principal = Principal::default();
-    results.map(|results| results.last().map_or_else(Vec::new, texts))
-}
-
 /// The ids that a role gets.
 fn ids(database: &mut Database, role: &str, sql: &str) -> Vec<String> {
-    let rows = act(database, role, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let rows = database.act(role, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     rows.into_iter().map(|mut row| row.remove(0)).collect()
 }
 
 fn refusal(database: &mut Database, role: &str, sql: &str) -> String {
-    let error = act(database, role, sql).expect_err(sql);
+    let error = database.act(role, sql).expect_err(sql);
     format!("{}: {}", error.state, error.message)
 }
 
@@ -153,16 +149,16 @@ fn written_rows_keep_what_policies_ask() {
         assert_eq!(refusal(&mut database, "ann", sql), expected, "{sql}");
     }
     assert_eq!(ids(&mut database, "ann", "UPDATE doc SET note = 'mine' RETURNING id"), ["1"]);
-    assert!(act(&mut database, "ann", "INSERT INTO doc VALUES (4, 'ann', 4)").is_ok());
+    assert!(database.act("ann", "INSERT INTO doc VALUES (4, 'ann', 4)").is_ok());
     // The restrictive one is not for bob.
-    assert!(act(&mut database, "bob", "INSERT INTO doc VALUES (9, 'bob', 4)").is_ok());
+    assert!(database.act("bob", "INSERT INTO doc VALUES (9, 'bob', 4)").is_ok());
     assert!(
-        act(
-            &mut database,
-            "ann",
-            "INSERT INTO doc VALUES (1, 'ann', 2) ON CONFLICT (id) DO UPDATE SET level = excluded.level"
-        )
-        .is_ok()
+        database
+            .act(
+                "ann",
+                "INSERT INTO doc VALUES (1, 'ann', 2) ON CONFLICT (id) DO UPDATE SET level = excluded.level"
+            )
+            .is_ok()
     );
     assert_eq!(database.rows("SELECT level FROM doc WHERE id = 1"), [["2"]]);
 }
@@ -177,10 +173,10 @@ fn triggers_come_first_and_cascades_ask_no_policy() {
         "CREATE TRIGGER take BEFORE INSERT ON doc FOR EACH ROW EXECUTE FUNCTION take()",
         "CREATE POLICY add ON part FOR INSERT WITH CHECK (true)",
     ]);
-    assert!(act(&mut database, "ann", "INSERT INTO doc VALUES (7, 'eve', 1)").is_ok());
+    assert!(database.act("ann", "INSERT INTO doc VALUES (7, 'eve', 1)").is_ok());
     // The document that a part references is not ann's.
-    assert!(act(&mut database, "ann", "INSERT INTO part VALUES (9, 3)").is_ok());
-    assert!(act(&mut database, "ann", "DELETE FROM doc WHERE id = 1").is_ok());
+    assert!(database.act("ann", "INSERT INTO part VALUES (9, 3)").is_ok());
+    assert!(database.act("ann", "DELETE FROM doc WHERE id = 1").is_ok());
     assert_eq!(database.rows("SELECT id, doc FROM part ORDER BY id"), [["2", "2"], ["9", "3"]]);
     assert_eq!(database.rows("SELECT owner FROM doc WHERE id = 7"), [["ann"]]);
 }
@@ -204,7 +200,7 @@ fn procedures_act_as_who_calls_them_unless_their_definer_is_trusted() {
         "CALL read_and_raise(2)",
         "CALL trusted(3)",
     ] {
-        act(&mut database, "ann", sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        database.act("ann", sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
     }
     assert_eq!(database.rows("SELECT level FROM doc ORDER BY id"), [["21"], ["2"], ["13"]]);
 }
@@ -300,7 +296,7 @@ fn policies_are_defined_and_refused_as_in_postgresql() {
 #[test]
 fn rows_do_not_come_around_policies() {
     let mut database = database(&[ENABLE, OWN]);
-    assert!(act(&mut database, "ann", "CREATE TEMPORARY TABLE mine AS SELECT * FROM doc").is_ok());
+    assert!(database.act("ann", "CREATE TEMPORARY TABLE mine AS SELECT * FROM doc").is_ok());
     assert_eq!(ids(&mut database, "ann", "SELECT id FROM mine"), ["1"]);
     // What COPY sends asks no policy, so it is refused where policies count, and nowhere else.
     let copy = || Payload::Insert {
@@ -408,4 +404,47 @@ fn a_change_does_not_break_a_policy_or_let_it_call_something_else() {
         "a change behind which policy whole on table paper could not be read is not supported"
     );
     assert_eq!(ids(&mut database, "ann", "SELECT id FROM doc").len(), 3);
+}
+
+#[test]
+fn a_procedure_that_reads_a_table_with_policies_is_not_fused() {
+    let mut database = database(&[]);
+    for (sql, is_fused) in [("SELECT 1", true), (ENABLE, false)] {
+        database.gateway(sql).expect("the administrator's");
+        database
+            .run(
+                "CREATE OR REPLACE PROCEDURE raises(k int) LANGUAGE plpgsql AS $$ DECLARE v int; BEGIN
+                     SELECT level INTO v FROM doc WHERE id = k;
+                     IF v < 10 THEN UPDATE doc SET level = level + 1 WHERE id = k; END IF; END $$",
+            )
+            .expect("it compiles");
+        let lines = database.rows("EXPLAIN CALL raises(1)").concat().join("\n");
+        assert_eq!(lines.contains("Fused"), is_fused, "{lines}");
+        let call = Payload::Call { procedure: "raises".to_string(), arguments: vec![Value::Integer(1)] };
+        assert_eq!(database.effects(call).reads.is_empty(), is_fused);
+    }
+}
+
+#[test]
+fn a_table_has_a_bounded_number_of_policies() {
+    let mut database = database(&[]);
+    let all: Vec<String> =
+        (0..64).map(|number| format!("CREATE POLICY p{number} ON doc USING (id = {number})")).collect();
+    database.run(&all.join(";")).expect("so many");
+    let error = database.run("CREATE POLICY more ON doc USING (true)").expect_err("one too many");
+    assert_eq!(error.message, "a table has at most 64 policies (POLICIES_MAX)");
+}
+
+#[test]
+fn a_schema_with_members_has_no_policies() {
+    let members = SchemaMembers { number: 1, since: 1, changed: 1, organisations: vec![0] };
+    let charter = Arc::new(Charter::with_defaults("test", 1));
+    let catalog = Arc::new(Catalog::of_schema("deal", &members, charter));
+    let library = Arc::new(Library::new(catalog.clone()).expect("it compiles"));
+    let mut database = Database { library, state: PlainState::new(catalog), ..Database::default() };
+    database.run("CREATE TABLE deal.t (id int PRIMARY KEY)").expect("a table");
+    for sql in ["ALTER TABLE deal.t ENABLE ROW LEVEL SECURITY", "CREATE POLICY p ON deal.t USING (true)"] {
+        let error = database.run(sql).expect_err(sql);
+        assert_eq!(error.message, "row-level security in a schema with members is not supported", "{sql}");
+    }
 }
