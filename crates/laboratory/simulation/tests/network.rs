@@ -4,21 +4,25 @@ mod support;
 
 use concurrency::{IDS, VALIDATION_IDS};
 use simulation::{Adversary, Byzantine, Defence, Lie, Mutation, Plan, run, run_plan};
+use std::ops::RangeInclusive;
 use support::{check, found};
 
-/// Runs of every `make test`.
-const SEEDS: u64 = 100;
+/// Runs of every `make test`; others with `SEEDS=200`, or `make sim`.
+fn seeds() -> RangeInclusive<u64> {
+    1..=std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(30)
+}
 /// Others that have failed once, with the plans that they had then: nodes that had recorded, with damaged memory, what blocks did
 /// not come to, did not start again; a client whose transaction had been executed before a restart, or before its node joined
 /// behind the block, was told that it had expired.
 const FOUND: [u64; 5] = [74, 143, 397, 720, 887];
+
 fn with(byzantine: Byzantine) -> impl Fn(u64) -> Plan + Sync {
     move |seed| Plan::with_byzantine(seed, byzantine)
 }
 
 #[test]
 fn whole_networks_keep_every_promise() {
-    check(1..=SEEDS, Plan::of);
+    check(seeds(), Plan::of);
 }
 
 #[test]
