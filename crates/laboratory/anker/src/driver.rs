@@ -207,7 +207,8 @@ mod tests {
             access,
             threads: 2,
             streams: 2,
-            quiet: Duration::from_millis(50),
+            // Long enough for a transaction of each thread beside other programs.
+            quiet: Duration::from_millis(500),
             time: Duration::from_millis(400),
             every: Duration::from_millis(5),
             questions: (0..QUESTIONS.len()).collect(),
