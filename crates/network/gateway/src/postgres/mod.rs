@@ -29,6 +29,7 @@ mod extended;
 mod message;
 mod options;
 mod password;
+mod planner_settings;
 pub(crate) mod script;
 mod session;
 mod session_statement;

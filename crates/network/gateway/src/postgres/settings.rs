@@ -1,6 +1,7 @@
 //! The settings of a session.
 
 use super::options::settings_of;
+use super::planner_settings::PLANNER_SETTINGS;
 use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,8 +42,13 @@ enum Change {
     Height,
     /// To a moment at which commits are answered.
     Moment,
+    /// On or off.
+    Switch,
+    /// To a number, with or without a unit.
+    Number,
 }
 
+#[derive(Clone, Copy)]
 struct Known {
     name: &'static str,
     default: &'static str,
@@ -115,14 +121,28 @@ pub(super) fn shown_name(name: &str) -> &str {
     find(name).map_or(name, |known| known.name)
 }
 
-fn find(name: &str) -> Option<&'static Known> {
+/// All settings that are no application's.
+fn all_known() -> impl Iterator<Item = Known> {
+    let planner = PLANNER_SETTINGS.iter();
+    let change = |default: &str| match default {
+        "on" | "off" => Change::Switch,
+        number if number.starts_with(|first: char| first.is_ascii_digit()) => Change::Number,
+        _ => Change::Any,
+    };
+    KNOWN
+        .iter()
+        .copied()
+        .chain(planner.map(move |(name, default)| known(name, default, change(default), false)))
+}
+
+fn find(name: &str) -> Option<Known> {
     let name = match name.to_ascii_lowercase().as_str() {
         "transaction isolation level" => "transaction_isolation".to_string(),
         "time zone" => "timezone".to_string(),
         "names" => "client_encoding".to_string(),
         other => other.to_string(),
     };
-    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(&name))
+    all_known().find(|known| known.name.eq_ignore_ascii_case(&name))
 }
 
 /// What changing a setting means for the client.
@@ -194,7 +214,10 @@ impl Settings {
 
     /// Name and value of all settings.
     pub(super) fn all(&self) -> Vec<(String, String)> {
-        KNOWN.iter().map(|known| (known.name.to_string(), self.get(known.name).unwrap_or_default())).collect()
+        let value = |known: Known| (known.name.to_string(), self.get(known.name).unwrap_or_default());
+        let mut all: Vec<(String, String)> = all_known().map(value).collect();
+        all.sort_by_cached_key(|(name, _)| name.to_ascii_lowercase());
+        all
     }
 
     /// Name and value of the settings that a client is told at the start.
@@ -277,7 +300,7 @@ impl Settings {
         let Some(known) = find(name) else { return self.set_custom(name, value) };
         let initial = self.initial.get(known.name).cloned();
         let value = match value {
-            Some(value) => normalise(known, value)?,
+            Some(value) => normalise(&known, value)?,
             None => initial.unwrap_or_else(|| known.default.to_string()),
         };
         let current = self.get(known.name).unwrap_or_default();
@@ -292,7 +315,7 @@ impl Settings {
                 return Ok(Changed { report: None, warning: Some(warning) });
             }
             Change::Fixed | Change::Ignored => return Ok(Changed::default()),
-            Change::Any | Change::Duration | Change::Height | Change::Moment => {}
+            _ => {}
         }
         self.changed.insert(known.name.to_string(), value.clone());
         Ok(Changed { report: known.reported.then_some((known.name, value)), warning: None })
@@ -374,6 +397,15 @@ fn parse_milliseconds(text: &str) -> Option<u64> {
     number.checked_mul(factor).filter(|milliseconds| *milliseconds <= i32::MAX as u64)
 }
 
+/// `on` or `off` for what means one of them.
+fn switch(plain: &str) -> Option<String> {
+    match plain {
+        "on" | "true" | "yes" | "1" => Some("on".to_string()),
+        "off" | "false" | "no" | "0" => Some("off".to_string()),
+        _ => None,
+    }
+}
+
 /// The value as SHOW shows it, where a setting has several spellings of one value.
 fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
     check_length(known.name, value)?;
@@ -401,11 +433,17 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
         "default_transaction_read_only"
         | "row_security"
         | "standard_conforming_strings"
-        | "transaction_read_only" => match plain.as_str() {
-            "on" | "true" | "yes" | "1" => "on".to_string(),
-            "off" | "false" | "no" | "0" => "off".to_string(),
-            _ => return Err(invalid()),
-        },
+        | "transaction_read_only" => switch(&plain).ok_or_else(invalid)?,
+        // One of PostgreSQL's values has a name of its own.
+        _ if known.change == Change::Switch && known.name == "force_parallel_mode" && plain == "regress" => {
+            plain
+        }
+        _ if known.change == Change::Switch => switch(&plain).ok_or_else(invalid)?,
+        _ if known.change == Change::Number => {
+            let number = value.trim().trim_end_matches(|last: char| last.is_ascii_alphabetic()).trim();
+            let fits = number.parse::<f64>().is_ok_and(|number| number >= 0.0);
+            fits.then(|| value.trim().to_string()).ok_or_else(invalid)?
+        }
         _ if known.change == Change::Height => {
             value.trim().parse::<u64>().map_err(|_| invalid().hint("a height is a whole number"))?.to_string()
         }
@@ -450,6 +488,29 @@ mod tests {
         // A driver's time zone, and a value that cannot be.
         let parameters = [("TimeZone", "Asia/Tokyo"), ("client_encoding", "LATIN1")];
         assert_eq!(started(&parameters).expect("left alone").0.get("TimeZone").as_deref(), Some("UTC"));
+    }
+
+    #[test]
+    fn settings_of_the_planner_are_known_and_have_values_of_their_kind() {
+        let (mut settings, _) = started(&[("user", "ada")]).expect("known settings");
+        for (name, value, shown) in [
+            ("enable_seqscan", "false", Some("off")),
+            ("ENABLE_SORT", "1", Some("on")),
+            ("enable_seqscan", "banana", None),
+            ("random_page_cost", "1.1", Some("1.1")),
+            ("random_page_cost", "x", None),
+            ("random_page_cost", "-1", None),
+            ("maintenance_work_mem", "1 GB", Some("1 GB")),
+            ("plan_cache_mode", "force_generic_plan", Some("force_generic_plan")),
+        ] {
+            let set = settings.set(name, Some(value));
+            assert_eq!(set.is_ok(), shown.is_some(), "{name} = {value}");
+            if let Some(shown) = shown {
+                assert_eq!(settings.get(name).as_deref(), Some(shown), "{name} = {value}");
+            }
+        }
+        let all = settings.all();
+        assert!(all.windows(2).all(|pair| pair[0].0.to_ascii_lowercase() < pair[1].0.to_ascii_lowercase()));
     }
 
     #[test]
