@@ -29,6 +29,7 @@ const FOURTH: Recording = Recording { name: "fourth", port_base: 9_440, charter:
 const FIFTH: Recording = Recording { name: "fifth", port_base: 9_450, charter: fifth };
 const SIXTH: Recording = Recording { name: "sixth", port_base: 9_460, charter: sixth };
 const SEVENTH: Recording = Recording { name: "seventh", port_base: 9_470, charter: seventh };
+const EIGHTH: Recording = Recording { name: "eighth", port_base: 9_480, charter: eighth };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -68,6 +69,12 @@ fn sixth(charter: &mut Charter) {
 fn seventh(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 7;
+}
+
+/// Of execution version 8.
+fn eighth(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 8;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -206,6 +213,12 @@ async fn record_seventh() {
     SEVENTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_eighth() {
+    EIGHTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -281,6 +294,11 @@ async fn a_recorded_network_that_refuses_what_applications_bring_goes_over_to_ve
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_with_types_that_applications_bring_goes_over_to_version_8() {
     assert_goes_on(&SEVENTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_with_policies_and_indexes_of_expressions_goes_over_to_version_9() {
+    assert_goes_on(&EIGHTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

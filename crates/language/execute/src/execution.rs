@@ -94,11 +94,18 @@ pub(crate) struct Running {
     pub(crate) working: Vec<(usize, Rc<Vec<Vec<Value>>>)>,
 }
 
+/// A routine, and the address in it.
+pub type Place = (Arc<Described>, u32);
+
 /// What its routines tell the client: where they are, and what they say.
 #[derive(Default)]
 pub(crate) struct Told {
     /// Routines that are being called, the innermost last, each with the address that its caller had come to.
     pub(crate) calls: Vec<(Arc<Described>, u32)>,
+    /// Those that the error at hand has ended, the innermost first, each with the address that it had come to.
+    pub(crate) ended: Vec<Place>,
+    /// A handler has had that error and has raised it again: those around it are among these already.
+    pub(crate) raised_again: bool,
     /// What the statement that is running has said.
     pub(crate) notices: Vec<Notice>,
     /// Messages of the whole transaction, and their bytes.
@@ -398,8 +405,9 @@ impl<'a> Execution<'a> {
     }
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
-        let definition = self.on.programs.catalog().procedures.get(&call.procedure);
-        let procedure = definition
+        let routine = self.on.programs.tables().routines().named(&call.procedure).cloned();
+        let procedure = routine.as_ref().map(|routine| &routine.definition);
+        let procedure = procedure
             .filter(|procedure| procedure.function.is_none() && call.fits(&procedure.parameters))
             .ok_or_else(|| call.no_procedure())?;
         let parameters = &procedure.parameters;

@@ -597,8 +597,9 @@ impl<'a> Analysis<'a> {
 
     fn call_bound(&mut self, call: &BoundCall, frame: &KnownFrame) -> Result<(), SqlError> {
         // What does not fit ends with an error before it touches anything.
-        let Some(procedure) = self.programs.catalog().procedures.get(&call.procedure) else { return Ok(()) };
-        let parameters = &procedure.parameters;
+        let routine = self.programs.tables().routines().named(&call.procedure).cloned();
+        let Some(routine) = routine else { return Ok(()) };
+        let parameters = &routine.definition.parameters;
         if !call.fits(parameters) {
             return Ok(());
         }

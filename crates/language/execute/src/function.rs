@@ -1,6 +1,6 @@
 //! Functions that statements and expressions call.
 
-use crate::execution::Execution;
+use crate::execution::{Execution, Place};
 use crate::programs::{CallResult, Described};
 use crate::subqueries::Given;
 use plan::assets::AssetFunction;
@@ -78,10 +78,18 @@ impl Execution<'_> {
         self.meter.depth += 1;
         // A routine sees the block's time, whatever time a session says it is in its own statements.
         let now = std::mem::replace(&mut self.on.now, self.on.context.now());
+        if self.told.calls.is_empty() {
+            // An error before that nobody has handled.
+            self.told.ended.clear();
+            self.told.raised_again = false;
+        }
         self.told.calls.push((described.clone(), self.address));
         // What its statements do is measured there.
         let result = unmeasured(|| body(self));
-        if let Some((_, address)) = self.told.calls.pop() {
+        if let Some((described, address)) = self.told.calls.pop() {
+            if result.is_err() && !self.told.raised_again {
+                self.told.ended.push((described, self.address));
+            }
             self.address = address;
         }
         self.on.now = now;
@@ -98,6 +106,26 @@ impl Execution<'_> {
             address = *caller;
         }
         places.join("\n")
+    }
+
+    /// Where the error at hand has come from: the routines that it has ended and those around its handler, the innermost first. The next error
+    /// begins anew.
+    pub fn take_error_places(&mut self) -> Vec<Place> {
+        let mut places = std::mem::take(&mut self.told.ended);
+        if std::mem::take(&mut self.told.raised_again) {
+            return places;
+        }
+        let mut address = self.address;
+        for (described, caller) in self.told.calls.iter().rev() {
+            places.push((described.clone(), address));
+            address = *caller;
+        }
+        places
+    }
+
+    /// A handler raises the error again that it has taken: it has come from where it came from.
+    pub fn raise_again(&mut self, places: Vec<Place>) {
+        (self.told.ended, self.told.raised_again) = (places, true);
     }
 
     /// Runs a function for the statement that is running. It sees what the functions before it have written, the

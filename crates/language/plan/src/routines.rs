@@ -12,7 +12,9 @@ use types::{
 /// A procedure or function.
 #[derive(Debug)]
 pub struct Routine {
-    /// As the catalog has it.
+    /// Its name in the catalog.
+    key: Arc<str>,
+    /// As the catalog has it, but with the types that domains are of: those are what callers give and get.
     pub definition: Arc<Procedure>,
     /// The columns of a function's rows: one for `void` and for a single value.
     pub columns: Arc<[OutputColumn]>,
@@ -61,8 +63,9 @@ impl Routines {
     pub fn new(catalog: &Catalog, version: ExecutionVersion) -> Routines {
         let types = Arc::new(CompositeTypes::new(catalog).with_rules(version));
         let routine = |(name, definition): (&String, &Arc<Procedure>)| {
-            let columns = result_columns(&types, definition).into();
-            (name.clone(), Arc::new(Routine { definition: definition.clone(), columns }))
+            let definition = without_domains(&types, definition);
+            let (key, columns) = (name.as_str().into(), result_columns(&types, &definition).into());
+            (name.clone(), Arc::new(Routine { key, definition, columns }))
         };
         Routines {
             version,
@@ -207,7 +210,12 @@ impl Routine {
         }
         let definition = actual.applied_to(&self.definition)?;
         let columns = result_columns(types, &definition).into();
-        Ok(Arc::new(Routine { definition: Arc::new(definition), columns }))
+        Ok(Arc::new(Routine { key: self.key.clone(), definition: Arc::new(definition), columns }))
+    }
+
+    /// Its name in the catalog.
+    pub fn key(&self) -> &Arc<str> {
+        &self.key
     }
 
     /// What it gives as a value: a single column, or a row of all.
@@ -236,6 +244,28 @@ impl Routine {
 /// True where a function may change rows, and is called for every row.
 pub fn is_volatile(function: &Function) -> bool {
     function.volatility == Volatility::Volatile
+}
+
+/// The routine with the types that domains are of in their place. Whoever compiles its body sees the domains.
+fn without_domains(types: &CompositeTypes, definition: &Arc<Procedure>) -> Arc<Procedure> {
+    let is_domain = |data_type: &DataType| matches!(data_type, DataType::Domain(_));
+    let result = |definition: &Procedure| match definition.function.as_ref().map(|function| &function.result)
+    {
+        Some(FunctionResult::Value(data_type)) => Some(*data_type),
+        _ => None,
+    };
+    let mut all = definition.parameters.iter().map(|parameter| parameter.data_type).chain(result(definition));
+    if !all.any(|data_type| is_domain(&data_type)) {
+        return definition.clone();
+    }
+    let mut seen = Procedure::clone(definition);
+    for parameter in &mut seen.parameters {
+        parameter.data_type = types.base_of(parameter.data_type).family();
+    }
+    if let Some(Function { result: FunctionResult::Value(data_type), .. }) = &mut seen.function {
+        *data_type = types.base_of(*data_type).family();
+    }
+    Arc::new(seen)
 }
 
 /// The columns of a function's rows.

@@ -20,9 +20,9 @@
 //!
 //! # Checks and texts
 //!
-//! - Bodies are checked when they are created, more strictly than by PostgreSQL: a table or function must be there.
-//!   What PostgreSQL finds when the routine runs, and is no question of names (RETURN QUERY of other columns), is
-//!   found when it runs.
+//! - Bodies are checked when they are created. What a name stands for is looked for when its statement runs, as by PostgreSQL
+//!   (from execution version 9 on); the creation warns. What else PostgreSQL finds when the routine runs (RETURN QUERY of other
+//!   columns) is found when it runs.
 //! - `CREATE FUNCTION … SET check_function_bodies TO off` creates a routine whose body names what comes later. The
 //!   gateway puts that clause behind the statement where the session has the setting, as `pg_dump` sets it: a
 //!   transaction says itself what it depends on.

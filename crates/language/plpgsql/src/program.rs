@@ -15,7 +15,7 @@ use plan::table::TablePlan;
 use std::sync::Arc;
 use syntax::parse::deferrals::SetConstraints;
 use syntax::plpgsql::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
-use types::{ColumnSet, CompositeTypes, DataType, OutputColumn, SqlError, SqlState};
+use types::{ColumnSet, CompositeTypes, DataType, OutputColumn, SqlError, SqlState, TypeId};
 
 /// A procedure, ready to run.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub struct CompiledProcedure {
     pub print_strict_params: bool,
     /// Whether anything reads FOUND or ROW_COUNT.
     pub looks_at_matched: bool,
+    /// What is wrong with statements that say so when they are run.
+    pub missing: Box<[SqlError]>,
     /// Names of the variables by slot; empty where a slot has none.
     pub names: Box<[Box<str>]>,
     /// Its name and lines.
@@ -327,6 +329,8 @@ pub struct ReturnQuery {
     pub types: Option<Box<[DataType]>>,
     /// The composite type that they become a value of.
     pub row: Option<DataType>,
+    /// The domains that values of the result are held against, by column.
+    pub domains: Box<[(usize, TypeId)]>,
 }
 
 /// SELECT … INTO
@@ -366,6 +370,8 @@ pub struct Call {
 pub struct Variable {
     pub slot: u16,
     pub data_type: DataType,
+    /// The domain that its values are held against.
+    pub domain: Option<TypeId>,
     pub not_null: Option<Box<str>>,
     /// Its name if it is a CONSTANT.
     pub constant: Option<Box<str>>,

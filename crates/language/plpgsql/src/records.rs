@@ -152,6 +152,7 @@ impl Variables {
                 slot: *slot,
                 name: format!("{name}.{field}"),
                 data_type: *data_type,
+                domain: None,
                 constant: false,
                 not_null: false,
             };
@@ -283,7 +284,7 @@ impl Variables {
                     let what = format!("field \"{field}\" of \"{name}\"");
                     let coercion = coercion(found(position), *data_type, &what);
                     let coercion = coercion.map_err(|error| or_at(error, target.position()))?;
-                    stores.push(Store { slot: *slot, coercion, not_null: None });
+                    stores.push(Store { slot: *slot, coercion, not_null: None, domain: None });
                 }
                 return Ok((stores, self.records[index].flag));
             }
@@ -292,7 +293,8 @@ impl Variables {
         };
         let record = &mut self.records[index];
         record.assigned = true;
-        let store = |slot: &u16| Store { slot: *slot, coercion: Coercion::None, not_null: None };
+        let store =
+            |slot: &u16| Store { slot: *slot, coercion: Coercion::None, not_null: None, domain: None };
         Ok((shape.slots.iter().map(store).collect(), record.flag))
     }
 

@@ -1,6 +1,6 @@
 //! Where values go: variables, and what makes a value one of a variable's type.
 
-use types::DataType;
+use types::{DataType, TypeId};
 
 /// How a value becomes one of the variable's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Store {
     pub coercion: Coercion,
     /// Name of the variable if it refuses NULL.
     pub not_null: Option<Box<str>>,
+    /// The domain that the value is held against.
+    pub domain: Option<TypeId>,
 }
 
 /// Where a row goes: column by column; what the row does not have is NULL.

@@ -3,7 +3,7 @@
 use crate::late_records::LateRecords;
 use crate::position::or_at;
 use crate::shape::{LoopRecords, RecordInfo};
-use plan::expression::{FieldOwner, FieldStep, bind_data_type, field_path};
+use plan::expression::{FieldOwner, FieldStep, bind_data_type, bind_type_or_domain, field_path};
 use plan::routines::Routines;
 use plan::scope::VariableScope;
 use plan::tables::Tables;
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::names::name_of;
 use syntax::plpgsql::ast::{Declaration, DeclaredType, Name, NameConflict, Target};
-use types::{CompositeTypes, DataType, Language, SqlError, SqlState};
+use types::{CompositeTypes, DataType, ExecutionVersion, Language, SqlError, SqlState, TypeId};
 
 /// What is known of a slot that has a name.
 #[derive(Clone, Debug)]
@@ -21,12 +21,29 @@ pub(super) struct VariableInfo {
     pub slot: u16,
     /// As it is declared.
     pub name: String,
-    /// As it is declared.
+    /// As it is declared; of a domain the type that it is of.
     pub data_type: DataType,
+    /// The domain that it is declared with: what is assigned is held against it.
+    pub domain: Option<DataType>,
     /// CONSTANT
     pub constant: bool,
     /// NOT NULL
     pub not_null: bool,
+}
+
+impl VariableInfo {
+    /// The number of that domain.
+    pub fn domain_number(&self) -> Option<TypeId> {
+        match self.domain {
+            Some(DataType::Domain(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The type that assigned values become values of.
+    pub fn assigned_type(&self) -> DataType {
+        self.domain.unwrap_or(self.data_type)
+    }
 }
 
 /// The names in an expression or statement that ask for something first.
@@ -132,16 +149,24 @@ impl Variables {
                 SqlError::unsupported("a parameter with the name of FOUND").hint("Choose another name.")
             );
         }
+        let (data_type, domain) = self.split_domain(data_type);
         let slot = self.scope.declare_parameter(name, data_type)?;
         let info = VariableInfo {
             slot: to_slot(slot)?,
             name: name.to_string(),
             data_type,
+            domain,
             constant: false,
             not_null: false,
         };
         self.remember(slot, info);
         to_slot(slot)
+    }
+
+    /// What a variable of this type holds, and the domain that it is of.
+    fn split_domain(&self, data_type: DataType) -> (DataType, Option<DataType>) {
+        let domain = matches!(data_type, DataType::Domain(_)).then_some(data_type);
+        (self.scope.routines().types().base_of(data_type), domain)
     }
 
     /// A variable that refuses nothing.
@@ -151,6 +176,7 @@ impl Variables {
             slot: to_slot(slot)?,
             name: name.to_string(),
             data_type,
+            domain: None,
             constant: false,
             not_null: false,
         };
@@ -165,12 +191,14 @@ impl Variables {
         data_type: DataType,
     ) -> Result<u16, SqlError> {
         let name = &declaration.name;
+        let (data_type, domain) = self.split_domain(data_type);
         let declared = self.scope.declare(&name.text, data_type);
         let slot = declared.map_err(|error| or_at(error, name.position))?;
         let info = VariableInfo {
             slot: to_slot(slot)?,
             name: name.text.clone(),
             data_type,
+            domain,
             constant: declaration.constant,
             not_null: declaration.not_null,
         };
@@ -223,7 +251,11 @@ impl Variables {
             DeclaredType::Record | DeclaredType::Row(_) => Ok(None),
             DeclaredType::Scalar(data_type, position) => {
                 let types = self.scope.routines().types();
-                bind_data_type(types, data_type).map(Some).map_err(|error| or_at(error, *position))
+                let bound = match self.scope.routines().version() >= ExecutionVersion::V9 {
+                    true => bind_type_or_domain(types, data_type),
+                    false => bind_data_type(types, data_type),
+                };
+                bound.map(Some).map_err(|error| or_at(error, *position))
             }
             DeclaredType::Cursor { .. } | DeclaredType::Alias(_) => Ok(Some(DataType::RefCursor)),
             DeclaredType::Like(target) => {
@@ -236,7 +268,8 @@ impl Variables {
     fn type_of(&self, tables: &Tables, target: &Target) -> Result<DataType, SqlError> {
         let parts: Vec<&str> = target.parts.iter().map(|part| part.text.as_str()).collect();
         if let Some(variable) = self.scope.resolve(&parts) {
-            return Ok(variable.data_type);
+            let declared = self.at_slot(variable.slot).map(VariableInfo::assigned_type);
+            return Ok(declared.unwrap_or(variable.data_type));
         }
         let of_schema;
         let parts = match parts.as_slice() {

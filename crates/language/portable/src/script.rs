@@ -107,6 +107,7 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::Governance(_) => "a function of governance",
         ParsedStatement::Do(_) => "DO",
         ParsedStatement::AlterType(_) => "ALTER TYPE",
+        ParsedStatement::AlterRoutine(_) => "ALTER FUNCTION",
         ParsedStatement::DropExpression(_) | ParsedStatement::AlterConstraint(_) => "ALTER TABLE",
         ParsedStatement::SetConstraints(_) => "SET CONSTRAINTS",
         ParsedStatement::Domain(_) => "a statement about domains",

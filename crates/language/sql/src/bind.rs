@@ -135,6 +135,7 @@ fn bind_step(
         | ParsedStatement::Sequence(_)
         | ParsedStatement::Trigger(_)
         | ParsedStatement::AlterType(_)
+        | ParsedStatement::AlterRoutine(_)
         | ParsedStatement::DropExpression(_)
         | ParsedStatement::AlterConstraint(_)
         | ParsedStatement::Domain(_) => {

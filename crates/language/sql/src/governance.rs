@@ -65,6 +65,7 @@ pub(crate) fn run_governed(
         return effects;
     }
     let statements = results.len();
+    let warnings: Vec<Notice> = results.iter().flat_map(|result| result.notices.clone()).collect();
     let proposed = match only_changes {
         true => propose(before, place, ProposedChange::Script(sql.to_string())),
         false => Err(needs_others(before, place, "a schema change among other statements")
@@ -78,7 +79,8 @@ pub(crate) fn run_governed(
             StatementResult { tag: "PROPOSE".to_string(), ..StatementResult::default() };
             statements.max(1)
         ];
-        results.last_mut().into_iter().for_each(|last| last.notices.push(notice.clone()));
+        let told = warnings.iter().chain([&notice]).cloned();
+        results.last_mut().into_iter().for_each(|last| last.notices.extend(told.clone()));
         results
     });
     effects

@@ -192,12 +192,13 @@ impl Library {
         match procedures.as_slice() {
             [] | [_] => Ok(name.to_string()),
             several => Ok(choose_for_inputs(name, several, &given)?
-                .map_or_else(|| name.to_string(), |found| found.definition.key())),
+                .map_or_else(|| name.to_string(), |found| found.key().to_string())),
         }
     }
 
+    /// A procedure or function as callers see it.
     pub(crate) fn definition(&self, name: &str) -> Option<&Arc<Procedure>> {
-        self.catalog.procedures.get(name)
+        self.tables.routines().named(name).map(|routine| &routine.definition)
     }
 
     /// The compiled procedure or function. `actual`: what its polymorphic types stand for.
@@ -211,7 +212,7 @@ impl Library {
             None if actual == Actual::default() => return Err(no_procedure(name, "")),
             None => {}
         }
-        let definition = self.definition(name).ok_or_else(|| no_procedure(name, ""))?;
+        let definition = self.catalog.procedures.get(name).ok_or_else(|| no_procedure(name, ""))?;
         let callee = Callee { name: name.into(), actual };
         let known = self.instances.lock().unwrap_or_else(PoisonError::into_inner).get(&callee);
         let compiled = known.unwrap_or_else(|| {

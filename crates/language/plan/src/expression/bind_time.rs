@@ -1,8 +1,8 @@
 //! Binding of what SQL has a syntax of its own for among dates and times.
 
-use crate::expression::{Binder, Expression, Kind};
+use crate::expression::{Binder, Expression, Kind, Source};
 use sqlparser::ast::{self, DateTimeField, Expr, Spanned};
-use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
+use types::{ArithmeticOperator, DataType, ExecutionVersion, SqlError, SqlState, Value};
 
 /// What AT TIME ZONE calls is always the system's, and its errors say so.
 fn of_the_system(mut error: SqlError) -> SqlError {
@@ -103,6 +103,32 @@ impl Binder<'_> {
             _ => return None,
         };
         Some(self.now_as(data_type))
+    }
+
+    /// What `'now'`, `'today'`, `'tomorrow'` and `'yesterday'` are of a type: told from the block's time when the statement runs. `None`
+    /// for other texts and types, and where DEFAULT would keep the moment of its definition in PostgreSQL.
+    pub fn clock_literal(&self, text: &str, data_type: DataType) -> Option<Expression> {
+        if self.scope().version() < ExecutionVersion::V9 || matches!(self.source, Source::Default) {
+            return None;
+        }
+        let days = match (text.trim().to_ascii_lowercase().as_str(), data_type) {
+            ("now", DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz) => {
+                return Some(self.now_as(data_type));
+            }
+            (word, DataType::Date | DataType::Timestamp | DataType::TimestampTz) => match word {
+                "today" => 0,
+                "tomorrow" => 1,
+                "yesterday" => -1,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let days = Expression::constant(Value::Integer(days), DataType::Integer);
+        let day = self.arithmetic(ArithmeticOperator::Add, self.now_as(DataType::Date), days).ok()?;
+        match data_type {
+            DataType::Date => Some(day),
+            other => Some(Expression { kind: Kind::Cast(Box::new(day)), data_type: other }),
+        }
     }
 
     /// The block's time as a date, a timestamp or a time.

@@ -160,7 +160,7 @@ impl Binder<'_> {
         let Some(data_type) = data_type.filter(|_| !function.is_set) else {
             return Err(SqlError::unsupported(format_args!("{name}(), which gives rows, in an aggregate")));
         };
-        let callee = Callee { name: routine.definition.key().into(), actual };
+        let callee = Callee { name: routine.key().clone(), actual };
         self.scope().note_call(&callee);
         let arguments = known.iter().enumerate().map(|(at, data_type)| state(at, *data_type));
         let call = RoutineCall {

@@ -86,6 +86,11 @@ impl Binder<'_> {
         match operand.kind {
             Kind::Constant(Value::Null) => Ok(Expression::constant(Value::Null, target)),
             Kind::Constant(value) => {
+                if let Value::Text(text) = &value
+                    && let Some(moment) = self.clock_literal(text, target)
+                {
+                    return Ok(moment);
+                }
                 let types = self.types();
                 let value =
                     if explicit { types.cast(value, target)? } else { types.assign(value, target)? };

@@ -18,8 +18,12 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
         DataType::Domain(_) => {
             let what = format!("the domain {} here", types.name_of(bound));
             let base = types.name_of(types.base_of(bound));
+            let may = match types.rules() >= ExecutionVersion::V9 {
+                true => "Columns, variables, parameters, results and casts",
+                false => "Columns and casts",
+            };
             Err(SqlError::unsupported(what).hint(format!(
-                "Columns and casts may have domains. Use {base}, and cast where values are to be checked."
+                "{may} may have domains. Use {base}, and cast where values are to be checked."
             )))
         }
         known => Ok(known),
@@ -127,7 +131,11 @@ fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> bool {
 /// # Errors
 /// As [`bind_data_type`].
 pub fn bind_routine_type(types: &CompositeTypes, data_type: &ast::DataType) -> Result<DataType, SqlError> {
-    let ast::DataType::Custom(name, modifiers) = data_type else { return bind_data_type(types, data_type) };
+    let bind = |data_type: &ast::DataType| match types.rules() >= ExecutionVersion::V9 {
+        true => bind_type_or_domain(types, data_type),
+        false => bind_data_type(types, data_type),
+    };
+    let ast::DataType::Custom(name, modifiers) = data_type else { return bind(data_type) };
     if modifiers.first().is_some_and(|modifier| modifier == TYPE_OF_COLUMN) {
         return type_of_column(types, name);
     }
@@ -143,7 +151,7 @@ pub fn bind_routine_type(types: &CompositeTypes, data_type: &ast::DataType) -> R
             | "anycompatiblemultirange"
             | "\"any\"",
         ) => Err(SqlError::unsupported(format_args!("the type {name}"))),
-        _ => bind_data_type(types, data_type),
+        _ => bind(data_type),
     }
 }
 

@@ -171,7 +171,7 @@ impl Binder<'_> {
             let message = "trigger functions can only be called as triggers";
             return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
-        let callee = Callee { name: routine.definition.key().into(), actual };
+        let callee = Callee { name: routine.key().clone(), actual };
         self.scope().note_call(&callee);
         let total = arguments.len();
         let mut values: Vec<Option<Expression>> =

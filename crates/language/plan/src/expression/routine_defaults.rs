@@ -44,7 +44,7 @@ impl Routines {
             // A call tells its type.
             return Ok(bound);
         }
-        let (from, to) = (bound.data_type, parameter.data_type.family());
+        let (from, to) = (bound.data_type, self.types().base_of(parameter.data_type).family());
         if from != DataType::Unknown && !types::can_cast_in_assignment(from, to) {
             let message = format!("argument of DEFAULT must be type {to}, not type {from}");
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));

@@ -39,7 +39,7 @@ impl BoundCall {
         let all: Vec<_> = arguments.iter().map(NamedArgument::given).collect();
         let chosen = choose("procedure", &procedure, &candidates, &all)?;
         let procedure = match &chosen {
-            Some(known) => known.definition.key(),
+            Some(known) => known.key().to_string(),
             None => scope.routines().find_or_missing(&procedure),
         };
         scope.note_call(&Callee::named(&procedure));

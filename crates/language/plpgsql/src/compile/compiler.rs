@@ -10,7 +10,7 @@ use plan::tables::Tables;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use types::{DataType, OutputColumn, Procedure, SqlError, object_name};
+use types::{DataType, Language, OutputColumn, Procedure, SqlError, object_name};
 
 /// The compiler of one procedure.
 pub(crate) struct Compiler<'a> {
@@ -20,6 +20,12 @@ pub(crate) struct Compiler<'a> {
     pub(crate) enclosing: Vec<Enclosing>,
     /// What handlers enclose.
     pub(crate) protected_code: Vec<Range<Address>>,
+    /// The language of the body.
+    pub(crate) language: Language,
+    /// What is wrong with statements that say so when they are run.
+    pub(crate) missing: Vec<SqlError>,
+    /// What is wrong is in a declaration, and so with the whole body.
+    pub(crate) at_once: bool,
     /// What the procedure or function gives back.
     pub(crate) result: ResultShape,
     pub(crate) ranges: Nesting,
@@ -27,6 +33,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) cursor_loops: Nesting,
     /// Cursors with a query, by the slot of their variable.
     pub(crate) declared_cursors: BTreeMap<u16, Arc<DeclaredCursor>>,
+    /// What is wrong with the names in queries of cursors, by the slot of their variable: it is said where they are opened.
+    pub(crate) unbound_cursors: BTreeMap<u16, SqlError>,
     /// The columns of the query that a variable's cursor was opened for last, going down the body.
     pub(crate) opened_columns: BTreeMap<u16, Arc<[OutputColumn]>>,
     /// `#print_strict_params`
@@ -124,11 +132,15 @@ impl<'a> Compiler<'a> {
             code: Vec::new(),
             enclosing: Vec::new(),
             protected_code: Vec::new(),
+            language: procedure.language,
+            missing: Vec::new(),
+            at_once: false,
             result,
             ranges: Nesting::default(),
             cursors: Nesting::default(),
             cursor_loops: Nesting::default(),
             declared_cursors: BTreeMap::new(),
+            unbound_cursors: BTreeMap::new(),
             opened_columns: BTreeMap::new(),
             print_strict_params: false,
             line_ends: line_ends(&procedure.body),

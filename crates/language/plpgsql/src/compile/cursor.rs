@@ -5,6 +5,7 @@
 
 use crate::coercion::coercion;
 use crate::compile::compiler::{Compiler, DeclaredCursor};
+use crate::compile::failing::is_of_names;
 use crate::position::or_at;
 use crate::program::{
     Count, CurrentRow, CursorName, CursorQuery, CursorVariable, FetchCursor, Instruction, OpenCursor,
@@ -33,9 +34,23 @@ impl Compiler<'_> {
         self.variables.push_block(None);
         let declared = self.declared_cursor(scroll, parameters, query);
         self.variables.pop_block();
-        let declared = declared.map_err(|error| or_at(error, declaration.name.position))?;
+        let declared = declared.map_err(|error| or_at(error, declaration.name.position));
+        let is_late = |error: &SqlError| !self.at_once && self.looks_late() && is_of_names(error);
+        let declared = match declared {
+            Ok(declared) => Ok(Arc::new(declared)),
+            Err(error) if is_late(&error) => Err(error),
+            Err(error) => return Err(error),
+        };
         let slot = self.variables.declare(declaration, DataType::RefCursor)?;
-        self.declared_cursors.insert(slot, Arc::new(declared));
+        match declared {
+            Ok(declared) => {
+                self.declared_cursors.insert(slot, declared);
+            }
+            Err(error) => {
+                self.missing.push(error.clone());
+                self.unbound_cursors.insert(slot, SqlError { position: None, ..error });
+            }
+        }
         // Until it is given another one, it has the name of its variable.
         let name = Value::text(declaration.name.text.as_str());
         let value = expression::Expression::constant(name, DataType::RefCursor);
@@ -52,7 +67,9 @@ impl Compiler<'_> {
         let mut declared = Vec::with_capacity(parameters.len());
         for CursorParameter { name, data_type, position } in parameters {
             let types = self.tables.routines().types();
-            let data_type = bind_data_type(types, data_type).map_err(|error| or_at(error, *position))?;
+            let bound = bind_data_type(types, data_type).map_err(|error| or_at(error, *position));
+            self.at_once |= bound.is_err() && self.looks_late();
+            let data_type = bound?;
             let slot = self.variables.declare_plain(&name.text, data_type);
             declared.push((name.text.clone(), slot.map_err(|error| or_at(error, name.position))?, data_type));
         }
@@ -61,6 +78,17 @@ impl Compiler<'_> {
         let used = self.variables.names_used(query)?;
         let query = Arc::new(self.cursor_query(query)?);
         Ok(DeclaredCursor { scroll, parameters: declared, query, used })
+    }
+
+    /// The cursor of the variable in this slot, where it is declared with a query.
+    ///
+    /// # Errors
+    /// What is wrong with the names in that query.
+    pub(crate) fn cursor_of(&self, slot: u16) -> Result<Option<Arc<DeclaredCursor>>, SqlError> {
+        match self.unbound_cursors.get(&slot) {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.declared_cursors.get(&slot).cloned()),
+        }
     }
 
     /// A query whose rows a cursor has: with the primary key behind its columns where its rows are those of a table.
@@ -194,7 +222,7 @@ impl Compiler<'_> {
             let what = format!("parameter \"{name}\"");
             let coercion = coercion(value.data_type, *data_type, &what);
             let coercion = coercion.map_err(|error| or_at(error, argument.position))?;
-            stores.push((Store { slot: *slot, coercion, not_null: None }, value));
+            stores.push((Store { slot: *slot, coercion, not_null: None, domain: None }, value));
         }
         Ok(stores.into())
     }
@@ -207,7 +235,7 @@ impl Compiler<'_> {
         source: &OpenSource,
     ) -> Result<(), SqlError> {
         let variable = self.cursor_variable(cursor)?;
-        let declared = self.declared_cursors.get(&variable.slot).cloned();
+        let declared = self.cursor_of(variable.slot)?;
         let refused =
             |message: &str| Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(cursor.position()));
         let open = match (source, declared) {

@@ -41,6 +41,11 @@ impl Compiler<'_> {
         data_type: DataType,
         what: &str,
     ) -> Result<expression::Expression, SqlError> {
+        if matches!(data_type, DataType::Domain(_)) {
+            let base = self.tables.routines().types().base_of(data_type);
+            let value = self.expression_of(expression, base, what)?;
+            return Ok(self.held_against(value, Some(data_type)));
+        }
         if let Some(value) = self.late_value(expression, Wanted::Type(data_type), what)? {
             return Ok(value);
         }

@@ -143,7 +143,7 @@ impl Compiler<'_> {
         body: &[Statement],
     ) -> Result<(), SqlError> {
         let variable = self.cursor_variable(&Target { parts: vec![cursor.clone()] })?;
-        let Some(declared) = self.declared_cursors.get(&variable.slot).cloned() else {
+        let Some(declared) = self.cursor_of(variable.slot)? else {
             let message = "cursor FOR loop must use a bound cursor variable";
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(cursor.position));
         };

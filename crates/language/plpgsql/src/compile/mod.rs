@@ -9,6 +9,7 @@ pub(crate) mod compiler;
 mod cursor;
 mod elements;
 mod expressions;
+mod failing;
 pub(crate) mod late;
 mod loops;
 mod place;
@@ -26,6 +27,7 @@ use crate::fuse::{fuse, unfused};
 use crate::late_records::LateRecords;
 use crate::position::or_at;
 use crate::program::{CompiledProcedure, Instruction};
+use crate::variables::VariableInfo;
 use plan::expression;
 use plan::tables::Tables;
 use std::sync::Arc;
@@ -66,6 +68,7 @@ fn compile_with(
         // Parameters have no length, precision or scale, as in PostgreSQL.
         let slot = compiler.variables.declare_parameter(&parameter.name, parameter.data_type.family())?;
         if parameter.mode.is_input() {
+            compiler.hold_parameter(slot)?;
             inputs.push(slot);
         }
         if parameter.mode.is_output() {
@@ -122,7 +125,20 @@ impl<'a> Compiler<'a> {
             cursor_loops: self.cursor_loops.most,
             print_strict_params: self.print_strict_params,
             looks_at_matched: self.looks_at_matched,
+            missing: self.missing.into(),
         })
+    }
+
+    /// Callers give values of the type that a domain is of: the routine holds them against it.
+    fn hold_parameter(&mut self, slot: u16) -> Result<(), SqlError> {
+        let Some(variable) = self.variables.at_slot(usize::from(slot)) else { return Ok(()) };
+        let (data_type, Some(domain)) = (variable.data_type, variable.domain) else { return Ok(()) };
+        let what = format!("parameter \"{}\"", variable.name);
+        // Of the domain's length, precision and scale callers know nothing.
+        let given = expression::Expression::slot(usize::from(slot), data_type.family());
+        let value = self.converted(given, domain, &what)?;
+        self.emit(Instruction::Assign { slot, value });
+        Ok(())
     }
 
     /// The body of LANGUAGE plpgsql.
@@ -131,19 +147,6 @@ impl<'a> Compiler<'a> {
         self.print_strict_params = body.options.print_strict_params;
         self.variables.decide_conflicts(body.options.conflict);
         self.block(&body.block)
-    }
-
-    /// What PostgreSQL finds wrong when it comes to a statement: SQLSTATE and SQLERRM outside of handlers.
-    fn fail_when_run(&mut self, start: usize, error: SqlError) -> Result<(), SqlError> {
-        let names = ["sqlstate", "sqlerrm"];
-        let is_late = error.state == SqlState::UNDEFINED_COLUMN
-            && names.iter().any(|name| error.message == format!("column \"{name}\" does not exist"));
-        if !is_late {
-            return Err(error);
-        }
-        self.code.truncate(start);
-        self.emit(Instruction::Fail(Box::new(error)));
-        Ok(())
     }
 
     pub(super) fn declaration(
@@ -155,15 +158,21 @@ impl<'a> Compiler<'a> {
             DeclaredType::Cursor { scroll, parameters, query } => {
                 return self.cursor_declaration(declaration, *scroll, parameters, query);
             }
-            DeclaredType::Alias(target) => return self.variables.declare_alias(&declaration.name, target),
+            DeclaredType::Alias(target) => {
+                let declared = self.variables.declare_alias(&declaration.name, target);
+                self.at_once |= declared.is_err() && self.looks_late();
+                return declared;
+            }
             _ => {}
         }
         let tables = self.tables;
-        let Some(declared) =
-            self.variables.declared_type(tables, declaration).map_err(|error| or_at(error, position))?
-        else {
+        let declared = self.variables.declared_type(tables, declaration);
+        self.at_once |= declared.is_err() && self.looks_late();
+        let Some(declared) = declared.map_err(|error| or_at(error, position))? else {
             if let DeclaredType::Row(table) = &declaration.declared {
-                for slot in self.variables.declare_row(tables, declaration, table)? {
+                let slots = self.variables.declare_row(tables, declaration, table);
+                self.at_once |= slots.is_err() && self.looks_late();
+                for slot in slots? {
                     if self.is_repeated() {
                         self.emit(Instruction::Clear { slot });
                     }
@@ -178,7 +187,22 @@ impl<'a> Compiler<'a> {
         };
         let what = format!("variable \"{}\"", declaration.name.text);
         let default = match &declaration.default {
-            Some(default) => Some(self.expression_of(default, declared, &what)?),
+            Some(default) => {
+                let start = self.place();
+                match self.expression_of(default, declared, &what) {
+                    Ok(default) => Some(default),
+                    Err(error) if self.looks_late() => {
+                        self.fail_later(start, or_at(error, position))?;
+                        None
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            // NULL is a value of it, or the block ends here.
+            None if matches!(declared, DataType::Domain(_)) => {
+                let nothing = expression::Expression::constant(types::Value::Null, DataType::Unknown);
+                Some(self.converted(nothing, declared, &what)?)
+            }
             None => None,
         };
         let slot = self.variables.declare(declaration, declared)?;
@@ -283,7 +307,7 @@ impl<'a> Compiler<'a> {
         }
         let variable = self.variables.assignable(target)?;
         let value =
-            self.expression_of(value, variable.data_type, &format!("variable \"{}\"", variable.name))?;
+            self.expression_of(value, variable.assigned_type(), &format!("variable \"{}\"", variable.name))?;
         let (slot, not_null) = (variable.slot, variable.not_null);
         self.emit(Instruction::Assign { slot, value });
         if not_null {
@@ -304,7 +328,7 @@ impl<'a> Compiler<'a> {
         let (slot, data_type) = (variable.slot, variable.data_type);
         if data_type == DataType::Jsonb {
             let what = format!("an element of \"{}\"", variable.name);
-            return self.json_assignment(slot, subscript, value, &what);
+            return self.json_assignment(&variable, subscript, value, &what);
         }
         let Some(element) = data_type.element() else {
             let message =
@@ -315,6 +339,7 @@ impl<'a> Compiler<'a> {
         let value = self.expression_of(value, element, &format!("an element of \"{}\"", variable.name))?;
         let array = expression::Expression::slot(usize::from(slot), data_type);
         let value = expression::element_assigned(array, subscript, value);
+        let value = self.held_against(value, variable.domain);
         self.emit(Instruction::Assign { slot, value });
         Ok(())
     }
@@ -322,7 +347,7 @@ impl<'a> Compiler<'a> {
     /// `json['key'] := value`, `json[0] := value`
     fn json_assignment(
         &mut self,
-        slot: u16,
+        variable: &VariableInfo,
         subscript: &Expression,
         value: &Expression,
         what: &str,
@@ -332,9 +357,10 @@ impl<'a> Compiler<'a> {
         let path = self.converted(bound, DataType::Text(None), "a subscript");
         let path = path.map_err(|error| or_at(error, subscript.position))?;
         let value = self.expression_of(value, DataType::Jsonb, what)?;
-        let json = expression::Expression::slot(usize::from(slot), DataType::Jsonb);
+        let json = expression::Expression::slot(usize::from(variable.slot), DataType::Jsonb);
         let value = expression::json_assigned(json, vec![path], is_index, value);
-        self.emit(Instruction::Assign { slot, value });
+        let value = self.held_against(value, variable.domain);
+        self.emit(Instruction::Assign { slot: variable.slot, value });
         Ok(())
     }
 }

@@ -99,7 +99,12 @@ impl Compiler<'_> {
             }
             RowSource::Dynamic(dynamic) => RowsSource::Dynamic(self.dynamic(dynamic, None)?),
         };
-        self.emit(Instruction::ReturnQuery(Box::new(ReturnQuery { source, types, row })));
+        self.emit(Instruction::ReturnQuery(Box::new(ReturnQuery {
+            source,
+            types,
+            row,
+            domains: self.result.domains.as_slice().into(),
+        })));
         Ok(())
     }
 
@@ -115,11 +120,12 @@ impl Compiler<'_> {
         let value = match data_type.is_composite() {
             false => self.expression_of(value, data_type, &what)?,
             true => {
-                if let Some(value) = self.late_row(value, data_type, statement == "RETURN NEXT")? {
-                    return Ok(Box::new([value]));
-                }
-                if let Some(value) = self.late_value(value, Wanted::Type(data_type), &what)? {
-                    return Ok(Box::new([value]));
+                let late = match self.late_row(value, data_type, statement == "RETURN NEXT")? {
+                    Some(row) => Some(row),
+                    None => self.late_value(value, Wanted::Type(data_type), &what)?,
+                };
+                if let Some(value) = late {
+                    return Ok(Box::new([self.held_against(value, self.result.domain())]));
                 }
                 let bound = self.expression(value)?;
                 match self.returned(bound, data_type, &what) {
@@ -133,7 +139,7 @@ impl Compiler<'_> {
                 }
             }
         };
-        Ok(Box::new([value]))
+        Ok(Box::new([self.held_against(value, self.result.domain())]))
     }
 
     /// `record := record`, or `(a, b, …)`, or NULL.
@@ -365,7 +371,8 @@ impl Compiler<'_> {
                 RowsSource::Change(statement)
             }
         };
-        let query = ReturnQuery { source, types: Some(types.as_slice().into()), row };
+        let domains = self.result.domains.as_slice().into();
+        let query = ReturnQuery { source, types: Some(types.as_slice().into()), row, domains };
         self.emit(Instruction::ReturnQuery(Box::new(query)));
         let end = match self.result.is_set {
             true => Instruction::Return,

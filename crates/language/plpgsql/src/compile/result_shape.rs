@@ -2,7 +2,7 @@
 
 use crate::program::ResultForm;
 use plan::tables::Tables;
-use types::{DataType, FunctionResult, Procedure, SqlError, SqlState};
+use types::{DataType, FunctionResult, Procedure, SqlError, SqlState, TypeId};
 
 /// What a procedure or function gives back.
 pub(crate) struct ResultShape {
@@ -13,6 +13,8 @@ pub(crate) struct ResultShape {
     pub(crate) types: Vec<DataType>,
     /// Types of the fields of a value of a composite type; none for `record`.
     pub(crate) fields: Option<Vec<DataType>>,
+    /// The domains that its columns are of.
+    pub(crate) domains: Vec<(usize, TypeId)>,
 }
 
 /// How RETURN names it.
@@ -33,10 +35,28 @@ impl ResultShape {
     /// # Errors
     /// `42704` where it is of a type that is not there.
     pub fn of(tables: &Tables, procedure: &Procedure) -> Result<ResultShape, SqlError> {
-        let outputs = || procedure.outputs().map(|parameter| parameter.data_type.family()).collect();
+        let types = tables.routines().types();
+        // A domain says what length, precision and scale its values have.
+        let base_of = |data_type: DataType| match data_type {
+            DataType::Domain(_) => types.base_of(data_type),
+            other => other.family(),
+        };
+        let declared: Vec<DataType> = match procedure.function.as_ref().map(|function| &function.result) {
+            Some(FunctionResult::Value(data_type)) => vec![*data_type],
+            None | Some(FunctionResult::Outputs) => {
+                procedure.outputs().map(|parameter| parameter.data_type).collect()
+            }
+            _ => Vec::new(),
+        };
+        let domains = declared.iter().enumerate().filter_map(|(at, data_type)| match data_type {
+            DataType::Domain(id) => Some((at, *id)),
+            _ => None,
+        });
+        let domains = domains.collect();
+        let outputs = || declared.iter().map(|data_type| base_of(*data_type)).collect();
         let Some(function) = &procedure.function else {
             let (returns, fields) = (Returns::Procedure, None);
-            return Ok(ResultShape { returns, is_set: false, types: outputs(), fields });
+            return Ok(ResultShape { returns, is_set: false, types: outputs(), fields, domains });
         };
         let mut fields = None;
         let (returns, types) = match &function.result {
@@ -46,25 +66,34 @@ impl ResultShape {
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
             FunctionResult::Value(data_type) => {
-                let types = tables.routines().types();
+                let data_type = types.base_of(*data_type);
                 if data_type.is_composite() {
-                    let known = types.of(*data_type).ok_or_else(|| {
-                        let message = format!("{} does not exist", types.name_of(*data_type));
+                    let known = types.of(data_type).ok_or_else(|| {
+                        let message = format!("{} does not exist", types.name_of(data_type));
                         SqlError::new(SqlState::UNDEFINED_OBJECT, message)
                     })?;
                     fields = Some(known.fields.iter().map(|field| field.data_type).collect());
                 }
-                (Returns::Value, vec![data_type.family()])
+                (Returns::Value, declared.iter().map(|data_type| base_of(*data_type)).collect())
             }
             FunctionResult::Record => (Returns::Value, vec![DataType::Record]),
             FunctionResult::Outputs => (Returns::Outputs, outputs()),
         };
-        Ok(ResultShape { returns, is_set: function.is_set, types, fields })
+        Ok(ResultShape { returns, is_set: function.is_set, types, fields, domains })
     }
 
     /// That of a trigger function for a table with columns of these types.
     pub fn of_trigger(types: Vec<DataType>) -> ResultShape {
-        ResultShape { returns: Returns::TriggeredRow, is_set: false, types, fields: None }
+        let (returns, domains) = (Returns::TriggeredRow, Vec::new());
+        ResultShape { returns, is_set: false, types, fields: None, domains }
+    }
+
+    /// The domain that its only value is of.
+    pub fn domain(&self) -> Option<DataType> {
+        match (self.returns, self.domains.as_slice()) {
+            (Returns::Value, [(_, id)]) => Some(DataType::Domain(*id)),
+            _ => None,
+        }
     }
 
     /// Whether it is that of a trigger function.

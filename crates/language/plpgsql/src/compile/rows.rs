@@ -23,6 +23,17 @@ impl Compiler<'_> {
         data_type: DataType,
         what: &str,
     ) -> Result<expression::Expression, SqlError> {
+        if matches!(data_type, DataType::Domain(_)) {
+            let value = self.converted(value, self.tables.routines().types().base_of(data_type), what)?;
+            return Ok(self.held_against(value, Some(data_type)));
+        }
+        if let Some(types::Value::Text(text)) =
+            value.as_constant().filter(|_| value.data_type == DataType::Unknown)
+            && let Some(moment) =
+                Binder::new(self.variables.scope(), Source::Nothing).clock_literal(text, data_type)
+        {
+            return Ok(moment);
+        }
         let of_rows = data_type.needs_catalog();
         if !of_rows {
             return coerce(value, data_type, what);
@@ -43,6 +54,18 @@ impl Compiler<'_> {
                 binder.convert_row(text, data_type, false)
             }
             _ => binder.assign_to_column(value, what, data_type),
+        }
+    }
+
+    /// A value, held against the domain of its variable.
+    pub(crate) fn held_against(
+        &self,
+        value: expression::Expression,
+        domain: Option<DataType>,
+    ) -> expression::Expression {
+        match domain {
+            Some(domain) => Binder::new(self.variables.scope(), Source::Nothing).checked(value, domain),
+            None => value,
         }
     }
 
@@ -107,6 +130,7 @@ impl Compiler<'_> {
         let value = self.expression_of(value, last.data_type, &what)?;
         let row = expression::Expression::slot(usize::from(variable.slot), variable.data_type);
         let value = expression::Expression::with_field(row, &path, value);
+        let value = self.held_against(value, variable.domain);
         self.emit(Instruction::Assign { slot: variable.slot, value });
         Ok(true)
     }
@@ -140,11 +164,12 @@ impl Compiler<'_> {
             let what = format!("field \"{}\" of \"{}\"", field.name, variable.name);
             let coercion =
                 coercion(from, field.data_type, &what).map_err(|error| or_at(error, target.position()))?;
-            stores.push(Store { slot, coercion, not_null: None });
+            stores.push(Store { slot, coercion, not_null: None, domain: None });
             parts.push(expression::Expression::slot(usize::from(slot), field.data_type));
         }
         let operation = RowOperation::Build(RowForm::default());
         let row = expression::Expression::row(operation, parts, variable.data_type);
+        let row = self.held_against(row, variable.domain);
         self.packed.push((variable.slot, row));
         let types = known.fields.iter().map(|field| field.data_type).collect();
         Ok(Some((RowTarget { stores: stores.into(), flag: None, strict, record: None }, types)))

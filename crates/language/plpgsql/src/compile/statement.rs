@@ -148,8 +148,9 @@ impl Compiler<'_> {
         let what = format!("variable \"{}\"", variable.name);
         let coercion =
             coercion(from, variable.data_type, &what).map_err(|error| or_at(error, target.position()))?;
+        let domain = variable.domain_number();
         let not_null = variable.not_null.then(|| variable.name.into());
-        Ok(Store { slot: variable.slot, coercion, not_null })
+        Ok(Store { slot: variable.slot, coercion, not_null, domain })
     }
 
     fn call(&mut self, procedure: &Name, arguments: &[(Option<Name>, Expression)]) -> Result<(), SqlError> {
@@ -166,6 +167,7 @@ impl Compiler<'_> {
             Some(Variable {
                 slot: variable.slot,
                 data_type: variable.data_type,
+                domain: variable.domain_number(),
                 not_null: variable.not_null.then(|| variable.name.as_str().into()),
                 constant: variable.constant.then(|| variable.name.as_str().into()),
             })

@@ -7,12 +7,11 @@ use crate::CompileOptions;
 use crate::compile::compiler::Compiler;
 use crate::compile::result_shape::ResultShape;
 use crate::late_records::LateRecords;
-use crate::program::{Address, CompiledProcedure, Instruction};
-use crate::shape::RecordState;
+use crate::program::{CompiledProcedure, Instruction};
 use plan::expression;
 use plan::table::TablePlan;
 use plan::tables::Tables;
-use plan::trigger::{NEW_TABLE, OLD_TABLE, is_wrong_target};
+use plan::trigger::{NEW_TABLE, OLD_TABLE};
 use sqlparser::ast as sql;
 use syntax::plpgsql::ast::{Expression, Name, Statement, StatementKind, Target};
 use types::{DataType, ExecutionVersion, Procedure, SqlError, SqlState, Trigger, Value};
@@ -124,74 +123,7 @@ fn check_statements(statements: &[Statement]) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// How far a program is made.
-pub(crate) struct ProgramPoint {
-    here: Address,
-    enclosing: usize,
-    blocks: usize,
-    protected: usize,
-    ranges: usize,
-    cursors: usize,
-    cursor_loops: usize,
-    loops: usize,
-    around: usize,
-    records: Vec<RecordState>,
-}
-
 impl Compiler<'_> {
-    /// How far the program is made.
-    pub(crate) fn place(&self) -> ProgramPoint {
-        ProgramPoint {
-            here: self.here(),
-            enclosing: self.enclosing.len(),
-            blocks: self.variables.blocks(),
-            protected: self.protected_code.len(),
-            ranges: self.ranges.now,
-            cursors: self.cursors.now,
-            cursor_loops: self.cursor_loops.now,
-            loops: self.variables.loops.len(),
-            around: self.around.len(),
-            records: self.variables.record_states(),
-        }
-    }
-
-    /// A statement of a trigger function names what is not there. The function may serve several tables and events, and the
-    /// statement be meant for others: where it may be left out, PostgreSQL's error comes when it is run.
-    ///
-    /// # Errors
-    /// The error itself in other functions, and where the statement is certainly run.
-    pub(crate) fn fail_later(&mut self, start: ProgramPoint, error: SqlError) -> Result<(), SqlError> {
-        let is_name = matches!(
-            error.state,
-            SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION
-        );
-        let is_certain = self.skippable == 0 && !self.may_have_returned;
-        // That a relation of REFERENCING cannot be changed, PostgreSQL says when it is tried.
-        if !self.result.is_triggered_row() || !(is_wrong_target(&error) || is_name && !is_certain) {
-            return Err(error);
-        }
-        let ProgramPoint { here, enclosing, blocks, protected, .. } = start;
-        self.code.truncate(here as usize);
-        self.packed.clear();
-        self.lines.retain(|(address, ..)| *address < here);
-        self.around.truncate(start.around);
-        if let Some((line, what)) = self.around.last().copied() {
-            self.mark_place(line, what);
-        }
-        self.enclosing.truncate(enclosing);
-        for around in &mut self.enclosing {
-            around.exits.retain(|exit| *exit < here);
-        }
-        self.variables.back_to_blocks(blocks);
-        self.variables.loops.truncate(start.loops);
-        self.variables.restore(&start.records);
-        self.protected_code.truncate(protected);
-        (self.ranges.now, self.cursors.now) = (start.ranges, start.cursors);
-        self.cursor_loops.now = start.cursor_loops;
-        self.emit(Instruction::Fail(Box::new(SqlError { position: None, ..error })));
-        Ok(())
-    }
-
     /// RETURN of a trigger function: a row, or NULL.
     pub(crate) fn returns_triggered_row(&mut self, value: &Expression) -> Result<(), SqlError> {
         let is_null =

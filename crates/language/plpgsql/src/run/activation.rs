@@ -1,7 +1,7 @@
 //! One call of one procedure, and what it has come to: values, loops, cursors, errors at hand.
 
 use crate::program::{Address, CompiledProcedure};
-use execute::Savepoint;
+use execute::{Place, Savepoint};
 use plan::needs::Needs;
 use plan::statement::BoundStatement;
 use smallvec::SmallVec;
@@ -25,8 +25,8 @@ pub(super) struct Activation<'p> {
     pub row_count_unseen: bool,
     /// Blocks with handlers that are running, the innermost last.
     pub protections: Vec<Protection>,
-    /// Errors that are being handled, the innermost last.
-    pub caught: Vec<SqlError>,
+    /// Errors that are being handled, the innermost last, each with where it has come from.
+    pub caught: Vec<(SqlError, Vec<Place>)>,
     /// The value of RETURN.
     pub returned: Option<Vec<Value>>,
     /// The rows of RETURN NEXT and RETURN QUERY.

@@ -32,7 +32,7 @@ impl Activation<'_> {
             // Commands whose matches nobody has looked at are gone, and what they used is read.
             self.forget_unseen();
             self.caught.truncate(protection.caught);
-            self.caught.push(error);
+            self.caught.push((error, execution.take_error_places()));
             start = protection.handlers as usize;
         }
     }
@@ -60,7 +60,7 @@ impl Activation<'_> {
 
     /// Whether the error at hand is one of these.
     pub(crate) fn is_caught_by(&self, conditions: &[Condition]) -> bool {
-        let Some(error) = self.caught.last() else { return false };
+        let Some((error, _)) = self.caught.last() else { return false };
         conditions.iter().any(|condition| match condition {
             Condition::Others => {
                 error.state != SqlState::QUERY_CANCELED && error.state != SqlState(*b"P0004")
@@ -73,23 +73,26 @@ impl Activation<'_> {
 
     /// SQLSTATE and SQLERRM of the handler that begins.
     pub(crate) fn show_error(&mut self, state: u16, message: u16) {
-        let Some(error) = self.caught.last() else { return };
+        let Some((error, _)) = self.caught.last() else { return };
         let (shown_state, shown_message) = (error.state.to_string(), error.message.clone());
         self.frame[usize::from(state)] = Value::text(shown_state);
         self.frame[usize::from(message)] = Value::text(shown_message);
     }
 
     /// The error that goes on: no handler fits, or `RAISE;`.
-    pub(crate) fn error_at_hand(&self) -> SqlError {
-        self.caught.last().cloned().unwrap_or_else(|| {
-            let message = "RAISE without parameters cannot be used outside an exception handler";
-            outside_of_handlers(message)
-        })
+    pub(crate) fn error_at_hand(&self, execution: &mut Execution<'_>) -> SqlError {
+        let Some((error, places)) = self.caught.last() else {
+            return outside_of_handlers(
+                "RAISE without parameters cannot be used outside an exception handler",
+            );
+        };
+        execution.raise_again(places.clone());
+        error.clone()
     }
 
     /// GET STACKED DIAGNOSTICS
     pub(crate) fn stacked_diagnostics(&mut self, items: &[(StackedItem, Store)]) -> Result<(), SqlError> {
-        let Some(error) = self.caught.last() else {
+        let Some((error, places)) = self.caught.last() else {
             let message = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler";
             return Err(outside_of_handlers(message));
         };
@@ -99,6 +102,10 @@ impl Activation<'_> {
             StackedItem::Message => Value::text(error.message.as_str()),
             StackedItem::Detail => text(&error.detail),
             StackedItem::Hint => text(&error.hint),
+            StackedItem::Context => {
+                let lines = places.iter().map(|(described, address)| described.place(*address));
+                Value::text(lines.collect::<Vec<String>>().join("\n"))
+            }
         };
         let values: Vec<Value> = items.iter().map(|(item, _)| value(item)).collect();
         for ((_, target), value) in items.iter().zip(values) {

@@ -209,7 +209,7 @@ impl Activation<'_> {
             Instruction::LateValue(late) => self.late_value(late, execution),
             Instruction::LateStatement(late) => self.late_statement(late, execution),
             Instruction::LateRow(late) => self.late_row(late),
-            Instruction::Rethrow => Err(self.error_at_hand()),
+            Instruction::Rethrow => Err(self.error_at_hand(execution)),
             Instruction::StackedDiagnostics { items } => self.stacked_diagnostics(items),
             Instruction::OpenCursor(open) => self.open_cursor(open, execution),
             Instruction::FetchCursor(fetch) => self.fetch_cursor(fetch, execution),

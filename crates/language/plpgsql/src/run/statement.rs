@@ -54,6 +54,10 @@ impl Activation<'_> {
                 packed.collect::<Result<_, SqlError>>()?
             }
         };
+        for (at, domain) in &query.domains {
+            let values = rows.iter().filter_map(|row| row.get(*at));
+            values.into_iter().try_for_each(|value| self.procedure.types.check_domain(value, *domain))?;
+        }
         self.set_row_count(rows.len() as u64, false);
         execution.keep_rows(&rows)?;
         self.rows.extend(rows);
@@ -258,6 +262,9 @@ impl Activation<'_> {
                 coercion(column.data_type, variable.data_type, "an output argument")?,
                 &self.procedure.types,
             )?;
+            if let Some(domain) = variable.domain {
+                self.procedure.types.check_domain(&value, domain)?;
+            }
             if let Some(name) = &variable.not_null {
                 refuse_null(&value, name)?;
             }

@@ -12,6 +12,9 @@ pub(crate) fn store(
     types: &CompositeTypes,
 ) -> Result<(), SqlError> {
     let value = convert(value, store.coercion, types)?;
+    if let Some(domain) = store.domain {
+        types.check_domain(&value, domain)?;
+    }
     if let Some(variable) = &store.not_null {
         refuse_null(&value, variable)?;
     }

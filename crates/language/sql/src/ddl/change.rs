@@ -13,6 +13,7 @@ use crate::ddl::triggers::TriggerChange;
 use crate::ddl::views::ViewDraft;
 use sqlparser::ast::Statement;
 use syntax::parse::ParsedStatement;
+use syntax::parse::alter_routine::AlterRoutine;
 use syntax::parse::alter_type::AlterType;
 use syntax::parse::comment::CommentOn;
 use syntax::parse::domain::DomainChange;
@@ -144,6 +145,8 @@ pub(crate) enum SchemaChange {
     Later(Box<ParsedStatement>),
     /// ALTER TYPE.
     AlterType(AlterType),
+    /// ALTER FUNCTION, ALTER PROCEDURE, ALTER ROUTINE.
+    AlterRoutine(Box<AlterRoutine>),
     /// ALTER DOMAIN.
     AlterDomain(String, DomainChange),
 }

@@ -21,7 +21,8 @@ use types::{
 pub(super) fn bind_create_domain(types: &CompositeTypes, create: &CreateDomain) -> Result<Domain, SqlError> {
     let base = bind_type_or_domain(types, &create.data_type)?;
     let single = base.element().unwrap_or(base);
-    if single.is_composite() || base == DataType::RefCursor {
+    let is_row = matches!(base, DataType::Composite(_)) && types.rules() >= ExecutionVersion::V9;
+    if single.is_composite() && !is_row || base == DataType::RefCursor {
         let what = format_args!("a domain of type {}", types.name_of(base));
         return Err(SqlError::unsupported(what).hint("Use the type itself, with a CHECK on each column."));
     }

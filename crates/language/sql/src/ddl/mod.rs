@@ -12,6 +12,7 @@
 mod aggregates;
 mod alter;
 mod alter_constraint;
+mod alter_routine;
 mod any_type;
 pub(crate) mod change;
 mod checkpoint;
@@ -50,6 +51,7 @@ mod views;
 
 use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
 use alter::{TableChange, alter_table, bind_alter_table};
+use alter_routine::alter_routine;
 use change::SchemaChange;
 use checkpoint::ask_for_checkpoint;
 use columns::ColumnChange;
@@ -177,6 +179,7 @@ fn bind_change(
             let (if_exists, name) = (statement.if_exists, statement.table.clone());
             SchemaChange::AlterTable { if_exists, name, changes }
         }
+        ParsedStatement::AlterRoutine(alter) => SchemaChange::AlterRoutine(alter.clone()),
         ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
         ParsedStatement::Do(_) | ParsedStatement::SetConstraints(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
@@ -276,7 +279,7 @@ fn change_all<'c>(
     results: &mut Vec<StatementResult>,
 ) -> Result<Option<Catalog>, SqlError> {
     let rules = all.execution.programs().version();
-    let mut catalog = NewCatalog { catalog: before.clone(), rules };
+    let mut catalog = NewCatalog { catalog: before.clone(), rules, notices: Vec::new(), warnings: 0 };
     if rules >= ExecutionVersion::V7 {
         catalog.number_types_apart();
     }
@@ -305,7 +308,8 @@ fn change_all<'c>(
         settle(&previous, &mut catalog, change.cascades())?;
         check_policies_after(&previous, &catalog, matches!(change, SchemaChange::CreateRoutine { .. }))?;
         write_entries(&previous, &catalog, rows)?;
-        results.push(StatementResult { tag: tag.to_string(), ..StatementResult::default() });
+        let notices = std::mem::take(&mut catalog.notices);
+        results.push(StatementResult { tag: tag.to_string(), notices, ..StatementResult::default() });
         forget_dropped(&mut catalog);
         catalog.roles = std::mem::take(&mut catalog.roles).without_dropped(&catalog);
     }
@@ -363,6 +367,7 @@ fn make(
         SchemaChange::CreateRoutine { or_replace, checks_body, procedure } => {
             create_routine(catalog, *or_replace, *checks_body, procedure)?
         }
+        SchemaChange::AlterRoutine(alter) => alter_routine(catalog, alter)?,
         SchemaChange::DropRoutine(drop) => drop.apply(catalog)?,
         SchemaChange::Trigger(change) => change.apply(catalog)?,
         SchemaChange::CreateAggregate { or_replace, aggregate } => {

@@ -4,13 +4,17 @@ use plan::domains::routines_of;
 use plan::routines::Routines;
 use plan::tables::Tables;
 use std::ops::{Deref, DerefMut};
-use types::{Catalog, ExecutionVersion, SqlError};
+use types::{Catalog, ExecutionVersion, Notice, SqlError};
 
 /// The catalog that a list of changes makes, and the rules that what stands in it is bound with.
 #[derive(Clone)]
 pub(crate) struct NewCatalog {
     pub(super) catalog: Catalog,
     pub(super) rules: ExecutionVersion,
+    /// What the client is told of the change at hand.
+    pub(super) notices: Vec<Notice>,
+    /// How many warnings of names the client has been told of all changes.
+    pub(super) warnings: usize,
 }
 
 impl NewCatalog {

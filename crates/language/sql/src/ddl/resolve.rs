@@ -77,6 +77,7 @@ impl Resolver<'_> {
                 }
                 self.new_name(&mut procedure.name)
             }
+            SchemaChange::AlterRoutine(alter) => self.one_of(&mut alter.routine),
             SchemaChange::DropRoutine(drop) => {
                 let if_exists = drop.if_exists;
                 drop.names.iter_mut().try_for_each(|(name, _)| self.routine(if_exists, name))

@@ -11,12 +11,13 @@ use plan::polymorphic::{self, Actual, is_polymorphic};
 use plan::tables::Tables;
 use plpgsql::{self, CompileOptions};
 use sqlparser::ast::{self, FunctionDesc};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::routine::{CreateRoutine, ParsedFunction, ParsedResult};
 use types::{
-    CompositeTypes, DataType, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure,
-    SqlError, SqlState, as_given, limits, object_name,
+    CompositeTypes, DataType, ExecutionVersion, Function, FunctionResult, Language, Notice, Parameter,
+    ParameterMode, Procedure, Severity, SqlError, SqlState, as_given, limits, object_name,
 };
 
 /// What PostgreSQL calls a definition that cannot be: `invalid_function_definition`.
@@ -225,7 +226,13 @@ pub(crate) fn create_routine(
     };
     let procedure = &Procedure { overload, ..procedure.clone() };
     match known {
-        Some(known) => check_replacement(&known, procedure, or_replace)?,
+        Some(known) => check_replacement(&known, procedure, or_replace).map_err(|mut error| {
+            if catalog.rules >= ExecutionVersion::V9 {
+                let types = CompositeTypes::new(&catalog.catalog);
+                error.hint = error.hint.map(|hint| types.named_text(hint));
+            }
+            error
+        })?,
         None if catalog.procedures.len() >= limits::PROCEDURES_MAX => {
             let message =
                 format!("a ledger has at most {} procedures (PROCEDURES_MAX)", limits::PROCEDURES_MAX);
@@ -234,6 +241,10 @@ pub(crate) fn create_routine(
         None => {}
     }
     polymorphic::check_definition(procedure)?;
+    if let Some(other) = differs_by_domains(catalog, procedure) {
+        let what = format_args!("a routine that differs from {other} only by the domains of its parameters");
+        return Err(SqlError::unsupported(what).hint("Give it another name."));
+    }
     // It may call itself.
     let key = procedure.key();
     catalog.procedures.insert(key.clone(), Arc::new(procedure.clone()));
@@ -250,11 +261,11 @@ pub(crate) fn create_routine(
             plpgsql::check_trigger_function(procedure, catalog.rules)?;
             check_triggers(catalog, &tables, &|_, trigger| trigger.function == key)?;
         }
-        (false, false) if checks_body => drop(plpgsql::compile(
-            &tables,
-            procedure,
-            CompileOptions { version: tables.version(), ..CompileOptions::default() },
-        )?),
+        (false, false) if checks_body => {
+            let options = CompileOptions { version: tables.version(), ..CompileOptions::default() };
+            let compiled = plpgsql::compile(&tables, procedure, options)?;
+            warn(catalog, procedure, &compiled.missing);
+        }
         (false, false) => check_syntax(&tables, procedure)?,
         (false, true) => check_polymorphic_body(&tables, procedure)?,
     }
@@ -262,6 +273,44 @@ pub(crate) fn create_routine(
         Some(_) => "CREATE FUNCTION",
         None => "CREATE PROCEDURE",
     })
+}
+
+/// At most so many names that stand for nothing are told of a routine, and so many in one transaction.
+const WARNINGS_MAX: usize = 16;
+const WARNINGS_TOGETHER_MAX: usize = 100;
+
+/// Tells the client which names stand for nothing yet.
+fn warn(catalog: &mut NewCatalog, procedure: &Procedure, missing: &[SqlError]) {
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for error in missing {
+        // A record without columns follows from the query that could not be bound.
+        let follows = error.state == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE && !told.is_empty();
+        let enough = told.len() >= WARNINGS_MAX || catalog.warnings >= WARNINGS_TOGETHER_MAX;
+        if follows || enough || !told.insert(&error.message) {
+            continue;
+        }
+        let before =
+            procedure.body.chars().take(error.position.map_or(0, |at| at.saturating_sub(1) as usize));
+        let line = 1 + before.filter(|character| *character == '\n').count();
+        let message = format!("{}, line {line}: {}", object_name(&procedure.name), error.message);
+        let report = SqlError::new(SqlState(*b"01000"), message)
+            .hint("The routine is created. The name is looked for again when the statement runs.");
+        catalog.notices.push(Notice { severity: Severity::Warning, report });
+        catalog.warnings += 1;
+    }
+}
+
+/// Another routine of the name that takes the same values: a domain's are those of the type that it is of.
+fn differs_by_domains(catalog: &NewCatalog, procedure: &Procedure) -> Option<String> {
+    let known = CompositeTypes::new(&catalog.catalog);
+    let bases = |procedure: &Procedure| -> Vec<DataType> {
+        procedure.inputs().map(|parameter| known.base_of(parameter.data_type).family()).collect()
+    };
+    let (types, own) = (procedure.input_types(), bases(procedure));
+    let mut others = catalog.overloads(&procedure.name).filter(|(_, other)| other.input_types() != types);
+    others
+        .find(|(_, other)| bases(other) == own)
+        .map(|(_, other)| signature(&other.name, &other.input_types()))
 }
 
 /// What is wrong in the body of a polymorphic function whatever it is called with: its syntax.

@@ -333,7 +333,10 @@ pub(super) fn move_table(catalog: &mut NewCatalog, table: &Table, schema: &str) 
 ///
 /// # Errors
 /// `0A000` where a view would be another one.
-fn move_objects(catalog: &mut NewCatalog, moved: &dyn Fn(&str) -> Option<String>) -> Result<(), SqlError> {
+pub(super) fn move_objects(
+    catalog: &mut NewCatalog,
+    moved: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), SqlError> {
     let follow = Follow { places: Vec::new(), moved };
     let before = catalog.bound()?;
     let renamed = |name: &String| moved(name).unwrap_or_else(|| name.clone());

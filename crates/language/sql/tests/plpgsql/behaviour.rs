@@ -28,23 +28,39 @@ fn refused(body: &str, state: &str, message: &str) {
     assert!(error.position.is_some(), "{body}: {error:?}");
 }
 
+/// It is created, with a warning: the error comes when the statement runs.
+fn warned(body: &str, state: &str, message: &str) {
+    let statement =
+        format!("CREATE PROCEDURE p(id integer, INOUT result text) LANGUAGE plpgsql AS $$ {body} $$");
+    let mut database = database(&[]);
+    let results = database.execute(&statement).expect(body);
+    let warnings = &results.first().expect(body).notices;
+    assert!(warnings.iter().any(|notice| notice.report.message.contains(message)), "{body}: {warnings:?}");
+    assert!(
+        warnings.iter().all(|notice| notice.report.message.contains("p, line 1: ")),
+        "{body}: {warnings:?}"
+    );
+    let error = database.execute("CALL p(1, NULL)").expect_err(body);
+    assert_eq!(
+        (error.state.to_string().as_str(), error.message.contains(message)),
+        (state, true),
+        "{body}: {error:?}"
+    );
+}
+
 #[test]
 fn names_are_checked_at_creation() {
     refused("BEGIN x := 1; END", "42601", "\"x\" is not a known variable");
-    refused("BEGIN result := x; END", "42703", "column \"x\" does not exist");
+    warned("BEGIN result := x; END", "42703", "column \"x\" does not exist");
     refused("BEGIN SELECT v INTO x FROM t; END", "42601", "\"x\" is not a known variable");
-    refused("BEGIN SELECT v INTO result FROM missing; END", "42P01", "relation \"missing\" does not exist");
-    refused("BEGIN SELECT missing INTO result FROM t; END", "42703", "column \"missing\" does not exist");
+    warned("BEGIN SELECT v INTO result FROM missing; END", "42P01", "relation \"missing\" does not exist");
+    warned("BEGIN SELECT missing INTO result FROM t; END", "42703", "column \"missing\" does not exist");
     refused("DECLARE x t.missing%TYPE; BEGIN END", "42703", "column \"missing\" of relation \"t\"");
     refused("DECLARE x missing%TYPE; BEGIN END", "42601", "variable \"missing\" does not exist");
     refused("DECLARE x integer; x text; BEGIN END", "42601", "duplicate declaration");
-    refused(
-        "DECLARE k integer; BEGIN SELECT v INTO k FROM t WHERE k = 1; END",
-        "42702",
-        "\"k\" is ambiguous",
-    );
-    refused("DECLARE r record; BEGIN result := r.v; END", "55000", "record \"r\" is not assigned yet");
-    refused(
+    warned("DECLARE k integer; BEGIN SELECT v INTO k FROM t WHERE k = 1; END", "42702", "\"k\" is ambiguous");
+    warned("DECLARE r record; BEGIN result := r.v; END", "55000", "record \"r\" is not assigned yet");
+    warned(
         "DECLARE r record; BEGIN SELECT v INTO r FROM t; result := r.w; END",
         "42703",
         "has no field \"w\"",
@@ -66,7 +82,7 @@ fn statements_are_checked_at_creation() {
         "22005",
         "declared CONSTANT",
     );
-    refused("DECLARE r record; BEGIN result := r; END", "55000", "record \"r\" is not assigned yet");
+    warned("DECLARE r record; BEGIN result := r; END", "55000", "record \"r\" is not assigned yet");
     refused(
         "DECLARE r record; BEGIN IF id > 0 THEN SELECT v INTO r FROM t; ELSE SELECT s INTO r FROM t; END IF; CALL p(r.s); END",
         "0A000",

@@ -32,7 +32,8 @@ impl Grammar {
             | ExecutionVersion::V5
             | ExecutionVersion::V6
             | ExecutionVersion::V7
-            | ExecutionVersion::V8 => &VERSION_2,
+            | ExecutionVersion::V8
+            | ExecutionVersion::V9 => &VERSION_2,
         }
     }
 }

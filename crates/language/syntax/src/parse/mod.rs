@@ -1,6 +1,7 @@
 //! From text to syntax trees: sqlparser's PostgreSQL grammar behind our limits.
 
 pub mod aggregate;
+pub mod alter_routine;
 pub mod alter_type;
 pub mod comment;
 pub mod conflict_target;
@@ -25,11 +26,13 @@ pub mod set_schema;
 mod statement_texts;
 pub(crate) mod tokens;
 pub mod trigger;
+mod without_oids;
 mod words;
 
 use crate::parse::aggregate::{
     CreateAggregate, DropAggregate, is_about_aggregates, parse_create_aggregate, parse_drop_aggregate,
 };
+use crate::parse::alter_routine::{AlterRoutine, alters_routine, parse_alter_routine};
 use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
@@ -58,6 +61,7 @@ pub use crate::parse::statement_texts::statement_texts;
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
 use crate::parse::tokens::{is_word, parser, word_at};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
+use crate::parse::without_oids::drop_without_oids;
 use sqlparser::ast::Statement;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -99,6 +103,8 @@ pub enum ParsedStatement {
     Do(String),
     /// ALTER TYPE.
     AlterType(Box<AlterType>),
+    /// ALTER FUNCTION, ALTER PROCEDURE, ALTER ROUTINE.
+    AlterRoutine(Box<AlterRoutine>),
     /// ALTER TABLE … ALTER COLUMN … DROP EXPRESSION.
     DropExpression(DropExpression),
     /// ALTER TABLE … ALTER CONSTRAINT.
@@ -122,6 +128,9 @@ pub fn parse_script(sql: &str, version: ExecutionVersion) -> Result<Vec<ParsedSt
         let mut tokens = tokens.to_vec();
         if version >= ExecutionVersion::V8 {
             move_set_columns(&mut tokens);
+        }
+        if version >= ExecutionVersion::V9 {
+            drop_without_oids(&mut tokens);
         }
         statements.push(parse_statement_tokens(tokens, sql, version)?);
     }
@@ -223,6 +232,7 @@ fn parse_statement_tokens(
 #[derive(Clone, Copy)]
 enum OwnForm {
     Type,
+    Routine,
     Domain,
     DropExpression,
     SetSchema,
@@ -244,6 +254,9 @@ impl OwnForm {
         if !is(0, "alter") {
             return None;
         }
+        if version >= ExecutionVersion::V9 && alters_routine(tokens) {
+            return Some(OwnForm::Routine);
+        }
         let (since_7, table) = (version >= ExecutionVersion::V7, is(1, "table"));
         if since_7 && alters_type(tokens) {
             return Some(OwnForm::Type);
@@ -261,6 +274,10 @@ impl OwnForm {
         match self {
             OwnForm::Type => {
                 parse_alter_type(parser, sql).map(|alter| ParsedStatement::AlterType(Box::new(alter)))
+            }
+            OwnForm::Routine => {
+                let alter = parse_alter_routine(parser, sql)?;
+                Ok(ParsedStatement::AlterRoutine(Box::new(alter)))
             }
             OwnForm::Domain => {
                 parse_domain(parser, sql).map(|statement| ParsedStatement::Domain(Box::new(statement)))
@@ -336,6 +353,7 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::SchemaMember(_) => Err(SqlError::unsupported("ALTER SCHEMA in a function")),
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
         ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
+        ParsedStatement::AlterRoutine(_) => Err(SqlError::unsupported("ALTER FUNCTION in a function")),
         ParsedStatement::Domain(_) => Err(SqlError::unsupported("a statement about domains in a function")),
         ParsedStatement::DropExpression(_) | ParsedStatement::AlterConstraint(_) => {
             Err(SqlError::unsupported("ALTER TABLE in a function"))

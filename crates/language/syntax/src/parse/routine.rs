@@ -141,6 +141,54 @@ struct Options {
     checks_body: Option<bool>,
 }
 
+/// What ALTER says of a procedure or function; `None` where it says nothing.
+#[derive(Clone, Debug, Default)]
+pub struct RoutineOptions {
+    /// IMMUTABLE, STABLE, VOLATILE
+    pub volatility: Option<Volatility>,
+    /// STRICT, CALLED ON NULL INPUT
+    pub is_strict: Option<bool>,
+    /// SECURITY DEFINER, SECURITY INVOKER
+    pub security_definer: Option<bool>,
+    /// SET search_path
+    pub search_path: Option<SearchPath>,
+    /// SET endorsement
+    pub endorsement: Option<String>,
+}
+
+/// The options of ALTER FUNCTION and its kin, at least one.
+///
+/// # Errors
+/// `42601` with the position; `0A000` for an option that is not supported.
+pub fn parse_changed_options(parser: &mut Parser<'_>, sql: &str) -> Result<RoutineOptions, SqlError> {
+    let (mut options, mut function) = (Options::default(), Some(ParsedFunction::default()));
+    loop {
+        let first = word_ahead(parser, 0);
+        if matches!(first.as_str(), "language" | "as") || first == "returns" && !is_null_input(parser) {
+            return Err(unexpected(&parser.peek_token(), sql));
+        }
+        if matches!(first.as_str(), "reset" | "depends" | "no") {
+            let what = format!("{} in ALTER FUNCTION", first.to_ascii_uppercase());
+            return Err(SqlError::unsupported(what));
+        }
+        parse_option(parser, sql, &mut options, &mut function, &mut Vec::new())?;
+        if parser.peek_token().token == Token::EOF || word_ahead(parser, 0) == "restrict" {
+            break;
+        }
+    }
+    if word_ahead(parser, 0) == "restrict" {
+        parser.next_token();
+    }
+    let function = function.unwrap_or_default();
+    Ok(RoutineOptions {
+        volatility: function.volatility,
+        is_strict: function.is_strict,
+        security_definer: options.security_definer,
+        search_path: options.search_path,
+        endorsement: options.endorsement,
+    })
+}
+
 /// Reads the next option; `function` is there in CREATE FUNCTION.
 fn parse_option(
     parser: &mut Parser<'_>,

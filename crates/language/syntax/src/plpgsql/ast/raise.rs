@@ -96,4 +96,6 @@ pub enum StackedItem {
     Detail,
     /// `PG_EXCEPTION_HINT`
     Hint,
+    /// `PG_EXCEPTION_CONTEXT`
+    Context,
 }

@@ -3,7 +3,7 @@
 use crate::plpgsql::ast::{DiagnosticsItem, StackedItem, StatementKind, Target};
 use crate::plpgsql::parse::BodyParser;
 use sqlparser::tokenizer::Token;
-use types::{SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
 impl BodyParser<'_> {
     /// `GET STACKED DIAGNOSTICS target = item, …`, behind STACKED.
@@ -21,6 +21,7 @@ impl BodyParser<'_> {
                 Some("MESSAGE_TEXT") => StackedItem::Message,
                 Some("PG_EXCEPTION_DETAIL") => StackedItem::Detail,
                 Some("PG_EXCEPTION_HINT") => StackedItem::Hint,
+                Some("PG_EXCEPTION_CONTEXT") if self.version >= ExecutionVersion::V9 => StackedItem::Context,
                 Some(
                     item @ ("PG_EXCEPTION_CONTEXT"
                     | "COLUMN_NAME"

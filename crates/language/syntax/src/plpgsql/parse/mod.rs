@@ -36,6 +36,8 @@ pub(super) struct BodyParser<'b> {
     pub(super) tokens: Tokens<'b>,
     /// The blocks and loops around the next statement, outermost first.
     pub(super) labels: Vec<Label>,
+    /// The rules that the body is read by.
+    pub(super) version: ExecutionVersion,
 }
 
 /// Parses the text between the dollar quotes of a procedure.
@@ -44,7 +46,7 @@ pub(super) struct BodyParser<'b> {
 /// 42601 for what PL/pgSQL refuses, 0A000 for what Entente does not support, 54001 for too much nesting; each with
 /// its position in the body.
 pub fn parse(body: &str, version: ExecutionVersion) -> Result<Body, SqlError> {
-    let mut parser = BodyParser { tokens: Tokens::read(body, version)?, labels: Vec::new() };
+    let mut parser = BodyParser { tokens: Tokens::read(body, version)?, labels: Vec::new(), version };
     let options = parser.options()?;
     let label = parser.optional_label()?;
     let block = parser.block(label)?;

@@ -317,7 +317,7 @@ fn what_is_not_supported_is_refused_by_name() {
         ("BEGIN SELECT 1 INTO a^[1]; END", "array"),
         ("BEGIN ^CREATE TABLE t (a integer); END", "CREATE"),
         ("BEGIN ^TRUNCATE t; END", "TRUNCATE"),
-        ("BEGIN GET STACKED DIAGNOSTICS x = ^PG_EXCEPTION_CONTEXT; END", "PG_EXCEPTION_CONTEXT"),
+        ("BEGIN GET STACKED DIAGNOSTICS x = ^COLUMN_NAME; END", "COLUMN_NAME"),
     ] {
         refused_with(body, "0A000", name);
     }
