@@ -56,7 +56,8 @@ impl Compiler<'_> {
             }
             false => self.result.is_triggered_row() && self.is_left_out(&error),
         };
-        if self.at_once || !is_late && !(self.result.is_triggered_row() && is_wrong_target(&error)) {
+        let is_wrong_target = self.result.is_triggered_row() && is_wrong_target(&error);
+        if self.at_once || !(is_late || is_wrong_target) {
             return Err(error);
         }
         if self.looks_late() {
