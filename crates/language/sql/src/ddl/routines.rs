@@ -294,7 +294,7 @@ fn warn(catalog: &mut NewCatalog, procedure: &Procedure, missing: &[SqlError]) {
         let line = 1 + before.filter(|character| *character == '\n').count();
         let message = format!("{}, line {line}: {}", object_name(&procedure.name), error.message);
         let report = SqlError::new(SqlState(*b"01000"), message)
-            .hint("The routine is created. The name is looked for again when the statement runs.");
+            .hint("The name is looked for again when the statement runs.");
         catalog.notices.push(Notice { severity: Severity::Warning, report });
         catalog.warnings += 1;
     }
