@@ -101,7 +101,7 @@ pub type Place = (Arc<Described>, u32);
 #[derive(Default)]
 pub(crate) struct Told {
     /// Routines that are being called, the innermost last, each with the address that its caller had come to.
-    pub(crate) calls: Vec<(Arc<Described>, u32)>,
+    pub(crate) calls: Vec<Place>,
     /// Those that the error at hand has ended, the innermost first, each with the address that it had come to.
     pub(crate) ended: Vec<Place>,
     /// A handler has had that error and has raised it again: those around it are among these already.
@@ -405,9 +405,12 @@ impl<'a> Execution<'a> {
     }
 
     fn call_bound(&mut self, call: &BoundCall, frame: &[Value]) -> Result<StatementOutput, SqlError> {
-        let routine = self.on.programs.tables().routines().named(&call.procedure).cloned();
-        let procedure = routine.as_ref().map(|routine| &routine.definition);
-        let procedure = procedure
+        let programs = self.on.programs;
+        let procedure = programs
+            .tables()
+            .routines()
+            .named(&call.procedure)
+            .map(|routine| &routine.definition)
             .filter(|procedure| procedure.function.is_none() && call.fits(&procedure.parameters))
             .ok_or_else(|| call.no_procedure())?;
         let parameters = &procedure.parameters;
@@ -416,7 +419,7 @@ impl<'a> Execution<'a> {
             if parameter.mode.is_input() {
                 // Parameters have no length, precision or scale, as in PostgreSQL.
                 let value = self.evaluate(argument, frame)?;
-                let types = self.on.programs.tables().routines().types();
+                let types = programs.tables().routines().types();
                 arguments.push(types.cast(value, parameter.data_type.family())?);
             }
         }

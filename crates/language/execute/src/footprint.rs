@@ -597,8 +597,8 @@ impl<'a> Analysis<'a> {
 
     fn call_bound(&mut self, call: &BoundCall, frame: &KnownFrame) -> Result<(), SqlError> {
         // What does not fit ends with an error before it touches anything.
-        let routine = self.programs.tables().routines().named(&call.procedure).cloned();
-        let Some(routine) = routine else { return Ok(()) };
+        let programs = self.programs;
+        let Some(routine) = programs.tables().routines().named(&call.procedure) else { return Ok(()) };
         let parameters = &routine.definition.parameters;
         if !call.fits(parameters) {
             return Ok(());
@@ -607,7 +607,7 @@ impl<'a> Analysis<'a> {
         let inputs = inputs.filter(|(parameter, _)| parameter.mode.is_input());
         let arguments = inputs.map(|(parameter, argument)| {
             let value = self.evaluate(argument, frame)?;
-            let types = self.programs.tables().routines().types();
+            let types = programs.tables().routines().types();
             types.cast(value, parameter.data_type.family()).ok()
         });
         let arguments = arguments.collect();
