@@ -306,7 +306,9 @@ fn change_all<'c>(
         }
         let tag = make(&mut catalog, change, organisation, rows)?;
         settle(&previous, &mut catalog, change.cascades())?;
-        check_policies_after(&previous, &catalog, matches!(change, SchemaChange::CreateRoutine { .. }))?;
+        let makes_routine =
+            matches!(change, SchemaChange::CreateRoutine { .. } | SchemaChange::AlterRoutine(_));
+        check_policies_after(&previous, &catalog, makes_routine)?;
         write_entries(&previous, &catalog, rows)?;
         let notices = std::mem::take(&mut catalog.notices);
         results.push(StatementResult { tag: tag.to_string(), notices, ..StatementResult::default() });

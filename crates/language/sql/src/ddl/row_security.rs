@@ -411,6 +411,13 @@ fn known_policies(catalog: &NewCatalog) -> Result<KnownPolicies, SqlError> {
     Ok(known)
 }
 
+/// The names in the catalog that a routine had and has, where the change gave it another one.
+fn renamed_routine<'c>(before: &'c NewCatalog, after: &'c NewCatalog) -> Option<(&'c String, &'c String)> {
+    let mut gone = before.procedures.keys().filter(|key| !after.procedures.contains_key(*key));
+    let mut new = after.procedures.keys().filter(|key| !before.procedures.contains_key(*key));
+    gone.next().zip(new.next())
+}
+
 /// Refuses a change behind which a policy cannot be read any more, or calls another function: nobody would notice.
 ///
 /// # Errors
@@ -424,9 +431,16 @@ pub(super) fn check_policies_after(
     if known.is_empty() {
         return Ok(());
     }
-    let before = known_policies(before)?;
+    let mut known_before = known_policies(before)?;
+    if let Some((from, to)) = renamed_routine(before, after) {
+        for called in known_before.values_mut().flatten() {
+            if called.remove(from) {
+                called.insert(to.clone());
+            }
+        }
+    }
     for (policy, called) in known {
-        let was = before.get(&policy);
+        let was = known_before.get(&policy);
         let is_broken = called.is_none() && was != Some(&None);
         let calls_others = makes_routine && was.is_some_and(|was| was.is_some() && *was != called);
         if is_broken || calls_others {
