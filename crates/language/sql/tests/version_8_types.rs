@@ -2,23 +2,8 @@
 
 mod support;
 
-use support::Database;
-use types::{ExecutionVersion, SqlError, StatementResult, limits};
-
-fn database(version: ExecutionVersion, scripts: &[&str]) -> Database {
-    let mut database = Database::of_version(version);
-    for script in scripts {
-        database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
-    }
-    database
-}
-
-fn shown(result: Result<Vec<StatementResult>, SqlError>) -> String {
-    match result {
-        Ok(results) => results.last().map_or_else(String::new, |result| result.tag.clone()),
-        Err(error) => format!("{} {}", error.state, error.message),
-    }
-}
+use support::{Database, prepared, shown};
+use types::{ExecutionVersion, limits};
 
 #[test]
 fn version_7_answers_as_it_did() {
@@ -62,9 +47,9 @@ fn version_7_answers_as_it_did() {
         ),
     ];
     for (sql, version_7, version_8) in cases {
-        assert_eq!(shown(database(ExecutionVersion::V7, before).run(sql)), version_7, "{sql}");
-        assert_eq!(shown(database(ExecutionVersion::V8, before).run(sql)), version_8, "{sql}");
-        let mut over = database(ExecutionVersion::V7, before);
+        assert_eq!(shown(prepared(ExecutionVersion::V7, before).run(sql)), version_7, "{sql}");
+        assert_eq!(shown(prepared(ExecutionVersion::V8, before).run(sql)), version_8, "{sql}");
+        let mut over = prepared(ExecutionVersion::V7, before);
         over.go_over_to(ExecutionVersion::V8);
         assert_eq!(shown(over.run(sql)), version_8, "{sql}, gone over");
     }
@@ -72,7 +57,7 @@ fn version_7_answers_as_it_did() {
 
 #[test]
 fn what_version_7_has_stored_goes_on() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V7,
         &[
             "CREATE TYPE mood AS ENUM ('sad', 'ok')",
@@ -110,7 +95,7 @@ fn what_names_a_label_or_a_type_keeps_it() {
         ("CREATE DOMAIN dom AS text CHECK (VALUE::mood > 'sad'::mood)", "domain dom"),
     ];
     for (user, called) in users {
-        let mut database = database(ExecutionVersion::V8, &before);
+        let mut database = prepared(ExecutionVersion::V8, &before);
         database.run(user).unwrap_or_else(|error| panic!("{user}: {error:?}"));
         let renaming = database.error("ALTER TYPE mood RENAME VALUE 'sad' TO 'bad'");
         let expected = format!("renaming the value 'sad', which {called} names is not supported");
@@ -129,7 +114,7 @@ fn what_names_a_label_or_a_type_keeps_it() {
 #[test]
 fn domains_are_bounded_and_metered() {
     for version in [ExecutionVersion::V7, ExecutionVersion::V8] {
-        let mut database = database(version, &["CREATE DOMAIN d1 AS integer CHECK (VALUE > 0)"]);
+        let mut database = prepared(version, &["CREATE DOMAIN d1 AS integer CHECK (VALUE > 0)"]);
         for number in 2..=limits::DOMAIN_NESTING_MAX {
             let above = number - 1;
             database
@@ -148,7 +133,7 @@ fn domains_are_bounded_and_metered() {
             assert!(error.message.contains("DOMAIN_CHECKS_MAX"), "{statement}: {error:?}");
         }
     }
-    let mut database = database(ExecutionVersion::V8, &["CREATE DOMAIN c0 AS integer CHECK (VALUE > 0)"]);
+    let mut database = prepared(ExecutionVersion::V8, &["CREATE DOMAIN c0 AS integer CHECK (VALUE > 0)"]);
     let nest = |number: usize| {
         format!("CREATE DOMAIN c{number} AS integer CHECK (VALUE::c{0} > 0 AND VALUE::c{0} < 9)", number - 1)
     };
@@ -172,7 +157,7 @@ fn domains_are_bounded_and_metered() {
 #[test]
 fn types_that_stand_in_others_many_times_are_looked_at_once() {
     for version in [ExecutionVersion::V6, ExecutionVersion::V8] {
-        let mut database = database(version, &["CREATE TYPE c1 AS (f1 integer)"]);
+        let mut database = prepared(version, &["CREATE TYPE c1 AS (f1 integer)"]);
         for number in 2..=limits::COMPOSITE_NESTING_MAX {
             let fields: Vec<String> = (1..=40).map(|field| format!("f{field} c{}", number - 1)).collect();
             database.run(&format!("CREATE TYPE c{number} AS ({})", fields.join(", "))).expect("not too deep");

@@ -3,23 +3,8 @@
 
 mod support;
 
-use support::Database;
-use types::{ExecutionVersion, Payload, Severity, SqlError, StatementResult, Value};
-
-fn database(version: ExecutionVersion, scripts: &[&str]) -> Database {
-    let mut database = Database::of_version(version);
-    for script in scripts {
-        database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
-    }
-    database
-}
-
-fn shown(result: Result<Vec<StatementResult>, SqlError>) -> String {
-    match result {
-        Ok(results) => results.last().map_or_else(String::new, |result| result.tag.clone()),
-        Err(error) => format!("{} {}", error.state, error.message),
-    }
-}
+use support::{Database, prepared, shown};
+use types::{ExecutionVersion, Payload, Severity, Value};
 
 #[test]
 fn version_8_refuses_what_version_9_knows() {
@@ -61,13 +46,13 @@ fn version_8_refuses_what_version_9_knows() {
         ),
     ];
     for (sql, version_8, version_9) in cases {
-        let found = shown(database(ExecutionVersion::V8, before).run(sql));
+        let found = shown(prepared(ExecutionVersion::V8, before).run(sql));
         assert!(found.starts_with(&version_8[..5]), "{sql}: {found}");
         if !version_8.starts_with("42601") {
             assert_eq!(found, version_8, "{sql}");
         }
-        assert_eq!(shown(database(ExecutionVersion::V9, before).run(sql)), version_9, "{sql}");
-        let mut over = database(ExecutionVersion::V8, before);
+        assert_eq!(shown(prepared(ExecutionVersion::V9, before).run(sql)), version_9, "{sql}");
+        let mut over = prepared(ExecutionVersion::V8, before);
         over.go_over_to(ExecutionVersion::V9);
         assert_eq!(shown(over.run(sql)), version_9, "{sql}, gone over");
     }
@@ -75,7 +60,7 @@ fn version_8_refuses_what_version_9_knows() {
 
 #[test]
 fn what_is_assigned_to_a_domain_is_held_against_it() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V9,
         &[
             "CREATE DOMAIN amount AS integer CHECK (VALUE >= 0); CREATE DOMAIN there AS integer NOT NULL",
@@ -126,7 +111,7 @@ fn what_is_assigned_to_a_domain_is_held_against_it() {
 
 #[test]
 fn parameters_and_results_are_held_against_their_domains() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V9,
         &[
             "CREATE DOMAIN amount AS integer CHECK (VALUE >= 0)",
@@ -179,7 +164,7 @@ fn parameters_and_results_are_held_against_their_domains() {
 
 #[test]
 fn a_routine_may_be_there_before_what_it_uses() {
-    let mut database = database(ExecutionVersion::V9, &[]);
+    let mut database = prepared(ExecutionVersion::V9, &[]);
     let created = database
         .run(
             "CREATE FUNCTION counted(really boolean) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -221,7 +206,7 @@ fn a_routine_may_be_there_before_what_it_uses() {
 
 #[test]
 fn what_no_later_change_mends_is_said_at_once() {
-    let mut database = database(ExecutionVersion::V9, &["CREATE TABLE t (id integer PRIMARY KEY)"]);
+    let mut database = prepared(ExecutionVersion::V9, &["CREATE TABLE t (id integer PRIMARY KEY)"]);
     let function =
         |body: &str| format!("CREATE FUNCTION f() RETURNS integer LANGUAGE plpgsql AS $$ {body} $$");
     for (body, expected) in [
@@ -247,7 +232,7 @@ fn what_no_later_change_mends_is_said_at_once() {
 #[test]
 fn words_for_the_day_are_told_from_the_block() {
     let mut database =
-        database(ExecutionVersion::V9, &["CREATE TABLE t (id integer PRIMARY KEY, d date, at timestamptz)"]);
+        prepared(ExecutionVersion::V9, &["CREATE TABLE t (id integer PRIMARY KEY, d date, at timestamptz)"]);
     let same = "SELECT 'today'::date = current_date, date 'tomorrow' - 'yesterday', 'now'::timestamptz = now(), ' Today '::timestamptz = current_date::timestamptz, \
                 'tomorrow'::timestamp - 'today'::timestamp = interval '1 day', 'now'::time = localtime";
     assert_eq!(database.rows(same), [["t", "2", "t", "t", "t", "t"]]);
@@ -263,7 +248,7 @@ fn words_for_the_day_are_told_from_the_block() {
 
 #[test]
 fn routines_get_other_names_schemas_and_options() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V9,
         &[
             "CREATE SCHEMA other; CREATE ROLE clerk",
@@ -325,7 +310,7 @@ fn routines_get_other_names_schemas_and_options() {
 
 #[test]
 fn a_handler_is_told_where_its_error_has_come_from() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V9,
         &[
             "CREATE FUNCTION inside(x integer) RETURNS integer LANGUAGE plpgsql AS $$\nBEGIN\n  RETURN 1 / x;\nEND $$",
@@ -355,7 +340,7 @@ fn a_handler_is_told_where_its_error_has_come_from() {
 
 #[test]
 fn a_domain_says_what_length_and_scale_its_values_have() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V9,
         &[
             "CREATE DOMAIN money2 AS numeric(10, 2) CHECK (VALUE >= 0); CREATE DOMAIN short AS varchar(3)",
@@ -386,7 +371,7 @@ fn a_domain_says_what_length_and_scale_its_values_have() {
 
 #[test]
 fn values_become_those_of_a_domain_as_those_of_its_type() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V9,
         &[
             "CREATE DOMAIN flag AS boolean CHECK (VALUE); CREATE DOMAIN day AS date CHECK (VALUE > '2000-01-01')",
@@ -413,7 +398,7 @@ fn cursors_look_for_their_tables_when_they_are_opened() {
     let body = "DECLARE c CURSOR FOR SELECT id FROM later; n integer;
                 BEGIN IF really THEN OPEN c; FETCH c INTO n; CLOSE c; END IF; RETURN n; EXCEPTION WHEN undefined_table THEN RETURN -1; END";
     let sql = format!("CREATE FUNCTION f(really boolean) RETURNS integer LANGUAGE plpgsql AS $$ {body} $$");
-    let mut database = database(ExecutionVersion::V9, &[&sql]);
+    let mut database = prepared(ExecutionVersion::V9, &[&sql]);
     assert_eq!(database.rows("SELECT f(false) IS NULL, f(true)"), [["t", "-1"]]);
     database.run("CREATE TABLE later (id integer PRIMARY KEY); INSERT INTO later VALUES (7)").expect("now");
     assert_eq!(database.rows("SELECT f(true)"), [["7"]]);
@@ -430,7 +415,7 @@ fn cursors_look_for_their_tables_when_they_are_opened() {
 
 #[test]
 fn many_missing_names_give_few_warnings() {
-    let mut database = database(ExecutionVersion::V9, &[]);
+    let mut database = prepared(ExecutionVersion::V9, &[]);
     let calls: String = (0..500).map(|n| format!("PERFORM missing_{n}(); ")).collect();
     let create = |name: usize| {
         format!("CREATE FUNCTION f{name}() RETURNS void LANGUAGE plpgsql AS $$ BEGIN {calls} END $$")
@@ -444,7 +429,7 @@ fn many_missing_names_give_few_warnings() {
 
 #[test]
 fn what_names_an_overloaded_routine_follows_its_name() {
-    let mut database = database(
+    let mut database = prepared(
         ExecutionVersion::V9,
         &[
             "CREATE TABLE t (id integer PRIMARY KEY, n integer); CREATE ROLE clerk",
@@ -464,4 +449,24 @@ fn what_names_an_overloaded_routine_follows_its_name() {
     database.run("CREATE FUNCTION w() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$").expect("another one");
     assert_eq!(shown(database.run("ALTER FUNCTION w() RENAME TO x")), "ALTER FUNCTION");
     assert_eq!(&shown(database.run("ALTER FUNCTION x() RENAME TO u"))[..5], "0A000");
+}
+
+#[test]
+fn a_policy_follows_the_name_of_its_function_and_calls_no_other() {
+    let mut database = prepared(
+        ExecutionVersion::V9,
+        &[
+            "CREATE TABLE t (id integer PRIMARY KEY); INSERT INTO t VALUES (1), (2)",
+            "CREATE FUNCTION fits(x integer) RETURNS boolean STABLE LANGUAGE sql AS $$ SELECT x = 1 $$",
+            "CREATE POLICY p ON t USING (fits(id))",
+            "ALTER TABLE t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+            "ALTER FUNCTION fits(integer) RENAME TO suits",
+        ],
+    );
+    assert_eq!(database.rows("SELECT id FROM t"), [["1"]]);
+    database
+        .run("CREATE FUNCTION other(x bigint) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$")
+        .expect("new");
+    assert_eq!(&shown(database.run("ALTER FUNCTION other(bigint) RENAME TO suits"))[..5], "0A000");
+    assert_eq!(&shown(database.run("DROP FUNCTION suits(integer)"))[..5], "2BP01");
 }

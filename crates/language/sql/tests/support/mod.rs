@@ -223,6 +223,23 @@ impl Database {
     }
 }
 
+/// An empty database with these rules, behind these scripts.
+pub fn prepared(version: ExecutionVersion, scripts: &[&str]) -> Database {
+    let mut database = Database::of_version(version);
+    for script in scripts {
+        database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
+    }
+    database
+}
+
+/// The tag of the last statement, or the error.
+pub fn shown(result: Result<Vec<StatementResult>, SqlError>) -> String {
+    match result {
+        Ok(results) => results.last().map_or_else(String::new, |result| result.tag.clone()),
+        Err(error) => format!("{} {}", error.state, error.message),
+    }
+}
+
 /// The rows of a result, NULL as `NULL`.
 pub fn texts(result: &StatementResult) -> Vec<Vec<String>> {
     let text = |value: &Value| format_value(value).unwrap_or_else(|| "NULL".to_string());
