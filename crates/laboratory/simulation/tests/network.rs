@@ -11,7 +11,8 @@ use support::{check, found};
 fn seeds() -> RangeInclusive<u64> {
     1..=std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(30)
 }
-/// Others that have failed once, with the plans that they had then: nodes that had recorded, with damaged memory, what blocks did
+
+/// Seeds that have failed once, with the plans that they had then: nodes that had recorded, with damaged memory, what blocks did
 /// not come to, did not start again; a client whose transaction had been executed before a restart, or before its node joined
 /// behind the block, was told that it had expired.
 const FOUND: [u64; 5] = [74, 143, 397, 720, 887];
