@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Database, prepared, shown};
+use support::{prepared, shown};
 use types::{ExecutionVersion, limits};
 
 #[test]
