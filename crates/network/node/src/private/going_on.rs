@@ -2,6 +2,7 @@
 //! does not begin at the beginning each time.
 
 use super::four_members::{charter, key};
+use super::opened_store::{BlockNote, CertifiedAt};
 use super::part_store::{HeldPart, PartStore};
 use super::schema_stores::SchemaStores;
 use super::schemas::{PrivateSchemas, SchemasNode, State};
@@ -25,8 +26,8 @@ use std::sync::Arc;
 use types::{
     Attested, AttestingMembers, Block, BlockDigest, BlockHeader, Charters, Credential, Identity, Key,
     KnownVersions, Outcome, OutcomeHeader, PartMembers, PartVotes, Payload, Receipt, SchemaAttestation,
-    SchemaCertificate, SchemaMembers, SchemaOutcome, SignedTransaction, StatementResult, TransactionId,
-    transactions_root,
+    SchemaCertificate, SchemaMembers, SchemaOutcome, SignedTransaction, StatementResult, Table,
+    TransactionId, transactions_root,
 };
 
 /// Other members, none of whom is there.
@@ -349,6 +350,40 @@ impl Writer {
             outcome: BlockOutcome { receipts, digest: BlockDigest::default(), header: outcome },
         }
     }
+}
+
+/// A member whose ledger ends with the block that has written this row.
+pub(super) fn written_row(folder: &Path) -> (PrivateSchemas, Table, Key) {
+    let mut member = Member::new(folder.to_path_buf(), None);
+    member.start();
+    let mut writer = Writer::new(7);
+    for sql in ["", "CREATE TABLE deal.t (id int PRIMARY KEY, n int)", "INSERT INTO deal.t VALUES (1, 10)"] {
+        writer.height += 1;
+        let (signed, part, result) = writer.transaction(sql, false);
+        let (transactions, results) =
+            if sql.is_empty() { (vec![], vec![]) } else { (vec![signed], vec![result]) };
+        member.take(&writer.record(&transactions, results), &[part]);
+        member.go_on();
+    }
+    let rows = member.rows();
+    let [(RowId { table, key }, _, Some(3))] = &rows[..] else { panic!("{rows:?}") };
+    let private = member.private.take().expect("it runs");
+    let snapshot = private.state.lock().schemas[&DEAL].executor.view().snapshot;
+    let mut tables = snapshot.catalog().tables.values();
+    let table = tables.find(|known| known.id == *table).expect("it was created");
+    let table = Table::clone(table);
+    (private, table, key.clone())
+}
+
+/// The next block, which the ledger does not have yet, has brought a certificate of the last one.
+pub(super) fn executed_ahead(private: &PrivateSchemas) {
+    let height = private.tip();
+    let certified = Some(CertifiedAt { height, block: height + 1, index: 0, number: 0 });
+    let (secret, definitions) = (Digest::ZERO, Vec::new());
+    let note = BlockNote { height: height + 1, secret, definitions, attested: None, certified };
+    let mut state = private.state.lock();
+    let schema = state.schemas.get_mut(&DEAL).expect("it has begun");
+    schema.opened.put(&note, None).expect("written");
 }
 
 /// Both say the same of everything.

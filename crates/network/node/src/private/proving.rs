@@ -153,9 +153,10 @@ impl PrivateSchemas {
         (salt, path): (crypto::Digest, proofs::Path),
         covering: impl Fn(u64) -> Option<OutcomeCertificate>,
     ) -> Result<SchemaEvidence, SqlError> {
-        let height = opened.outcome.height;
+        let (height, tip) = (opened.outcome.height, self.tip());
         let found = self.opened(number, |schema| {
-            let at = schema.opened.covering(height)?;
+            // The schema executes blocks before the ledger has them.
+            let at = schema.opened.covering(height).filter(|at| at.block <= tip)?;
             Some(Certified { blocks: schema.opened.blocks(height, at.height), at })
         })?;
         let Some(Certified { blocks, at }) = found else {
@@ -208,4 +209,24 @@ fn unreadable(error: NodeError) -> SqlError {
 fn ledger_unreadable(error: LedgerError) -> SqlError {
     tracing::error!(%error, "the ledger cannot be read");
     SqlError::new(SqlState::INTERNAL_ERROR, "the ledger cannot be read; the node's log says more")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::going_on::{executed_ahead, written_row};
+    use super::*;
+
+    #[test]
+    fn a_certificate_in_a_block_that_the_ledger_does_not_have_yet_is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (private, table, key) = written_row(folder.path());
+        let ask = || private.row_proof(("deal", &table), &key, |_| None).map_err(|error| error.state);
+        assert_eq!(ask().err(), Some(NOT_CERTIFIED), "no certificate");
+        executed_ahead(&private);
+        assert_eq!(
+            ask().err(),
+            Some(NOT_CERTIFIED),
+            "it stands in a block that is executed and not recorded"
+        );
+    }
 }
