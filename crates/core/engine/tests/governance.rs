@@ -356,8 +356,9 @@ fn a_proposal_is_made_with_the_search_path_that_it_came_with() {
     by(&mut chain, 0, "CREATE SCHEMA app");
     by(&mut chain, 1, "SELECT entente.approve(1)");
     by(&mut chain, 2, "SELECT entente.approve(1)");
-    let path = types::SearchPath::new(["app".to_string(), "public".to_string()]).expect("two schemas");
-    let in_app = |sql: &str| path.in_front_of(sql).into_owned();
+    let search_path = types::SearchPath::new(["app".to_string(), "public".to_string()]).expect("two schemas");
+    let settings = types::ScriptSettings { search_path, ..Default::default() };
+    let in_app = |sql: &str| settings.in_front_of(sql).into_owned();
     assert_eq!(answer(&by(&mut chain, 0, &in_app("CREATE TABLE t (id bigint)"))).0, "PROPOSE");
     // Who approves may look elsewhere, and write the call as it likes.
     assert_eq!(answer(&by(&mut chain, 1, &in_app("/* yes */ SELECT Entente . approve(2) ;"))).0, "SELECT 1");

@@ -1,6 +1,7 @@
 use crate::arithmetic::{number_rank, out_of_range};
 use crate::array::values_with_room;
 use crate::datetime::{date_of_timestamp, is_finite_timestamp, time_of_timestamp, timestamp_of_date};
+use crate::session_format::{session_instant_of, session_local_of};
 use crate::text::{
     check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
 };
@@ -258,23 +259,23 @@ fn to_real(value: &Value) -> Result<Option<Value>, SqlError> {
     }))
 }
 
-/// Dates, times and timestamps of one another, in UTC.
+/// Dates, times and timestamps of one another, instants in the zone of the session.
 fn to_point_in_time(value: &Value, target: DataType) -> Result<Option<Value>, SqlError> {
     Ok(Some(match (value, target) {
         (Value::Date(date), DataType::Timestamp) => Value::Timestamp(timestamp_of_date(*date)?),
-        (Value::Date(date), DataType::TimestampTz) => Value::TimestampTz(timestamp_of_date(*date)?),
-        (Value::Timestamp(at), DataType::TimestampTz) => Value::TimestampTz(*at),
-        (Value::TimestampTz(at), DataType::Timestamp) => Value::Timestamp(*at),
-        (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Date) => {
-            Value::Date(date_of_timestamp(*at)?)
+        (Value::Date(date), DataType::TimestampTz) => {
+            Value::TimestampTz(session_instant_of(timestamp_of_date(*date)?)?)
         }
+        (Value::Timestamp(at), DataType::TimestampTz) => Value::TimestampTz(session_instant_of(*at)?),
+        (Value::TimestampTz(at), DataType::Timestamp) => Value::Timestamp(session_local_of(*at)?),
+        (Value::Timestamp(at), DataType::Date) => Value::Date(date_of_timestamp(*at)?),
+        (Value::TimestampTz(at), DataType::Date) => Value::Date(date_of_timestamp(session_local_of(*at)?)?),
         // As in PostgreSQL, where there is no time of day.
         (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Time) if !is_finite_timestamp(*at) => {
             Value::Null
         }
-        (Value::Timestamp(at) | Value::TimestampTz(at), DataType::Time) => {
-            Value::Time(time_of_timestamp(*at))
-        }
+        (Value::Timestamp(at), DataType::Time) => Value::Time(time_of_timestamp(*at)),
+        (Value::TimestampTz(at), DataType::Time) => Value::Time(time_of_timestamp(session_local_of(*at)?)),
         (Value::Time(time), DataType::Interval) => {
             Value::Interval(Interval { microseconds: *time, ..Interval::default() })
         }

@@ -58,7 +58,7 @@ mod row_security;
 mod schema;
 mod schema_block_outcome;
 mod schema_outcome;
-mod search_path_text;
+mod script_settings;
 mod sequence;
 mod session;
 mod submission;
@@ -71,6 +71,8 @@ mod value;
 
 pub mod datetime;
 pub mod limits;
+pub mod session_format;
+pub mod time_zone;
 
 pub use agreed_part::{AgreedPart, Move, StakeholderSignature, agreement, between_digest, part_core};
 pub use amendment::{
@@ -148,7 +150,7 @@ pub use schema_block_outcome::{AttestingMembers, SchemaBlockOutcome};
 pub use schema_outcome::{
     PartMembers, PartMoves, PartVotes, SchemaAttestation, SchemaCertificate, SchemaOutcome, schema_quorum,
 };
-pub use search_path_text::{parse_search_path, split_search_path};
+pub use script_settings::{ScriptSettings, parse_search_path, split_settings};
 pub use sequence::{Counter, Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
 pub use submission::{

@@ -1,6 +1,7 @@
 //! `real`: single precision as text, and its arithmetic.
 
-use crate::text::{invalid_syntax, split_exponent, trim, write_decimal};
+use crate::session_format::session_format;
+use crate::text::{invalid_syntax, rounded_digits, split_exponent, trim, write_decimal};
 use crate::{SqlError, SqlState};
 
 /// Reads a `real`.
@@ -39,7 +40,10 @@ pub(crate) fn format_real(value: f32) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    write_decimal(sign, &shortest_digits(value.abs()), 6)
+    match session_format().float_digits.of(6) {
+        None => write_decimal(sign, &shortest_digits(value.abs()), 6),
+        Some(digits) => write_decimal(sign, &rounded_digits(f64::from(value.abs()), digits), digits as i32),
+    }
 }
 
 /// As of a double: Rust's digits, except that PostgreSQL prints none that lie exactly between two values.

@@ -5,7 +5,6 @@
 
 use crate::{Catalog, SqlError, SqlState, TableId};
 use borsh::{BorshDeserialize, BorshSerialize};
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -230,14 +229,6 @@ impl SearchPath {
             return Err(SqlError::new(SqlState(*b"3F000"), "no schema has been selected to create in"));
         };
         Ok(catalog_name(schema, name))
-    }
-
-    /// A script that looks for its names in these schemas.
-    pub fn in_front_of<'s>(&self, script: &'s str) -> Cow<'s, str> {
-        match self.is_default() {
-            true => Cow::Borrowed(script),
-            false => Cow::Owned(format!("SET search_path TO {self};{script}")),
-        }
     }
 
     /// The schemas of the path that are there.

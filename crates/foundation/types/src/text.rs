@@ -2,11 +2,12 @@ use crate::array::{format_array, parse_array};
 use crate::bytes::{format_bytea, format_uuid, parse_bytea, parse_uuid};
 use crate::composite_text::format_composite;
 use crate::datetime::{
-    format_date, format_interval, format_time, format_timestamp, parse_date, parse_interval, parse_time,
-    parse_timestamp,
+    format_date, format_instant, format_interval, format_time, format_timestamp, parse_date, parse_interval,
+    parse_time, parse_timestamp,
 };
 use crate::json::check_json;
 use crate::real::{format_real, parse_real};
+use crate::session_format::session_format;
 use crate::{DataType, Jsonb, Numeric, SqlError, SqlState, Value, limits};
 use std::sync::Arc;
 
@@ -96,7 +97,7 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Numeric(value) => value.to_string(),
         Value::Double(value) => format_double(*value),
         Value::Text(text) => text.to_string(),
-        Value::TimestampTz(microseconds) => format_timestamp(*microseconds, "+00"),
+        Value::TimestampTz(microseconds) => format_instant(*microseconds),
         Value::SmallInt(value) => value.to_string(),
         Value::Real(value) => format_real(*value),
         Value::Date(days) => format_date(*days),
@@ -267,7 +268,20 @@ pub(crate) fn format_double(value: f64) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    write_decimal(sign, &shortest_digits(value.abs()), 15)
+    match session_format().float_digits.of(15) {
+        None => write_decimal(sign, &shortest_digits(value.abs()), 15),
+        Some(digits) => write_decimal(sign, &rounded_digits(value.abs(), digits), digits as i32),
+    }
+}
+
+/// So many digits in scientific notation, without zeros behind them, as C's `%g` has them.
+pub(crate) fn rounded_digits(value: f64, digits: usize) -> String {
+    let behind_first = digits - 1;
+    let scientific = format!("{value:.behind_first$e}");
+    let (number, exponent) = split_exponent(&scientific);
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number}e{exponent}")
 }
 
 /// Digits in scientific notation as PostgreSQL shows them: with an exponent below 10^−4 and from `10^exponent_from`.

@@ -10,7 +10,6 @@ mod pattern;
 mod quote;
 
 pub mod functions;
-pub mod time_zone;
 pub mod work;
 
 pub use comparison::Comparison;

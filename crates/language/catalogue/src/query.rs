@@ -117,7 +117,7 @@ impl Catalogue {
         }
         let type_numbers = tell_types(&mut statement);
         normalise(&mut statement, facts)?;
-        let prepared = sql::prepare_query(library, sql, statement, types);
+        let prepared = sql::prepare_query(library, (sql, facts.format), statement, types);
         let prepared = prepared.map_err(|error| explained(error, ledger))?;
         if prepared.kind() != StatementKind::Read {
             return Err(SqlError::unsupported("a catalogue query that is no SELECT"));

@@ -3,6 +3,7 @@
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE_OID, Objects};
 use types::DATABASE;
+use types::session_format::SessionFormat;
 
 /// Settings that drivers ask for and nobody can change.
 const FIXED: &[(&str, &str)] = &[
@@ -25,6 +26,8 @@ pub struct SessionFacts {
     pub search_path: Vec<String>,
     /// Names and values of its settings.
     pub settings: Vec<(String, String)>,
+    /// In which values are read and written.
+    pub format: SessionFormat,
     /// The version that the server says it has.
     pub server_version: String,
 }

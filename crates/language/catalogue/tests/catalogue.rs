@@ -7,6 +7,7 @@ use sql::{Context, Invocation, Library};
 use state::{PlainState, Simulate};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use types::session_format::SessionFormat;
 use types::{
     Catalog, Charter, DataType, Organisation, Payload, Row, SqlError, SqlState, StatementResult,
     TransactionId, Value, format_value,
@@ -129,6 +130,7 @@ impl Asked {
             user: "postgres".to_string(),
             process: 7,
             settings: vec![("application_name".to_string(), "test".to_string())],
+            format: SessionFormat::default(),
             server_version: "15.0".to_string(),
         };
         Asked { ledger: ledger(include_str!("schema.sql")), catalogue: Catalogue::default(), facts }
@@ -599,5 +601,20 @@ fn vectors_are_told_to_clients_as_such() {
     assert_eq!(
         asked.answer("SELECT indkey FROM pg_index WHERE indexrelid = 'item_price'::regclass"),
         "3 2\n"
+    );
+}
+
+#[test]
+fn moments_are_read_and_written_as_the_session_says() {
+    let mut asked = Asked::new();
+    let moment = "SELECT '2026-07-01 00:30'::timestamptz::text, pg_postmaster_start_time()::date - '2026-07-01 00:30'::timestamptz::date";
+    let in_utc = asked.ask(moment).expect("an answer").rows;
+    asked.facts.format =
+        SessionFormat::default().changed_by("TimeZone", "Asia/Tokyo").expect("a zone").expect("known");
+    let in_tokyo = asked.ask(moment).expect("an answer").rows;
+    let text = |rows: &[Vec<Value>]| types::format_value(&rows[0][0]).expect("a text");
+    assert_eq!(
+        (text(&in_utc), text(&in_tokyo)),
+        ("2026-07-01 00:30:00+00".into(), "2026-07-01 00:30:00+09".into())
     );
 }

@@ -7,6 +7,7 @@ use crate::table::{TablePlan, may_be_too_long};
 use smallvec::SmallVec;
 use state::{Addition, Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
+use types::session_format::{SessionFormat, session_format, within_format};
 use types::{ArithmeticOperator, ColumnSet, DataType, Key, Row, SqlError, Value};
 
 /// Inserts a row that was checked when it was made.
@@ -235,6 +236,7 @@ impl UpdatePlan {
             known: known.clone(),
             captured: self.capture.values(environment).collect::<Result<_, _>>()?,
             now: environment.now,
+            format: session_format(),
         });
         let command = Command {
             row: RowId { table: self.table.id, key },
@@ -313,6 +315,7 @@ pub struct UpdateFunction {
     known: KnownValues,
     captured: SmallVec<[Value; 1]>,
     now: i64,
+    format: SessionFormat,
 }
 
 /// The command of an UPDATE on one row, and what it does.
@@ -329,7 +332,7 @@ impl UpdateFunction {
     /// # Errors
     /// What evaluation raises.
     pub fn matches(&self, row: &Row) -> Result<bool, SqlError> {
-        self.plan.matches(&Environment::new(row, &self.captured, self.now))
+        within_format(self.format, || self.plan.matches(&Environment::new(row, &self.captured, self.now)))
     }
 
     /// What it makes of a row, which nobody has held against NOT NULL and CHECK yet; `None` where it is not about the row.
@@ -337,13 +340,13 @@ impl UpdateFunction {
     /// # Errors
     /// What evaluation raises.
     pub fn new_row(&self, row: &Row) -> Result<Option<Row>, SqlError> {
-        self.plan.new_row(row, &self.known, &self.captured, self.now)
+        within_format(self.format, || self.plan.new_row(row, &self.known, &self.captured, self.now))
     }
 }
 
 impl RowFunction for UpdateFunction {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
-        self.plan.change(row, &self.known, &self.captured, self.now)
+        within_format(self.format, || self.plan.change(row, &self.known, &self.captured, self.now))
     }
 }
 
@@ -371,7 +374,7 @@ impl UpdatePlan {
         let environment = Environment::new(&new_row, &[], now);
         for index in &plan.checks {
             let check = &plan.table.checks[*index];
-            if check.condition.truth(&environment)? == Some(false) {
+            if check.is_violated(&environment)? {
                 return Err(plan.table.check_violation(check, &new_row));
             }
         }
@@ -502,6 +505,7 @@ impl DeletePlan {
                 plan: self.clone(),
                 captured: self.capture.values(environment).collect::<Result<_, _>>()?,
                 now: environment.now,
+                format: session_format(),
             }),
             kind: CommandKind::Delete,
             uses: self.uses,
@@ -517,11 +521,12 @@ struct DeleteFunction {
     plan: Arc<DeletePlan>,
     captured: SmallVec<[Value; 2]>,
     now: i64,
+    format: SessionFormat,
 }
 
 impl RowFunction for DeleteFunction {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
-        self.plan.change(row, &self.captured, self.now)
+        within_format(self.format, || self.plan.change(row, &self.captured, self.now))
     }
 }
 

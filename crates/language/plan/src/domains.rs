@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
+use types::session_format::{SessionFormat, within_format};
 use types::{
     Catalog, CompositeType, CompositeTypes, DataType, Domain, DomainCheck, ExecutionVersion, SqlError,
     SqlState, TypeId, Value, limits, object_name,
@@ -48,7 +49,9 @@ impl DomainCheck for BoundDomain {
         }
         let frame = std::slice::from_ref(value);
         for check in &self.checks {
-            if check.condition.truth(&Environment::new(&[], frame, 0))? == Some(false) {
+            let truth = || check.condition.truth(&Environment::new(&[], frame, 0));
+            // It means the same whatever the session's format is.
+            if within_format(SessionFormat::default(), truth)? == Some(false) {
                 let (domain, name) = (&self.name, &check.name);
                 let message = format!("value for domain {domain} violates check constraint \"{name}\"");
                 return Err(SqlError::new(SqlState::CHECK_VIOLATION, message));

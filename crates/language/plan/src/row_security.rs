@@ -20,6 +20,7 @@ use crate::table::TablePlan;
 use crate::tables::Tables;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
+use types::session_format::{SessionFormat, within_format};
 use types::{
     Array, DataType, ElementType, OutputColumn, PolicyCommand, RowPolicy, RowSecurity, SearchPath, SqlError,
     Value,
@@ -38,7 +39,8 @@ pub fn bind_policy(scope: &VariableScope, table: &TablePlan, sql: &str) -> Resul
         return Err(scope.located(error, span));
     }
     let binder = Binder::new(scope, Source::Table { table, name: &table.name });
-    binder.in_clause(Some("policy expressions")).bind_condition(&expr, "POLICY")
+    let binder = binder.in_clause(Some("policy expressions"));
+    within_format(SessionFormat::default(), || binder.bind_condition(&expr, "POLICY"))
 }
 
 /// The policies of a table, for one statement.

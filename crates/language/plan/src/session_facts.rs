@@ -4,6 +4,7 @@
 //! Who executes a transaction stands under its client's signature, so every node answers alike. The role is known only when a statement
 //! runs, the rest when it is bound.
 
+use types::session_format::session_format;
 use types::{DataType, SearchPath, SqlError, SqlState};
 use values::quote_ident;
 
@@ -65,16 +66,13 @@ impl SessionFunction {
 const SETTINGS: &[(&str, &str)] = &[
     ("bytea_output", "hex"),
     ("client_encoding", "UTF8"),
-    ("datestyle", "ISO, MDY"),
     ("integer_datetimes", "on"),
-    ("intervalstyle", "postgres"),
     ("lc_collate", "C"),
     ("max_identifier_length", "63"),
     ("max_index_keys", "32"),
     ("server_encoding", "UTF8"),
     ("server_version_num", "150000"),
     ("standard_conforming_strings", "on"),
-    ("timezone", "UTC"),
     ("transaction_isolation", "serializable"),
 ];
 
@@ -91,6 +89,9 @@ pub(crate) fn setting(
     if lower == "search_path" {
         let names = path.schemas().iter().map(|schema| quote_ident(schema));
         return Ok(Some(names.collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(value) = session_format().setting(&lower).filter(|_| lower != "extra_float_digits") {
+        return Ok(Some(value));
     }
     if let Some((_, value)) = SETTINGS.iter().find(|(known, _)| *known == lower) {
         return Ok(Some((*value).to_string()));

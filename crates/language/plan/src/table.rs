@@ -5,6 +5,7 @@ use crate::expression::{Environment, Expression};
 pub use crate::key_description::describe_key;
 use crate::table_triggers::TableTriggers;
 use std::sync::Arc;
+use types::session_format::{SessionFormat, within_format};
 use types::{
     ColumnSet, DataType, Index, Policy, Row, RowSecurity, SqlError, SqlState, TableId, Value, format_value,
     limits,
@@ -70,6 +71,17 @@ pub struct CheckPlan {
     pub condition: Expression,
     /// All rows keep it. Else every change of a row holds it against the row, whatever it assigns.
     pub valid: bool,
+}
+
+impl CheckPlan {
+    /// Whether a row violates it. It means the same whatever the session's format is.
+    ///
+    /// # Errors
+    /// What the condition raises.
+    pub fn is_violated(&self, environment: &Environment<'_>) -> Result<bool, SqlError> {
+        let truth = within_format(SessionFormat::default(), || self.condition.truth(environment));
+        Ok(truth? == Some(false))
+    }
 }
 
 impl TablePlan {

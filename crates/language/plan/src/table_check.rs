@@ -14,7 +14,7 @@ impl TablePlan {
         }
         let environment = Environment::new(row, &[], 0);
         for check in &self.checks {
-            if check.condition.truth(&environment)? == Some(false) {
+            if check.is_violated(&environment)? {
                 return Err(self.check_violation(check, row));
             }
         }

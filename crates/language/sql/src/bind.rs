@@ -16,6 +16,7 @@ use sqlparser::ast::{CopyOption, CopySource, CopyTarget, DescribeAlias, Query, S
 use std::sync::{Arc, PoisonError};
 use syntax::names::{name_of, table_name};
 use syntax::parse::{ParsedStatement, is_schema_change};
+use types::session_format::{session_format, within_format};
 use types::{
     DataType, ExecutionVersion, Function, FunctionResult, Language, OutputColumn, Procedure, SqlError,
     SqlState, Volatility, limits,
@@ -53,7 +54,15 @@ pub(crate) fn bind_parsed(
     script: Script<'_>,
     types: &[DataType],
 ) -> Result<BoundScript, SqlError> {
-    let tables = &library.tables().with_search_path(&script.search_path);
+    within_format(script.settings.format, || bind_within_format(library, script, types))
+}
+
+fn bind_within_format(
+    library: &Library,
+    script: Script<'_>,
+    types: &[DataType],
+) -> Result<BoundScript, SqlError> {
+    let tables = &library.tables().with_search_path(&script.settings.search_path);
     let scope = VariableScope::for_script(types, script.source).with_routines(tables.routines());
     let mut steps = Vec::new();
     let (mut copy, mut elsewhere) = (None, Elsewhere::default());
@@ -96,7 +105,16 @@ pub(crate) fn bind_parsed(
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
     let types = tables.routines().types().clone();
     let elsewhere = if steps.len() == 1 { elsewhere } else { Elsewhere::Nothing };
-    Ok(BoundScript { steps, parameters: parameters.collect(), columns, kind, needs, types, elsewhere })
+    Ok(BoundScript {
+        format: session_format(),
+        steps,
+        parameters: parameters.collect(),
+        columns,
+        kind,
+        needs,
+        types,
+        elsewhere,
+    })
 }
 
 fn bind_step(

@@ -140,7 +140,7 @@ impl RowFunction for CheckedWrite {
                 }
             }
             for check in self.checks.iter().map(|index| &self.table.checks[*index]) {
-                if check.condition.truth(&environment)? == Some(false) {
+                if check.is_violated(&environment)? {
                     return Err(self.table.check_violation(check, row));
                 }
             }

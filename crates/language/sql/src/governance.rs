@@ -28,7 +28,7 @@ use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
     Catalog, ChangeProposal, CharterChange, ExecutionVersion, Governance, Notice, Payload, Principal,
     ProposalState, ProposedChange, Severity, SqlError, SqlState, StatementResult, Value, limits,
-    split_search_path,
+    split_settings,
 };
 
 /// The call that is all of a script.
@@ -50,7 +50,7 @@ pub(crate) fn run_governed(
     if let Some(call) = only_call(library, &script) {
         return run_call(library, place, &call);
     }
-    let types = library.tables().routines().types().with_search_path(&script.search_path);
+    let types = library.tables().routines().types().with_search_path(&script.settings.search_path);
     // One that names a type of an earlier one cannot be bound yet, and is no plain statement either.
     // SET CONSTRAINTS, as migrations send it behind a change, changes nothing by itself.
     let changes_schema = |statement: &ParsedStatement| {
@@ -265,7 +265,8 @@ pub fn describe_state(state: &ProposalState) -> (&'static str, Option<&SqlError>
 pub fn describe_change(change: &ProposedChange) -> String {
     let change = match change {
         ProposedChange::Script(sql) => {
-            return split_search_path(sql).map_or_else(|_| sql.clone(), |(_, source)| source.to_string());
+            return split_settings(sql, ExecutionVersion::NEWEST)
+                .map_or_else(|_| sql.clone(), |(_, source)| source.to_string());
         }
         ProposedChange::Charter(change) => change,
     };

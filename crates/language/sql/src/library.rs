@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
+use types::session_format::{SessionFormat, within_format};
 use types::{Catalog, DataType, ExecutionVersion, Policy, Procedure, SqlError, TableId, Value};
 
 /// Scripts that a library keeps bound.
@@ -216,9 +217,11 @@ impl Library {
         let callee = Callee { name: name.into(), actual };
         let known = self.instances.lock().unwrap_or_else(PoisonError::into_inner).get(&callee);
         let compiled = known.unwrap_or_else(|| {
-            let applied = actual.applied_to(definition);
-            let compiled =
-                applied.and_then(|definition| plpgsql::compile(&self.tables, &definition, self.options));
+            // Whoever asks for it first: its constants are those of a definition.
+            let compiled = within_format(SessionFormat::default(), || {
+                let definition = actual.applied_to(definition)?;
+                plpgsql::compile(&self.tables, &definition, self.options)
+            });
             let compiled = compiled.map(Arc::new);
             let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
             instances.insert(callee, compiled.clone());

@@ -14,9 +14,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
+use types::session_format::{SessionFormat, within_format};
 use types::{
-    DataType, MemoryPool, MemoryShare, OutputColumn, Principal, SearchPath, Securable, SqlError, SqlState,
-    StatementResult, TransactionId, Value,
+    DataType, MemoryPool, MemoryShare, OutputColumn, Principal, ScriptSettings, Securable, SqlError,
+    SqlState, StatementResult, TransactionId, Value,
 };
 
 /// A script bound on a library, which it keeps.
@@ -65,18 +66,19 @@ pub fn prepare(
 }
 
 /// Binds a query whose syntax tree somebody has changed after [`crate::parse_only_statement`] read it from `sql`, where errors have
-/// their positions.
+/// their positions. `format`: in which its values are read and written.
 ///
 /// # Errors
 /// As [`prepare`].
 pub fn prepare_query(
     library: &Arc<Library>,
-    sql: &str,
+    (sql, format): (&str, SessionFormat),
     statement: Statement,
     parameter_types: &[DataType],
 ) -> Result<Prepared, SqlError> {
     let statements = vec![ParsedStatement::Sql(Box::new(statement))];
-    let script = Script { search_path: SearchPath::default(), source: sql, statements };
+    let settings = ScriptSettings { format, ..ScriptSettings::default() };
+    let script = Script { settings, source: sql, statements };
     Ok(Prepared::new(library, bind_parsed(library, script, parameter_types)?))
 }
 
@@ -150,15 +152,17 @@ impl Prepared {
         let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.script.frame(parameters)?;
         let named = |error| self.script.types.named_in(error);
-        if let Some(rest) = self.rest_of_split(reader, &mut execution, &frame).map_err(named)? {
-            return self.rows_of(rest, &mut execution, &frame).map_err(named);
+        let rest = within_format(self.script.format, || self.rest_of_split(reader, &mut execution, &frame));
+        if let Some(rest) = rest.map_err(named)? {
+            return within_format(self.script.format, || self.rows_of(rest, &mut execution, &frame))
+                .map_err(named);
         }
         let mut results = self.script.run_steps(&mut execution, &frame, false)?;
         if let Elsewhere::Explained(Split { fragments, .. }) = &self.script.elsewhere
             && let Some(runner) = reader.runner(&frame)
             && let Some(explanation) = results.last_mut()
         {
-            let lines = runner.explain(fragments, &execution);
+            let lines = within_format(self.script.format, || runner.explain(fragments, &execution));
             explanation.rows.extend(lines.into_iter().map(|line| vec![Value::text(line)]));
         }
         Ok(results)
@@ -213,7 +217,8 @@ impl Prepared {
         };
         let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.script.frame(parameters)?;
-        let run = execution.authorise(&self.script.needs).and_then(|()| {
+        let run = within_format(self.script.format, || {
+            execution.authorise(&self.script.needs)?;
             let rest = self.rest_of_split(reader, &mut execution, &frame)?;
             execution.select_each(rest.unwrap_or(select), &frame, take)
         });

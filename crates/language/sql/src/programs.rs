@@ -7,7 +7,8 @@ use plan::statement::StatementOutput;
 use plan::tables::Tables;
 use plan::trigger::TriggerPlan;
 use std::sync::Arc;
-use types::{Catalog, DataType, ExecutionVersion, SearchPath, SqlError, TableId, Value};
+use types::session_format::{SessionFormat, session_format, within_format};
+use types::{Catalog, DataType, ExecutionVersion, ScriptSettings, SearchPath, SqlError, TableId, Value};
 
 impl Programs for Library {
     fn version(&self) -> ExecutionVersion {
@@ -34,7 +35,8 @@ impl Programs for Library {
         arguments: Vec<Value>,
     ) -> Result<CallResult, SqlError> {
         let routine = self.routine(name, actual)?;
-        plpgsql::call(&routine, name, execution, arguments)
+        // A routine does the same whoever calls it.
+        within_format(SessionFormat::default(), || plpgsql::call(&routine, name, execution, arguments))
     }
 
     fn fire(
@@ -43,7 +45,10 @@ impl Programs for Library {
         trigger: &TriggerPlan,
         inputs: Vec<Value>,
     ) -> Result<CallResult, SqlError> {
-        plpgsql::call(self.triggers.body(trigger)?, &trigger.function.name, execution, inputs)
+        let body = self.triggers.body(trigger)?;
+        within_format(SessionFormat::default(), || {
+            plpgsql::call(body, &trigger.function.name, execution, inputs)
+        })
     }
 
     fn run_text(
@@ -53,7 +58,8 @@ impl Programs for Library {
         sql: &str,
         (values, types): (Vec<Value>, &[DataType]),
     ) -> Result<StatementOutput, SqlError> {
-        self.script(&search_path.in_front_of(sql), types)?.run_inside(execution, values)
+        let settings = ScriptSettings { search_path: search_path.clone(), format: session_format() };
+        self.script(&settings.in_front_of(sql), types)?.run_inside(execution, values)
     }
 
     fn footprint_of_call(
@@ -64,7 +70,9 @@ impl Programs for Library {
         arguments: Vec<Option<Value>>,
     ) -> Result<(), SqlError> {
         match self.routine(name, actual) {
-            Ok(routine) => plpgsql::footprint(&routine, analysis, arguments),
+            Ok(routine) => {
+                within_format(SessionFormat::default(), || plpgsql::footprint(&routine, analysis, arguments))
+            }
             Err(_) => Ok(()),
         }
     }
@@ -77,7 +85,7 @@ impl Programs for Library {
     ) -> Result<(), SqlError> {
         let Ok(body) = self.triggers.body(trigger) else { return Ok(()) };
         analysis.count_instruction()?;
-        plpgsql::footprint(body, analysis, inputs)
+        within_format(SessionFormat::default(), || plpgsql::footprint(body, analysis, inputs))
     }
 
     fn with_a_policy(&self, called: &[Callee]) -> Result<Option<String>, SqlError> {

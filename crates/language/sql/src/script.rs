@@ -10,15 +10,16 @@ use plpgsql::{self, CompiledProcedure};
 use std::sync::Arc;
 use syntax::parse::deferrals::SetConstraints;
 use syntax::parse::{self, ParsedStatement, parse_script};
+use types::session_format::{SessionFormat, within_format};
 use types::{
-    CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload, SearchPath, SessionStep,
-    Severity, SqlError, SqlState, StatementResult, Value, split_search_path,
+    CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload, ScriptSettings, SearchPath,
+    SessionStep, Severity, SqlError, SqlState, StatementResult, Value, split_settings,
 };
 
 /// The statements of a script.
 pub(crate) struct Script<'s> {
-    /// Where names without a schema are looked for.
-    pub search_path: SearchPath,
+    /// What they mean depends on these.
+    pub settings: ScriptSettings,
     /// Their text.
     pub source: &'s str,
     /// In order.
@@ -26,13 +27,13 @@ pub(crate) struct Script<'s> {
 }
 
 impl<'s> Script<'s> {
-    /// Reads a script by these rules, with what says where its names are looked for.
+    /// Reads a script by these rules, with what stands in front of it.
     ///
     /// # Errors
     /// `42601` with the position behind that.
     pub fn parse(sql: &'s str, version: ExecutionVersion) -> Result<Script<'s>, SqlError> {
-        let (search_path, source) = split_search_path(sql)?;
-        Ok(Script { search_path, source, statements: parse_script(source, version)? })
+        let (settings, source) = split_settings(sql, version)?;
+        Ok(Script { settings, source, statements: parse_script(source, version)? })
     }
 }
 
@@ -58,6 +59,8 @@ pub enum StatementKind {
 
 /// A script bound on a library.
 pub(crate) struct BoundScript {
+    /// In which its values are read and written.
+    pub format: SessionFormat,
     /// In order.
     pub steps: Vec<Step>,
     /// Types of the parameters.
@@ -125,7 +128,7 @@ impl BoundScript {
     pub fn frame(&self, parameters: &[Value]) -> Result<Vec<Value>, SqlError> {
         self.check_count(parameters)?;
         parameters.iter().try_for_each(|value| self.types.check_given(value))?;
-        self.assigned(parameters)
+        within_format(self.format, || self.assigned(parameters))
     }
 
     fn check_count(&self, parameters: &[Value]) -> Result<(), SqlError> {
@@ -153,7 +156,8 @@ impl BoundScript {
         frame: &[Value],
         in_receipt: bool,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        self.results_of_steps(execution, frame, in_receipt).map_err(|error| self.types.named_in(error))
+        within_format(self.format, || self.results_of_steps(execution, frame, in_receipt))
+            .map_err(|error| self.types.named_in(error))
     }
 
     fn results_of_steps(
@@ -229,9 +233,17 @@ impl BoundScript {
         if let Some(what) = refused {
             return Err(SqlError::unsupported(format_args!("{what} in EXECUTE")).hint("Send it on its own."));
         }
+        within_format(self.format, || self.output_inside(execution, &values))
+    }
+
+    fn output_inside(
+        &self,
+        execution: &mut Execution<'_>,
+        values: &[Value],
+    ) -> Result<StatementOutput, SqlError> {
         execution.authorise_text(&self.needs, "EXECUTE of a call")?;
-        self.check_count(&values)?;
-        let frame = self.assigned(&values)?;
+        self.check_count(values)?;
+        let frame = self.assigned(values)?;
         let mut output = StatementOutput::default();
         for step in &self.steps {
             output = match step {

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::{self, ParsedStatement};
+use types::session_format::within_format;
 use types::{
     AttestingMembers, Catalog, ClientId, DataType, ExecutionVersion, MemoryPool, MemoryShare, OutputColumn,
     PartCommitment, PartMembers, Payload, Principal, SchemaCertificate, SessionResults, SessionStep,
@@ -181,7 +182,7 @@ impl Invocation {
         }
         // What cannot be read says so where it is run.
         let script = Script::parse(sql, self.library.version()).ok()?;
-        let types = self.library.tables().routines().types().with_search_path(&script.search_path);
+        let types = self.library.tables().routines().types().with_search_path(&script.settings.search_path);
         let changes =
             |statement: &ParsedStatement| !matches!(bind_schema_change(&types, statement), Ok(None));
         script.statements.iter().any(changes).then_some(script)
@@ -256,14 +257,13 @@ impl Invocation {
         }
         let Ok(frame) = script.frame(parameters) else { return Ok(()) };
         let frame = KnownFrame::new(frame);
-        for step in &script.steps {
-            match step {
-                Step::Statement(statement) => analysis.statement(statement, &frame)?,
-                Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new())?,
-                Step::Constraints(..) | Step::Schema(_) | Step::Copy => {}
-            }
-        }
-        Ok(())
+        within_format(script.format, || {
+            script.steps.iter().try_for_each(|step| match step {
+                Step::Statement(statement) => analysis.statement(statement, &frame),
+                Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new()),
+                Step::Constraints(..) | Step::Schema(_) | Step::Copy => Ok(()),
+            })
+        })
     }
 
     /// What an insert of rows may touch: the keys up to the first row that cannot be inserted.

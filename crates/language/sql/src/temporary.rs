@@ -32,6 +32,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
+use types::session_format::SessionFormat;
 use types::{
     Catalog, DataType, Deferral, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA, Payload, Principal, Row,
     SqlError, SqlState, StatementResult, TableId, TypeId,
@@ -316,7 +317,7 @@ impl TemporaryTables {
         let context = Context { height: self.statements, index: 0, ..context };
         if let Payload::Script { sql, .. } = payload {
             // What cannot be read says so where it is run.
-            let Script { search_path, mut statements, .. } = Script::parse(sql, ledger.version()).ok()?;
+            let Script { settings, mut statements, .. } = Script::parse(sql, ledger.version()).ok()?;
             let at_commit = match take_temporary(&mut statements) {
                 Ok(at_commit) => at_commit,
                 Err(error) => return Some(Err(error)),
@@ -325,7 +326,7 @@ impl TemporaryTables {
                 return None;
             }
             let types = match self.combined(ledger) {
-                Ok(combined) => combined.tables().routines().types().with_search_path(&search_path),
+                Ok(combined) => combined.tables().routines().types().with_search_path(&settings.search_path),
                 Err(error) => return Some(Err(error)),
             };
             let changes = statements.iter().map(|statement| bind_schema_change(&types, statement));
@@ -335,8 +336,14 @@ impl TemporaryTables {
                 // Its height is that of a block.
                 Ok(Some(changes)) if changes.iter().any(SchemaChange::is_checkpoint) => return None,
                 Ok(Some(changes)) if !changes.is_empty() => {
-                    let changed =
-                        self.change_schema(principal, ledger, snapshot, context, &changes, at_commit);
+                    let changed = self.change_schema(
+                        principal,
+                        ledger,
+                        snapshot,
+                        context,
+                        (&changes, settings.format),
+                        at_commit,
+                    );
                     return changed.transpose();
                 }
                 Ok(_) if at_commit.is_some() => {
@@ -394,7 +401,7 @@ impl TemporaryTables {
         ledger: &Arc<Library>,
         snapshot: &dyn Snapshot,
         context: Context,
-        changes: &[SchemaChange],
+        (changes, format): (&[SchemaChange], SessionFormat),
         at_commit: Option<Option<AtCommit>>,
     ) -> Result<Option<LocalResults>, SqlError> {
         let combined = self.combined(ledger)?;
@@ -405,7 +412,7 @@ impl TemporaryTables {
             .acting_as(principal)
             .interrupted_by(&self.interrupt);
         let mut results = Vec::new();
-        let (before, rows) = (combined.catalog(), Rows::new(&mut execution));
+        let (before, rows) = (combined.catalog(), Rows::new(&mut execution, format));
         let changed = change_catalog(before, changes, principal.organisation, rows, &mut results);
         let effects = execution.finish(Ok(Vec::new()))?;
         let reads_ledger = reads_ledger(&effects);

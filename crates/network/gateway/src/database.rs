@@ -441,6 +441,9 @@ pub trait Database: Send + Sync + 'static {
     /// When clients are answered who do not say when.
     fn answer_at(&self) -> AnswerAt;
 
+    /// Whether statements may be in another format than the one that sessions begin with: [`types::ScriptSettings::format`].
+    fn has_formats(&self) -> bool;
+
     /// Whether the node serves clients now.
     ///
     /// # Errors

@@ -233,12 +233,20 @@ LINE 1: select * from entente.nothing
 
 #[tokio::test(flavor = "multi_thread")]
 async fn options_of_the_start_are_set_or_refused() {
-    const CASES: [(&str, &str, &str); 9] = [
+    const CASES: [(&str, &str, &str); 13] = [
         ("-c search_path=a,b", "SHOW search_path", "a,b"),
         ("--search-path=a", "SHOW search_path", "a"),
         (r"-csearch_path=a,\ b -c lock_timeout=5", "SHOW search_path", "a, b"),
         ("-c my.own=1", "SHOW my.own", "1"),
-        ("-c TimeZone=Asia/Tokyo", "SHOW TimeZone", "WARNING:  parameter \"TimeZone\" stays \"UTC\""),
+        ("-c TimeZone=asia/tokyo", "SHOW TimeZone", "Asia/Tokyo"),
+        ("-c TimeZone=Nowhere", "SELECT 1", "FATAL:  invalid value for parameter \"TimeZone\": \"Nowhere\""),
+        ("-c TimeZone=-3.5", "RESET TIME ZONE; SHOW TIME ZONE", "<-03:30>+03:30"),
+        ("-c DateStyle=German", "SHOW DateStyle", "German, DMY"),
+        (
+            "-c IntervalStyle=nonsense",
+            "SELECT 1",
+            "FATAL:  invalid value for parameter \"IntervalStyle\": \"nonsense\"",
+        ),
         ("-c nonsense=1", "SELECT 1", "FATAL:  unrecognized configuration parameter \"nonsense\""),
         ("-c search_path", "SELECT 1", "FATAL:  -c search_path requires a value"),
         ("-B 100", "SELECT 1", "FATAL:  invalid command-line argument for server process: -B"),

@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, Charter, DataType, ExecutionModel, Identity, MemoryPool, PartSubmission, Payload,
-    ProposalReply, ProposalRequest, Receipt, RequestId, SignedTransaction, SqlError, SqlState,
-    SubmissionRefusal, SubmissionReply, TransactionId,
+    AnswerAt, Catalog, Charter, DataType, ExecutionModel, ExecutionVersion, Identity, MemoryPool,
+    PartSubmission, Payload, ProposalReply, ProposalRequest, Receipt, RequestId, SignedTransaction, SqlError,
+    SqlState, SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -187,6 +187,12 @@ impl Database for NodeDatabase {
 
     fn answer_at(&self) -> AnswerAt {
         self.answer_at
+    }
+
+    fn has_formats(&self) -> bool {
+        // Organisations' own databases know one.
+        let is_ours = self.charter().execution != ExecutionModel::WhateverThenAgree;
+        is_ours && self.published.library().version() >= ExecutionVersion::V9
     }
 
     fn serving(&self) -> Result<(), SqlError> {

@@ -18,6 +18,7 @@ use datafusion_physical_expr::expressions::{
 };
 use plan::expression::{Environment, Expression, Kind};
 use std::sync::Arc;
+use types::session_format::session_format;
 use types::{ArithmeticOperator, DataType, Value};
 use values::{Comparison, LikeForm};
 
@@ -77,6 +78,21 @@ impl Lowered {
     }
 }
 
+/// Whether what an expression itself does may depend on the session's format. A comparison does not.
+fn looks_at_format(expression: &Expression) -> bool {
+    let is_instant = |expression: &Expression| expression.data_type == DataType::TimestampTz;
+    match &expression.kind {
+        Kind::Cast(operand) | Kind::Assign(operand) => {
+            let is_text = |one: &Expression| matches!(one.data_type, DataType::Text(_) | DataType::Char(_));
+            [expression, &**operand].into_iter().any(|one| is_instant(one) || is_text(one))
+        }
+        Kind::Arithmetic(_, operands) => operands.iter().any(is_instant),
+        Kind::Concatenate(_) | Kind::Format(_) | Kind::Row(..) => true,
+        Kind::Function(_, operands) => is_instant(expression) || operands.iter().any(is_instant),
+        _ => false,
+    }
+}
+
 /// The column at a position, and its name.
 pub(crate) fn column_at(schema: &SchemaRef, position: usize) -> (Arc<dyn PhysicalExpr>, String) {
     let name = schema.field(position).name();
@@ -101,7 +117,12 @@ impl<'a> Lowering<'a> {
         if !expression.any(&mut |inner| matches!(inner.kind, Kind::Column(_))) {
             return self.constant(expression);
         }
-        self.by_kernels(expression).or_else(|reason| self.by_row(expression).map_err(|_| reason))
+        let lowered = match session_format().is_default() || !looks_at_format(expression) {
+            true => self.by_kernels(expression),
+            // Arrow's kernels know the format that sessions begin with.
+            false => Err(OnRows::because("a time zone or a form of values that kernels do not know")),
+        };
+        lowered.or_else(|reason| self.by_row(expression).map_err(|_| reason))
     }
 
     /// With Arrow's kernels.

@@ -5,6 +5,8 @@ use super::{
     CalendarTime, Interval, MICROSECONDS_PER_DAY, check_timestamp, is_finite_date, is_finite_timestamp,
     timestamp_of_date,
 };
+use crate::session_format::session_zone;
+use crate::time_zone::TimeZone;
 use crate::{SqlError, SqlState, Value};
 
 const DAYS_PER_MONTH: i64 = 30;
@@ -32,6 +34,23 @@ fn later(timestamp: i64, interval: Interval) -> Result<i64, SqlError> {
         timestamp = check_timestamp(timestamp.checked_add(days))?;
     }
     check_timestamp(timestamp.checked_add(interval.microseconds))
+}
+
+/// The instant so much later as clocks of the session's zone show it: a month or a day later they show the same time, and an hour
+/// later is an hour later.
+fn instant_later(instant: i64, interval: Interval) -> Result<i64, SqlError> {
+    let zone = session_zone();
+    if zone == TimeZone::UTC || !is_finite_timestamp(instant) {
+        return later(instant, interval);
+    }
+    let Interval { months, days, microseconds } = interval;
+    let mut instant = instant;
+    for part in [Interval { months, ..Interval::default() }, Interval { days, ..Interval::default() }] {
+        if part != Interval::default() {
+            instant = zone.instant_of(later(zone.local_of(instant)?, part)?)?;
+        }
+    }
+    check_timestamp(instant.checked_add(microseconds))
 }
 
 fn days_later(date: i32, days: i64) -> Result<i32, SqlError> {
@@ -73,7 +92,7 @@ pub(crate) fn plus(left: &Value, right: &Value) -> Option<Result<Value, SqlError
         }
         (Value::TimestampTz(timestamp), Value::Interval(interval))
         | (Value::Interval(interval), Value::TimestampTz(timestamp)) => {
-            later(*timestamp, *interval).map(Value::TimestampTz)
+            instant_later(*timestamp, *interval).map(Value::TimestampTz)
         }
         (Value::Time(time), Value::Interval(interval)) | (Value::Interval(interval), Value::Time(time)) => {
             Ok(Value::Time(time_later(*time, interval.microseconds)))
@@ -100,9 +119,9 @@ pub(crate) fn minus(left: &Value, right: &Value) -> Option<Result<Value, SqlErro
         (Value::Timestamp(timestamp), Value::Interval(interval)) => {
             opposite(*interval).and_then(|interval| later(*timestamp, interval)).map(Value::Timestamp)
         }
-        (Value::TimestampTz(timestamp), Value::Interval(interval)) => {
-            opposite(*interval).and_then(|interval| later(*timestamp, interval)).map(Value::TimestampTz)
-        }
+        (Value::TimestampTz(timestamp), Value::Interval(interval)) => opposite(*interval)
+            .and_then(|interval| instant_later(*timestamp, interval))
+            .map(Value::TimestampTz),
         (Value::Timestamp(a), Value::Timestamp(b)) | (Value::TimestampTz(a), Value::TimestampTz(b)) => {
             if !is_finite_timestamp(*a) || !is_finite_timestamp(*b) {
                 return Some(Err(no_difference("timestamps")));

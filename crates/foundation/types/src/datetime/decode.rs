@@ -1,17 +1,19 @@
-//! Input of dates and timestamps in all forms that PostgreSQL reads, with `DateStyle` MDY: the text is cut into fields, and
+//! Input of dates and timestamps in all forms that PostgreSQL reads, in the order of the session's `DateStyle`: the text is cut into fields, and
 //! what a number means depends on what has been found before it.
 
 use super::calendar::{date_from_days, days_from_date, days_in_month};
 use super::decode_fields::{Field, Form, Unit, Word, fields};
 use super::decode_number::{integer, microseconds, zone};
 use super::{MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND};
+use crate::session_format::session_zone;
+use crate::time_zone::TimeZone;
 use crate::{SqlError, SqlState};
 
 /// What a text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decoded {
-    /// Days since 2000-01-01, microseconds since midnight, and seconds east of UTC.
-    At { days: i64, time: i64, zone: i64 },
+    /// Days since 2000-01-01, microseconds since midnight, and seconds east of UTC, where it says that.
+    At { days: i64, time: i64, zone: Option<i64> },
     /// `epoch`
     Epoch,
     /// `infinity`
@@ -72,9 +74,11 @@ fn error(fault: Fault, text: &str, type_name: &str) -> SqlError {
     match (fault, type_name) {
         (Fault::Format, "date") => error.hint("Write it as 2026-11-20."),
         (Fault::Format, "timestamp") => error.hint("Write it as 2026-11-20 23:01:02.123456."),
-        (Fault::Format, _) => {
+        (Fault::Format, _) if session_zone() == TimeZone::UTC => {
             error.hint("Write it as 2026-11-20 23:01:02.123456+00, in UTC where there is no zone.")
         }
+        (Fault::Format, _) => error
+            .hint("Write it as 2026-11-20 23:01:02.123456+00, in the session's zone where there is none."),
         _ => error,
     }
 }
@@ -258,7 +262,8 @@ impl Decoder {
             return Err(Fault::Format);
         }
         let days = days_from_date(self.year, self.month, self.day);
-        Ok(Decoded::At { days, time: self.time(), zone: self.zone })
+        let zone = (self.mask & ZONE != 0).then_some(self.zone);
+        Ok(Decoded::At { days, time: self.time(), zone })
     }
 
     fn check_date(&mut self) -> Result<(), Fault> {

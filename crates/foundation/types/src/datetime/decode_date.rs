@@ -7,6 +7,7 @@ use super::decode::{
 use super::decode_fields::{Unit, Word};
 use super::decode_number::{integer, microseconds, signed, zone};
 use super::{EPOCH_JULIAN, MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND};
+use crate::session_format::{DateOrder, session_format};
 
 impl Decoder {
     /// A field with separators: a date, or behind one a time with its zone, or the name of a zone.
@@ -191,12 +192,13 @@ impl Decoder {
             self.day_of_year = value;
             return Ok(DAY_OF_YEAR | MONTH | DAY);
         }
-        let long = text.len() >= 3;
+        let (long, order) = (text.len() >= 3, session_format().dates.order);
         let found = match mask & DATE {
-            0 if long => YEAR,
+            0 if long || order == DateOrder::YearMonthDay => YEAR,
+            0 if order == DateOrder::DayMonthYear => DAY,
             0 => MONTH,
             YEAR => MONTH,
-            MONTH if text_month && long => YEAR,
+            MONTH if text_month && (long || order == DateOrder::YearMonthDay) => YEAR,
             MONTH => DAY,
             found if found == YEAR | MONTH => {
                 if text_month && long && self.short_year {

@@ -5,6 +5,8 @@ use super::{
     CalendarTime, Interval, MICROSECONDS_PER_DAY, MICROSECONDS_PER_HOUR, MICROSECONDS_PER_SECOND, UNIX_EPOCH,
     UNIX_EPOCH_DAYS, is_finite_date, is_finite_timestamp, iso_week, julian_day, weekday,
 };
+use crate::session_format::{session_local_of, session_zone};
+use crate::time_zone::TimeZone;
 use crate::{Numeric, SqlError, SqlState, Value};
 
 /// A field of a date, time or interval.
@@ -29,8 +31,12 @@ enum Field {
     DayOfYear,
     IsoYear,
     Julian,
-    /// The zone, or its hours or minutes: all are zero in UTC.
+    /// Seconds of the zone's displacement to the east.
     Zone,
+    /// Its whole hours.
+    ZoneHour,
+    /// The minutes beside those.
+    ZoneMinute,
 }
 
 impl Field {
@@ -58,7 +64,9 @@ impl Field {
             "doy" => Field::DayOfYear,
             "isoyear" => Field::IsoYear,
             "j" | "jd" | "julian" => Field::Julian,
-            "timezone" | "timezone_hour" | "timezone_minute" | "timezone_h" | "timezone_m" => Field::Zone,
+            "timezone" => Field::Zone,
+            "timezone_hour" | "timezone_h" => Field::ZoneHour,
+            "timezone_minute" | "timezone_m" => Field::ZoneMinute,
             _ => return None,
         })
     }
@@ -107,9 +115,8 @@ pub fn extract(name: &str, value: &Value) -> Result<Option<Numeric>, SqlError> {
             )
             .map(Ok),
         },
-        Value::Timestamp(at) | Value::TimestampTz(at) => {
-            of_timestamp(field, *at, matches!(value, Value::TimestampTz(_)))
-        }
+        Value::Timestamp(at) => of_timestamp(field, *at),
+        Value::TimestampTz(at) => of_instant(field, *at),
         Value::Time(time) => match field {
             Field::Epoch => Some(Ok(Numeric::new(i128::from(*time), 6))),
             _ => of_clock(field, *time),
@@ -122,7 +129,8 @@ pub fn extract(name: &str, value: &Value) -> Result<Option<Numeric>, SqlError> {
 
 /// What grows all the time is infinite; `None` where the type has no such field.
 fn of_infinity(field: Field, late: bool, value: &Value) -> Option<Option<Numeric>> {
-    let of_time = field == Field::Zone || of_clock(field, 0).is_some();
+    let of_zone = matches!(field, Field::Zone | Field::ZoneHour | Field::ZoneMinute);
+    let of_time = of_zone || of_clock(field, 0).is_some();
     if of_time && matches!(value, Value::Date(_)) {
         return None;
     }
@@ -139,7 +147,20 @@ fn of_infinity(field: Field, late: bool, value: &Value) -> Option<Option<Numeric
     Some(grows.then_some(if late { Numeric::INFINITY } else { Numeric::NEGATIVE_INFINITY }))
 }
 
-fn of_timestamp(field: Field, at: i64, has_zone: bool) -> Option<Result<Numeric, SqlError>> {
+/// Of an instant: what clocks of the session's zone show.
+fn of_instant(field: Field, at: i64) -> Option<Result<Numeric, SqlError>> {
+    let zone = session_zone();
+    let displacement = zone.displacement_at(at);
+    match field {
+        Field::Epoch => of_timestamp(field, at),
+        Field::Zone => Some(Ok(Numeric::from(displacement))),
+        Field::ZoneHour => Some(Ok(Numeric::from(displacement / 3_600))),
+        Field::ZoneMinute => Some(Ok(Numeric::from(displacement / 60 % 60))),
+        _ => session_local_of(at).map_or_else(|error| Some(Err(error)), |local| of_timestamp(field, local)),
+    }
+}
+
+fn of_timestamp(field: Field, at: i64) -> Option<Result<Numeric, SqlError>> {
     let calendar = CalendarTime::of_timestamp(at);
     match field {
         Field::Epoch => Some(Ok(Numeric::new(i128::from(at) - i128::from(UNIX_EPOCH), 6))),
@@ -148,7 +169,6 @@ fn of_timestamp(field: Field, at: i64, has_zone: bool) -> Option<Result<Numeric,
             let part = Numeric::from(calendar.time).checked_div(&Numeric::from(MICROSECONDS_PER_DAY));
             Some(part.and_then(|part| day.checked_add(&part)))
         }
-        Field::Zone => has_zone.then(|| Ok(Numeric::from(0))),
         _ => of_clock(field, calendar.time).or_else(|| of_calendar(field, calendar, calendar.days()).map(Ok)),
     }
 }
@@ -241,10 +261,14 @@ pub fn truncate(name: &str, value: &Value) -> Result<Value, SqlError> {
             Some(begin) => begin.map(Value::Timestamp),
             None => Err(unsupported(name, value)),
         },
-        Value::TimestampTz(at) => match begin(field, *at) {
-            Some(begin) => begin.map(Value::TimestampTz),
-            None => Err(unsupported(name, value)),
-        },
+        Value::TimestampTz(at) => {
+            let begin = |local| begin(field, local).unwrap_or_else(|| Err(unsupported(name, value)));
+            let begin = match session_zone() {
+                TimeZone::Fixed(0) => begin(*at),
+                zone => zone.truncated(*at, clock_unit(field).is_some(), begin),
+            };
+            begin.map(Value::TimestampTz)
+        }
         Value::Interval(interval) => match (field, whole(field, *interval)) {
             (_, Some(interval)) => Ok(Value::Interval(interval)),
             (Field::Week, None) => {

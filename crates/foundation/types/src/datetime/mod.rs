@@ -1,4 +1,5 @@
-//! Dates, times and intervals: the proleptic Gregorian calendar, in UTC, as PostgreSQL reckons with it.
+//! Dates, times and intervals: the proleptic Gregorian calendar as PostgreSQL reckons with it, instants in the zone of
+//! the session.
 //!
 //! A date is a number of days since 2000-01-01, a timestamp a number of microseconds since that midnight, a time one
 //! since any midnight, an interval months, days and microseconds. The largest and the smallest integers are the
@@ -27,7 +28,7 @@ pub use interval::Interval;
 pub use make::{make_date, make_interval, make_time, make_timestamp, timestamp_of_epoch};
 
 pub(crate) use arithmetic::{divide_interval, minus, multiply_interval, plus};
-pub(crate) use format::{format_date, format_time, format_timestamp};
+pub(crate) use format::{format_date, format_instant, format_time, format_timestamp};
 pub use interval_text::format_interval;
 pub(crate) use interval_text::parse_interval;
 pub(crate) use parse::{parse_date, parse_time, parse_timestamp};

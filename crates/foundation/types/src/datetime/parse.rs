@@ -6,28 +6,32 @@ use super::{
     DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, TIMESTAMP_END,
     TIMESTAMP_INFINITY, TIMESTAMP_MIN, TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH, time_of_timestamp,
 };
+use crate::session_format::session_instant_of;
 use crate::{DataType, SqlError, SqlState};
 
 /// The largest time zone displacement that PostgreSQL reads is 15:59:59.
 const ZONE_HOURS_MAX: i64 = 15;
 
-/// Reads a timestamp. Of a timestamp with time zone that is UTC where there is no zone; otherwise the zone does not count.
+/// Reads a timestamp. Of a timestamp with time zone that is of the session's zone where there is none; otherwise the zone does not count.
 pub(crate) fn parse_timestamp(text: &str, data_type: DataType) -> Result<i64, SqlError> {
     let (name, zoned) = match data_type {
         DataType::TimestampTz => ("timestamp with time zone", true),
         _ => ("timestamp", false),
     };
     let (days, time, zone) = match decode(text, name)? {
-        Decoded::At { days, time, zone } => (days, time, if zoned { zone } else { 0 }),
+        Decoded::At { days, time, zone } => (days, time, if zoned { zone } else { Some(0) }),
         Decoded::Epoch => return Ok(UNIX_EPOCH),
         Decoded::Infinity => return Ok(TIMESTAMP_INFINITY),
         Decoded::NegativeInfinity => return Ok(TIMESTAMP_NEGATIVE_INFINITY),
     };
     let microseconds = days
         .checked_mul(MICROSECONDS_PER_DAY)
-        .and_then(|start| start.checked_add(time - zone * MICROSECONDS_PER_SECOND));
+        .and_then(|start| start.checked_add(time - zone.unwrap_or(0) * MICROSECONDS_PER_SECOND));
     match microseconds {
-        Some(microseconds) if (TIMESTAMP_MIN..TIMESTAMP_END).contains(&microseconds) => Ok(microseconds),
+        Some(microseconds) if (TIMESTAMP_MIN..TIMESTAMP_END).contains(&microseconds) => match zone {
+            Some(_) => Ok(microseconds),
+            None => session_instant_of(microseconds).map_err(|_| out_of_range("timestamp", text)),
+        },
         _ => Err(out_of_range("timestamp", text)),
     }
 }

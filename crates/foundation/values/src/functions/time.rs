@@ -5,13 +5,16 @@ use crate::functions::entry::Gives::{As, Is};
 use crate::functions::entry::{Function, code, misplaced};
 use crate::functions::of_text;
 use crate::functions::to_char::to_char;
-use crate::time_zone::TimeZone;
 use DataType::{Boolean, Date, Double, Integer, Interval, Time, Timestamp, TimestampTz, Unknown};
 use types::datetime::{
     age, extract, is_finite_date, is_finite_timestamp, is_within_a_day, justify_days, justify_hours,
     justify_interval, make_date, make_interval, make_time, make_timestamp, timestamp_of_date,
     timestamp_of_epoch, truncate,
 };
+use types::session_format::{
+    SessionFormat, session_format, session_instant_of, session_local_of, within_format,
+};
+use types::time_zone::TimeZone;
 use types::{DataType, ExecutionVersion, SqlError, Value};
 
 const TEXT: DataType = DataType::Text(None);
@@ -78,7 +81,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[To(TimestampTz), To(TimestampTz)],
         Is(Interval),
         code!(
-            [Value::TimestampTz(at), Value::TimestampTz(since)] => age(*at, *since).map(Value::Interval),
+            [Value::TimestampTz(at), Value::TimestampTz(since)] => {
+                age(session_local_of(*at)?, session_local_of(*since)?).map(Value::Interval)
+            },
         ),
     ),
     Function::new(
@@ -129,14 +134,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &["make_timestamp"],
         &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
         Is(Timestamp),
-        |values| instant(values).map(Value::Timestamp),
+        |values| local(values).map(Value::Timestamp),
     ),
-    // In UTC.
+    // As clocks of the session's zone show it.
     Function::new(
         &["make_timestamptz"],
         &[To(Integer), To(Integer), To(Integer), To(Integer), To(Integer), To(Double)],
         Is(TimestampTz),
-        |values| instant(values).map(Value::TimestampTz),
+        |values| session_instant_of(local(values)?).map(Value::TimestampTz),
     )
     .stable(),
     // Years, months, weeks, days, hours, minutes and seconds.
@@ -166,7 +171,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         code!(
             [Value::Text(text), Value::Text(template)] => {
                 let (date, time) = of_text::read(text, template)?;
-                Ok(Value::TimestampTz(timestamp_of_date(date)? + time))
+                let local = timestamp_of_date(date)? + time;
+                session_instant_of(local).map(Value::TimestampTz)
             }
         ),
     )
@@ -253,7 +259,10 @@ pub(super) static ZONES: &[Function] = &[
             if !is_finite_timestamp(*instant) {
                 return Ok(Value::TimestampTz(*instant));
             }
-            let begin = |local| match truncate(field, &Value::TimestampTz(local))? {
+            // What clocks show there, whatever they show to the session.
+            let format = SessionFormat { zone: TimeZone::UTC, ..session_format() };
+            let truncated = |local| within_format(format, || truncate(field, &Value::TimestampTz(local)));
+            let begin = |local| match truncated(local)? {
                 Value::TimestampTz(begin) => Ok(begin),
                 other => Err(misplaced(&[other])),
             };
@@ -269,7 +278,7 @@ pub(super) static ZONES: &[Function] = &[
         Is(TimestampTz),
         |values| match values {
             [parts @ .., Value::Text(zone)] => {
-                TimeZone::of_parts(zone)?.instant_of(instant(parts)?).map(Value::TimestampTz)
+                TimeZone::of_parts(zone)?.instant_of(local(parts)?).map(Value::TimestampTz)
             }
             _ => Err(misplaced(values)),
         },
@@ -284,7 +293,7 @@ fn zone_units(_: &[Value]) -> u64 {
     16
 }
 
-fn instant(values: &[Value]) -> Result<i64, SqlError> {
+fn local(values: &[Value]) -> Result<i64, SqlError> {
     let ([year, month, day, hour, minute], second) = parts::<5>(values)?;
     make_timestamp(year, month, day, hour, minute, second)
 }

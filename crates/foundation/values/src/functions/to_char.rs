@@ -6,6 +6,7 @@ use crate::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
 use types::datetime::{
     CalendarTime, MICROSECONDS_PER_SECOND, is_finite_timestamp, iso_week, julian_day, weekday,
 };
+use types::session_format::{session_local_of, session_zone};
 use types::{Interval, SqlError, SqlState, Value};
 
 /// What is written: an instant, or an interval by its parts.
@@ -18,7 +19,9 @@ struct Shown {
     /// Days since 2000-01-01; an interval has none.
     date: Option<i64>,
     /// The zone of a timestamp with one.
-    zone: &'static str,
+    zone: String,
+    /// How many seconds that is to the east.
+    displacement: i64,
 }
 
 /// The value in this form.
@@ -26,24 +29,28 @@ struct Shown {
 /// # Errors
 /// `22007` for fields that an interval does not have; a text that is too long.
 pub(super) fn to_char(value: &Value, template: &str) -> Result<Value, SqlError> {
-    let instant = |at: i64, zone| {
+    let instant = |at: i64, zone: String, displacement: i64| {
         let CalendarTime { year, month, day, time } = CalendarTime::of_timestamp(at);
         let date = CalendarTime::of_timestamp(at).days();
-        Shown { year, month, day, time, date: Some(date), zone }
+        Shown { year, month, day, time, date: Some(date), zone, displacement }
     };
     let shown = match value {
         Value::Timestamp(at) | Value::TimestampTz(at) if !is_finite_timestamp(*at) => {
             return Ok(Value::Null);
         }
-        Value::Timestamp(at) => instant(*at, ""),
-        Value::TimestampTz(at) => instant(*at, "UTC"),
+        Value::Timestamp(at) => instant(*at, String::new(), 0),
+        Value::TimestampTz(at) => {
+            let zone = session_zone();
+            instant(session_local_of(*at)?, zone.abbreviation_at(*at), zone.displacement_at(*at))
+        }
         Value::Interval(Interval { months, days, microseconds }) => Shown {
             year: i64::from(months / 12),
             month: i64::from(months % 12),
             day: i64::from(*days),
             time: *microseconds,
             date: None,
-            zone: "",
+            zone: String::new(),
+            displacement: 0,
         },
         _ => return Err(broken("to_char was bound for another type")),
     };
@@ -159,19 +166,35 @@ impl Shown {
             },
             Field::Zone => {
                 self.date()?;
-                if case == Case::Lower { self.zone.to_lowercase() } else { self.zone.to_string() }
+                if case == Case::Lower { self.zone.to_lowercase() } else { self.zone.clone() }
             }
-            Field::ZoneHour | Field::ZoneOffset => {
+            Field::ZoneHour => {
                 self.date()?;
-                "+00".to_string()
+                self.zone_hour()
+            }
+            Field::ZoneOffset => {
+                self.date()?;
+                match self.zone_minute() {
+                    0 => self.zone_hour(),
+                    minute => format!("{}:{minute:02}", self.zone_hour()),
+                }
             }
             Field::ZoneMinute => {
                 self.date()?;
-                "00".to_string()
+                format!("{:02}", self.zone_minute())
             }
         };
         text.push_str(&written);
         Ok(())
+    }
+
+    fn zone_hour(&self) -> String {
+        let sign = if self.displacement < 0 { '-' } else { '+' };
+        format!("{sign}{:02}", self.displacement.abs() / 3_600)
+    }
+
+    fn zone_minute(&self) -> i64 {
+        self.displacement.abs() / 60 % 60
     }
 
     /// Before the year 1 comes 1 BC.

@@ -8,6 +8,7 @@ mod corpus;
 #[path = "../../../../language/sql/tests/support/mod.rs"]
 mod entente;
 mod expressions;
+mod formats;
 mod indexes;
 mod json;
 mod postgres;
@@ -23,6 +24,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use statements::{SCHEMA, Statement};
 use types::format_value;
+use types::session_format::{SessionFormat, within_format};
 
 /// What both databases are asked at the end: everything that is in the tables.
 const TABLES: [&str; 3] = [
@@ -50,9 +52,14 @@ where
 }
 
 fn ask(database: &mut Database, sql: &str) -> Answer {
+    ask_in(SessionFormat::default(), database, sql)
+}
+
+/// As a session of a format shows it.
+fn ask_in(format: SessionFormat, database: &mut Database, sql: &str) -> Answer {
     match database.gateway(sql) {
         Ok(results) => Answer::Rows(results.last().map_or_else(Vec::new, |result| {
-            let text = |value| format_value(value);
+            let text = |value| within_format(format, || format_value(value));
             result.rows.iter().map(|row| row.iter().map(text).collect()).collect()
         })),
         Err(error) => Answer::Error { state: error.state.to_string(), message: error.message },
@@ -187,5 +194,24 @@ fn json_is_what_it_is_in_postgresql() {
             let sql = format!("SELECT '{text}'::{name}");
             compare(&postgres, &mut database, &Statement { sql, ordered: true }, true)
         })
+    });
+}
+
+#[test]
+fn sessions_of_other_formats_answer_as_in_postgresql() {
+    let postgres = Postgres::with(&[]);
+    run(4_000, &formats::sessions(), |(settings, Statement { sql, .. })| {
+        let changed = |format: SessionFormat, (name, value): &(&str, &str)| {
+            format.changed_by(name, value).expect("a value").expect("known")
+        };
+        let format = settings.iter().fold(SessionFormat::default(), changed);
+        let statement = |(name, value): &(&str, &str)| format!("SET {name} TO '{value}'; ");
+        let front: String = settings.iter().map(statement).collect();
+        postgres.run("RESET ALL");
+        postgres.run("SET TimeZone = 'UTC'");
+        let expected = postgres.ask(&format!("{front}{sql}"));
+        let found = ask_in(format, &mut Database::default(), &format!("{front}{sql}"));
+        prop_assert_eq!(expected, found, "{}{}", front, sql);
+        Ok(())
     });
 }

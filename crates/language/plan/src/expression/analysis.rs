@@ -1,6 +1,8 @@
 //! What can be told of an expression without evaluating it.
 
 use crate::expression::{Environment, Expression, Kind, RoutineCall};
+use types::session_format::session_zone;
+use types::time_zone::TimeZone;
 use types::{ColumnSet, DataType, Value, format_value};
 
 impl Expression {
@@ -269,7 +271,10 @@ impl Truths {
 
 fn is_total_cast(from: DataType, to: DataType) -> bool {
     use DataType::{BigInt, Boolean, Double, Integer, Numeric, Real, SmallInt, Text, Timestamp, TimestampTz};
+    let are_moments = matches!((from, to), (Timestamp, TimestampTz) | (TimestampTz, Timestamp));
     from == to
+        // In another zone one may be out of range.
+        || (are_moments && session_zone() == TimeZone::UTC)
         || matches!(
             (from, to),
             (SmallInt, Integer | BigInt | Double | Real | Numeric(None))
@@ -278,8 +283,6 @@ fn is_total_cast(from: DataType, to: DataType) -> bool {
                 | (Numeric(_), Numeric(None) | Double)
                 | (Text(_), Text(None) | DataType::VARCHAR)
                 | (Real, Double)
-                | (Timestamp, TimestampTz)
-                | (TimestampTz, Timestamp)
                 | (
                     SmallInt | Integer | BigInt | Boolean | Numeric(_) | Real | Double,
                     Text(None) | DataType::VARCHAR

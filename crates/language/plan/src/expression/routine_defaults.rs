@@ -5,6 +5,7 @@ use crate::expression::{Expression, RoutineCall};
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use syntax::parse::parse_expression;
+use types::session_format::{SessionFormat, within_format};
 use types::{DataType, Parameter, SearchPath, SqlError, SqlState, Value};
 
 impl Routines {
@@ -34,6 +35,10 @@ impl Routines {
     /// # Errors
     /// What is wrong in its DEFAULT.
     pub fn default_of(&self, parameter: &Parameter) -> Result<Expression, SqlError> {
+        within_format(SessionFormat::default(), || self.bound_default_of(parameter))
+    }
+
+    fn bound_default_of(&self, parameter: &Parameter) -> Result<Expression, SqlError> {
         // Its text has the names of the catalog.
         let routines = self.with_search_path(&SearchPath::default());
         let scope = VariableScope::for_procedure(None).with_routines(&routines);

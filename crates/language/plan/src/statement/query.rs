@@ -17,6 +17,7 @@ use crate::tables::Tables;
 use crate::view::ViewPlan;
 use sqlparser::ast::{self, Cte, Query, SetExpr, Spanned};
 use std::sync::Arc;
+use types::session_format::{SessionFormat, within_format};
 use types::{DataType, OutputColumn, SearchPath, SqlError, SqlState, common_type};
 
 /// Binds a query that stands alone.
@@ -49,7 +50,8 @@ pub(super) fn bind_view(
     let variables = VariableScope::for_procedure(None).with_routines(tables.routines());
     let variables = variables.locking_all(is_locked);
     let inside = QueryScope { tables: &tables, variables: &variables, common: None, ..scope };
-    let (bound, _) = bind_nested(inside, &view.query, None)?;
+    // Its literals are those of a definition.
+    let (bound, _) = within_format(SessionFormat::default(), || bind_nested(inside, &view.query, None))?;
     variables.called().iter().for_each(|called| scope.variables.note_call(called));
     let types: Vec<DataType> = view.columns.iter().map(|column| column.data_type).collect();
     Ok(bound.with_types(&types).with_columns(view.columns.clone().into()))

@@ -13,6 +13,7 @@ use plan::statement::{BoundSelect, BoundStatement};
 use smallvec::SmallVec;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
+use types::session_format::{SessionFormat, session_format, within_format};
 use types::{ColumnSet, Key, Row, SqlError, SqlState, Value};
 
 /// What running on a row gave.
@@ -30,6 +31,7 @@ pub struct FusedFunction {
     program: Arc<RowProgram>,
     captured: SmallVec<[Value; 4]>,
     now: i64,
+    format: SessionFormat,
 }
 
 /// Puts the command in the place of its region. The code keeps its length, so that no address changes.
@@ -143,7 +145,8 @@ impl FusedStatement {
     pub fn function(&self, environment: &Environment<'_>) -> Arc<FusedFunction> {
         let value = |slot: &u16| environment.frame[usize::from(*slot)].clone();
         let captured = self.program.captured.iter().map(value).collect();
-        Arc::new(FusedFunction { program: self.program.clone(), captured, now: environment.now })
+        let (program, now, format) = (self.program.clone(), environment.now, session_format());
+        Arc::new(FusedFunction { program, captured, now, format })
     }
 
     /// The command on the row of this key, with a function of the same variables.
@@ -199,7 +202,7 @@ impl FusedFunction {
             steps: 0,
             changing: false,
         };
-        let result = running.run();
+        let result = within_format(self.format, || running.run());
         RowRun {
             steps: running.steps,
             change_failed: running.changing,

@@ -24,6 +24,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::names::name_of;
 use syntax::parse::parse_expression;
+use types::session_format::within_format;
 use types::{
     Catalog, Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, SqlError, SqlState,
     Table, TableId, Value, limits, object_name,
@@ -566,7 +567,9 @@ pub(super) fn alter_column(
             check_default(catalog, column)?;
         }
         ColumnChange::Type(data_type, using) => {
-            return change_type(catalog, table, ordinal, *data_type, using.as_deref(), rows);
+            return within_format(rows.format, || {
+                change_type(catalog, table, ordinal, *data_type, using.as_deref(), rows)
+            });
         }
     }
     plan(catalog, &new)?;

@@ -14,6 +14,7 @@ use sqlparser::ast::Query;
 use std::collections::BTreeSet;
 use syntax::names::{name_of, table_name};
 use syntax::parse::create_as::CreateTableAs;
+use types::session_format::within_format;
 use types::{Catalog, Column, DataType, Row, SearchPath, SqlError, SqlState, limits};
 
 /// A table with the rows of a query.
@@ -73,6 +74,14 @@ pub(super) fn create_table_as(
         return Err(SqlError::unsupported("CREATE TABLE AS behind another schema change of the same script")
             .hint("Send it in a script of its own."));
     }
+    within_format(rows.format, || create_with_rows(catalog, draft, rows))
+}
+
+fn create_with_rows(
+    catalog: &mut NewCatalog,
+    draft: &TableOfQuery,
+    rows: &mut Rows<'_, '_>,
+) -> Result<String, SqlError> {
     let tables = &rows.execution.programs().tables().with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
     if changes_rows(&draft.query, tables.version()) {

@@ -12,11 +12,14 @@ use state::{
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use types::session_format::SessionFormat;
 use types::{Catalog, ColumnSet, ExecutionVersion, Key, Row, SqlError, TableId};
 
 /// The rows of all tables while schema changes are made.
 pub(crate) struct Rows<'e, 'x> {
     pub(super) execution: &'e mut Execution<'x>,
+    /// In which values become rows; definitions have none.
+    pub(super) format: SessionFormat,
     /// Those of tables that did not exist before, in front of what the execution runs on.
     made: Changes,
 }
@@ -29,8 +32,8 @@ pub(super) type ChangeRow<'a> = dyn FnMut(&Key, &Row) -> Result<(Key, Row), SqlE
 
 impl<'e, 'x> Rows<'e, 'x> {
     /// Those that the execution sees.
-    pub fn new(execution: &'e mut Execution<'x>) -> Rows<'e, 'x> {
-        Rows { execution, made: Changes::default() }
+    pub fn new(execution: &'e mut Execution<'x>, format: SessionFormat) -> Rows<'e, 'x> {
+        Rows { execution, format, made: Changes::default() }
     }
 
     /// Height of the block that the change is in.

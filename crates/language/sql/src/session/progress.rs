@@ -56,7 +56,8 @@ impl Progress {
             && let Ok(script) = self.stage.library.script(sql, &[])
             && let [Step::Schema(change)] = script.steps.as_slice()
         {
-            let result = self.stage.change_schema(place, suspended, std::slice::from_ref(change));
+            let result =
+                self.stage.change_schema(place, suspended, (std::slice::from_ref(change), script.format));
             self.failed = result.is_err();
             return result.map(|results| results.into_iter().next_back().unwrap_or_default());
         }

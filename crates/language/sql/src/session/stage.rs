@@ -21,6 +21,7 @@ use execute::{Execution, Suspended, refuse_schema_change};
 use state::{Changes, Effects, Overlay, Snapshot, apply_command};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use types::session_format::SessionFormat;
 use types::{Catalog, SqlError, SqlState, StatementResult, TableId};
 
 /// Steps that compiling one table or routine of the catalog again counts as.
@@ -78,7 +79,7 @@ impl Stage {
         &mut self,
         place: &Place<'_>,
         suspended: &mut Suspended,
-        changes: &[Box<SchemaChange>],
+        (changes, format): (&[Box<SchemaChange>], SessionFormat),
     ) -> Result<Vec<StatementResult>, SqlError> {
         refuse_schema_change(place.principal)?;
         // Before its place in a block is known, a transaction block has no height.
@@ -100,7 +101,7 @@ impl Stage {
         let mut execution = place.resume(&self.library, &overlay, suspended);
         let changed = execution.charge(copied + COMPILE_STEPS * compiled).and_then(|()| {
             let changes = changes.iter().map(AsRef::as_ref);
-            let rows = Rows::new(&mut execution);
+            let rows = Rows::new(&mut execution, format);
             change_catalog(&before, changes, place.principal.organisation, rows, &mut results)
         });
         drop(execution.take_notices());
@@ -201,30 +202,30 @@ fn run_statements(
     place: &Place<'_>,
     script: Script<'_>,
 ) -> Result<Vec<StatementResult>, SqlError> {
-    let Script { search_path, source, statements } = script;
+    let Script { settings, source, statements } = script;
     let mut results = Vec::new();
     // Changes that follow one another are made at once: the catalog is compiled once.
     let mut waiting: Vec<Box<SchemaChange>> = Vec::new();
     for statement in statements {
-        let types = stage.library.tables().routines().types().with_search_path(&search_path);
+        let types = stage.library.tables().routines().types().with_search_path(&settings.search_path);
         let change = match waiting.is_empty() {
             true => bind_schema_change(&types, &statement)?,
             false => bind_change_behind(&types, &statement)?,
         };
         if let Some(change) = change {
             if change.runs_a_query() && !waiting.is_empty() {
-                results.extend(stage.change_schema(place, suspended, &waiting)?);
+                results.extend(stage.change_schema(place, suspended, (&waiting, settings.format))?);
                 waiting.clear();
             }
             waiting.push(Box::new(change));
             continue;
         }
         if !waiting.is_empty() {
-            results.extend(stage.change_schema(place, suspended, &waiting)?);
+            results.extend(stage.change_schema(place, suspended, (&waiting, settings.format))?);
             waiting.clear();
         }
         let now = stage.clone();
-        let only = Script { search_path: search_path.clone(), source, statements: vec![statement] };
+        let only = Script { settings: settings.clone(), source, statements: vec![statement] };
         let script = bind_parsed(&now.library, only, &[])?;
         if matches!(script.kind(), StatementKind::Copy { .. }) {
             return Err(SqlError::unsupported("COPY in a transaction").hint("Insert the rows."));
@@ -237,7 +238,7 @@ fn run_statements(
         results.extend(given?);
     }
     if !waiting.is_empty() {
-        results.extend(stage.change_schema(place, suspended, &waiting)?);
+        results.extend(stage.change_schema(place, suspended, (&waiting, settings.format))?);
     }
     stage.settle(place, suspended)?;
     Ok(results)

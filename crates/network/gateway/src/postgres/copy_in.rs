@@ -15,7 +15,8 @@ use pgwire::messages::response::CommandComplete;
 use std::sync::Arc;
 use types::limits::TRANSACTION_BYTES_MAX;
 use types::schema_of;
-use types::{PackedRows, Payload, RequestId, SessionStep, SqlError, SqlState, Value};
+use types::session_format::within_format;
+use types::{CompositeTypes, PackedRows, Payload, RequestId, SessionStep, SqlError, SqlState, Value};
 
 /// A chunk that was sent: its lines, its rows, how it ended.
 struct Sent {
@@ -125,7 +126,9 @@ impl Session {
 
     /// Takes data until the client says that it is all, and sends full chunks.
     async fn receive(&mut self, progress: &mut RunningCopy) -> Result<(), Failure> {
-        let mut reader = CopyReader::new(Arc::clone(&progress.statement));
+        let is_default = self.settings.format().is_default();
+        let types = (!is_default).then(|| CompositeTypes::new(&self.database.catalog()));
+        let mut reader = CopyReader::new(Arc::clone(&progress.statement), types);
         let mut rows = Vec::new();
         loop {
             let full = progress.in_flight.len() >= limits::COPY_CHUNKS_IN_FLIGHT;
@@ -142,13 +145,13 @@ impl Session {
             };
             let end = match message {
                 Ok(Message::CopyData(bytes)) => {
-                    let result = reader.feed(&bytes, &mut rows);
+                    let result = within_format(self.settings.format(), || reader.feed(&bytes, &mut rows));
                     self.take_rows(progress, &mut rows).await?;
                     result.map_err(copy_failure)?;
                     false
                 }
                 Ok(Message::CopyDone) => {
-                    let result = reader.finish(&mut rows);
+                    let result = within_format(self.settings.format(), || reader.finish(&mut rows));
                     self.take_rows(progress, &mut rows).await?;
                     result.map_err(copy_failure)?;
                     true

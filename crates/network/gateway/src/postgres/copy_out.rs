@@ -19,6 +19,7 @@ use pgwire::messages::response::CommandComplete;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use types::session_format::within_format;
 use types::{SqlError, SqlState};
 
 /// Bytes that travel from the thread that runs a query to its session at once.
@@ -81,8 +82,9 @@ impl Session {
             let result = self.execute_statement(&copy.query, Vec::new()).await?;
             self.connection.put_notices(&result.notices);
             self.begin_copy_out(copy);
+            let format = self.settings.format();
             for row in &result.rows {
-                writer.row(self.connection.output(), row);
+                within_format(format, || writer.row(self.connection.output(), row));
                 self.connection.flush_if_full().await?;
             }
             writer.finish(self.connection.output());

@@ -6,7 +6,7 @@ use super::decode::{CHARACTER_NOT_IN_REPERTOIRE, is_of_rows};
 use crate::limits;
 use std::sync::Arc;
 use types::limits::TEXT_BYTES_MAX;
-use types::{DataType, SqlError, SqlState, Value, parse_value};
+use types::{CompositeTypes, DataType, SqlError, SqlState, Value, parse_value};
 
 /// A row of the data as values, with its line.
 #[derive(Debug)]
@@ -37,11 +37,14 @@ pub(super) struct CopyReader {
     in_quotes: bool,
     line: u64,
     ended: bool,
+    /// What values of composite types are, where they have to be read as the session says.
+    types: Option<CompositeTypes>,
 }
 
 impl CopyReader {
-    pub(super) fn new(statement: Arc<CopyStatement>) -> CopyReader {
-        CopyReader { statement, pending: Vec::new(), scanned: 0, in_quotes: false, line: 0, ended: false }
+    pub(super) fn new(statement: Arc<CopyStatement>, types: Option<CompositeTypes>) -> CopyReader {
+        let pending = Vec::new();
+        CopyReader { statement, pending, scanned: 0, in_quotes: false, line: 0, ended: false, types }
     }
 
     /// Takes the next bytes and appends the rows that are whole.
@@ -179,10 +182,13 @@ impl CopyReader {
                     let message = format!("a value has more than {TEXT_BYTES_MAX} bytes (TEXT_BYTES_MAX)");
                     return Err(at_column(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)));
                 }
-                match is_of_rows(*data_type) {
+                match (is_of_rows(*data_type), &self.types) {
                     // Whoever inserts it knows the catalog.
-                    true => Ok(Value::text(text)),
-                    false => parse_value(&text, *data_type).map_err(at_column),
+                    (true, None) => Ok(Value::text(text)),
+                    (true, Some(types)) => {
+                        types.assign(Value::text(text.as_str()), *data_type).map_err(at_column)
+                    }
+                    (false, _) => parse_value(&text, *data_type).map_err(at_column),
                 }
             }
         };
@@ -336,7 +342,7 @@ mod tests {
     fn read(sql: &str, data: &[u8], step: usize) -> Vec<Vec<Option<String>>> {
         let Ok(CopyCommand::From(statement)) = parse(sql) else { panic!("no COPY FROM: {sql}") };
         let statement = Arc::new(statement);
-        let mut reader = CopyReader::new(Arc::clone(&statement));
+        let mut reader = CopyReader::new(Arc::clone(&statement), None);
         let mut lines = Vec::new();
         let mut pending = Vec::new();
         for chunk in data.chunks(step) {

@@ -3,6 +3,7 @@
 use super::encode::Format;
 use bytes::Buf;
 use std::sync::Arc;
+use types::datetime::{check_timestamp, is_finite_timestamp};
 use types::limits::{ARRAY_ELEMENTS_MAX, NUMERIC_SCALE_MAX, TEXT_BYTES_MAX};
 use types::{
     Array, Catalog, CompositeTypes, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value,
@@ -131,6 +132,9 @@ fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         1082 => Value::Date(i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         1083 | 1114 | 1184 => {
             let microseconds = i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?);
+            if oid != 1083 && is_finite_timestamp(microseconds) {
+                check_timestamp(Some(microseconds))?;
+            }
             match oid {
                 1083 => Value::Time(microseconds),
                 1114 => Value::Timestamp(microseconds),

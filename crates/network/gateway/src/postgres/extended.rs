@@ -12,6 +12,7 @@ use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete, PortalSuspended};
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;
+use types::session_format::within_format;
 use types::{CompositeTypes, MemoryShare, SqlError, SqlState, StatementResult, Value};
 
 /// `42P03` a portal that exists already.
@@ -136,11 +137,14 @@ impl Session {
         for (index, bytes) in values.iter().enumerate() {
             let (oid, data_type) = (statement.parameter_oid(index), statement.parameters[index]);
             let format = Format::of(formats, index);
-            let value = decode_parameter(index, bytes.as_deref(), format, oid, data_type)?;
-            parameters.push(match is_of_rows(data_type) {
-                true => CompositeTypes::new(&self.database.catalog()).assign(value, data_type)?,
-                false => value,
-            });
+            let decode = || match (
+                decode_parameter(index, bytes.as_deref(), format, oid, data_type),
+                is_of_rows(data_type),
+            ) {
+                (Ok(value), true) => CompositeTypes::new(&self.database.catalog()).assign(value, data_type),
+                (decoded, _) => decoded,
+            };
+            parameters.push(within_format(self.settings.format(), decode)?);
         }
         self.portals
             .insert(name, Portal { statement, parameters, formats: results, progress: PortalState::Ready });
@@ -225,8 +229,10 @@ impl Session {
         } else {
             result.rows.len().min(sent.saturating_add(rows_max))
         };
+        let format = self.settings.format();
         for row in &result.rows[sent..end] {
-            data_row(self.connection.output(), &result.columns, row, &portal.formats);
+            let output = self.connection.output();
+            within_format(format, || data_row(output, &result.columns, row, &portal.formats));
             self.connection.flush_if_full().await?;
         }
         // As PostgreSQL: a portal that gave as many rows as asked is suspended, even if none are left.

@@ -275,7 +275,11 @@ impl PostgresServer {
         (user, role): (String, String),
         parameters: &[(String, String)],
     ) {
-        let (settings, warnings) = match Settings::new(&user, parameters, self.database.answer_at()) {
+        let (settings, warnings) = match Settings::new(
+            &user,
+            parameters,
+            (self.database.answer_at(), self.database.has_formats()),
+        ) {
             Ok(settings) => settings,
             Err(error) => return connection.close_with(&error).await,
         };

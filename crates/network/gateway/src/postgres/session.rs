@@ -213,6 +213,7 @@ impl Session {
             process: self.identity.process,
             search_path: self.search_path().known(&self.database.catalog()),
             settings: self.settings.all(),
+            format: self.settings.format(),
             server_version: SERVER_VERSION.to_string(),
         }
     }

@@ -5,6 +5,8 @@ use super::planner_settings::PLANNER_SETTINGS;
 use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use types::session_format::{DateStyle, SessionFormat};
+use types::time_zone::TimeZone;
 use types::{
     AnswerAt, Catalog, DataType, OutputColumn, SearchPath, SqlError, SqlState, StatementResult, Value,
     parse_search_path,
@@ -42,6 +44,8 @@ enum Change {
     Height,
     /// To a moment at which commits are answered.
     Moment,
+    /// To a part of [`SessionFormat`]; only to what it is at the beginning where the database knows no others.
+    Format,
     /// On or off.
     Switch,
     /// To a number, with or without a unit.
@@ -68,7 +72,7 @@ const KNOWN: &[Known] = &[
     known("check_function_bodies", "on", Change::Any, false),
     known("client_encoding", "UTF8", Change::Any, true),
     known("client_min_messages", "notice", Change::Any, false),
-    known("DateStyle", "ISO, MDY", Change::Ignored, true),
+    known("DateStyle", "ISO, MDY", Change::Format, true),
     known("default_table_access_method", "heap", Change::Any, false),
     known("default_tablespace", "", Change::Any, false),
     known("default_transaction_deferrable", "off", Change::Any, false),
@@ -77,12 +81,12 @@ const KNOWN: &[Known] = &[
     known(ANSWER_AT, "attested", Change::Moment, false),
     known(LAST_HEIGHT, "0", Change::Fixed, false),
     known(MIN_HEIGHT, "0", Change::Height, false),
-    known("extra_float_digits", "1", Change::Any, false),
+    known("extra_float_digits", "1", Change::Format, false),
     known("geqo", "on", Change::Any, false),
     known("idle_in_transaction_session_timeout", "10min", Change::Duration, false),
     known("in_hot_standby", "off", Change::Fixed, true),
     known("integer_datetimes", "on", Change::Fixed, true),
-    known("IntervalStyle", "postgres", Change::Ignored, true),
+    known("IntervalStyle", "postgres", Change::Format, true),
     known("is_superuser", "on", Change::Fixed, true),
     known("jit", "off", Change::Any, false),
     known("lc_collate", "C", Change::Fixed, false),
@@ -105,7 +109,7 @@ const KNOWN: &[Known] = &[
     known("statement_timeout", "0", Change::Duration, false),
     known("synchronize_seqscans", "on", Change::Any, false),
     known("synchronous_commit", "on", Change::Any, false),
-    known("TimeZone", "UTC", Change::Ignored, true),
+    known("TimeZone", "UTC", Change::Format, true),
     known("transaction_deferrable", "off", Change::Any, false),
     known("transaction_isolation", "serializable", Change::Any, false),
     known("transaction_read_only", "off", Change::Ignored, false),
@@ -162,11 +166,14 @@ pub(super) struct Settings {
     initial: BTreeMap<String, String>,
     /// Height of the session's last commit.
     last_height: u64,
+    /// Whether the database knows other formats than the one that sessions begin with.
+    has_formats: bool,
+    format: SessionFormat,
 }
 
 impl Settings {
     /// The settings that a startup message asks for, and what the client is to be warned of. `answer_at` is the node's
-    /// default. Those of `options` are set as SET does; the message's own parameters come behind them. Where one of these
+    /// default; `has_formats` as [`crate::Database::has_formats`]. Those of `options` are set as SET does; the message's own parameters come behind them. Where one of these
     /// has a value that cannot be, the setting stays at its default, which ParameterStatus tells the client: a driver that
     /// names its time zone must still be able to connect.
     ///
@@ -175,9 +182,9 @@ impl Settings {
     pub(super) fn new(
         user: &str,
         parameters: &[(String, String)],
-        answer_at: AnswerAt,
+        (answer_at, has_formats): (AnswerAt, bool),
     ) -> Result<(Settings, Vec<String>), SqlError> {
-        let (mut settings, mut warnings) = (Settings::default(), Vec::new());
+        let (mut settings, mut warnings) = (Settings { has_formats, ..Settings::default() }, Vec::new());
         settings.changed.insert(ANSWER_AT.to_string(), answer_at.name().to_string());
         settings.changed.insert("session_authorization".to_string(), user.to_string());
         for (_, options) in parameters.iter().filter(|(name, _)| name == "options") {
@@ -224,6 +231,11 @@ impl Settings {
     pub(super) fn reported(&self) -> Vec<(&'static str, String)> {
         let reported = KNOWN.iter().filter(|known| known.reported);
         reported.map(|known| (known.name, self.get(known.name).unwrap_or_default())).collect()
+    }
+
+    /// In which values are read and written.
+    pub(super) fn format(&self) -> SessionFormat {
+        self.format
     }
 
     /// The time that a statement may take, where it is limited.
@@ -300,6 +312,15 @@ impl Settings {
         let Some(known) = find(name) else { return self.set_custom(name, value) };
         let initial = self.initial.get(known.name).cloned();
         let value = match value {
+            Some(value) if known.change == Change::Format && self.has_formats => {
+                check_length(known.name, value)?;
+                let changed = self.format.changed_by(known.name, value)?;
+                match known.name {
+                    // All numbers above 0 do the same, and each is shown.
+                    "extra_float_digits" => value.trim().to_string(),
+                    name => changed.and_then(|format| format.setting(name)).unwrap_or_default(),
+                }
+            }
             Some(value) => normalise(&known, value)?,
             None => initial.unwrap_or_else(|| known.default.to_string()),
         };
@@ -315,6 +336,22 @@ impl Settings {
                 return Ok(Changed { report: None, warning: Some(warning) });
             }
             Change::Fixed | Change::Ignored => return Ok(Changed::default()),
+            Change::Format if self.has_formats => {
+                self.format = self.format.changed_by(known.name, &value)?.unwrap_or(self.format);
+                if value == current {
+                    return Ok(Changed::default());
+                }
+            }
+            // Any number has always been taken.
+            Change::Format if known.name == "extra_float_digits" => {}
+            Change::Format if value != current => {
+                let warning = format!(
+                    "parameter \"{}\" stays \"{current}\": this network's statements know no other value",
+                    known.name
+                );
+                return Ok(Changed { report: None, warning: Some(warning) });
+            }
+            Change::Format => return Ok(Changed::default()),
             _ => {}
         }
         self.changed.insert(known.name.to_string(), value.clone());
@@ -342,7 +379,17 @@ impl Settings {
     pub(super) fn reset_all(&mut self) -> Vec<(&'static str, String)> {
         let before = self.reported();
         self.changed = self.initial.clone();
+        self.format = self.format_as_set();
         self.reported().into_iter().filter(|setting| !before.contains(setting)).collect()
+    }
+
+    /// What the settings say of it.
+    fn format_as_set(&self) -> SessionFormat {
+        let parts = KNOWN.iter().filter(|known| known.change == Change::Format);
+        parts.fold(SessionFormat::default(), |format, known| {
+            let value = self.get(known.name).unwrap_or_default();
+            format.changed_by(known.name, &value).ok().flatten().unwrap_or(format)
+        })
     }
 
     /// The rows of SHOW.
@@ -420,16 +467,13 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
             "UTF8".to_string()
         }
         "client_encoding" => return Err(invalid().hint("clients of Entente speak UTF8")),
-        // The order of another style would read other dates: who asks for it is told.
-        "DateStyle" if ["iso", "mdy", "us", "isomdy", "mdyiso", "isous"].contains(&plain.as_str()) => {
+        "TimeZone" if TimeZone::of_setting(value).is_ok_and(|zone| zone.is_always_utc()) => {
             known.default.to_string()
         }
-        "TimeZone"
-            if ["utc", "gmt", "etcutc", "uct", "zulu", "0", "00", "0000", "greenwich"]
-                .contains(&plain.as_str()) =>
-        {
+        "DateStyle" if DateStyle::default().changed_by(value) == Ok(DateStyle::default()) => {
             known.default.to_string()
         }
+        "IntervalStyle" if value.eq_ignore_ascii_case(known.default) => known.default.to_string(),
         "default_transaction_read_only"
         | "row_security"
         | "standard_conforming_strings"
@@ -470,7 +514,7 @@ mod tests {
     fn started(parameters: &[(&str, &str)]) -> Result<(Settings, Vec<String>), SqlError> {
         let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         let parameters: Vec<_> = parameters.iter().map(owned).collect();
-        Settings::new("ada", &parameters, AnswerAt::Attested)
+        Settings::new("ada", &parameters, (AnswerAt::Attested, true))
     }
 
     #[test]
@@ -481,13 +525,45 @@ mod tests {
         assert_eq!(settings.get("search_path").as_deref(), Some("a,b"));
         assert_eq!(settings.get("my.own").as_deref(), Some("1"));
         assert_eq!(settings.get("application_name").as_deref(), Some("y"), "said outside of options");
-        assert_eq!(warnings.len(), 1, "the time zone stays: {warnings:?}");
+        assert_eq!((warnings, settings.get("TimeZone").as_deref()), (Vec::new(), Some("Asia/Tokyo")));
         settings.set("search_path", Some("c")).expect("a list");
         settings.set("search_path", None).expect("back to what the startup said");
         assert_eq!(settings.get("search_path").as_deref(), Some("a,b"));
-        // A driver's time zone, and a value that cannot be.
-        let parameters = [("TimeZone", "Asia/Tokyo"), ("client_encoding", "LATIN1")];
+        // Values that cannot be.
+        let parameters = [("TimeZone", "Nowhere"), ("client_encoding", "LATIN1")];
         assert_eq!(started(&parameters).expect("left alone").0.get("TimeZone").as_deref(), Some("UTC"));
+    }
+
+    #[test]
+    fn a_session_has_the_format_that_is_set_where_there_are_any() {
+        let (mut settings, _) = started(&[("TimeZone", "europe/berlin")]).expect("a zone");
+        let berlin = TimeZone::of_setting("Europe/Berlin").expect("known");
+        assert_eq!(
+            (settings.format().zone, settings.get("timezone").as_deref()),
+            (berlin, Some("Europe/Berlin"))
+        );
+        let changed = settings.set("time zone", Some("2")).expect("hours");
+        assert_eq!(changed.report, Some(("TimeZone", "<+02>-02".to_string())));
+        assert_eq!(settings.format().zone, TimeZone::Fixed(7_200));
+        assert!(settings.set("timezone", Some("Nowhere")).is_err());
+        assert_eq!(settings.format().zone, TimeZone::Fixed(7_200));
+        settings.reset_all();
+        assert_eq!(settings.format().zone, berlin);
+        settings.set("timezone", Some("UTC")).expect("a zone");
+        settings.set("timezone", None).expect("what the startup said");
+        assert_eq!(settings.format().zone, berlin);
+        let (mut settings, _) = Settings::new(
+            "ada",
+            &[("TimeZone".to_string(), "Asia/Tokyo".to_string())],
+            (AnswerAt::Attested, false),
+        )
+        .expect("left alone");
+        assert!(settings.set("timezone", Some("Asia/Tokyo")).expect("a warning").warning.is_some());
+        assert_eq!(
+            (settings.format().zone, settings.get("timezone").as_deref()),
+            (TimeZone::UTC, Some("UTC"))
+        );
+        assert_eq!(settings.set("timezone", Some("utc")), Ok(Changed::default()));
     }
 
     #[test]
@@ -535,10 +611,13 @@ mod tests {
         assert_eq!(changed.report, Some(("application_name", "other".to_string())));
         settings.set("application_name", None).expect("back to what the startup said");
         assert_eq!(settings.get("application_name").as_deref(), Some("psql"));
-        assert!(settings.set("timezone", Some("Europe/Paris")).expect("accepted").warning.is_some());
-        assert_eq!(settings.get("TimeZone").as_deref(), Some("UTC"));
         assert_eq!(settings.set("datestyle", Some("ISO")).expect("the same"), Changed::default());
-        assert!(settings.set("datestyle", Some("ISO, DMY")).expect("accepted").warning.is_some());
+        let changed = settings.set("datestyle", Some("DMY")).expect("an order");
+        assert_eq!(changed.report, Some(("DateStyle", "ISO, DMY".to_string())));
+        assert_eq!(
+            settings.set("datestyle", Some("ISO, x")).expect_err("no style").state,
+            SqlState::INVALID_PARAMETER_VALUE
+        );
         assert!(settings.set("server_version", Some("16")).is_err());
         assert!(settings.set("client_encoding", Some("LATIN1")).is_err());
         assert_eq!(settings.set("nonsense", Some("1")).expect_err("unknown").state, UNDEFINED_OBJECT);
@@ -562,7 +641,7 @@ mod tests {
 
     #[test]
     fn commits_are_answered_when_the_session_or_the_node_says() {
-        let (mut settings, _) = Settings::new("ada", &[], AnswerAt::Recorded).expect("no parameters");
+        let (mut settings, _) = Settings::new("ada", &[], (AnswerAt::Recorded, true)).expect("no parameters");
         assert_eq!(settings.answer_at(), AnswerAt::Recorded);
         settings.set("entente.answer_at", Some("Attested")).expect("a moment");
         assert_eq!(settings.answer_at(), AnswerAt::Attested);

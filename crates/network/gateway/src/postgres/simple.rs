@@ -8,6 +8,7 @@ use super::transaction_command::{self, TransactionCommand};
 use crate::limits;
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;
+use types::session_format::within_format;
 use types::{Payload, SqlState, StatementResult};
 
 impl Session {
@@ -119,8 +120,9 @@ impl Session {
         self.connection.put_notices(&result.notices);
         if rows {
             self.connection.put(&row_description(&result.columns, type_numbers, &[]));
+            let format = self.settings.format();
             for row in &result.rows {
-                data_row(self.connection.output(), &result.columns, row, &[]);
+                within_format(format, || data_row(self.connection.output(), &result.columns, row, &[]));
                 self.connection.flush_if_full().await?;
             }
         }
@@ -142,7 +144,7 @@ impl Session {
                 prepared => temporary |= prepared.is_ok_and(|prepared| prepared.temporary),
             }
         }
-        let text = self.search_path().in_front_of(&sql[first.start..last.end()]).into_owned();
+        let text = self.script_settings().in_front_of(&sql[first.start..last.end()]).into_owned();
         let payload = Payload::Script { sql: text, parameters: Vec::new() };
         let local = if temporary { self.run_temporary(payload.clone()).await } else { Ok(None) };
         let executed = match local {

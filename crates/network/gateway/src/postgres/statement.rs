@@ -19,8 +19,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use types::{
-    Catalog, DataType, MemoryShare, OutputColumn, Payload, RequestId, SearchPath, SessionStep, SqlError,
-    SqlState, StatementResult, Value,
+    Catalog, DataType, MemoryShare, OutputColumn, Payload, RequestId, ScriptSettings, SearchPath,
+    SessionStep, SqlError, SqlState, StatementResult, Value,
 };
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
@@ -63,8 +63,8 @@ pub(super) struct ParsedStatement {
     pub(super) returns_rows: bool,
     /// The client has heard of its columns, or may have: they stay what they are.
     pub(super) described: bool,
-    /// Where its names were looked for when it was bound.
-    pub(super) search_path: SearchPath,
+    /// What it meant when it was bound depended on these.
+    pub(super) settings: ScriptSettings,
 }
 
 impl ParsedStatement {
@@ -109,7 +109,7 @@ impl Session {
                 let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
                 let returns_rows = returns_rows(&prepared, class);
                 let body = Body::Database(Mutex::new(Arc::new(prepared)));
-                let (search_path, type_numbers) = (self.search_path(), Vec::new());
+                let (settings, type_numbers) = (self.script_settings(), Vec::new());
                 ParsedStatement {
                     sql,
                     body,
@@ -119,14 +119,14 @@ impl Session {
                     type_numbers,
                     returns_rows,
                     described: true,
-                    search_path,
+                    settings,
                 }
             }
             Class::Catalogue => {
                 let query = self.catalogue.prepare(&sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
                 let (body, type_numbers) = (Body::Catalogue, query.type_numbers().to_vec());
-                let (returns_rows, search_path) = (true, SearchPath::default());
+                let (returns_rows, settings) = (true, ScriptSettings::default());
                 ParsedStatement {
                     sql,
                     body,
@@ -136,7 +136,7 @@ impl Session {
                     type_numbers,
                     returns_rows,
                     described: true,
-                    search_path,
+                    settings,
                 }
             }
             Class::Session => {
@@ -194,7 +194,7 @@ impl Session {
             }
             Body::Database(cached) => {
                 let prepared = self.current(statement, cached).await?;
-                let sql = self.search_path().in_front_of(&statement.sql).into_owned();
+                let sql = self.script_settings().in_front_of(&statement.sql).into_owned();
                 if self.block.is_some() {
                     return Ok(self.run_in_block(SessionStep::Run { sql, parameters }).await?);
                 }
@@ -224,7 +224,7 @@ impl Session {
         let block = self.open_statements();
         let block = block.and_then(|block| block.lock().as_ref().map(|block| block.binding()));
         let is_current = prepared.binding == block.unwrap_or_else(|| self.database.binding());
-        if is_current && statement.search_path == self.search_path() {
+        if is_current && statement.settings == self.script_settings() {
             return Ok(prepared);
         }
         let again = self.prepare(&statement.sql, &statement.parameters).await?;
@@ -266,6 +266,11 @@ impl Session {
         self.settings.search_path(&self.identity.user, &self.database.catalog())
     }
 
+    /// What stands in front of the next statement.
+    pub(super) fn script_settings(&self) -> ScriptSettings {
+        ScriptSettings { search_path: self.search_path(), format: self.settings.format() }
+    }
+
     /// Runs what concerns temporary tables outside of a block; `None` where it does not.
     pub(super) async fn run_temporary(
         &self,
@@ -301,7 +306,7 @@ impl Session {
             // What the session asks to see may have been created there.
             self.wait_for_min_height().await?;
         }
-        let sql = &*self.search_path().in_front_of(sql);
+        let sql = &*self.script_settings().in_front_of(sql);
         if let Some(block) = self.open_statements()
             && let Some(block) = block.lock().as_mut()
         {
@@ -458,7 +463,7 @@ pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
         type_numbers: Vec::new(),
         returns_rows: false,
         described: true,
-        search_path: SearchPath::default(),
+        settings: ScriptSettings::default(),
     }
 }
 

@@ -617,6 +617,10 @@ impl Database for Fake {
         AnswerAt::Recorded
     }
 
+    fn has_formats(&self) -> bool {
+        true
+    }
+
     fn serving(&self) -> Result<(), SqlError> {
         match self.not_serving.lock().unwrap().clone() {
             None => Ok(()),

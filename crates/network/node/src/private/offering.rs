@@ -6,8 +6,8 @@ use super::collecting::Bundle;
 use super::routing::route;
 use sql::{OfferCall, OfferFunction};
 use types::{
-    Catalog, Charter, DataType, DraftPart, Identity, OutputColumn, PartsDraft, Payload, Receipt, SqlError,
-    SqlState, StatementResult, Value, format_value, split_search_path,
+    Catalog, Charter, DataType, DraftPart, ExecutionVersion, Identity, OutputColumn, PartsDraft, Payload,
+    Receipt, SqlError, SqlState, StatementResult, Value, format_value, split_settings,
 };
 
 /// What a session asks about an offer.
@@ -32,7 +32,7 @@ impl AskedOfOffer {
             return Ok(None);
         }
         let Some(OfferCall { function, argument, column }) = sql::offer_call(sql, parameters) else {
-            let (_, source) = split_search_path(sql).unwrap_or_default();
+            let (_, source) = split_settings(sql, ExecutionVersion::NEWEST).unwrap_or_default();
             let names = sql::qualified_names(source).unwrap_or_default();
             let is_offer = |(schema, name): &(String, String)| {
                 schema == "entente" && OfferFunction::named(name).is_some()

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use types::{
-    Catalog, Payload, SessionStep, SqlError, SqlState, Value, schema_of as schema_of_name, split_search_path,
+    Catalog, ExecutionVersion, Payload, SessionStep, SqlError, SqlState, Value, schema_of as schema_of_name,
+    split_settings,
 };
 
 /// What a transaction does in schemas with members.
@@ -64,12 +65,12 @@ pub(crate) fn route(catalog: &Catalog, payload: &Payload) -> Result<Option<Route
 /// # Errors
 /// `0A000` for a statement that concerns several schemas, or none.
 fn route_statements(catalog: &Catalog, sql: &str, parameters: &[Value]) -> Result<Routed, SqlError> {
-    let (_, source) = split_search_path(sql)?;
-    let path = &sql[..sql.len() - source.len()];
+    let (_, source) = split_settings(sql, ExecutionVersion::NEWEST)?;
+    let settings = &sql[..sql.len() - source.len()];
     let (mut scripts, mut statements) = (BTreeMap::<String, String>::new(), Vec::new());
     for text in sql::statement_texts(source)? {
         let mut schemas = BTreeSet::new();
-        mentioned(catalog, &format!("{path}{text}"), &mut schemas)?;
+        mentioned(catalog, &format!("{settings}{text}"), &mut schemas)?;
         let mut found = schemas.into_iter();
         let schema = match (found.next(), found.next()) {
             (Some(one), None) => one,
@@ -87,7 +88,7 @@ fn route_statements(catalog: &Catalog, sql: &str, parameters: &[Value]) -> Resul
                 .hint("Send one transaction for each."));
             }
         };
-        let script = scripts.entry(schema.clone()).or_insert_with(|| path.to_string());
+        let script = scripts.entry(schema.clone()).or_insert_with(|| settings.to_string());
         script.push_str(text);
         script.push_str(";\n");
         statements.push(schema);
@@ -120,11 +121,11 @@ fn mention(catalog: &Catalog, name: &str, schemas: &mut BTreeSet<String>) {
 /// # Errors
 /// `0A000` where a schema with members is looked into only behind another one: which names are its own is not told from the text.
 fn mentioned(catalog: &Catalog, sql: &str, schemas: &mut BTreeSet<String>) -> Result<(), SqlError> {
-    let Ok((path, source)) = split_search_path(sql) else { return Ok(()) };
+    let Ok((settings, source)) = split_settings(sql, ExecutionVersion::NEWEST) else { return Ok(()) };
     if is_about_schemas(source) {
         return Ok(());
     }
-    let mut of_path = path.schemas().iter();
+    let mut of_path = settings.search_path.schemas().iter();
     if let Some(first) = of_path.next()
         && catalog.members_of(first).is_some()
     {

@@ -4,6 +4,7 @@ use crate::functions::json::get::node_of;
 use crate::work;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use types::session_format::{DateStyle, SessionFormat, session_format, within_format};
 use types::{
     Composite, DataType, JsonNode, JsonPart, Jsonb, Numeric, SqlError, Value, format_value, limits,
     write_json_string,
@@ -200,12 +201,28 @@ fn number_text(value: &Value) -> Option<String> {
     is_number.then(|| format_value(value)).flatten()
 }
 
+/// An instant whose offset has minutes.
+fn with_whole_offset(text: &str) -> String {
+    let Some(sign) = text.rfind(['+', '-']).filter(|at| text[..*at].contains('T')) else {
+        return text.to_string();
+    };
+    let digits = text[sign + 1..].find(|next: char| !next.is_ascii_digit() && next != ':');
+    let end = digits.map_or(text.len(), |length| sign + 1 + length);
+    match end - sign {
+        // `+02`
+        3 => format!("{}:00{}", &text[..end], &text[end..]),
+        _ => text.to_string(),
+    }
+}
+
 /// What stands in the quotes. Points in time have a `T`, and a whole offset, as ISO 8601 has it.
 pub(super) fn scalar_text(value: &Value) -> String {
-    let text = format_value(value).unwrap_or_default();
+    // In ISO's form, whatever the session's is.
+    let format = SessionFormat { dates: DateStyle::default(), ..session_format() };
+    let text = within_format(format, || format_value(value)).unwrap_or_default();
     match value.data_type() {
         DataType::Timestamp => text.replacen(' ', "T", 1),
-        DataType::TimestampTz => text.replacen(' ', "T", 1).replacen("+00", "+00:00", 1),
+        DataType::TimestampTz => with_whole_offset(&text.replacen(' ', "T", 1)),
         _ => text,
     }
 }

@@ -65,26 +65,36 @@ fn within_library(seconds: i64) -> i64 {
 }
 
 impl Zone {
+    /// As the database writes it.
+    pub(super) fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or_default()
+    }
+
+    /// What clocks are called there at an instant.
+    pub(super) fn abbreviation_at(&self, seconds: i64) -> String {
+        self.0.to_offset_info(instant(seconds)).abbreviation().to_string()
+    }
+
     /// The displacement at an instant, seconds since 2000-01-01 00:00 UTC.
     pub(super) fn displacement_at(&self, seconds: i64) -> Displacement {
-        let instant = Timestamp::from_second(within_library(seconds) + UNIX_SECONDS);
-        let instant =
-            instant.expect("no timestamp is before 4714 BC, and none of these is behind the year 9000");
-        seconds_of(self.0.to_offset(instant))
+        seconds_of(self.0.to_offset(instant(seconds)))
     }
 
     /// The displacement by which clocks show that, seconds since 2000-01-01 00:00.
     pub(super) fn displacement_of_local(&self, seconds: i64) -> Displacement {
-        let instant = Timestamp::from_second(within_library(seconds) + UNIX_SECONDS);
-        let instant =
-            instant.expect("no timestamp is before 4714 BC, and none of these is behind the year 9000");
-        let shown: DateTime = Offset::UTC.to_datetime(instant);
+        let shown: DateTime = Offset::UTC.to_datetime(instant(seconds));
         seconds_of(match self.0.to_ambiguous_timestamp(shown).offset() {
             AmbiguousOffset::Unambiguous { offset } => offset,
             AmbiguousOffset::Gap { before, .. } => before,
             AmbiguousOffset::Fold { after, .. } => after,
         })
     }
+}
+
+/// So many seconds since 2000-01-01, or one of a year with the same calendar.
+fn instant(seconds: i64) -> Timestamp {
+    // No timestamp is before 4714 BC, and none of these is behind the year 9000; a value that is none is taken for the first one.
+    Timestamp::from_second(within_library(seconds).saturating_add(UNIX_SECONDS)).unwrap_or(Timestamp::MIN)
 }
 
 fn seconds_of(offset: Offset) -> Displacement {

@@ -3,10 +3,10 @@
 
 mod database;
 
-use types::datetime::{
+use crate::datetime::{
     Interval, MICROSECONDS_PER_SECOND, check_timestamp, format_interval, is_finite_timestamp,
 };
-use types::{SqlError, SqlState};
+use crate::{SqlError, SqlState};
 
 /// How many seconds east of UTC.
 pub type Displacement = i64;
@@ -19,7 +19,7 @@ const POSIX_HOURS_MAX: i64 = 167;
 const ISO_HOURS_MAX: i64 = 15;
 
 /// A time zone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum TimeZone {
     /// Always the same displacement.
     Fixed(Displacement),
@@ -27,7 +27,88 @@ pub enum TimeZone {
     Named(&'static database::Zone),
 }
 
+impl PartialEq for TimeZone {
+    fn eq(&self, other: &TimeZone) -> bool {
+        match (self, other) {
+            (TimeZone::Fixed(own), TimeZone::Fixed(other)) => own == other,
+            // Each stands once in the database.
+            (TimeZone::Named(own), TimeZone::Named(other)) => std::ptr::eq(*own, *other),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for TimeZone {}
+
+impl Default for TimeZone {
+    fn default() -> TimeZone {
+        TimeZone::UTC
+    }
+}
+
 impl TimeZone {
+    /// Coordinated Universal Time.
+    pub const UTC: TimeZone = TimeZone::Fixed(0);
+
+    /// The zone that a session's setting names: hours to the east, `2` and `-3.5`, an interval in the form of SHOW, a name of the IANA
+    /// database in any case, or a POSIX displacement.
+    ///
+    /// # Errors
+    /// `22023` for none.
+    pub fn of_setting(text: &str) -> Result<TimeZone, SqlError> {
+        let invalid = || {
+            let shown: String = text.chars().take(64).collect();
+            let message = format!("invalid value for parameter \"TimeZone\": \"{shown}\"");
+            SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+                .hint("Write a name of the IANA database, such as 'Europe/Berlin', or the hours to the east.")
+        };
+        let is_number = |character: char| character.is_ascii_digit() || matches!(character, '+' | '-' | '.');
+        if !text.is_empty() && text.chars().all(is_number) {
+            let hours: f64 = text.parse().map_err(|_| invalid())?;
+            let seconds = (hours * HOUR as f64).round();
+            let is_displacement = seconds.abs() <= (POSIX_HOURS_MAX * HOUR) as f64;
+            return is_displacement.then_some(TimeZone::Fixed(seconds as i64)).ok_or_else(invalid);
+        }
+        // `INTERVAL '-08:00' HOUR TO MINUTE`, whose quotes have gone.
+        if let Some(interval) = text.get(..9).filter(|word| word.eq_ignore_ascii_case("INTERVAL ")) {
+            let hours = text[interval.len()..].split_whitespace().next().unwrap_or_default();
+            let east = signed_displacement(hours).or_else(|| displacement(hours)).ok_or_else(invalid)?;
+            return (east.abs() <= POSIX_HOURS_MAX * HOUR)
+                .then_some(TimeZone::Fixed(east))
+                .ok_or_else(invalid);
+        }
+        if text.eq_ignore_ascii_case("UTC") {
+            return Ok(TimeZone::UTC);
+        }
+        let zone = database::zone(text).map(TimeZone::Named);
+        zone.or_else(|| posix_displacement(text).map(TimeZone::Fixed)).ok_or_else(invalid)
+    }
+
+    /// Whether it is UTC by one of its names.
+    pub fn is_always_utc(&self) -> bool {
+        const NAMES: [&str; 8] =
+            ["GMT", "Etc/GMT", "Etc/UTC", "Etc/UCT", "UCT", "Zulu", "Etc/Zulu", "Greenwich"];
+        *self == TimeZone::UTC || NAMES.contains(&self.name().as_str())
+    }
+
+    /// As SHOW shows it: [`TimeZone::of_setting`] reads it again.
+    pub fn name(&self) -> String {
+        match self {
+            TimeZone::Fixed(0) => "UTC".to_string(),
+            TimeZone::Fixed(east) => format!("<{}>{}", shown_displacement(*east), shown_displacement(-east)),
+            TimeZone::Named(zone) => zone.name().to_string(),
+        }
+    }
+
+    /// What its clocks are called at an instant: `CEST`.
+    pub fn abbreviation_at(&self, instant: i64) -> String {
+        match self {
+            TimeZone::Fixed(0) => "UTC".to_string(),
+            TimeZone::Fixed(east) => shown_displacement(*east),
+            TimeZone::Named(zone) => zone.abbreviation_at(instant.div_euclid(MICROSECONDS_PER_SECOND)),
+        }
+    }
+
     /// The zone that a text names as `AT TIME ZONE` reads it: an abbreviation, a name of the IANA database in any case, or a POSIX
     /// displacement, which counts to the west: `UTC+3`, `-5:30`.
     ///
@@ -89,7 +170,7 @@ impl TimeZone {
     }
 
     /// The displacement at an instant, microseconds since 2000-01-01 00:00 UTC.
-    fn displacement_at(&self, instant: i64) -> Displacement {
+    pub fn displacement_at(&self, instant: i64) -> Displacement {
         match self {
             TimeZone::Fixed(displacement) => *displacement,
             TimeZone::Named(zone) => zone.displacement_at(instant.div_euclid(MICROSECONDS_PER_SECOND)),
@@ -139,6 +220,17 @@ impl TimeZone {
             true => moved(begin, -self.displacement_at(instant)),
             false => self.instant_of(begin),
         }
+    }
+}
+
+/// `+02`, `-05:30`, `+00:53:28`, as stands behind an instant.
+pub(crate) fn shown_displacement(east: Displacement) -> String {
+    let (sign, seconds) = (if east < 0 { '-' } else { '+' }, east.abs());
+    let (hours, minutes, seconds) = (seconds / HOUR, seconds / 60 % 60, seconds % 60);
+    match (minutes, seconds) {
+        (0, 0) => format!("{sign}{hours:02}"),
+        (_, 0) => format!("{sign}{hours:02}:{minutes:02}"),
+        _ => format!("{sign}{hours:02}:{minutes:02}:{seconds:02}"),
     }
 }
 
