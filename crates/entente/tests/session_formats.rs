@@ -61,7 +61,7 @@ async fn a_session_has_its_zone_and_all_nodes_come_to_the_same() {
         "INSERT INTO event VALUES (2, '2026-12-01 00:30'); UPDATE event SET day = at::date WHERE id = 2",
     )
     .await;
-    let insert = "INSERT INTO event SELECT $1, $2::text::timestamptz, $2::text::timestamptz::date";
+    let insert = "INSERT INTO event SELECT $1::int, $2::text::timestamptz, $2::text::timestamptz::date";
     let prepared = berlin.prepare(insert).await.expect("prepared");
     berlin.execute(&prepared, &[&3, &"2026-03-28 23:30"]).await.expect("inserted");
     run(&berlin, "SET TIME ZONE 'Asia/Tokyo'").await;

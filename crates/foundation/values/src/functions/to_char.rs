@@ -164,37 +164,27 @@ impl Shown {
                 0 => String::new(),
                 month => ((month - 1) / 3 + 1).to_string(),
             },
-            Field::Zone => {
+            Field::Zone | Field::ZoneHour | Field::ZoneOffset | Field::ZoneMinute => {
                 self.date()?;
-                if case == Case::Lower { self.zone.to_lowercase() } else { self.zone.clone() }
-            }
-            Field::ZoneHour => {
-                self.date()?;
-                self.zone_hour()
-            }
-            Field::ZoneOffset => {
-                self.date()?;
-                match self.zone_minute() {
-                    0 => self.zone_hour(),
-                    minute => format!("{}:{minute:02}", self.zone_hour()),
-                }
-            }
-            Field::ZoneMinute => {
-                self.date()?;
-                format!("{:02}", self.zone_minute())
+                self.zone_field(field, case)
             }
         };
         text.push_str(&written);
         Ok(())
     }
 
-    fn zone_hour(&self) -> String {
+    /// The name of the zone, or how far it is to the east.
+    fn zone_field(&self, field: Field, case: Case) -> String {
         let sign = if self.displacement < 0 { '-' } else { '+' };
-        format!("{sign}{:02}", self.displacement.abs() / 3_600)
-    }
-
-    fn zone_minute(&self) -> i64 {
-        self.displacement.abs() / 60 % 60
+        let (hour, minute) = (self.displacement.abs() / 3_600, self.displacement.abs() / 60 % 60);
+        match field {
+            Field::ZoneHour => format!("{sign}{hour:02}"),
+            Field::ZoneMinute => format!("{minute:02}"),
+            Field::ZoneOffset if minute == 0 => format!("{sign}{hour:02}"),
+            Field::ZoneOffset => format!("{sign}{hour:02}:{minute:02}"),
+            _ if case == Case::Lower => self.zone.to_lowercase(),
+            _ => self.zone.clone(),
+        }
     }
 
     /// Before the year 1 comes 1 BC.

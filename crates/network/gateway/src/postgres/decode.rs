@@ -325,6 +325,22 @@ mod tests {
     }
 
     #[test]
+    fn a_binary_moment_is_one_that_there_is() {
+        let read = |microseconds: i64, oid, wanted| {
+            decode_parameter(0, Some(&microseconds.to_be_bytes()), Format::Binary, oid, wanted)
+        };
+        for (oid, wanted) in [(1184, DataType::TimestampTz), (1114, DataType::Timestamp)] {
+            for microseconds in [i64::MIN + 1, i64::MAX - 1] {
+                let Err(error) = read(microseconds, oid, wanted) else { panic!("{microseconds}") };
+                assert_eq!(error.state.to_string(), "22008");
+            }
+            for microseconds in [i64::MIN, 0, i64::MAX] {
+                assert!(read(microseconds, oid, wanted).is_ok(), "{microseconds}");
+            }
+        }
+    }
+
+    #[test]
     fn numerics_that_are_none_are_refused() {
         for bytes in [
             &[0, 1, 0, 0, 0, 0, 0, 0][..],
