@@ -378,7 +378,20 @@ mod tests {
                 assert_eq!(format.setting(name).as_deref(), Some(*value));
             }
         }
+        for (text, east) in
+            [("INTERVAL +05:30hour to minute", 19_800), ("interval -3 hour", -10_800), ("Interval 2", 7_200)]
+        {
+            assert_eq!(TimeZone::of_setting(text), Ok(TimeZone::Fixed(east)), "{text}");
+        }
         for (name, value) in [
+            ("TimeZone", "interval "),
+            ("TimeZone", "interval x"),
+            ("TimeZone", "interval 1000"),
+            ("TimeZone", ""),
+            ("TimeZone", "é"),
+            ("TimeZone", "-"),
+            ("TimeZone", "1e9"),
+            ("TimeZone", "Europe/Berlin; DROP"),
             ("IntervalStyle", "x"),
             ("extra_float_digits", "4"),
             ("extra_float_digits", "-16"),

@@ -71,7 +71,9 @@ impl TimeZone {
         }
         // `INTERVAL '-08:00' HOUR TO MINUTE`, whose quotes have gone.
         if let Some(interval) = text.get(..9).filter(|word| word.eq_ignore_ascii_case("INTERVAL ")) {
-            let hours = text[interval.len()..].split_whitespace().next().unwrap_or_default();
+            let is_part = |next: char| next.is_ascii_digit() || matches!(next, '+' | '-' | ':');
+            let hours = text[interval.len()..].trim_start();
+            let hours = &hours[..hours.find(|next| !is_part(next)).unwrap_or(hours.len())];
             let east = signed_displacement(hours).or_else(|| displacement(hours)).ok_or_else(invalid)?;
             return (east.abs() <= POSIX_HOURS_MAX * HOUR)
                 .then_some(TimeZone::Fixed(east))
