@@ -40,7 +40,7 @@ pub(crate) fn format_real(value: f32) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    match session_format().float_digits.of(6) {
+    match session_format().float_digits.written(6) {
         None => write_decimal(sign, &shortest_digits(value.abs()), 6),
         Some(digits) => write_decimal(sign, &rounded_digits(f64::from(value.abs()), digits), digits as i32),
     }

@@ -268,7 +268,7 @@ pub(crate) fn format_double(value: f64) -> String {
     if value.is_infinite() {
         return format!("{sign}Infinity");
     }
-    match session_format().float_digits.of(15) {
+    match session_format().float_digits.written(15) {
         None => write_decimal(sign, &shortest_digits(value.abs()), 15),
         Some(digits) => write_decimal(sign, &rounded_digits(value.abs(), digits), digits as i32),
     }

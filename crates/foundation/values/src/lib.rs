@@ -1,4 +1,4 @@
-//! What values mean in SQL: the functions, patterns, quotes and time zones, and the work that they take.
+//! What values mean in SQL: the functions, patterns and quotes, and the work that they take.
 //!
 //! A function of values knows nothing of names, tables and trees: values go in and a value comes out, the same on
 //! every node. All that is known of a function is one entry in the table of [`functions`]. What it costs it says to

@@ -262,10 +262,9 @@ pub fn truncate(name: &str, value: &Value) -> Result<Value, SqlError> {
             None => Err(unsupported(name, value)),
         },
         Value::TimestampTz(at) => {
-            let begin = |local| begin(field, local).unwrap_or_else(|| Err(unsupported(name, value)));
             let begin = match session_zone() {
-                TimeZone::Fixed(0) => begin(*at),
-                zone => zone.truncated(*at, clock_unit(field).is_some(), begin),
+                TimeZone::Fixed(0) => begin(field, *at).unwrap_or_else(|| Err(unsupported(name, value))),
+                zone => truncate_instant(name, *at, zone),
             };
             begin.map(Value::TimestampTz)
         }
@@ -280,9 +279,18 @@ pub fn truncate(name: &str, value: &Value) -> Result<Value, SqlError> {
     }
 }
 
-/// Whether a field of a timestamp is shorter than a day.
-pub fn is_within_a_day(name: &str, at: i64) -> Result<bool, SqlError> {
-    field(name, &Value::TimestampTz(at)).map(|field| clock_unit(field).is_some())
+/// An instant with what is smaller than the field set to its beginning, as clocks of a zone show it.
+///
+/// # Errors
+/// As [`truncate`]; `22008` where the beginning is out of range.
+pub fn truncate_instant(name: &str, at: i64, zone: TimeZone) -> Result<i64, SqlError> {
+    if !is_finite_timestamp(at) {
+        return Ok(at);
+    }
+    let value = Value::TimestampTz(at);
+    let field = field(name, &value)?;
+    let begin = |local| begin(field, local).unwrap_or_else(|| Err(unsupported(name, &value)));
+    zone.truncated(at, clock_unit(field).is_some(), begin)
 }
 
 fn clock_unit(field: Field) -> Option<i64> {

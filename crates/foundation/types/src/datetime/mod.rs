@@ -13,25 +13,26 @@ mod decode_fields;
 mod decode_number;
 mod fields;
 mod format;
+mod format_interval;
 mod interval;
-mod interval_text;
 mod make;
 mod parse;
+mod parse_interval;
 
 pub use arithmetic::{age, justify_days, justify_hours, justify_interval};
 pub use calendar::{
     CalendarTime, check_timestamp, date_of_timestamp, iso_week, julian_day, time_of_timestamp,
     timestamp_of_date, weekday,
 };
-pub use fields::{extract, is_within_a_day, truncate};
+pub use fields::{extract, truncate, truncate_instant};
 pub use interval::Interval;
 pub use make::{make_date, make_interval, make_time, make_timestamp, timestamp_of_epoch};
 
 pub(crate) use arithmetic::{divide_interval, minus, multiply_interval, plus};
 pub(crate) use format::{format_date, format_instant, format_time, format_timestamp};
-pub use interval_text::format_interval;
-pub(crate) use interval_text::parse_interval;
+pub use format_interval::format_interval;
 pub(crate) use parse::{parse_date, parse_time, parse_timestamp};
+pub(crate) use parse_interval::parse_interval;
 
 /// The date after all dates.
 pub const DATE_INFINITY: i32 = i32::MAX;

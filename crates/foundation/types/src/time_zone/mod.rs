@@ -3,9 +3,7 @@
 
 mod database;
 
-use crate::datetime::{
-    Interval, MICROSECONDS_PER_SECOND, check_timestamp, format_interval, is_finite_timestamp,
-};
+use crate::datetime::{MICROSECONDS_PER_SECOND, check_timestamp, is_finite_timestamp};
 use crate::{SqlError, SqlState};
 
 /// How many seconds east of UTC.
@@ -50,7 +48,7 @@ impl TimeZone {
     /// Coordinated Universal Time.
     pub const UTC: TimeZone = TimeZone::Fixed(0);
 
-    /// The zone that a session's setting names: hours to the east, `2` and `-3.5`, an interval in the form of SHOW, a name of the IANA
+    /// The zone that a session's setting names: hours to the east, `2` and `-3.5`, an interval as SET writes one, a name of the IANA
     /// database in any case, or a POSIX displacement.
     ///
     /// # Errors
@@ -139,19 +137,6 @@ impl TimeZone {
             return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
         Ok(TimeZone::Fixed(displacement))
-    }
-
-    /// The displacement that an interval is.
-    ///
-    /// # Errors
-    /// `22023` where it has months or days.
-    pub fn of_interval(interval: Interval) -> Result<TimeZone, SqlError> {
-        if interval.months != 0 || interval.days != 0 {
-            let shown = format_interval(interval);
-            let message = format!("interval time zone \"{shown}\" must not include months or days");
-            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
-        }
-        Ok(TimeZone::Fixed(interval.microseconds / MICROSECONDS_PER_SECOND))
     }
 
     fn known(text: &str) -> Result<Option<TimeZone>, SqlError> {

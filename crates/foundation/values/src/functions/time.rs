@@ -7,15 +7,13 @@ use crate::functions::of_text;
 use crate::functions::to_char::to_char;
 use DataType::{Boolean, Date, Double, Integer, Interval, Time, Timestamp, TimestampTz, Unknown};
 use types::datetime::{
-    age, extract, is_finite_date, is_finite_timestamp, is_within_a_day, justify_days, justify_hours,
-    justify_interval, make_date, make_interval, make_time, make_timestamp, timestamp_of_date,
-    timestamp_of_epoch, truncate,
+    MICROSECONDS_PER_SECOND, age, extract, format_interval, is_finite_date, is_finite_timestamp,
+    justify_days, justify_hours, justify_interval, make_date, make_interval, make_time, make_timestamp,
+    timestamp_of_date, timestamp_of_epoch, truncate, truncate_instant,
 };
-use types::session_format::{
-    SessionFormat, session_format, session_instant_of, session_local_of, within_format,
-};
+use types::session_format::{session_instant_of, session_local_of};
 use types::time_zone::TimeZone;
-use types::{DataType, ExecutionVersion, SqlError, Value};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
 
 const TEXT: DataType = DataType::Text(None);
 
@@ -216,7 +214,7 @@ pub(super) static ZONES: &[Function] = &[
         &[OneOf(&[Interval]), OneOf(&[Timestamp])],
         Is(TimestampTz),
         code!([Value::Interval(interval), Value::Timestamp(local)] => {
-            TimeZone::of_interval(*interval)?.instant_of(*local).map(Value::TimestampTz)
+            zone_of_interval(*interval)?.instant_of(*local).map(Value::TimestampTz)
         }),
     )
     .since(ExecutionVersion::V8),
@@ -225,7 +223,7 @@ pub(super) static ZONES: &[Function] = &[
         &[OneOf(&[Interval]), To(TimestampTz)],
         Is(Timestamp),
         code!([Value::Interval(interval), Value::TimestampTz(instant)] => {
-            TimeZone::of_interval(*interval)?.local_of(*instant).map(Value::Timestamp)
+            zone_of_interval(*interval)?.local_of(*instant).map(Value::Timestamp)
         }),
     )
     .since(ExecutionVersion::V8),
@@ -255,18 +253,7 @@ pub(super) static ZONES: &[Function] = &[
         &[To(TEXT), To(TimestampTz), To(TEXT)],
         Is(TimestampTz),
         code!([Value::Text(field), Value::TimestampTz(instant), Value::Text(zone)] => {
-            let zone = TimeZone::named(zone)?;
-            if !is_finite_timestamp(*instant) {
-                return Ok(Value::TimestampTz(*instant));
-            }
-            // What clocks show there, whatever they show to the session.
-            let format = SessionFormat { zone: TimeZone::UTC, ..session_format() };
-            let truncated = |local| within_format(format, || truncate(field, &Value::TimestampTz(local)));
-            let begin = |local| match truncated(local)? {
-                Value::TimestampTz(begin) => Ok(begin),
-                other => Err(misplaced(&[other])),
-            };
-            zone.truncated(*instant, is_within_a_day(field, *instant)?, begin).map(Value::TimestampTz)
+            truncate_instant(field, *instant, TimeZone::named(zone)?).map(Value::TimestampTz)
         }),
     )
     .stable()
@@ -287,6 +274,19 @@ pub(super) static ZONES: &[Function] = &[
     .costs(zone_units)
     .since(ExecutionVersion::V8),
 ];
+
+/// The displacement that an interval is.
+///
+/// # Errors
+/// `22023` where it has months or days.
+fn zone_of_interval(interval: types::Interval) -> Result<TimeZone, SqlError> {
+    if interval.months != 0 || interval.days != 0 {
+        let shown = format_interval(interval);
+        let message = format!("interval time zone \"{shown}\" must not include months or days");
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
+    Ok(TimeZone::Fixed(interval.microseconds / MICROSECONDS_PER_SECOND))
+}
 
 /// What it takes to find a zone by its name, and a displacement among its own.
 fn zone_units(_: &[Value]) -> u64 {

@@ -7,6 +7,7 @@ use types::datetime::{
     CalendarTime, MICROSECONDS_PER_SECOND, is_finite_timestamp, iso_week, julian_day, weekday,
 };
 use types::session_format::{session_local_of, session_zone};
+use types::time_zone::TimeZone;
 use types::{Interval, SqlError, SqlState, Value};
 
 /// What is written: an instant, or an interval by its parts.
@@ -18,10 +19,8 @@ struct Shown {
     time: i64,
     /// Days since 2000-01-01; an interval has none.
     date: Option<i64>,
-    /// The zone of a timestamp with one.
-    zone: String,
-    /// How many seconds that is to the east.
-    displacement: i64,
+    /// The instant, and the zone in which it is shown; a timestamp without a zone and an interval have none.
+    zoned: Option<(TimeZone, i64)>,
 }
 
 /// The value in this form.
@@ -29,28 +28,24 @@ struct Shown {
 /// # Errors
 /// `22007` for fields that an interval does not have; a text that is too long.
 pub(super) fn to_char(value: &Value, template: &str) -> Result<Value, SqlError> {
-    let instant = |at: i64, zone: String, displacement: i64| {
-        let CalendarTime { year, month, day, time } = CalendarTime::of_timestamp(at);
-        let date = CalendarTime::of_timestamp(at).days();
-        Shown { year, month, day, time, date: Some(date), zone, displacement }
+    let moment = |local: i64, zoned| {
+        let CalendarTime { year, month, day, time } = CalendarTime::of_timestamp(local);
+        let date = CalendarTime::of_timestamp(local).days();
+        Shown { year, month, day, time, date: Some(date), zoned }
     };
     let shown = match value {
         Value::Timestamp(at) | Value::TimestampTz(at) if !is_finite_timestamp(*at) => {
             return Ok(Value::Null);
         }
-        Value::Timestamp(at) => instant(*at, String::new(), 0),
-        Value::TimestampTz(at) => {
-            let zone = session_zone();
-            instant(session_local_of(*at)?, zone.abbreviation_at(*at), zone.displacement_at(*at))
-        }
+        Value::Timestamp(at) => moment(*at, None),
+        Value::TimestampTz(at) => moment(session_local_of(*at)?, Some((session_zone(), *at))),
         Value::Interval(Interval { months, days, microseconds }) => Shown {
             year: i64::from(months / 12),
             month: i64::from(months % 12),
             day: i64::from(*days),
             time: *microseconds,
             date: None,
-            zone: String::new(),
-            displacement: 0,
+            zoned: None,
         },
         _ => return Err(broken("to_char was bound for another type")),
     };
@@ -175,15 +170,17 @@ impl Shown {
 
     /// The name of the zone, or how far it is to the east.
     fn zone_field(&self, field: Field, case: Case) -> String {
-        let sign = if self.displacement < 0 { '-' } else { '+' };
-        let (hour, minute) = (self.displacement.abs() / 3_600, self.displacement.abs() / 60 % 60);
+        let name = self.zoned.map_or_else(String::new, |(zone, instant)| zone.abbreviation_at(instant));
+        let east = self.zoned.map_or(0, |(zone, instant)| zone.displacement_at(instant));
+        let sign = if east < 0 { '-' } else { '+' };
+        let (hour, minute) = (east.abs() / 3_600, east.abs() / 60 % 60);
         match field {
             Field::ZoneHour => format!("{sign}{hour:02}"),
             Field::ZoneMinute => format!("{minute:02}"),
             Field::ZoneOffset if minute == 0 => format!("{sign}{hour:02}"),
             Field::ZoneOffset => format!("{sign}{hour:02}:{minute:02}"),
-            _ if case == Case::Lower => self.zone.to_lowercase(),
-            _ => self.zone.clone(),
+            _ if case == Case::Lower => name.to_lowercase(),
+            _ => name,
         }
     }
 
