@@ -1,6 +1,6 @@
 //! Every stated limit on what comes from outside. What exceeds one gets an error that names it.
 
-use crate::ExecutionVersion;
+use crate::{ExecutionVersion, SqlError, SqlState};
 
 /// Bytes of one encoded transaction.
 pub const TRANSACTION_BYTES_MAX: usize = 256 * 1024;
@@ -138,4 +138,17 @@ pub const NESTING_MAX: usize = 64;
 /// Parameters that a script may have by these rules of execution.
 pub fn parameters_max(version: ExecutionVersion) -> usize {
     if version >= ExecutionVersion::V8 { PARAMETERS_MAX } else { ARGUMENTS_MAX }
+}
+
+/// Whether a name is not too long.
+///
+/// # Errors
+/// `42622` where it is longer than [`NAME_BYTES_MAX`].
+pub fn check_name_length(name: &str) -> Result<(), SqlError> {
+    if name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let (bytes, limit) = (name.len(), NAME_BYTES_MAX);
+    let message = format!("identifier \"{name}\" has {bytes} bytes, the limit is {limit} (NAME_BYTES_MAX)");
+    Err(SqlError::new(SqlState::NAME_TOO_LONG, message))
 }

@@ -36,15 +36,23 @@ impl ScriptSettings {
 /// `42601` for a list of schemas that is none; a name that cannot be; `22023` for a time zone that there is not, and its kind.
 pub fn split_settings(sql: &str, version: ExecutionVersion) -> Result<(ScriptSettings, &str), SqlError> {
     let (mut settings, mut rest) = (ScriptSettings::default(), sql);
-    if let Some((path, behind)) = search_path_of(rest)? {
-        (settings.search_path, rest) = (path, behind);
+    loop {
+        rest = if let Some((path, behind)) = search_path_of(rest)? {
+            settings.search_path = path;
+            behind
+        } else if version >= ExecutionVersion::V9
+            && let Some((format, behind)) = format_of(settings.format, rest)?
+        {
+            settings.format = format;
+            behind
+        } else {
+            return Ok((settings, rest));
+        };
+        // Before, one path was all.
+        if version < ExecutionVersion::V9 {
+            return Ok((settings, rest));
+        }
     }
-    while version >= ExecutionVersion::V9
-        && let Some((format, behind)) = format_of(settings.format, rest)?
-    {
-        (settings.format, rest) = (format, behind);
-    }
-    Ok((settings, rest))
 }
 
 /// The path that a script begins with, and what is behind it.
@@ -179,7 +187,9 @@ impl Reader<'_> {
         if length > 0 {
             let word = &self.rest[..length];
             self.rest = &self.rest[length..];
-            return checked(word.to_ascii_lowercase()).map(Some);
+            let name = word.to_ascii_lowercase();
+            limits::check_name_length(&name)?;
+            return Ok(Some(name));
         }
         let Some(quote) = self.rest.chars().next().filter(|quote| matches!(quote, '"' | '\'')) else {
             return Err(self.unexpected());
@@ -197,7 +207,8 @@ impl Reader<'_> {
             at += 1;
         }
         self.rest = &self.rest[at..];
-        if name.is_empty() { Ok(None) } else { checked(name).map(Some) }
+        limits::check_name_length(&name)?;
+        Ok((!name.is_empty()).then_some(name))
     }
 
     fn unexpected(&self) -> SqlError {
@@ -209,18 +220,6 @@ impl Reader<'_> {
         };
         SqlError::new(SqlState::SYNTAX_ERROR, message)
     }
-}
-
-fn checked(name: String) -> Result<String, SqlError> {
-    if name.len() > limits::NAME_BYTES_MAX {
-        let message = format!(
-            "identifier \"{name}\" has {} bytes, the limit is {} (NAME_BYTES_MAX)",
-            name.len(),
-            limits::NAME_BYTES_MAX
-        );
-        return Err(SqlError::new(SqlState::NAME_TOO_LONG, message));
-    }
-    Ok(name)
 }
 
 #[cfg(test)]
@@ -260,6 +259,7 @@ mod tests {
             "SET TIME ZONE 'Europe/Berlin';SELECT 1",
             "set local timezone = 'EUROPE/berlin' ; SELECT 1",
             "SET search_path TO public; SET SESSION timezone TO 'Europe/Berlin';SELECT 1",
+            "SET DateStyle TO 'ISO, MDY';SET TIME ZONE 'Europe/Berlin';SET search_path TO public;SELECT 1",
         ] {
             let (settings, rest) = split_settings(sql, ExecutionVersion::V9).expect("settings");
             assert_eq!((settings.format.zone, rest.trim()), (berlin, "SELECT 1"));

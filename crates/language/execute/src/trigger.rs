@@ -32,6 +32,7 @@ use plan::trigger::{NEW_TABLE, OLD_TABLE, TriggerPlan};
 use state::{Command, RowId};
 use std::rc::Rc;
 use std::sync::Arc;
+use types::session_format::{SessionFormat, within_format};
 use types::{ColumnSet, Key, Row, SqlError, SqlState, TableId, TriggerEvent, TriggerTime, Value};
 
 impl Execution<'_> {
@@ -183,7 +184,10 @@ impl Execution<'_> {
             }
         }
         let given = crate::subqueries::Given { frame: &[], arguments: &[], left: &[] };
-        let fires = self.with_subqueries(&both, given, |environment| condition.is_true(environment))?;
+        // As the trigger's function: it means the same whatever the session's format is.
+        let fires = self.with_subqueries(&both, given, |environment| {
+            within_format(SessionFormat::default(), || condition.is_true(environment))
+        })?;
         self.see_newer();
         Ok(fires)
     }

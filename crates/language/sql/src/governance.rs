@@ -27,8 +27,8 @@ use syntax::parse::ParsedStatement;
 use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
     Catalog, ChangeProposal, CharterChange, ExecutionVersion, Governance, Notice, Payload, Principal,
-    ProposalState, ProposedChange, Severity, SqlError, SqlState, StatementResult, Value, limits,
-    split_settings,
+    ProposalState, ProposedChange, ScriptSettings, SearchPath, Severity, SqlError, SqlState, StatementResult,
+    Value, limits, split_settings,
 };
 
 /// The call that is all of a script.
@@ -265,8 +265,13 @@ pub fn describe_state(state: &ProposalState) -> (&'static str, Option<&SqlError>
 pub fn describe_change(change: &ProposedChange) -> String {
     let change = match change {
         ProposedChange::Script(sql) => {
-            return split_settings(sql, ExecutionVersion::NEWEST)
-                .map_or_else(|_| sql.clone(), |(_, source)| source.to_string());
+            // Whoever consents sees in which zone it reads; names are told by the search path, which says nothing to others.
+            let shown = |(settings, source): (ScriptSettings, &str)| {
+                ScriptSettings { search_path: SearchPath::default(), ..settings }
+                    .in_front_of(source)
+                    .into_owned()
+            };
+            return split_settings(sql, ExecutionVersion::NEWEST).map_or_else(|_| sql.clone(), shown);
         }
         ProposedChange::Charter(change) => change,
     };

@@ -238,3 +238,29 @@ fn what_is_out_of_range_in_another_zone_is_an_error_and_never_a_change_that_fail
         let _ = database.run_with(&format!("{BERLIN}SELECT extract(hour FROM $1::timestamptz), date_trunc('day', $1::timestamptz), to_json($1::timestamptz)"), vec![types::Value::TimestampTz(value)]);
     }
 }
+
+#[test]
+fn triggers_and_rows_that_get_another_type_are_held_against_what_everybody_means() {
+    let mut database = Database::with(&[
+        "CREATE TABLE t (id int PRIMARY KEY, at timestamptz CHECK (at::date <= '2026-07-01'), said text)",
+        "CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.said := 'late'; RETURN NEW; END $$",
+        "CREATE TRIGGER late BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.at::date > '2026-06-30') EXECUTE FUNCTION stamp()",
+    ]);
+    let tokyo = "SET TIME ZONE 'Asia/Tokyo';";
+    // The first of July there, and the second: in UTC a day before.
+    database
+        .run(&format!(
+            "{tokyo}INSERT INTO t VALUES (1, '2026-07-01 08:00', '1'), (2, '2026-07-02 08:00', '2')"
+        ))
+        .expect("inserted");
+    assert_eq!(rows(&mut database, "SELECT id, said FROM t ORDER BY id"), "1|1\n2|late");
+    database.run(&format!("{tokyo}ALTER TABLE t ALTER id TYPE bigint")).expect("the rows keep the CHECK");
+}
+
+#[test]
+fn who_consents_to_a_change_sees_in_which_zone_it_reads() {
+    let change = |sql: &str| sql::describe_change(&types::ProposedChange::Script(sql.to_string()));
+    let create = "CREATE TABLE days AS SELECT at::date FROM events";
+    assert_eq!(change(&format!("SET search_path TO a;{create}")), create);
+    assert_eq!(change(&format!("SET search_path TO a;{BERLIN}{create}")), format!("{BERLIN}{create}"));
+}

@@ -29,14 +29,7 @@ pub fn name_of(ident: &Ident) -> Result<String, SqlError> {
     if name.is_empty() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "zero-length delimited identifier"));
     }
-    if name.len() > limits::NAME_BYTES_MAX {
-        let message = format!(
-            "identifier \"{name}\" has {} bytes, the limit is {} (NAME_BYTES_MAX)",
-            name.len(),
-            limits::NAME_BYTES_MAX
-        );
-        return Err(SqlError::new(SqlState::NAME_TOO_LONG, message));
-    }
+    limits::check_name_length(&name)?;
     Ok(name)
 }
 

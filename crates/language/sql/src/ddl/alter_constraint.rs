@@ -90,8 +90,8 @@ pub(super) fn hold_check(
 ) -> Result<(), SqlError> {
     let plan = TablePlan::stored(table, catalog, &catalog.routines())?;
     let Some(check) = plan.checks.iter().find(|check| check.name == name) else { return Ok(()) };
-    rows.visit(table.id, &mut |_, _, row| match check.condition.truth(&Environment::new(row, &[], 0))? {
-        Some(false) => {
+    rows.visit(table.id, &mut |_, _, row| match check.is_violated(&Environment::new(row, &[], 0))? {
+        true => {
             let message = format!(
                 "check constraint \"{name}\" of relation \"{}\" is violated by some row",
                 table.object_name()

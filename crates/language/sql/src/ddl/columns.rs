@@ -213,7 +213,7 @@ fn check_rows(
     }
     rows.visit(table.id, &mut |_, _, row| {
         for check in plan.checks.iter().filter(|check| is_meant(check)) {
-            if check.condition.truth(&Environment::new(row, &[], 0))? == Some(false) {
+            if check.is_violated(&Environment::new(row, &[], 0))? {
                 let message = format!(
                     "check constraint \"{}\" of relation \"{}\" is violated by some row",
                     check.name,
@@ -567,9 +567,7 @@ pub(super) fn alter_column(
             check_default(catalog, column)?;
         }
         ColumnChange::Type(data_type, using) => {
-            return within_format(rows.format, || {
-                change_type(catalog, table, ordinal, *data_type, using.as_deref(), rows)
-            });
+            return change_type(catalog, table, ordinal, *data_type, using.as_deref(), rows);
         }
     }
     plan(catalog, &new)?;
@@ -628,7 +626,9 @@ fn change_type(
         .hint("Make a table with the other type, and insert the rows there."));
     }
     refuse_users(catalog, table, ordinal)?;
-    let value = conversion(catalog, table, ordinal, data_type, using)?;
+    // Values are read as the session says, and definitions are not.
+    let format = rows.format;
+    let value = within_format(format, || conversion(catalog, table, ordinal, data_type, using))?;
     if value.runs_anything() {
         return Err(SqlError::unsupported("a function of the ledger in USING"));
     }
@@ -649,7 +649,7 @@ fn change_type(
     let (in_key, mut keys) = (table.primary_key.contains(&number), BTreeSet::new());
     rows.rewrite(table.id, new.id, &mut |key, row| {
         let mut values: Vec<Value> = row.to_vec();
-        values[ordinal] = value.evaluate(&Environment::new(row, &[], now))?;
+        values[ordinal] = within_format(format, || value.evaluate(&Environment::new(row, &[], now)))?;
         if new.columns[ordinal].not_null && values[ordinal].is_null() {
             return Err(contains_nulls(new.object_name(), name));
         }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use types::{
-    Catalog, ExecutionVersion, Payload, SessionStep, SqlError, SqlState, Value, schema_of as schema_of_name,
-    split_settings,
+    Catalog, ExecutionVersion, Payload, ScriptSettings, SessionStep, SqlError, SqlState, Value,
+    schema_of as schema_of_name, split_settings,
 };
 
 /// What a transaction does in schemas with members.
@@ -121,7 +121,9 @@ fn mention(catalog: &Catalog, name: &str, schemas: &mut BTreeSet<String>) {
 /// # Errors
 /// `0A000` where a schema with members is looked into only behind another one: which names are its own is not told from the text.
 fn mentioned(catalog: &Catalog, sql: &str, schemas: &mut BTreeSet<String>) -> Result<(), SqlError> {
-    let Ok((settings, source)) = split_settings(sql, ExecutionVersion::NEWEST) else { return Ok(()) };
+    // Settings that cannot be read hide no names.
+    let (settings, source) =
+        split_settings(sql, ExecutionVersion::NEWEST).unwrap_or((ScriptSettings::default(), sql));
     if is_about_schemas(source) {
         return Ok(());
     }
@@ -225,6 +227,15 @@ mod tests {
         assert_eq!(of("INSERT INTO orders VALUES ('see deal.trades')"), Ok(None));
         assert_eq!(of("CREATE SCHEMA third MEMBERS (org1)"), Ok(None));
         assert_eq!(of("DROP SCHEMA deal"), Ok(None));
+        let zoned = "SET TIME ZONE 'Asia/Tokyo';SET search_path TO deal;INSERT INTO trades VALUES (1)";
+        assert_eq!(of(zoned), Ok(Some("deal".to_string())));
+        // What cannot be read is still nobody else's.
+        for sql in [
+            "SET TIME ZONE 'Nowhere';INSERT INTO deal.trades VALUES ('secret')",
+            "SET search_path TO a b;INSERT INTO deal.trades VALUES (1)",
+        ] {
+            assert_ne!(of(sql), Ok(None), "{sql}");
+        }
         assert_eq!(of("SET search_path TO deal; CREATE SCHEMA third MEMBERS (org1)"), Ok(None));
         assert_eq!(of("SET search_path TO deal; ALTER SCHEMA deal ADD MEMBER org3;"), Ok(None));
         assert_eq!(of("CREATE TABLE open.t (id int PRIMARY KEY)"), Ok(None));
