@@ -3,11 +3,11 @@
 
 mod support;
 
+use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
-use support::histories::{History, PROTOCOLS, after, library, replay};
+use support::histories::{History, PROTOCOLS, after, library, numbered, replay};
 use support::{histories, script};
 use types::Payload;
 
@@ -56,14 +56,7 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
         "SELECT known(#), sum(high - low) FROM noted",
     ];
     let template = templates.choose(random).expect("there are some");
-    let mut text = String::new();
-    for character in template.chars() {
-        match character {
-            '#' => text.push_str(&random.random_range(1..=5).to_string()),
-            other => text.push(other),
-        }
-    }
-    Arc::new(script(&text))
+    Arc::new(script(&numbered(template, random, 1..=5)))
 }
 
 #[test]

@@ -3,11 +3,11 @@
 
 mod support;
 
+use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
-use support::histories::{self, History, PROTOCOLS, after, library, replay};
+use support::histories::{self, History, PROTOCOLS, after, library, numbered, replay};
 use support::script;
 use types::Payload;
 
@@ -40,13 +40,8 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
         "SELECT id, at::date, to_json(at) FROM event WHERE at < '2026-03-2# 12:00' ORDER BY id",
     ];
     let template = templates.choose(random).expect("there are some");
-    let mut text = zones.choose(random).expect("there are some").to_string();
-    for character in template.chars() {
-        match character {
-            '#' => text.push_str(&random.random_range(5..=9).to_string()),
-            other => text.push(other),
-        }
-    }
+    let zone = zones.choose(random).expect("there are some");
+    let text = [zone, numbered(template, random, 5..=9).as_str()].concat();
     Arc::new(script(&text))
 }
 

@@ -3,13 +3,13 @@
 
 mod support;
 
+use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
 use sql::{Library, StatementKind, prepare};
 use state::PlainState;
 use std::sync::Arc;
-use support::histories::{History, PROTOCOLS, after, library, replay};
+use support::histories::{History, PROTOCOLS, after, library, numbered, replay};
 use support::{histories, script};
 use types::{Payload, Value};
 
@@ -103,11 +103,7 @@ fn statement(random: &mut StdRng) -> String {
         "SELECT count(*) FROM log",
     ];
     let template = templates.choose(random).expect("there are some");
-    let number = |character| match character {
-        '#' => random.random_range(1..=4).to_string(),
-        other => other.to_string(),
-    };
-    template.chars().map(number).collect()
+    numbered(template, random, 1..=4)
 }
 
 fn transaction(random: &mut StdRng) -> Arc<Payload> {

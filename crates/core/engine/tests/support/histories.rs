@@ -2,8 +2,11 @@
 
 use concurrency::checker::{CheckedBatch, Position, RecordingTransaction, check};
 use concurrency::{Batch, BatchResult, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
+use rand::RngExt;
+use rand::rngs::StdRng;
 use sql::{Context, Invocation, Library};
 use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use types::{Catalog, Payload, SqlError, StatementResult, TransactionId};
 
@@ -156,4 +159,13 @@ pub fn outcome(result: CallResult) -> TransactionOutcome {
         Ok(results) => TransactionOutcome::Committed(results),
         Err(error) => TransactionOutcome::Aborted(error),
     }
+}
+
+/// A statement with small numbers in the place of `#`.
+pub fn numbered(template: &str, random: &mut StdRng, numbers: RangeInclusive<u32>) -> String {
+    let number = |character| match character {
+        '#' => random.random_range(numbers.clone()).to_string(),
+        other => String::from(other),
+    };
+    template.chars().map(number).collect()
 }
