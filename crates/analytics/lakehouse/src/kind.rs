@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) fn of(data_type: DataType) -> Kind {
-        match data_type {
+        match data_type.unrounded() {
             DataType::Boolean => Kind::Boolean,
             DataType::SmallInt => Kind::SmallInt,
             DataType::Integer => Kind::Integer,
@@ -64,6 +64,15 @@ impl Kind {
             | DataType::Record
             | DataType::Json
             | DataType::Jsonb
+            | DataType::Inet
+            | DataType::Cidr
+            | DataType::MacAddr
+            | DataType::Bit(_)
+            | DataType::VarBit(_)
+            | DataType::TimeTz
+            | DataType::Range(_)
+            | DataType::Multirange(_)
+            | DataType::Rounded(..)
             | DataType::Polymorphic(_) => Kind::Written(data_type),
         }
     }

@@ -182,7 +182,7 @@ impl LaidColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{Column, ElementType, Numeric, TableId, parse_value};
+    use types::{Column, ElementType, Numeric, RangeType, TableId, parse_value};
 
     fn table(types: &[DataType], primary_key: Vec<u16>) -> Table {
         let column = |(number, data_type): (usize, &DataType)| Column {
@@ -201,6 +201,7 @@ mod tests {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         }
     }
 
@@ -241,6 +242,16 @@ mod tests {
             (DataType::Uuid, vec!["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
             (DataType::Json, vec!["{\"a\" : 1}", "null"]),
             (DataType::Jsonb, vec!["{\"a\": [1.50, \"x\"]}", "[]"]),
+            (DataType::Inet, vec!["10.1.2.3/8", "::1", "255.255.255.255"]),
+            (DataType::Cidr, vec!["10.0.0.0/8", "2001:db8::/32"]),
+            (DataType::MacAddr, vec!["08:00:2b:01:02:03"]),
+            (DataType::Bit(Some(4)), vec!["1010", "0000"]),
+            (DataType::VarBit(None), vec!["", "1"]),
+            (DataType::TimeTz, vec!["12:34:56.789+02", "24:00:00-15:59"]),
+            (DataType::Range(RangeType::TsTz), vec!["[2026-11-25,infinity)", "empty", "(,)"]),
+            (DataType::Range(RangeType::Num), vec!["(1.50,2.5]", "[1.5,1.50]"]),
+            (DataType::Multirange(RangeType::Int4), vec!["{}", "{(,1),[3,5)}"]),
+            (array(DataType::Range(RangeType::Date)), vec!["{NULL,\"[2026-01-01,2026-02-01)\"}"]),
             (array(DataType::Jsonb), vec!["{1,NULL,\"{\\\"a\\\": 1}\"}"]),
             (array(DataType::Integer), vec!["{}", "{1,NULL,3}"]),
             (array(DataType::Numeric(None)), vec!["{1.50,NaN}"]),

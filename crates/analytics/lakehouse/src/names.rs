@@ -90,6 +90,7 @@ mod tests {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         };
         assert_eq!(column_names(&table), ["id", "Id_2", "a_b", "a_b_2", "_entente_row_2", "a_b_3"]);
     }

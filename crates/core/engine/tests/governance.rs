@@ -214,10 +214,13 @@ fn administrators_decide_and_their_own_roles_are_their_own_affair() {
     assert_eq!(answer(&by(&mut chain, 0, "CREATE ROLE clerk LOGIN")).0, "CREATE ROLE");
     by(&mut chain, 0, "CREATE TABLE t (id bigint); CREATE TABLE u (id bigint)");
     by(&mut chain, 1, "SELECT entente.approve(1)");
-    let mut vote = chain.transaction(script("SELECT entente.approve(1)"));
-    vote.transaction.role = "clerk".to_string();
-    let refused = chain.block(vec![vote]);
-    let refused = chain.engine.execute(&refused).expect("the next height").receipts.remove(0).outcome;
+    let as_clerk = |chain: &mut Chain, sql: &str| {
+        let mut transaction = chain.transaction(script(sql));
+        transaction.transaction.role = "clerk".to_string();
+        let block = chain.block(vec![transaction]);
+        chain.engine.execute(&block).expect("the next height").receipts.remove(0).outcome
+    };
+    let refused = as_clerk(&mut chain, "SELECT entente.approve(1)");
     assert_eq!(error(refused).0, SqlState::INSUFFICIENT_PRIVILEGE);
     by(&mut chain, 2, "SELECT entente.approve(1)");
     assert_eq!(answer(&by(&mut chain, 0, "GRANT SELECT ON t TO clerk")).0, "GRANT");
@@ -226,6 +229,16 @@ fn administrators_decide_and_their_own_roles_are_their_own_affair() {
     assert_eq!(answer(&by(&mut chain, 1, "GRANT SELECT ON t TO clerk")).0, "PROPOSE");
     assert_eq!(answer(&by(&mut chain, 0, "GRANT SELECT ON t TO PUBLIC")).0, "PROPOSE");
     assert_eq!(answer(&by(&mut chain, 0, "CREATE ROLE other; DROP TABLE u")).0, "PROPOSE");
+    // What a role grants is its organisation's affair, too, and no role proposes anything.
+    by(&mut chain, 0, "CREATE ROLE reader; GRANT SELECT ON t TO clerk WITH GRANT OPTION");
+    assert_eq!(answer(&as_clerk(&mut chain, "GRANT SELECT ON t TO reader")).0, "GRANT");
+    let refused = error(as_clerk(&mut chain, "GRANT SELECT ON t TO PUBLIC"));
+    assert_eq!(refused.0, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+    assert!(
+        refused.1.starts_with("a GRANT or REVOKE of a role cannot wait for the consent of"),
+        "{}",
+        refused.1
+    );
 }
 
 #[test]

@@ -396,6 +396,7 @@ mod tests {
                 checks,
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
+                partitioning: None,
             };
             catalog.tables.insert(name.into(), Arc::new(table));
         }

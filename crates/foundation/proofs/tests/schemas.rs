@@ -35,6 +35,7 @@ fn table() -> Table {
         checks: Vec::new(),
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     }
 }
 

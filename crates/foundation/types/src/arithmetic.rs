@@ -409,6 +409,7 @@ fn as_text(value: &Value) -> Option<Cow<'_, str>> {
         Value::Text(text) => Some(Cow::Borrowed(text)),
         Value::Char(text) => Some(Cow::Borrowed(text::unpadded(text))),
         Value::Boolean(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
+        Value::Inet(address) => Some(Cow::Owned(address.prefixed_text())),
         other => text::format_value(other).map(Cow::Owned),
     }
 }

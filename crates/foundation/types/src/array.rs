@@ -75,8 +75,9 @@ fn content_bytes(value: &Value) -> usize {
         Value::Json(text) => text.len(),
         Value::Jsonb(value) => value.text_bytes(),
         Value::Enum(value) => value.label.len(),
+        Value::Bit(bits) | Value::VarBit(bits) => bits.length() as usize,
         // What it has as a text doubles with the quotes inside of it.
-        Value::Composite(_) => written_bytes(value, 2),
+        Value::Composite(_) | Value::Range(_) | Value::Multirange(_) => written_bytes(value, 2),
         _ => 0,
     }
 }

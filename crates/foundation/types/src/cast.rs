@@ -1,11 +1,17 @@
 use crate::arithmetic::{number_rank, out_of_range};
 use crate::array::values_with_room;
-use crate::datetime::{date_of_timestamp, is_finite_timestamp, time_of_timestamp, timestamp_of_date};
+use crate::bit_string::check_fits;
+use crate::datetime::{
+    date_of_timestamp, is_finite_timestamp, round_time, time_of_timestamp, timestamp_of_date,
+};
 use crate::session_format::{session_instant_of, session_local_of};
 use crate::text::{
     check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
 };
-use crate::{Array, DataType, ElementType, Interval, JsonView, Jsonb, Numeric, SqlError, SqlState, Value};
+use crate::{
+    Array, BitString, DataType, ElementType, Interval, JsonView, Jsonb, Multirange, Numeric, RangeType,
+    SqlError, SqlState, TimeTz, Value,
+};
 use std::sync::Arc;
 
 /// What asks for a cast.
@@ -24,7 +30,9 @@ pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
     if from == to || from == DataType::Unknown {
         return true;
     }
-    use DataType::{Char, Date, Interval, Text, Time, Timestamp, TimestampTz};
+    use DataType::{
+        Bit, Char, Cidr, Date, Inet, Interval, Text, Time, TimeTz, Timestamp, TimestampTz, VarBit,
+    };
     matches!((number_rank(from), number_rank(to)), (Some(from), Some(to)) if from < to)
         || matches!(
             (from, to),
@@ -33,6 +41,10 @@ pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
                 | (Time, Interval)
                 | (Text(_), Char(_))
                 | (Char(_), Text(_))
+                | (Time, TimeTz)
+                | (Cidr, Inet)
+                | (Bit(_), VarBit(_))
+                | (VarBit(_), Bit(_))
         )
         // Whether the fields fit is told where the cast is bound.
         || matches!((from, to), (DataType::Composite(_), DataType::Record) | (DataType::Record, DataType::Composite(_)))
@@ -42,37 +54,44 @@ pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
 /// True where PostgreSQL casts by itself when a value is stored in a column or variable: between all numbers, from a
 /// point in time to its date or time, between `json` and `jsonb`, and anything to text.
 pub fn can_cast_in_assignment(from: DataType, to: DataType) -> bool {
-    use DataType::{Char, Date, Interval, Text, Time, Timestamp, TimestampTz};
+    use DataType::{Char, Cidr, Date, Inet, Interval, Text, Time, TimeTz, Timestamp, TimestampTz};
+    let to = to.unrounded();
     can_cast_implicitly(from, to)
         || matches!(to, Text(_) | Char(_))
         || (number_rank(from).is_some() && number_rank(to).is_some())
         || matches!(
             (from, to),
-            (TimestampTz, Timestamp | Date | Time)
+            (TimestampTz, Timestamp | Date | Time | TimeTz)
                 | (Timestamp, Date | Time)
                 | (Interval, Time)
+                | (TimeTz, Time)
+                | (Inet, Cidr)
                 | (DataType::Json, DataType::Jsonb)
                 | (DataType::Jsonb, DataType::Json)
         )
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_in_assignment(from, to))
 }
 
-/// True where PostgreSQL has a cast that has to be written: text to anything, between boolean and integer, and from `jsonb`
-/// to boolean and numbers.
+/// True where PostgreSQL has a cast that has to be written: text to anything, between boolean and integer, between `bit(n)` and
+/// integers, from `jsonb` to boolean and numbers, and from ranges to multiranges of them.
 pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
     can_cast_in_assignment(from, to)
         || matches!(from, DataType::Text(_) | DataType::Char(_))
         || matches!(
             (from, to),
-            (DataType::Boolean, DataType::Integer) | (DataType::Integer, DataType::Boolean)
+            (DataType::Boolean, DataType::Integer)
+                | (DataType::Integer, DataType::Boolean)
+                | (DataType::Bit(_), DataType::Integer | DataType::BigInt)
+                | (DataType::Integer | DataType::BigInt, DataType::Bit(_))
         )
         || (from == DataType::Jsonb && (to == DataType::Boolean || number_rank(to).is_some()))
+        || matches!((from, to), (DataType::Range(from), DataType::Multirange(to)) if from == to)
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_explicitly(from, to))
 }
 
 /// The type in which values of two types compare, by PostgreSQL's operators; `None` where there is none.
 pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
-    use DataType::{Char, Double, Interval, Real, Text, Time};
+    use DataType::{Bit, Char, Double, Interval, Real, Text, Time, VarBit};
     match (left, right) {
         // There is no operator that compares them.
         (left, right) if left.is_unordered() || right.is_unordered() => None,
@@ -84,6 +103,7 @@ pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
         (Char(_), Text(Some(_))) | (Text(Some(_)), Char(_)) => Some(Char(None)),
         (Char(_), Text(_)) | (Text(_), Char(_)) => Some(Text(None)),
         (Time, Interval) | (Interval, Time) => Some(Interval),
+        (Bit(_), VarBit(_)) | (VarBit(_), Bit(_)) => Some(VarBit(None)),
         _ => common_type([left, right]),
     }
 }
@@ -162,10 +182,19 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
         DataType::Text(length) => return to_text(value, length, context),
         DataType::Char(length) => return to_char(value, length, context),
         DataType::RefCursor => return to_text(value, None, context),
+        DataType::Rounded(of, digits) => {
+            return Ok(round_time(convert(value, of.data_type(), context)?, digits));
+        }
         _ => {}
     }
     let converted = match &value {
-        Value::Text(text) | Value::Char(text) => return parse_value(text, target),
+        Value::Text(text) | Value::Char(text) => match target {
+            // A cast cuts off or fills up what was written with another length.
+            _ if context == Context::Explicit && is_of_bits(target) && target != target.family() => {
+                return convert(parse_value(text, target.family())?, target, context);
+            }
+            _ => return parse_value(text, target),
+        },
         Value::Jsonb(value) if target != DataType::Jsonb => return from_jsonb(value, target, context),
         Value::Json(text) if target == DataType::Jsonb => Some(Value::Jsonb(Jsonb::parse(text)?)),
         _ if target.integer_range().is_some() => to_integer(&value, target, context)?,
@@ -178,6 +207,13 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
                 _ => None,
             },
             DataType::Array(element) => to_array(&value, element, context)?,
+            DataType::Multirange(range_type) if context == Context::Explicit => {
+                to_multirange(&value, range_type)?
+            }
+            DataType::Bit(length) => to_bits(&value, length, false, context)?,
+            DataType::VarBit(length) => to_bits(&value, length, true, context)?,
+            DataType::TimeTz => to_time_tz(&value)?,
+            DataType::Inet | DataType::Cidr => to_address(&value, target),
             DataType::Record => matches!(value, Value::Composite(_)).then(|| value.clone()),
             _ => to_point_in_time(&value, target)?,
         },
@@ -227,6 +263,12 @@ fn to_integer(value: &Value, target: DataType, context: Context) -> Result<Optio
         Value::Boolean(truth) if context == Context::Explicit && target == DataType::Integer => {
             Some(i64::from(*truth))
         }
+        Value::Bit(bits) if context == Context::Explicit => match target {
+            // The bits are those of the number, also its sign.
+            DataType::Integer => Some(i64::from(number_of(bits, 32, target)? as i32)),
+            DataType::BigInt => Some(number_of(bits, 64, target)? as i64),
+            _ => None,
+        },
         _ => None,
     };
     let narrowed = |number: i64| match target {
@@ -235,6 +277,59 @@ fn to_integer(value: &Value, target: DataType, context: Context) -> Result<Optio
         _ => Ok(Value::BigInt(number)),
     };
     number.map(|number| narrowed(number).map_err(|_| out_of_range(&target.to_string()))).transpose()
+}
+
+fn number_of(bits: &BitString, most: u32, target: DataType) -> Result<u64, SqlError> {
+    bits.to_integer(most).ok_or_else(|| out_of_range(&target.to_string()))
+}
+
+/// Whether it is a string of bits, or an array of them.
+fn is_of_bits(data_type: DataType) -> bool {
+    matches!(data_type.element().unwrap_or(data_type), DataType::Bit(_) | DataType::VarBit(_))
+}
+
+/// Bits of a `bit(n)`, a `bit varying(n)`, an integer or a bigint. What is cast is cut off or filled up with zeros on the right, and
+/// integers on the left.
+fn to_bits(
+    value: &Value,
+    length: Option<u32>,
+    is_varying: bool,
+    context: Context,
+) -> Result<Option<Value>, SqlError> {
+    let is_explicit = context == Context::Explicit;
+    // Without a length it is one bit.
+    let of_number = |number, bits| BitString::of_integer(number, bits, length.unwrap_or(1)).map(Arc::new);
+    let bits = match value {
+        Value::Integer(number) if is_explicit && !is_varying => of_number(i64::from(*number), 32)?,
+        Value::BigInt(number) if is_explicit && !is_varying => of_number(*number, 64)?,
+        Value::Bit(bits) | Value::VarBit(bits) => match check_fits(bits, length, is_varying) {
+            Ok(()) => bits.clone(),
+            Err(error) => match length {
+                Some(length) if is_explicit => Arc::new(bits.resized(length)?),
+                _ => return Err(error),
+            },
+        },
+        _ => return Ok(None),
+    };
+    Ok(Some(if is_varying { Value::VarBit(bits) } else { Value::Bit(bits) }))
+}
+
+/// A time with the zone of the session, or what its clocks show at an instant.
+fn to_time_tz(value: &Value) -> Result<Option<Value>, SqlError> {
+    Ok(Some(match value {
+        Value::Time(time) => Value::TimeTz(TimeTz::of_session(*time)?),
+        Value::TimestampTz(at) => TimeTz::of_instant(*at)?.map_or(Value::Null, Value::TimeTz),
+        _ => return Ok(None),
+    }))
+}
+
+/// An `inet` or `cidr` of the other one: a `cidr` has no host.
+fn to_address(value: &Value, target: DataType) -> Option<Value> {
+    match (value, target) {
+        (Value::Cidr(address), DataType::Inet) => Some(Value::Inet(*address)),
+        (Value::Inet(address), DataType::Cidr) => Some(Value::Cidr(address.network())),
+        _ => None,
+    }
 }
 
 fn to_double(value: &Value) -> Result<Option<Value>, SqlError> {
@@ -279,6 +374,7 @@ fn to_point_in_time(value: &Value, target: DataType) -> Result<Option<Value>, Sq
         (Value::Time(time), DataType::Interval) => {
             Value::Interval(Interval { microseconds: *time, ..Interval::default() })
         }
+        (Value::TimeTz(time), DataType::Time) => Value::Time(time.microseconds),
         (Value::Interval(interval), DataType::Time) => Value::Time(time_of_timestamp(interval.microseconds)),
         _ => return Ok(None),
     }))
@@ -293,6 +389,16 @@ fn to_array(value: &Value, element: ElementType, context: Context) -> Result<Opt
     let elements = array.values().iter().map(|value| convert(value.clone(), target, context));
     let array = Array::new(element, values_with_room(elements)?)?;
     Ok(Some(Value::Array(Arc::new(array))))
+}
+
+fn to_multirange(value: &Value, range_type: RangeType) -> Result<Option<Value>, SqlError> {
+    match value {
+        Value::Range(range) if range.range_type() == range_type => {
+            let multirange = Multirange::new(range_type, [&**range])?;
+            Ok(Some(Value::Multirange(Arc::new(multirange))))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn to_numeric(
@@ -337,6 +443,8 @@ fn text_of(value: Value) -> Result<Arc<str>, SqlError> {
         Value::Text(text) => text,
         Value::Char(text) => Arc::from(unpadded(&text)),
         Value::Boolean(truth) => Arc::from(if truth { "true" } else { "false" }),
+        // Always with its prefix.
+        Value::Inet(address) => Arc::from(address.prefixed_text()),
         other => Arc::from(format_value(&other).unwrap_or_default()),
     };
     check_text_length(text.len())?;
@@ -414,6 +522,43 @@ mod tests {
         let error = assign(Value::text("naïve"), target).expect_err("too long");
         assert_eq!(error.message, "value too long for type character varying(3)");
         assert_eq!(assign(Value::Null, target), Ok(Value::Null));
+    }
+
+    #[test]
+    fn a_range_becomes_a_multirange_where_that_is_written() {
+        let (range, multirange) = (DataType::Range(RangeType::Int4), DataType::Multirange(RangeType::Int4));
+        let value = parse_value("[1,5)", range).expect("a range");
+        assert_eq!(cast(value.clone(), multirange), parse_value("{[1,5)}", multirange));
+        assert_eq!(cast(value.clone(), DataType::Text(None)), Ok(Value::text("[1,5)")));
+        assert!(assign(value.clone(), multirange).is_err() && !can_cast_in_assignment(range, multirange));
+        let error = cast(value, DataType::Range(RangeType::Int8)).expect_err("there is no such cast");
+        assert_eq!(error.message, "cannot cast type int4range to int8range");
+        assert!(!can_cast_explicitly(range, DataType::Multirange(RangeType::Int8)));
+        assert!(!can_cast_explicitly(multirange, range));
+        assert_eq!(common_type([range, DataType::Unknown]), Some(range));
+        assert_eq!(common_type([range, multirange]), None);
+    }
+
+    #[test]
+    fn bits_are_filled_up_by_a_cast_and_refused_by_an_assignment() {
+        let bits = |text, length| parse_value(text, DataType::Bit(length)).expect("bits");
+        let target = DataType::Bit(Some(4));
+        assert_eq!(cast(Value::text("101"), target), Ok(bits("1010", None)));
+        assert_eq!(cast(bits("10111", None), target), Ok(bits("1011", None)));
+        for value in [Value::text("101"), bits("101", None)] {
+            let error = assign(value, target).expect_err("too short");
+            assert_eq!(error.message, "bit string length 3 does not match type bit(4)");
+        }
+        // As PostgreSQL casts arrays.
+        let arrays = target.array().expect("a type that has arrays");
+        let filled = cast(Value::text("{101,10111}"), arrays).expect("an array");
+        assert_eq!(crate::format_value(&filled).as_deref(), Some("{1010,1011}"));
+        assert!(assign(Value::text("{101}"), arrays).is_err());
+        assert_eq!(comparison_type(target, DataType::VarBit(Some(3))), Some(DataType::VarBit(None)));
+        assert_eq!(comparison_type(target, DataType::Bit(Some(3))), Some(DataType::Bit(None)));
+        assert_eq!(comparison_type(DataType::Cidr, DataType::Inet), Some(DataType::Inet));
+        assert_eq!(comparison_type(DataType::Time, DataType::TimeTz), Some(DataType::TimeTz));
+        assert_eq!(comparison_type(DataType::Inet, DataType::Text(None)), None);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 use crate::{
     Charter, Check, ColumnSet, Commented, CompositeType, CompositeTypes, Counter, DataType, ExecutionVersion,
-    ForeignKey, Generated, Governance, Index, OutputColumn, Roles, RowSecurity, Schema, SchemaMembers,
-    SearchPath, Sequence, Trigger, TypeId, catalog_name, object_name, schema_of,
+    ForeignKey, Generated, Governance, Index, OutputColumn, Partition, Partitioning, Roles, RowSecurity,
+    Schema, SchemaMembers, SearchPath, Sequence, Trigger, TypeId, View, catalog_name, object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Number of a table, never used twice in a ledger.
@@ -19,6 +19,7 @@ impl TableId {
     /// Numbers that tables and indexes of a ledger may get in its life.
     pub const NUMBERS_MAX: u32 = TableId::TEMPORARY;
     const TEMPORARY: u32 = 1 << 29;
+    const VIEW: u32 = TableId::UNIQUE | TableId::ENTRIES;
     pub(crate) const UNIQUE: u32 = 1 << 30;
     pub(crate) const ENTRIES: u32 = 1 << 31;
 
@@ -31,6 +32,16 @@ impl TableId {
     /// Whether its rows are those of a table that somebody has made, and not what an index has of them.
     pub fn is_made(self) -> bool {
         self.0 & (TableId::ENTRIES | TableId::UNIQUE) == 0
+    }
+
+    /// What stands for the view of this place among those of its catalog. It has no rows, and nothing stores the number.
+    pub fn of_view(place: usize) -> TableId {
+        TableId(TableId::VIEW | (place as u32 & !TableId::VIEW))
+    }
+
+    /// Whether it stands for a view.
+    pub fn is_view(self) -> bool {
+        self.0 & TableId::VIEW == TableId::VIEW
     }
 
     /// Whether it is a table of a session, or an index of one: no ledger has such numbers.
@@ -55,6 +66,9 @@ impl TableId {
 
     /// What PostgreSQL's catalogue and `TG_RELID` call it.
     pub fn object_identifier(self) -> i32 {
+        if self.is_view() {
+            return 1_200_000_000 + (4 * self.number() % 50_000_000) as i32;
+        }
         20_000 + (i64::from(self.0) * 4 % 1_000_000_000) as i32
     }
 
@@ -116,9 +130,10 @@ impl BorshDeserialize for Column {
 /// A table's definition.
 ///
 /// ```text
-/// encoding: the fields in order; of the last two
+/// encoding: the fields in order; of the last three
 ///           0 | 1 ‖ endorsement                       (as before there was row security)
 ///           2 ‖ row security | 3 ‖ endorsement ‖ row security
+///           4 more: ‖ partitioning
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -140,6 +155,8 @@ pub struct Table {
     pub endorsement: Option<String>,
     /// Which of its rows a role sees and may write.
     pub row_security: RowSecurity,
+    /// Its partitions, if it is partitioned.
+    pub partitioning: Option<Arc<Partitioning>>,
 }
 
 impl BorshSerialize for Table {
@@ -147,13 +164,17 @@ impl BorshSerialize for Table {
         (self.id, &self.name, &self.columns, &self.primary_key).serialize(writer)?;
         (&self.primary_key_name, &self.checks).serialize(writer)?;
         let has_security = self.row_security != RowSecurity::default();
-        let kind = u8::from(self.endorsement.is_some()) + if has_security { 2 } else { 0 };
+        let parts = u8::from(self.endorsement.is_some()) + if has_security { 2 } else { 0 };
+        let kind = parts + if self.partitioning.is_some() { 4 } else { 0 };
         kind.serialize(writer)?;
         if let Some(endorsement) = &self.endorsement {
             endorsement.serialize(writer)?;
         }
         if has_security {
             self.row_security.serialize(writer)?;
+        }
+        if let Some(partitioning) = &self.partitioning {
+            partitioning.as_ref().serialize(writer)?;
         }
         Ok(())
     }
@@ -166,8 +187,8 @@ impl BorshDeserialize for Table {
             <(TableId, String, Vec<Column>, Vec<u16>)>::deserialize_reader(reader)?;
         let (primary_key_name, checks) = <(String, Vec<Check>)>::deserialize_reader(reader)?;
         let kind = u8::deserialize_reader(reader)?;
-        if kind > 3 {
-            return Err(invalid(format!("expected what else a table has, 0 to 3, found {kind}")));
+        if kind > 7 {
+            return Err(invalid(format!("expected what else a table has, 0 to 7, found {kind}")));
         }
         let endorsement = if kind & 1 == 1 { Some(String::deserialize_reader(reader)?) } else { None };
         let row_security = match kind & 2 {
@@ -177,7 +198,21 @@ impl BorshDeserialize for Table {
         if kind & 2 == 2 && row_security == RowSecurity::default() {
             return Err(invalid("expected row security, found none".to_string()));
         }
-        Ok(Table { id, name, columns, primary_key, primary_key_name, checks, endorsement, row_security })
+        let partitioning = match kind & 4 {
+            0 => None,
+            _ => Some(Arc::new(Partitioning::deserialize_reader(reader)?)),
+        };
+        Ok(Table {
+            id,
+            name,
+            columns,
+            primary_key,
+            primary_key_name,
+            checks,
+            endorsement,
+            row_security,
+            partitioning,
+        })
     }
 }
 
@@ -201,21 +236,6 @@ impl Table {
     pub fn key_columns(&self) -> ColumnSet {
         self.primary_key.iter().fold(ColumnSet::EMPTY, |set, c| set | ColumnSet::column(usize::from(*c)))
     }
-}
-
-/// A view: a query with a name, bound wherever the name is used.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct View {
-    /// Its name, which no table and no index has.
-    pub name: String,
-    /// What it gives, in order.
-    pub columns: Vec<OutputColumn>,
-    /// The query, as SQL with every `*` written out.
-    pub query: String,
-    /// Names of the tables and views in it.
-    pub relations: BTreeSet<String>,
-    /// Names of the functions in it.
-    pub functions: BTreeSet<String>,
 }
 
 /// How an argument travels.
@@ -515,6 +535,17 @@ impl Catalog {
         let mut table = table.clone();
         table.columns.iter_mut().for_each(|column| column.data_type = types.base_of(column.data_type));
         Cow::Owned(table)
+    }
+
+    /// The partition of this name, and the table whose rows it has.
+    pub fn partition(&self, name: &str) -> Option<(&Arc<Table>, &Partition)> {
+        let find = |table| {
+            let table: &Arc<Table> = table;
+            Some((table, table.partitioning.as_ref()?.partitions.get(name)?))
+        };
+        // A partition is a view of the catalog.
+        self.views.get(name)?;
+        self.tables.values().find_map(find)
     }
 
     /// The table with this number.

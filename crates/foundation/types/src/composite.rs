@@ -1,5 +1,6 @@
 //! Values of composite types.
 
+use crate::range::{Bounds, quotes, text_bytes};
 use crate::{DataType, SqlError, SqlState, Value, limits};
 use borsh::de::EnumExt;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -175,6 +176,10 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
         let special = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
         text.len().saturating_add(special.saturating_mul(factor.saturating_mul(2)))
     };
+    let ends = |bounds: &Bounds| {
+        let special = quotes(bounds).saturating_mul(factor.saturating_mul(2));
+        text_bytes(bounds).saturating_add(special)
+    };
     let content = match value {
         Value::Null => return 4,
         Value::Text(text) | Value::Char(text) => quoted(text),
@@ -192,6 +197,9 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
             number.stored_bytes().saturating_mul(3).saturating_add(usize::from(number.scale()) + 4)
         }
         Value::Interval(_) => 128,
+        Value::Bit(bits) | Value::VarBit(bits) => bits.length() as usize,
+        Value::Range(range) => range.bounds().map_or(5, ends),
+        Value::Multirange(ranges) => ranges.ranges().iter().map(ends).fold(2, usize::saturating_add),
         _ => 40,
     };
     content.saturating_add(factor.saturating_mul(2))

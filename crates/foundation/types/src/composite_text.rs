@@ -1,5 +1,6 @@
 //! Rows as texts, in PostgreSQL's form: `(1,,"a b")`, where nothing is NULL.
 
+use crate::quoted_field::{is_space, push_field, take_field};
 use crate::{Composite, SqlError, SqlState, format_value};
 
 /// Writes a row as PostgreSQL does.
@@ -11,31 +12,11 @@ pub(crate) fn format_composite(row: &Composite) -> String {
         }
         match format_value(value) {
             None => {}
-            Some(field) if needs_quotes(&field) => {
-                text.push('"');
-                for character in field.chars() {
-                    if matches!(character, '"' | '\\') {
-                        text.push(character);
-                    }
-                    text.push(character);
-                }
-                text.push('"');
-            }
-            Some(field) => text.push_str(&field),
+            Some(field) => push_field(&mut text, &field, &['(', ')', ',']),
         }
     }
     text.push(')');
     text
-}
-
-fn needs_quotes(field: &str) -> bool {
-    field.is_empty()
-        || field
-            .contains(|character| matches!(character, '"' | '\\' | '(' | ')' | ',') || is_space(character))
-}
-
-fn is_space(character: char) -> bool {
-    matches!(character, ' ' | '\t'..='\r')
 }
 
 /// The texts of so many fields; `None` is NULL.
@@ -60,23 +41,8 @@ pub(crate) fn split_composite(text: &str, fields: usize) -> Result<Vec<Option<St
             found.push(None);
             continue;
         }
-        let mut field = String::new();
-        let mut quoted = false;
-        let mut characters = rest.chars();
-        loop {
-            rest = characters.as_str();
-            match characters.next() {
-                Some(',' | ')') if !quoted => break,
-                Some('\\') => field.push(characters.next().ok_or_else(end)?),
-                Some('"') if quoted && characters.as_str().starts_with('"') => {
-                    characters.next();
-                    field.push('"');
-                }
-                Some('"') => quoted = !quoted,
-                Some(character) => field.push(character),
-                None => return Err(end()),
-            }
-        }
+        let (field, behind) = take_field(rest, &[',', ')']).ok_or_else(end)?;
+        rest = behind;
         found.push(Some(field));
     }
     let Some(rest) = rest.strip_prefix(')') else { return Err(malformed("Too many columns.")) };

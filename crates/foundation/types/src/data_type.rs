@@ -1,5 +1,5 @@
 use crate::composite_type::{UNNAMED, UNNAMED_DOMAIN, UNNAMED_ENUM};
-use crate::{ElementType, Polymorphic, TypeId};
+use crate::{ElementType, Polymorphic, RangeType, TimeType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::{fmt, io};
 
@@ -60,6 +60,25 @@ pub enum DataType {
     Enum(TypeId),
     /// A domain, by its number: a column's type in the catalog. Expressions have the type that it is of
     Domain(TypeId),
+    /// `inet`: an address of a host in a network
+    Inet,
+    /// `cidr`: a network
+    Cidr,
+    /// `macaddr`
+    MacAddr,
+    /// `bit(n)`, `n` bits; `None` as a literal of bits is, of any length
+    Bit(Option<u32>),
+    /// `bit varying(n)`, at most `n` bits
+    VarBit(Option<u32>),
+    /// `time with time zone`
+    TimeTz,
+    /// Ranges of numbers, dates or timestamps
+    Range(RangeType),
+    /// Multiranges of them
+    Multirange(RangeType),
+    /// A type of time with fewer than six digits of a second: that of a column, variable or cast. Expressions have the type with all
+    /// digits
+    Rounded(TimeType, #[borsh(deserialize_with = "crate::datetime::read_digits")] u8),
 }
 
 /// Object identifiers of the ledger's own types and of their arrays take turns from here on.
@@ -111,7 +130,18 @@ impl DataType {
             DataType::Numeric(_) => DataType::Numeric(None),
             DataType::Text(_) => DataType::Text(None),
             DataType::Char(_) => DataType::Char(None),
+            DataType::Bit(_) => DataType::Bit(None),
+            DataType::VarBit(_) => DataType::VarBit(None),
+            DataType::Rounded(of, _) => of.data_type(),
             DataType::Array(element) => DataType::Array(element.family()),
+            other => other,
+        }
+    }
+
+    /// The type with all digits of a second, where it has fewer; another type as it is.
+    pub fn unrounded(self) -> DataType {
+        match self {
+            DataType::Rounded(of, _) => of.data_type(),
             other => other,
         }
     }
@@ -119,7 +149,7 @@ impl DataType {
     /// The type of the elements, where it is an array.
     pub fn element(self) -> Option<DataType> {
         match self {
-            DataType::Array(element) => Some(element.data_type()),
+            DataType::Array(element) => Some(element.data_type().unrounded()),
             _ => None,
         }
     }
@@ -142,6 +172,22 @@ impl DataType {
     /// Whether values of the type, or in values of it, are of type `json`, which has no order and no equality.
     pub fn is_unordered(self) -> bool {
         self == DataType::Json || self.element() == Some(DataType::Json)
+    }
+
+    /// True for the types that came with execution version 10.
+    pub fn is_of_version_10(self) -> bool {
+        matches!(
+            self,
+            DataType::Inet
+                | DataType::Cidr
+                | DataType::MacAddr
+                | DataType::Bit(_)
+                | DataType::VarBit(_)
+                | DataType::TimeTz
+                | DataType::Range(_)
+                | DataType::Multirange(_)
+                | DataType::Rounded(..)
+        )
     }
 
     /// True for composite types and `record`.
@@ -193,6 +239,15 @@ impl DataType {
             DataType::Polymorphic(polymorphic) => polymorphic.oid(),
             DataType::Json => 114,
             DataType::Jsonb => 3802,
+            DataType::Inet => 869,
+            DataType::Cidr => 650,
+            DataType::MacAddr => 829,
+            DataType::Bit(_) => 1560,
+            DataType::VarBit(_) => 1562,
+            DataType::TimeTz => 1266,
+            DataType::Range(range) => range.range().0,
+            DataType::Multirange(range) => range.multirange().0,
+            DataType::Rounded(of, _) => of.data_type().oid(),
         }
     }
 
@@ -221,11 +276,23 @@ impl DataType {
             114 => DataType::Json,
             3802 => DataType::Jsonb,
             2249 => DataType::Record,
+            869 => DataType::Inet,
+            650 => DataType::Cidr,
+            829 => DataType::MacAddr,
+            1560 => DataType::Bit(None),
+            1562 => DataType::VarBit(None),
+            1266 => DataType::TimeTz,
             FIRST_COMPOSITE_OID.. if oid.is_multiple_of(2) => {
                 DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2))
             }
             1790 => DataType::RefCursor,
-            _ => return ElementType::from_array_oid(oid).map(DataType::Array),
+            _ => {
+                let of_ranges = RangeType::ALL.into_iter().find_map(|range| {
+                    let is_range = (range.range().0 == oid).then_some(DataType::Range(range));
+                    is_range.or_else(|| (range.multirange().0 == oid).then_some(DataType::Multirange(range)))
+                });
+                return of_ranges.or_else(|| ElementType::from_array_oid(oid).map(DataType::Array));
+            }
         })
     }
 
@@ -259,6 +326,15 @@ impl DataType {
             DataType::Polymorphic(polymorphic) => polymorphic.name(),
             DataType::Json => "json",
             DataType::Jsonb => "jsonb",
+            DataType::Inet => "inet",
+            DataType::Cidr => "cidr",
+            DataType::MacAddr => "macaddr",
+            DataType::Bit(_) => "bit",
+            DataType::VarBit(_) => "varbit",
+            DataType::TimeTz => "timetz",
+            DataType::Range(range) => range.range().1,
+            DataType::Multirange(range) => range.multirange().1,
+            DataType::Rounded(of, _) => of.data_type().internal_name(),
         }
     }
 }
@@ -298,6 +374,24 @@ impl fmt::Display for DataType {
             DataType::Polymorphic(polymorphic) => polymorphic.fmt(f),
             DataType::Json => f.write_str("json"),
             DataType::Jsonb => f.write_str("jsonb"),
+            DataType::Bit(None) => f.write_str("bit"),
+            DataType::Bit(Some(length)) => write!(f, "bit({length})"),
+            DataType::VarBit(None) => f.write_str("bit varying"),
+            DataType::VarBit(Some(length)) => write!(f, "bit varying({length})"),
+            DataType::TimeTz => f.write_str("time with time zone"),
+            DataType::Rounded(of, digits) => {
+                // Behind the first word.
+                let full = of.data_type().to_string();
+                match full.split_once(' ') {
+                    Some((first, rest)) => write!(f, "{first}({digits}) {rest}"),
+                    None => write!(f, "{full}({digits})"),
+                }
+            }
+            DataType::Inet
+            | DataType::Cidr
+            | DataType::MacAddr
+            | DataType::Range(_)
+            | DataType::Multirange(_) => f.write_str(self.internal_name()),
         }
     }
 }

@@ -1,6 +1,6 @@
 use crate::data_type::composite_oid;
 use crate::unknown_types::check_known;
-use crate::{DataType, TypeId};
+use crate::{DataType, ExecutionVersion, RangeType, TimeType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::io;
 
@@ -16,7 +16,7 @@ pub struct ElementType {
 }
 
 /// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
-const FAMILIES: [(DataType, u32, &str); 19] = [
+const FAMILIES: [(DataType, u32, &str); 37] = [
     (DataType::Boolean, 1000, "_bool"),
     (DataType::Integer, 1007, "_int4"),
     (DataType::BigInt, 1016, "_int8"),
@@ -36,6 +36,24 @@ const FAMILIES: [(DataType, u32, &str); 19] = [
     (DataType::Record, 2287, "_record"),
     (DataType::Json, 199, "_json"),
     (DataType::Jsonb, 3807, "_jsonb"),
+    (DataType::Inet, 1041, "_inet"),
+    (DataType::Cidr, 651, "_cidr"),
+    (DataType::MacAddr, 1040, "_macaddr"),
+    (DataType::Bit(None), 1561, "_bit"),
+    (DataType::VarBit(None), 1563, "_varbit"),
+    (DataType::TimeTz, 1270, "_timetz"),
+    (DataType::Range(RangeType::Int4), 3905, "_int4range"),
+    (DataType::Multirange(RangeType::Int4), 6150, "_int4multirange"),
+    (DataType::Range(RangeType::Int8), 3927, "_int8range"),
+    (DataType::Multirange(RangeType::Int8), 6157, "_int8multirange"),
+    (DataType::Range(RangeType::Num), 3907, "_numrange"),
+    (DataType::Multirange(RangeType::Num), 6151, "_nummultirange"),
+    (DataType::Range(RangeType::Date), 3913, "_daterange"),
+    (DataType::Multirange(RangeType::Date), 6155, "_datemultirange"),
+    (DataType::Range(RangeType::Ts), 3909, "_tsrange"),
+    (DataType::Multirange(RangeType::Ts), 6152, "_tsmultirange"),
+    (DataType::Range(RangeType::TsTz), 3911, "_tstzrange"),
+    (DataType::Multirange(RangeType::TsTz), 6153, "_tstzmultirange"),
 ];
 
 /// The family of all composite types, behind the others.
@@ -64,7 +82,11 @@ impl ElementType {
             DataType::Numeric(Some((precision, scale))) => {
                 (u32::from(precision) << 16) + u32::from(scale.cast_unsigned()) + 1
             }
-            DataType::Text(Some(length)) | DataType::Char(Some(length)) => length.checked_add(1)?,
+            DataType::Text(Some(length))
+            | DataType::Char(Some(length))
+            | DataType::Bit(Some(length))
+            | DataType::VarBit(Some(length)) => length.checked_add(1)?,
+            DataType::Rounded(_, digits) => u32::from(digits) + 1,
             _ => 0,
         };
         Some(ElementType { family: family as u8, modifier })
@@ -85,6 +107,13 @@ impl ElementType {
             }
             (DataType::Text(_), Some(length)) => DataType::Text(Some(length)),
             (DataType::Char(_), Some(length)) => DataType::Char(Some(length)),
+            (DataType::Bit(_), Some(length)) => DataType::Bit(Some(length)),
+            (DataType::VarBit(_), Some(length)) => DataType::VarBit(Some(length)),
+            (DataType::Timestamp, Some(digits)) => TimeType::Timestamp.rounded(digits as u8),
+            (DataType::TimestampTz, Some(digits)) => TimeType::TimestampTz.rounded(digits as u8),
+            (DataType::Time, Some(digits)) => TimeType::Time.rounded(digits as u8),
+            (DataType::TimeTz, Some(digits)) => TimeType::TimeTz.rounded(digits as u8),
+            (DataType::Interval, Some(digits)) => TimeType::Interval.rounded(digits as u8),
             (family, _) => family,
         }
     }
@@ -148,9 +177,13 @@ impl BorshDeserialize for ElementType {
         if array.first() == Some(&variant) {
             return Err(refused());
         }
-        // These and all behind them came with execution version 7.
-        if crate::encode(&DataType::Json).first().is_some_and(|first| *first <= variant) {
-            check_known(variant)?;
+        // These and all behind them came with an execution version.
+        let first_of = |data_type: DataType| crate::encode(&data_type).first().copied().unwrap_or(u8::MAX);
+        if variant >= first_of(DataType::Json) {
+            check_known(variant, ExecutionVersion::V7)?;
+        }
+        if variant >= first_of(DataType::Inet) {
+            check_known(variant, ExecutionVersion::V10)?;
         }
         let data_type = <DataType as borsh::de::EnumExt>::deserialize_variant(reader, variant)?;
         ElementType::new(data_type).ok_or_else(refused)
@@ -173,11 +206,15 @@ mod tests {
             DataType::Record,
             DataType::Json,
             DataType::Jsonb,
+            DataType::Bit(Some(3)),
+            DataType::VarBit(None),
+            DataType::Rounded(TimeType::Interval, 0),
+            DataType::Multirange(RangeType::TsTz),
             DataType::Composite(TypeId(7)),
             DataType::Enum(TypeId(7)),
         ] {
             let array = element.array().expect("a type that has arrays");
-            assert_eq!(array.element(), Some(element));
+            assert_eq!(array.element(), Some(element.unrounded()));
             // Arrays of the ledger's own types have their names in the catalog.
             if !matches!(element, DataType::Composite(_) | DataType::Enum(_)) {
                 let family = array.element().and_then(ElementType::new).map(|one| one.family());

@@ -139,7 +139,7 @@ impl EnumValue {
 
 impl BorshDeserialize for EnumValue {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<EnumValue> {
-        check_known(ENUM_TAG)?;
+        check_known(ENUM_TAG, crate::ExecutionVersion::V7)?;
         let type_id = TypeId::deserialize_reader(reader)?;
         let place = EnumPlace::deserialize_reader(reader)?;
         let length = u32::deserialize_reader(reader)? as usize;
@@ -183,7 +183,7 @@ mod tests {
         let bytes = encode(&value(&EnumPlace::nth(3)));
         assert_eq!(bytes[0], ENUM_TAG);
         let read = || decode_exactly::<Value>(&bytes);
-        let error = crate::without_types_of_version_7(read).expect_err("an unknown tag");
+        let error = crate::with_types_of(crate::ExecutionVersion::V6, read).expect_err("an unknown tag");
         assert_eq!(error.to_string(), format!("Unexpected variant tag: {ENUM_TAG}"));
         assert_eq!(read().ok(), Some(value(&EnumPlace::nth(3))));
     }

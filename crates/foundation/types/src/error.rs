@@ -9,6 +9,8 @@ pub struct SqlState(pub [u8; 5]);
 impl SqlState {
     /// `0A000` what Entente does not support
     pub const FEATURE_NOT_SUPPORTED: SqlState = SqlState(*b"0A000");
+    /// `22000` values that do not go together: `data_exception`
+    pub const DATA_EXCEPTION: SqlState = SqlState(*b"22000");
     /// `22001` text longer than its type
     pub const STRING_DATA_RIGHT_TRUNCATION: SqlState = SqlState(*b"22001");
     /// `22003` out of the range of the type

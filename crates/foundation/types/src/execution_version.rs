@@ -28,6 +28,8 @@ pub enum ExecutionVersion {
     V8 = 8,
     /// Domains in routines, and names that are looked for when a statement runs: `docs/execution-versions.md`.
     V9 = 9,
+    /// Knows more types and definitions that applications bring: `docs/execution-versions.md`.
+    V10 = 10,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -54,7 +56,7 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 9] = [
+    pub const ALL: [ExecutionVersion; 10] = [
         ExecutionVersion::V1,
         ExecutionVersion::V2,
         ExecutionVersion::V3,
@@ -64,13 +66,14 @@ impl ExecutionVersion {
         ExecutionVersion::V7,
         ExecutionVersion::V8,
         ExecutionVersion::V9,
+        ExecutionVersion::V10,
     ];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V9;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V10;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V9;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V10;
 
     /// The version of this number, if this program knows it.
     pub fn of_number(number: u32) -> Option<ExecutionVersion> {
@@ -144,7 +147,8 @@ mod tests {
         assert_eq!(this.of(&charter(7), 50), Ok(ExecutionVersion::V7));
         assert_eq!(this.of(&charter(8), 50), Ok(ExecutionVersion::V8));
         assert_eq!(this.of(&charter(9), 50), Ok(ExecutionVersion::V9));
-        assert!(this.of(&charter(10), 0).is_err());
+        assert_eq!(this.of(&charter(10), 50), Ok(ExecutionVersion::V10));
+        assert!(this.of(&charter(11), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }

@@ -1,4 +1,6 @@
 use crate::json::push_json_key;
+use crate::network_address::push_network_key;
+use crate::range::{Bounds, push_range_key};
 use crate::{SqlError, SqlState, Value, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use smallvec::SmallVec;
@@ -20,10 +22,15 @@ use std::io;
 /// | interval | 16: likewise, of its microseconds with months of 30 days |
 /// | double precision, real | 8, 4: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
 /// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
-/// | uuid | 16: its bytes |
+/// | uuid, macaddr | 16, 6: its bytes |
+/// | inet, cidr | `0` of IPv4 or `1` of IPv6; the network in 4 or 16 bytes, with zeros behind the prefix; the prefix's length in one byte; the address in 4 or 16 bytes |
+/// | bit, bit varying | the bytes as of a text, then how many bits in four bytes |
+/// | time with time zone | 8, 4: its time in UTC and its offset to the west, as integers |
 /// | enum | the place of its label ([`crate::EnumPlace`]), as text |
 /// | array, composite | `01` and its encoding for each element or field, `02` for NULL, then `00` |
 /// | jsonb | what it is in one byte; a boolean as above, a string as a text, a number as numeric; of an array or object how many it holds in four bytes, then each, a member as its key, a text, and its value |
+/// | range | `00` where it is empty; `01`, or `02`, the lower bound, and whether it is excluded; `00`, the upper bound, and whether it is included, or `01` |
+/// | multirange | `01` and each range, then `00` |
 /// | numeric | sign and decimal exponent in one byte or a few, then two digits per byte: see `Numeric::push_key` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; 16]>);
@@ -253,8 +260,31 @@ fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
         Value::Jsonb(value) => push_json_key(bytes, value.node(), limits::INDEX_BYTES_MAX),
         // No statement makes such a key: the type has no order.
         Value::Json(text) => push_text(bytes, &text.as_bytes()[..cut(text.as_bytes())]),
+        Value::Bit(bits) | Value::VarBit(bits) => {
+            push_text(bytes, &bits.bytes()[..cut(bits.bytes())]);
+            bytes.extend_from_slice(&bits.length().to_be_bytes());
+        }
+        Value::Range(range) => push_range_indexed(bytes, range.bounds()),
+        Value::Multirange(ranges) => {
+            for bounds in ranges.ranges() {
+                if bytes.len() > limits::INDEX_BYTES_MAX {
+                    return;
+                }
+                bytes.push(1);
+                push_range_indexed(bytes, Some(bounds));
+            }
+            bytes.push(0);
+        }
         other => push_value(bytes, other).expect("values of the other types are short and not NULL"),
     }
+}
+
+fn push_range_indexed(bytes: &mut SmallVec<[u8; 16]>, bounds: Option<&Bounds>) {
+    let pushed = push_range_key(bytes, bounds, |bytes, value| {
+        push_indexed(bytes, value);
+        Ok(())
+    });
+    pushed.expect("an entry of an index is cut and never too long");
 }
 
 fn push_all_indexed(bytes: &mut SmallVec<[u8; 16]>, values: &[Value]) {
@@ -309,6 +339,28 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         // No statement makes such a key: the type has no order.
         Value::Json(text) => push_bounded(bytes, text.as_bytes())?,
         Value::Enum(value) => push_text(bytes, value.place.as_bytes()),
+        Value::Inet(address) | Value::Cidr(address) => push_network_key(bytes, address),
+        Value::MacAddr(content) => bytes.extend_from_slice(content),
+        Value::Bit(bits) | Value::VarBit(bits) => {
+            push_bounded(bytes, bits.bytes())?;
+            bytes.extend_from_slice(&bits.length().to_be_bytes());
+        }
+        // PostgreSQL sorts by the time in UTC, then by the offset.
+        Value::TimeTz(time) => {
+            bytes.extend_from_slice(&(time.utc() ^ i64::MIN).to_be_bytes());
+            bytes.extend_from_slice(&(time.west ^ i32::MIN).to_be_bytes());
+        }
+        Value::Range(range) => push_range_key(bytes, range.bounds(), push_value)?,
+        Value::Multirange(ranges) => {
+            for bounds in ranges.ranges() {
+                bytes.push(1);
+                push_range_key(bytes, Some(bounds), push_value)?;
+                if bytes.len() > limits::KEY_BYTES_MAX {
+                    return Err(too_long(bytes.len()));
+                }
+            }
+            bytes.push(0);
+        }
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)

@@ -7,11 +7,13 @@
 //!
 //! **Limits.** Every length that comes from outside is bounded by a constant of [`limits`].
 
+mod access_list;
 mod agreed_part;
 mod amendment;
 mod arithmetic;
 mod array;
 mod attestation;
+mod bit_string;
 mod block;
 mod bytes;
 mod cast;
@@ -42,15 +44,20 @@ mod index;
 mod json;
 mod key;
 mod memory;
+mod network_address;
 mod numeric;
 mod outcome;
 mod overload;
 mod packed_rows;
 mod part;
+mod partitioning;
 mod parts_draft;
 mod policy;
 mod polymorphic;
+mod privilege;
 mod proposal;
+mod quoted_field;
+mod range;
 mod real;
 mod receipt;
 mod role;
@@ -68,12 +75,14 @@ mod transaction;
 mod trigger;
 mod unknown_types;
 mod value;
+mod view;
 
 pub mod datetime;
 pub mod limits;
 pub mod session_format;
 pub mod time_zone;
 
+pub use access_list::{AccessList, DependentPrivileges, Given, Granted, Memberships};
 pub use agreed_part::{AgreedPart, Move, StakeholderSignature, agreement, between_digest, part_core};
 pub use amendment::{
     AMENDMENT_MARGIN_BLOCKS, AmendedCharter, CharterChange, accept_membership, membership_message,
@@ -87,6 +96,7 @@ pub use attestation::{
     Attestation, AttestationError, Attested, Certificate, CertificateRules, CheckpointCertificate,
     OutcomeCertificate, Statement,
 };
+pub use bit_string::BitString;
 pub use block::{Block, BlockError, BlockHeader, transactions_root};
 pub use bytes::{check_bytes_length, format_hexadecimal, parse_escaped, parse_hexadecimal};
 pub use cast::{
@@ -95,7 +105,7 @@ pub use cast::{
 };
 pub use catalog::{
     Catalog, Column, Function, FunctionResult, Language, Parameter, ParameterMode, Procedure, Table, TableId,
-    UserAggregate, View, Volatility,
+    UserAggregate, Volatility,
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use charters::{Charters, Handover, HandoverError, Place, Reign};
@@ -106,7 +116,7 @@ pub use composite_type::{CompositeType, CompositeTypes, TypeKind};
 pub use concurrency::{Consistency, Granularity, OnConflict, ProtocolOptions};
 pub use constraint::{Check, Deferral, ForeignKey, ReferentialAction};
 pub use data_type::DataType;
-pub use datetime::Interval;
+pub use datetime::{Interval, TimeType, TimeTz, round_time};
 pub use domain::{Domain, DomainCheck};
 pub use element_type::ElementType;
 pub use endorsement::{
@@ -128,19 +138,25 @@ pub use json::{
 };
 pub use key::Key;
 pub use memory::{MemoryPool, MemoryShare};
+pub use network_address::NetworkAddress;
 pub use numeric::{Numeric, NumericDeviations, NumericSum};
 pub use outcome::{BlockDigest, CheckpointRoot, OutcomeHeader, TableDigest};
 pub use overload::{is_overload_of, overload_range};
 pub use packed_rows::PackedRows;
 pub use part::{Part, PartCommitment, PartFault, PartSubmission};
+pub use partitioning::{
+    Partition, PartitionBound, PartitionKey, PartitionStrategy, Partitioning, RangeDatum, shown_datums,
+};
 pub use parts_draft::{DraftPart, PartsDraft};
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
+pub use privilege::{Grantee, Privileges};
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,
 };
+pub use range::{Bound, Bounds, Multirange, Range, RangeType, Spans};
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
-pub use role::{Grantee, Principal, Privileges, Role, Roles, Securable, Signers};
+pub use role::{Principal, Role, Roles, Securable, Signers};
 pub use row_security::{PolicyCommand, RowPolicy, RowSecurity};
 pub use schema::{
     DATABASE, PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
@@ -162,8 +178,9 @@ pub use transaction::{
     ClientId, Credential, Payload, RequestId, SignedTransaction, Transaction, TransactionError, TransactionId,
 };
 pub use trigger::{Trigger, TriggerEvent, TriggerEvents, TriggerTime};
-pub use unknown_types::without_types_of_version_7;
+pub use unknown_types::with_types_of;
 pub use value::{Row, VALUE_BYTES, Value};
+pub use view::{CheckOption, View};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 

@@ -6,6 +6,8 @@ use crate::{ExecutionVersion, SqlError, SqlState};
 pub const TRANSACTION_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of a value of type text.
 pub const TEXT_BYTES_MAX: usize = 128 * 1024;
+/// Bits of a string of bits: as many as a text has characters.
+pub const BITS_MAX: u32 = TEXT_BYTES_MAX as u32;
 /// Arguments of a call; before execution version 8 also parameters of a script.
 pub const ARGUMENTS_MAX: usize = 1_000;
 /// Parameters of a script: as many as PostgreSQL's protocol counts.
@@ -16,6 +18,9 @@ pub const NAME_BYTES_MAX: usize = 63;
 pub const COLUMNS_MAX: usize = 250;
 /// Roles of a ledger.
 pub const ROLES_MAX: usize = 10_000;
+
+/// Grants on one object that roles have made, and not administrators.
+pub const ROLE_GRANTS_MAX: usize = 1_000;
 /// Tables of a ledger.
 pub const TABLES_MAX: usize = 10_000;
 /// Bytes of what COMMENT ON says.
@@ -44,6 +49,10 @@ pub const PROCEDURES_MAX: usize = 10_000;
 pub const TRIGGERS_MAX: usize = 256;
 /// Policies of a table.
 pub const POLICIES_MAX: usize = 64;
+/// Partitions of a table, those of its partitions among them.
+pub const PARTITIONS_MAX: usize = 1_000;
+/// Partitions that may stand inside of one another.
+pub const PARTITIONS_DEEP_MAX: usize = 8;
 /// Bytes of an encoded row.
 pub const ROW_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of an encoded primary key.

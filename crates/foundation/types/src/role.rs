@@ -3,98 +3,11 @@
 //! An organisation's administrator, who connects under its name, may do everything and has no entry here. A role belongs to
 //! the organisation whose administrator has made it: no other organisation's may change it.
 
-use crate::{Catalog, PUBLIC_SCHEMA};
+use crate::{AccessList, Catalog, Given, Granted, Grantee, PUBLIC_SCHEMA, Privileges};
 use borsh::{BorshDeserialize, BorshSerialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::ops::BitOr;
 use std::sync::Arc;
-
-/// A set of privileges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, BorshSerialize, BorshDeserialize)]
-pub struct Privileges(u16);
-
-impl Privileges {
-    /// None.
-    pub const NONE: Privileges = Privileges(0);
-    /// To read rows.
-    pub const SELECT: Privileges = Privileges(1);
-    /// To add rows.
-    pub const INSERT: Privileges = Privileges(1 << 1);
-    /// To change rows.
-    pub const UPDATE: Privileges = Privileges(1 << 2);
-    /// To delete rows.
-    pub const DELETE: Privileges = Privileges(1 << 3);
-    /// To delete all rows at once.
-    pub const TRUNCATE: Privileges = Privileges(1 << 4);
-    /// To call a function or procedure.
-    pub const EXECUTE: Privileges = Privileges(1 << 5);
-    /// To find what is in a schema.
-    pub const USAGE: Privileges = Privileges(1 << 6);
-    /// What can be granted on a table.
-    pub const OF_TABLES: Privileges = Privileges(0b1_1111);
-    /// What can be granted on a sequence; drawing from it needs no privilege.
-    pub const OF_SEQUENCES: Privileges = Privileges(0b101);
-    /// What can be granted on a function or procedure.
-    pub const OF_ROUTINES: Privileges = Privileges::EXECUTE;
-
-    /// What can be granted on a schema.
-    pub const OF_SCHEMAS: Privileges = Privileges::USAGE;
-
-    /// Letters of PostgreSQL's access lists (`psql`'s `\dp`), and names, in its order.
-    const NAMES: [(Privileges, char, &'static str); 7] = [
-        (Privileges::INSERT, 'a', "INSERT"),
-        (Privileges::SELECT, 'r', "SELECT"),
-        (Privileges::UPDATE, 'w', "UPDATE"),
-        (Privileges::DELETE, 'd', "DELETE"),
-        (Privileges::TRUNCATE, 'D', "TRUNCATE"),
-        (Privileges::EXECUTE, 'X', "EXECUTE"),
-        (Privileges::USAGE, 'U', "USAGE"),
-    ];
-
-    /// Whether all of `others` are in it.
-    pub fn contains(self, others: Privileges) -> bool {
-        self.0 & others.0 == others.0
-    }
-
-    /// Those that are not in `others`.
-    #[must_use]
-    pub fn without(self, others: Privileges) -> Privileges {
-        Privileges(self.0 & !others.0)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(self) -> bool {
-        self == Privileges::NONE
-    }
-
-    /// The one with this name, in upper case.
-    pub fn named(name: &str) -> Option<Privileges> {
-        Privileges::NAMES.into_iter().find(|(.., known)| *known == name).map(|(one, ..)| one)
-    }
-
-    /// Their names, in upper case.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        Privileges::NAMES.into_iter().filter(move |(one, ..)| self.contains(*one)).map(|(_, _, name)| name)
-    }
-
-    /// Their letters in PostgreSQL's access lists.
-    pub fn letters(self) -> String {
-        Privileges::NAMES
-            .into_iter()
-            .filter(|(one, ..)| self.contains(*one))
-            .map(|(_, letter, _)| letter)
-            .collect()
-    }
-}
-
-impl BitOr for Privileges {
-    type Output = Privileges;
-
-    fn bitor(self, other: Privileges) -> Privileges {
-        Privileges(self.0 | other.0)
-    }
-}
 
 /// What a privilege is about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, BorshSerialize, BorshDeserialize)]
@@ -105,23 +18,14 @@ pub enum Securable {
     Routine(String),
     /// A schema, by name.
     Schema(String),
+    /// A column, by the names of its table or view and its own.
+    Column(String, String),
 }
 
-/// Who has a privilege.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, BorshSerialize, BorshDeserialize)]
-pub enum Grantee {
-    /// Every role.
-    Public,
-    /// One, and those who are members of it.
-    Role(String),
-}
-
-impl fmt::Display for Grantee {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Grantee::Public => f.write_str("PUBLIC"),
-            Grantee::Role(name) => f.write_str(name),
-        }
+impl Securable {
+    /// The column of a table or view.
+    pub fn column(relation: &str, column: &str) -> Securable {
+        Securable::Column(relation.to_string(), column.to_string())
     }
 }
 
@@ -142,25 +46,27 @@ pub struct Roles {
     /// By name.
     pub by_name: BTreeMap<String, Role>,
     /// What was granted on what. A routine without an entry may be called by everybody, as in PostgreSQL.
-    pub grants: BTreeMap<Securable, BTreeMap<Grantee, Privileges>>,
+    pub grants: BTreeMap<Securable, AccessList>,
 }
 
 impl Roles {
     /// What a new object lets whom do.
-    pub fn initial(object: &Securable) -> BTreeMap<Grantee, Privileges> {
+    pub fn initial(object: &Securable) -> AccessList {
         match object {
-            Securable::Relation(_) => BTreeMap::new(),
-            Securable::Routine(_) => BTreeMap::from([(Grantee::Public, Privileges::EXECUTE)]),
+            Securable::Routine(_) => AccessList::of(Grantee::Public, Privileges::EXECUTE),
             Securable::Schema(name) if name == PUBLIC_SCHEMA => {
-                BTreeMap::from([(Grantee::Public, Privileges::USAGE)])
+                AccessList::of(Grantee::Public, Privileges::USAGE)
             }
-            Securable::Schema(_) => BTreeMap::new(),
+            Securable::Relation(_) | Securable::Schema(_) | Securable::Column(..) => AccessList::default(),
         }
     }
 
     /// What was granted on this.
-    pub fn granted(&self, object: &Securable) -> BTreeMap<Grantee, Privileges> {
-        self.grants.get(object).cloned().unwrap_or_else(|| Roles::initial(object))
+    pub fn granted(&self, object: &Securable) -> Cow<'_, AccessList> {
+        match self.grants.get(object) {
+            Some(granted) => Cow::Borrowed(granted),
+            None => Cow::Owned(Roles::initial(object)),
+        }
     }
 
     /// The role and all roles that it is a member of, directly or through others.
@@ -179,42 +85,61 @@ impl Roles {
     /// What a role may do with this; nothing where there is no such role any more. No role is called `public`: that stands for
     /// whoever it is, who may do what is granted to PUBLIC.
     pub fn privileges(&self, role: &str, object: &Securable) -> Privileges {
+        self.held(role, object).privileges
+    }
+
+    /// The same, and what the role may grant to others.
+    pub fn held(&self, role: &str, object: &Securable) -> Granted {
+        if role != "public" && !self.by_name.contains_key(role) {
+            return Granted::default();
+        }
+        self.granted(object).together(self.memberships(role))
+    }
+
+    /// What was granted on columns of this table or view.
+    pub fn columns_of<'r>(&'r self, relation: &'r str) -> impl Iterator<Item = (&'r str, &'r AccessList)> {
+        let all = self.grants.range(Securable::column(relation, "")..);
+        all.map_while(move |(object, granted)| match object {
+            Securable::Column(known, column) if known == relation => Some((column.as_str(), granted)),
+            _ => None,
+        })
+    }
+
+    /// What a role may do with at least one column of this table or view.
+    pub fn privileges_on_columns(&self, role: &str, relation: &str) -> Privileges {
         if role != "public" && !self.by_name.contains_key(role) {
             return Privileges::NONE;
         }
         let memberships = self.memberships(role);
-        let counts = |grantee: &Grantee| match grantee {
-            Grantee::Public => true,
-            Grantee::Role(name) => memberships.contains(name.as_str()),
-        };
-        let granted = self.granted(object);
-        granted
-            .iter()
-            .filter(|(grantee, _)| counts(grantee))
-            .fold(Privileges::NONE, |all, (_, some)| all | *some)
+        let held = |granted: &AccessList| granted.together(memberships.iter().copied()).privileges;
+        self.columns_of(relation).fold(Privileges::NONE, |all, (_, granted)| all | held(granted))
     }
 
-    /// Grants on this object.
+    /// What administrators grant on this object.
     pub fn grant(&mut self, object: Securable, grantee: Grantee, privileges: Privileges) {
-        let initial = Roles::initial(&object);
-        let of_grantee = self.grants.entry(object).or_insert(initial).entry(grantee).or_default();
-        *of_grantee = *of_grantee | privileges;
+        self.list_mut(object).give(Given::by_administrators(grantee), Granted::plain(privileges));
     }
 
-    /// Takes back what was granted on this object.
+    /// Takes back what administrators have granted on this object.
     pub fn revoke(&mut self, object: Securable, grantee: &Grantee, privileges: Privileges) {
+        let given = Given::by_administrators(grantee.clone());
+        self.list_mut(object).take(&given, Granted::plain(privileges));
+    }
+
+    /// What was granted on this object, to be changed.
+    pub fn list_mut(&mut self, object: Securable) -> &mut AccessList {
         let initial = Roles::initial(&object);
-        let granted = self.grants.entry(object).or_insert(initial);
-        if let Some(of_grantee) = granted.get_mut(grantee) {
-            *of_grantee = of_grantee.without(privileges);
-            if of_grantee.is_empty() {
-                granted.remove(grantee);
+        self.grants.entry(object).or_insert(initial)
+    }
+
+    /// What was granted on one object counts for another from now on; on a table or view, what was granted on its columns, too.
+    pub fn rename(&mut self, before: &Securable, after: Securable) {
+        if let (Securable::Relation(from), Securable::Relation(to)) = (before, &after) {
+            let columns: Vec<String> = self.columns_of(from).map(|(column, _)| column.to_string()).collect();
+            for column in columns {
+                self.rename(&Securable::column(from, &column), Securable::column(to, &column));
             }
         }
-    }
-
-    /// What was granted on one object counts for another from now on.
-    pub fn rename(&mut self, before: &Securable, after: Securable) {
         if let Some(grants) = self.grants.remove(before) {
             self.grants.insert(after, grants);
         }
@@ -229,10 +154,21 @@ impl Roles {
                     || catalog.views.contains_key(name)
                     || catalog.sequences.contains_key(name)
             }
+            Securable::Column(relation, column) => has_column(catalog, relation, column),
             Securable::Routine(name) => catalog.has_routine(name),
             Securable::Schema(name) => catalog.has_schema(name),
         });
         self
+    }
+}
+
+/// Whether a table or view has a column of this name.
+fn has_column(catalog: &Catalog, relation: &str, column: &str) -> bool {
+    let of_view =
+        || catalog.views.get(relation).map(|view| view.columns.iter().any(|one| one.name == column));
+    match catalog.tables.get(relation) {
+        Some(table) => table.ordinal(column).is_some(),
+        None => of_view().unwrap_or_default(),
     }
 }
 
@@ -345,9 +281,21 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_postgresqls() {
-        assert_eq!(Privileges::OF_TABLES.letters(), "arwdD");
-        let names: Vec<&str> = (Privileges::SELECT | Privileges::UPDATE).names().collect();
-        assert_eq!(names, ["SELECT", "UPDATE"]);
+    fn privileges_on_columns_follow_their_table() {
+        let (mut roles, reader) = (roles(), Grantee::Role("reader".into()));
+        for column in ["a", "b"] {
+            roles.grant(Securable::column("t", column), reader.clone(), Privileges::SELECT);
+        }
+        roles.grant(Securable::column("tt", "a"), reader, Privileges::UPDATE);
+        assert_eq!(roles.privileges("clerk", &Securable::column("t", "a")), Privileges::SELECT);
+        assert_eq!(roles.privileges_on_columns("clerk", "t"), Privileges::SELECT);
+        assert_eq!(roles.privileges_on_columns("x", "t"), Privileges::NONE);
+        assert_eq!(roles.privileges_on_columns("gone", "t"), Privileges::NONE);
+        assert_eq!(roles.privileges("clerk", &Securable::Relation("t".into())), Privileges::NONE);
+        roles.rename(&Securable::Relation("t".into()), Securable::Relation("u".into()));
+        assert_eq!(roles.columns_of("u").map(|(column, _)| column).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(roles.columns_of("t").count(), 0);
+        assert_eq!(decode_exactly::<Roles>(&encode(&roles)).expect("canonical"), roles);
+        assert!(roles.without_dropped(&Catalog::default()).grants.is_empty());
     }
 }

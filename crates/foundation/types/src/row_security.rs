@@ -104,6 +104,7 @@ mod tests {
             checks,
             endorsement,
             row_security,
+            partitioning: None,
         }
     }
 

@@ -1,11 +1,16 @@
 use crate::array::{format_array, parse_array};
+use crate::bit_string::{format_bits, parse_bits};
 use crate::bytes::{format_bytea, format_uuid, parse_bytea, parse_uuid};
 use crate::composite_text::format_composite;
 use crate::datetime::{
-    format_date, format_instant, format_interval, format_time, format_timestamp, parse_date, parse_interval,
-    parse_time, parse_timestamp,
+    format_date, format_instant, format_interval, format_time, format_time_tz, format_timestamp, parse_date,
+    parse_interval, parse_time, parse_time_tz, parse_timestamp, round_time,
 };
 use crate::json::check_json;
+use crate::network_address::{
+    format_cidr, format_inet, format_macaddr, parse_cidr, parse_inet, parse_macaddr,
+};
+use crate::range::{format_multirange, format_range, parse_multirange, parse_range};
 use crate::real::{format_real, parse_real};
 use crate::session_format::session_format;
 use crate::{DataType, Jsonb, Numeric, SqlError, SqlState, Value, limits};
@@ -64,6 +69,15 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
             Value::Json(Arc::from(text))
         }
         DataType::Jsonb => Value::Jsonb(Jsonb::parse(text)?),
+        DataType::Inet => Value::Inet(parse_inet(text)?),
+        DataType::Cidr => Value::Cidr(parse_cidr(text)?),
+        DataType::MacAddr => Value::MacAddr(parse_macaddr(text)?),
+        DataType::Bit(length) => Value::Bit(Arc::new(parse_bits(text, length, false)?)),
+        DataType::VarBit(length) => Value::VarBit(Arc::new(parse_bits(text, length, true)?)),
+        DataType::TimeTz => Value::TimeTz(parse_time_tz(text)?),
+        DataType::Rounded(of, digits) => round_time(parse_value(text, of.data_type())?, digits),
+        DataType::Range(range_type) => Value::Range(Arc::new(parse_range(text, range_type)?)),
+        DataType::Multirange(range_type) => Value::Multirange(Arc::new(parse_multirange(text, range_type)?)),
         // No value is of such a type.
         DataType::Polymorphic(polymorphic) => {
             let message = format!("cannot accept a value of type {polymorphic}");
@@ -112,6 +126,13 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Json(text) => text.to_string(),
         Value::Jsonb(value) => value.to_text(),
         Value::Enum(value) => value.label.to_string(),
+        Value::Inet(address) => format_inet(address),
+        Value::Cidr(address) => format_cidr(address),
+        Value::MacAddr(bytes) => format_macaddr(bytes),
+        Value::Bit(bits) | Value::VarBit(bits) => format_bits(bits),
+        Value::TimeTz(time) => format_time_tz(*time),
+        Value::Range(range) => format_range(range),
+        Value::Multirange(ranges) => format_multirange(ranges),
     })
 }
 

@@ -9,6 +9,8 @@ pub enum TriggerTime {
     Before,
     /// When the statement has changed all its rows.
     After,
+    /// Instead of a change of the view's row.
+    Instead,
 }
 
 impl TriggerTime {
@@ -17,6 +19,7 @@ impl TriggerTime {
         match self {
             TriggerTime::Before => "BEFORE",
             TriggerTime::After => "AFTER",
+            TriggerTime::Instead => "INSTEAD OF",
         }
     }
 }
@@ -83,7 +86,7 @@ impl TriggerEvents {
     }
 }
 
-/// A trigger of a table.
+/// A trigger of a table or a view.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Trigger {
     /// Its name, which no other trigger of the table has: they fire in the order of their names.

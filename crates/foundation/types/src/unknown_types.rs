@@ -1,32 +1,34 @@
-//! Reading what programs have read that did not know the types of execution version 7: before it their tags are unknown, as they were to
-//! them.
+//! Reading what programs have read that did not know the types of a later execution version: before it their tags are unknown, as they
+//! were to them.
 
+use crate::ExecutionVersion;
 use std::cell::Cell;
 use std::io;
 
 thread_local! {
-    static IS_UNKNOWN: Cell<bool> = const { Cell::new(false) };
+    /// The newest version whose types are known.
+    static KNOWN: Cell<ExecutionVersion> = const { Cell::new(ExecutionVersion::NEWEST) };
 }
 
 /// Puts back what was, also where reading panics.
-struct Around(bool);
+struct Around(ExecutionVersion);
 
 impl Drop for Around {
     fn drop(&mut self) {
-        IS_UNKNOWN.set(self.0);
+        KNOWN.set(self.0);
     }
 }
 
-/// Reads something in which values and types of JSON and of enums are refused with the words of the programs that did not know
-/// them, because receipts have these words.
-pub fn without_types_of_version_7<R>(read: impl FnOnce() -> R) -> R {
-    let _around = Around(IS_UNKNOWN.replace(true));
+/// Reads something in which values and types that came with a later version are refused with the words of the programs that did not
+/// know them, because receipts have these words.
+pub fn with_types_of<R>(version: ExecutionVersion, read: impl FnOnce() -> R) -> R {
+    let _around = Around(KNOWN.replace(version));
     read()
 }
 
-/// Refuses a tag where it is unknown.
-pub(crate) fn check_known(tag: u8) -> io::Result<()> {
-    if IS_UNKNOWN.get() {
+/// Refuses a tag that came with version `since` where that is not known.
+pub(crate) fn check_known(tag: u8, since: ExecutionVersion) -> io::Result<()> {
+    if KNOWN.get() < since {
         let message = format!("Unexpected variant tag: {tag}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }

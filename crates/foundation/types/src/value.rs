@@ -1,4 +1,7 @@
-use crate::{Array, Composite, DataType, ElementType, EnumValue, Interval, Jsonb, Numeric};
+use crate::{
+    Array, BitString, Composite, DataType, ElementType, EnumValue, Interval, Jsonb, Multirange,
+    NetworkAddress, Numeric, Range, TimeTz,
+};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -57,6 +60,22 @@ pub enum Value {
     Jsonb(Jsonb),
     /// A value of an enum.
     Enum(Arc<EnumValue>),
+    /// `inet`
+    Inet(#[borsh(deserialize_with = "crate::network_address::read_inet")] NetworkAddress),
+    /// `cidr`
+    Cidr(#[borsh(deserialize_with = "crate::network_address::read_cidr")] NetworkAddress),
+    /// `macaddr`
+    MacAddr(#[borsh(deserialize_with = "crate::network_address::read_macaddr")] [u8; 6]),
+    /// `bit(n)`
+    Bit(#[borsh(deserialize_with = "crate::bit_string::read_bit")] Arc<BitString>),
+    /// `bit varying(n)`
+    VarBit(#[borsh(deserialize_with = "crate::bit_string::read_varbit")] Arc<BitString>),
+    /// `time with time zone`
+    TimeTz(TimeTz),
+    /// A range
+    Range(Arc<Range>),
+    /// A multirange
+    Multirange(Arc<Multirange>),
 }
 
 /// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
@@ -134,6 +153,14 @@ impl Value {
             Value::Json(_) => DataType::Json,
             Value::Jsonb(_) => DataType::Jsonb,
             Value::Enum(value) => DataType::Enum(value.type_id),
+            Value::Inet(_) => DataType::Inet,
+            Value::Cidr(_) => DataType::Cidr,
+            Value::MacAddr(_) => DataType::MacAddr,
+            Value::Bit(_) => DataType::Bit(None),
+            Value::VarBit(_) => DataType::VarBit(None),
+            Value::TimeTz(_) => DataType::TimeTz,
+            Value::Range(range) => DataType::Range(range.range_type()),
+            Value::Multirange(ranges) => DataType::Multirange(ranges.range_type()),
         }
     }
 
@@ -180,6 +207,12 @@ impl Value {
             // SQL has no order of them; this one keeps sorting total.
             (Json(a), Json(b)) => a.as_bytes().cmp(b.as_bytes()),
             (Enum(a), Enum(b)) => a.compare(b),
+            (Inet(a), Inet(b)) | (Cidr(a), Cidr(b)) => a.compare(b),
+            (MacAddr(a), MacAddr(b)) => a.cmp(b),
+            (Bit(a), Bit(b)) | (VarBit(a), VarBit(b)) => a.compare(b),
+            (TimeTz(a), TimeTz(b)) => a.compare(b),
+            (Range(a), Range(b)) => a.compare(b),
+            (Multirange(a), Multirange(b)) => a.compare(b),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -226,6 +259,14 @@ impl Value {
             Value::Json(_) => 19,
             Value::Jsonb(_) => 20,
             Value::Enum(_) => 21,
+            Value::Inet(_) => 22,
+            Value::Cidr(_) => 23,
+            Value::MacAddr(_) => 24,
+            Value::Bit(_) => 25,
+            Value::VarBit(_) => 26,
+            Value::TimeTz(_) => 27,
+            Value::Range(_) => 28,
+            Value::Multirange(_) => 29,
         }
     }
 }
@@ -258,6 +299,12 @@ impl PartialEq for Value {
             (Json(a), Json(b)) => a == b,
             (Jsonb(a), Jsonb(b)) => a == b,
             (Enum(a), Enum(b)) => a == b,
+            (Inet(a), Inet(b)) | (Cidr(a), Cidr(b)) => a == b,
+            (MacAddr(a), MacAddr(b)) => a == b,
+            (Bit(a), Bit(b)) | (VarBit(a), VarBit(b)) => a == b,
+            (TimeTz(a), TimeTz(b)) => a == b,
+            (Range(a), Range(b)) => a == b,
+            (Multirange(a), Multirange(b)) => a == b,
             _ => false,
         }
     }

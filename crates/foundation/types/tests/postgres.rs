@@ -1,5 +1,5 @@
 //! Compares parsing, printing, arithmetic, rounding and casts with what PostgreSQL 15 gave for the same operands:
-//! `data/postgres.tsv`, made by `data/postgres.sql`.
+//! `data/postgres.tsv`, made by `data/postgres.sql`, and `data/addresses.tsv`, made by `data/addresses.sql`.
 
 use types::{
     ArithmeticOperator, DataType, Numeric, SqlError, Value, absolute, arithmetic, arithmetic_result, assign,
@@ -44,7 +44,8 @@ fn unescape(field: &str) -> String {
 }
 
 fn expectations() -> Vec<Expectation> {
-    let rows = include_str!("data/postgres.tsv").lines().map(|line| {
+    let files = [include_str!("data/postgres.tsv"), include_str!("data/addresses.tsv")];
+    let rows = files.iter().flat_map(|file| file.lines()).map(|line| {
         let fields: Vec<String> = line.split('\t').map(unescape).collect();
         let [operation, left_type, left, right_type, right, result_type, result] =
             fields.try_into().expect("seven columns");
@@ -77,14 +78,25 @@ fn data_type(name: &str) -> DataType {
         "character(5)" => DataType::Char(Some(5)),
         "bytea" => DataType::Bytea,
         "uuid" => DataType::Uuid,
+        "inet" => DataType::Inet,
+        "cidr" => DataType::Cidr,
+        "macaddr" => DataType::MacAddr,
+        "bit" => DataType::Bit(None),
+        "bit varying" => DataType::VarBit(None),
+        "time with time zone" => DataType::TimeTz,
         _ if name.ends_with("[]") => {
             data_type(name.trim_end_matches("[]")).array().expect("a type that has arrays")
         }
-        _ => match (modifier("numeric"), modifier("character varying")) {
-            (Some(parts), _) => DataType::Numeric(Some((parts[0] as u16, parts[1] as i16))),
-            (_, Some(parts)) => DataType::Text(Some(parts[0])),
-            _ => panic!("unknown type {name}"),
-        },
+        _ => {
+            let length = |prefix: &str| modifier(prefix).map(|parts| parts[0]);
+            let numeric = modifier("numeric").map(|parts| (parts[0] as u16, parts[1] as i16));
+            let found = numeric.map(|parts| DataType::Numeric(Some(parts)));
+            found
+                .or_else(|| length("character varying").map(|length| DataType::Text(Some(length))))
+                .or_else(|| length("bit varying").map(|length| DataType::VarBit(Some(length))))
+                .or_else(|| length("bit").map(|length| DataType::Bit(Some(length))))
+                .unwrap_or_else(|| panic!("unknown type {name}"))
+        }
     }
 }
 

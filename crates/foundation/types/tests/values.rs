@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{
-    Array, Catalog, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue, Interval, Key,
-    Numeric, OutputColumn, TypeId, TypeKind, Value, assign, cast, format_value, limits, parse_value,
+    Array, Bound, Catalog, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue,
+    Interval, Key, Multirange, NetworkAddress, Numeric, OutputColumn, Range, RangeType, TimeTz, TypeId,
+    TypeKind, Value, assign, cast, format_value, limits, parse_value,
 };
 
 fn numeric() -> impl Strategy<Value = Numeric> {
@@ -58,6 +59,18 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::Jsonb => {
             json().prop_map(|text| Value::Jsonb(types::Jsonb::parse(&text).expect("it is JSON"))).boxed()
         }
+        DataType::Inet => address().prop_map(Value::Inet).boxed(),
+        DataType::Cidr => address().prop_map(|address| Value::Cidr(address.network())).boxed(),
+        DataType::MacAddr => any::<[u8; 6]>().prop_map(Value::MacAddr).boxed(),
+        DataType::Bit(_) | DataType::VarBit(_) => {
+            "[01]{0,20}".prop_map(move |text| parse_value(&text, data_type).expect("bits")).boxed()
+        }
+        DataType::TimeTz => (0i64..=24, -1i64..2, -57_599i64..57_600)
+            .prop_map(|(hour, microseconds, east)| {
+                let time = (hour * 3_600_000_000 + microseconds).clamp(0, 86_400_000_000);
+                Value::TimeTz(TimeTz::new(time, east).expect("in range"))
+            })
+            .boxed(),
         DataType::Array(element) => {
             let element_value = prop_oneof![4 => value(element.data_type()), 1 => Just(Value::Null)];
             prop::collection::vec(element_value, 0..4)
@@ -81,10 +94,44 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
             let known = types.enum_values(DataType::Enum(id)).expect("one of these").to_vec();
             prop::sample::select(known).prop_map(Value::Enum).boxed()
         }
+        DataType::Range(range_type) => range(range_type).prop_map(|range| Value::Range(range.into())).boxed(),
+        DataType::Multirange(range_type) => prop::collection::vec(range(range_type), 0..4)
+            .prop_map(move |ranges| {
+                Value::Multirange(Multirange::new(range_type, &ranges).expect("small").into())
+            })
+            .boxed(),
+        DataType::Rounded(..) => unreachable!("values are of the types with all digits"),
         DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) | DataType::Domain(_) => {
             unreachable!("rows are of composite types here, and no value is of the others")
         }
     }
+}
+
+/// A range whose bounds can be read, which not all timestamps can.
+fn range(range_type: RangeType) -> impl Strategy<Value = Range> {
+    let element = match range_type {
+        RangeType::Ts => (-9i64..9).prop_map(|hours| Value::Timestamp(hours * 3_600_000_001)).boxed(),
+        RangeType::TsTz => (-9i64..9).prop_map(|hours| Value::TimestampTz(hours * 3_600_000_001)).boxed(),
+        _ => value(range_type.element()),
+    };
+    let bound = prop::option::of((element, any::<bool>()));
+    (bound.clone(), bound).prop_map(move |bounds| {
+        let bound =
+            |bound: Option<(Value, bool)>| bound.map(|(value, is_included)| Bound { value, is_included });
+        let made = Range::new(range_type, bound(bounds.0.clone()), bound(bounds.1.clone()));
+        made.or_else(|_| Range::new(range_type, bound(bounds.1), bound(bounds.0)))
+            .unwrap_or_else(|_| Range::empty(range_type))
+    })
+}
+
+/// Networks in one another and far from one another.
+fn address() -> impl Strategy<Value = NetworkAddress> {
+    let number = prop_oneof![any::<u128>(), 0u128..3, (0u32..128).prop_map(|bits| 1 << bits)];
+    (any::<bool>(), any::<u8>(), number).prop_map(|(is_v6, prefix, number)| {
+        let bits = if is_v6 { 128 } else { 32 };
+        let number = if is_v6 { number } else { number & u128::from(u32::MAX) };
+        NetworkAddress::of_number(is_v6, prefix % (bits + 1), number)
+    })
 }
 
 fn json() -> impl Strategy<Value = String> {
@@ -153,7 +200,7 @@ const INNER: TypeId = TypeId(3);
 const OUTER: TypeId = TypeId(7);
 const MOOD: TypeId = TypeId(8);
 
-const TYPES: [DataType; 18] = [
+const TYPES: [DataType; 27] = [
     DataType::Boolean,
     DataType::Integer,
     DataType::BigInt,
@@ -172,6 +219,15 @@ const TYPES: [DataType; 18] = [
     DataType::Uuid,
     DataType::Json,
     DataType::Jsonb,
+    DataType::Range(RangeType::Int4),
+    DataType::Range(RangeType::Num),
+    DataType::Multirange(RangeType::TsTz),
+    DataType::Inet,
+    DataType::Cidr,
+    DataType::MacAddr,
+    DataType::Bit(None),
+    DataType::VarBit(None),
+    DataType::TimeTz,
 ];
 
 /// The types, and arrays of some of them.
@@ -282,6 +338,23 @@ proptest! {
             prop_assert_eq!(types::encode(&read), bytes);
             let _ = composite_types().fits(&read, DataType::Composite(OUTER));
             let _ = format_value(&read);
+        }
+    }
+
+    #[test]
+    fn no_bytes_are_an_address_or_bits_that_are_written_differently(
+        value in prop::sample::select(&TYPES[TYPES.len() - 6..]).prop_flat_map(value),
+        at in any::<prop::sample::Index>(),
+        with in any::<u8>(),
+    ) {
+        let mut bytes = types::encode(&value);
+        // Behind the tag.
+        let at = 1 + at.index(bytes.len() - 1);
+        bytes[at] = with;
+        if let Ok(read) = types::decode_exactly::<Value>(&bytes) {
+            prop_assert_eq!(types::encode(&read), bytes);
+            let text = format_value(&read).expect("not NULL");
+            prop_assert_eq!(parse_value(&text, read.data_type()), Ok(read));
         }
     }
 
@@ -430,8 +503,17 @@ fn keys_refuse_null_and_excessive_length() {
     );
 }
 
+fn parsed(data_type: DataType, text: &str) -> Value {
+    parse_value(text, data_type).expect("a value")
+}
+
 #[test]
 fn keys_keep_their_bytes() {
+    let parse = |text: &str, range_type| {
+        let data_type = DataType::Multirange(range_type);
+        parse_value(text, if text.starts_with('{') { data_type } else { DataType::Range(range_type) })
+            .expect("a range")
+    };
     let table = [
         (Value::Boolean(true), "0x01"),
         (Value::Integer(-1), "0x7fffffff"),
@@ -465,6 +547,15 @@ fn keys_keep_their_bytes() {
             ),
             "0x0180010200",
         ),
+        (parse("empty", RangeType::Int4), "0x00"),
+        (parse("[1,)", RangeType::Int4), "0x02800000010001"),
+        (parse("(,1]", RangeType::Num), "0x0100cd1401"),
+        (parse("{[1,2),[4,)}", RangeType::Int4), "0x01028000000100008000000200010280000004000100"),
+        (parsed(DataType::Inet, "10.1.2.3/8"), "0x000a000000080a010203"),
+        (parsed(DataType::Cidr, "1::/16"), &format!("0x010001{0}100001{0}", "00".repeat(14))),
+        (parsed(DataType::MacAddr, "08:00:2b:01:02:03"), "0x08002b010203"),
+        (parsed(DataType::Bit(None), "1000000001"), "0x8040000000000a"),
+        (parsed(DataType::TimeTz, "00:00:01+00:01"), "0x7ffffffffc7bbb407fffffc4"),
         (Value::Double(-0.0), "0x8000000000000000"),
         (Value::Double(1.0), "0xbff0000000000000"),
         (Value::Double(-1.0), "0x400fffffffffffff"),

@@ -9,7 +9,7 @@
 //! operation bounds the rest.
 
 use std::cell::Cell;
-use types::{ArithmeticOperator, Jsonb, Numeric, SqlError, SqlState, Value};
+use types::{ArithmeticOperator, Jsonb, Numeric, Spans, SqlError, SqlState, Value};
 
 /// Units in a step. A unit is about a byte that is looked at once, so a step is about a microsecond.
 const UNITS_PER_STEP: u64 = 1024;
@@ -100,10 +100,20 @@ pub fn of_value(value: &Value) -> u64 {
         Value::Json(text) => text.len() as u64,
         Value::Jsonb(value) => value.bytes().len() as u64,
         Value::Numeric(number) => number.stored_bytes() as u64,
+        Value::Bit(bits) | Value::VarBit(bits) => bits.bytes().len() as u64,
         Value::Array(array) => (array.values().len() * UNITS_PER_ELEMENT) as u64,
         Value::Composite(row) => (row.values().len() * UNITS_PER_ELEMENT) as u64,
+        Value::Range(_) | Value::Multirange(_) => of_ranges(value),
         _ => 0,
     }
+}
+
+/// Units of finding the place of each range of a multirange, or of putting them in order: bounds are compared some times.
+fn of_ranges(value: &Value) -> u64 {
+    const UNITS_PER_RANGE: u64 = 32;
+    let bounds = Spans::of(value).map_or(&[][..], Spans::bounds);
+    let ends = bounds.iter().flat_map(|bounds| [&bounds.lower, &bounds.upper]).flatten();
+    ends.fold(bounds.len() as u64 * UNITS_PER_RANGE, |sum, end| sum.saturating_add(of_value(&end.value)))
 }
 
 /// Units of what a function does with an argument: it may have to write a number down.

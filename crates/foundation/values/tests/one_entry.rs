@@ -63,6 +63,10 @@ const FORMS: &[(&str, &[&str])] = &[
     // Words that mean something else: a support function of aggregates, sides of a join, CREATE OR REPLACE.
     ("plan", &["div", "left", "right"]),
     ("syntax", &["replace"]),
+    // The name of a type.
+    ("catalogue", &["text"]),
+    ("plan", &["text"]),
+    ("sql", &["text"]),
 ];
 
 fn crates() -> PathBuf {

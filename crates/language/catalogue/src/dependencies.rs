@@ -89,6 +89,9 @@ pub(crate) fn definitions(objects: &Objects) -> Vec<NamedRow> {
             add("trigger", known.oid, 0, &known.qualified);
             add("trigger", known.oid, 1, &known.definition);
         }
+        for (kind, definition) in relation.partitions.definitions() {
+            add(kind, relation.oid, 0, definition);
+        }
         if let Some(query) = &relation.query {
             add("view", relation.oid, 0, &format!(" {query};"));
             let name = relation.shown_name();

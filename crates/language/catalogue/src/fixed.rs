@@ -3,7 +3,7 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID};
-use types::{DATABASE, Securable};
+use types::{DATABASE, RangeType};
 
 /// PostgreSQL's types as far as there are values of them, and the functions that `pg_type` names. A line per type:
 /// object identifier, name, length, by value, kind, category, preferred, element, array, the functions input, output,
@@ -180,12 +180,17 @@ pub(crate) fn operator_classes() -> Vec<NamedRow> {
         };
         // PostgreSQL has one for all types of texts.
         let ordered = !name.starts_with('_') && !name.starts_with("reg") && !name.starts_with("any");
-        let class = if name == "varchar" { "text" } else { name.as_str() };
+        let class = match name.as_str() {
+            "varchar" => "text_ops".to_string(),
+            of_multiranges if of_multiranges.contains("multi") => "multirange_ops".to_string(),
+            of_ranges if of_ranges.ends_with("range") => "range_ops".to_string(),
+            other => format!("{other}_ops"),
+        };
         ordered.then(|| {
             vec![
                 ("oid", operator_class(*oid as i32).into()),
                 ("opcmethod", BTREE.into()),
-                ("opcname", format!("{class}_ops").into()),
+                ("opcname", class.into()),
                 ("opcnamespace", PG_CATALOG.into()),
                 ("opcowner", ROLE_OID.into()),
                 ("opcintype", Cell::Integer(*oid)),
@@ -194,6 +199,23 @@ pub(crate) fn operator_classes() -> Vec<NamedRow> {
         })
     });
     classes.collect()
+}
+
+/// The types of ranges.
+pub(crate) fn ranges() -> Vec<NamedRow> {
+    let row = |range: RangeType| {
+        let element = range.element().oid() as i32;
+        vec![
+            ("rngtypid", (range.range().0 as i32).into()),
+            ("rngsubtype", element.into()),
+            ("rngmultitypid", (range.multirange().0 as i32).into()),
+            ("rngcollation", 0.into()),
+            ("rngsubopc", operator_class(element).into()),
+            ("rngcanonical", 0.into()),
+            ("rngsubdiff", 0.into()),
+        ]
+    };
+    RangeType::ALL.map(row).into()
 }
 
 /// Object identifier of the operator class of a type.
@@ -277,32 +299,4 @@ pub(crate) fn members(objects: &Objects) -> Vec<NamedRow> {
         ])
     };
     objects.members.iter().filter_map(row).collect()
-}
-
-/// What roles may do, by relation and routine.
-pub(crate) fn privileges(objects: &Objects) -> Vec<NamedRow> {
-    let mut rows = Vec::new();
-    let relations = objects.relations.iter().map(|relation| {
-        ("relation", relation.oid, Securable::Relation(relation.catalog_name()), relation.is_ledgers())
-    });
-    let routines = objects
-        .routines
-        .iter()
-        .map(|routine| ("routine", routine.oid, Securable::Routine(routine.key.clone()), true));
-    for (kind, oid, object, is_ledgers) in relations.chain(routines) {
-        for (role, _) in &objects.roles {
-            let granted = objects.grants.privileges(role, &object);
-            // Everybody may read the history.
-            let names: Vec<&str> = if is_ledgers { granted.names().collect() } else { vec!["SELECT"] };
-            rows.extend(names.into_iter().map(|privilege| {
-                vec![
-                    ("role", role.clone().into()),
-                    ("kind", kind.into()),
-                    ("object", oid.into()),
-                    ("privilege", privilege.into()),
-                ]
-            }));
-        }
-    }
-    rows
 }

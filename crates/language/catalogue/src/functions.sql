@@ -63,9 +63,11 @@ CREATE FUNCTION pg_get_function_sqlbody(object integer) RETURNS text IMMUTABLE L
 CREATE FUNCTION pg_get_ruledef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''rule'', $1)';
 
-CREATE FUNCTION pg_get_partkeydef(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION pg_get_partkeydef(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''partition key'', $1)';
 
-CREATE FUNCTION pg_get_partition_constraintdef(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION pg_get_partition_constraintdef(object integer) RETURNS text STABLE LANGUAGE sql AS
+  'SELECT entente_text(''partition constraint'', $1)';
 
 CREATE FUNCTION pg_get_statisticsobjdef(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
 
@@ -181,6 +183,11 @@ BEGIN
     base := left(base, -2);
   END IF;
   IF base = 'character' AND modifier = -1 THEN RETURN 'bpchar' || of_array; END IF;
+  IF base IN ('timestamp without time zone', 'timestamp with time zone', 'time without time zone', 'time with time zone') AND modifier >= 0 THEN
+    RETURN regexp_replace(base, '^(timestamp|time)', '\1(' || modifier::text || ')') || of_array;
+  END IF;
+  IF base = 'interval' AND modifier >= 0 THEN RETURN base || '(' || (modifier & 65535)::text || ')' || of_array; END IF;
+  IF base IN ('bit', 'bit varying') AND modifier > 0 THEN RETURN base || '(' || modifier::text || ')' || of_array; END IF;
   IF m >= 0 THEN
     IF base IN ('character varying', 'character') THEN
       base := base || '(' || m::text || ')';
@@ -307,7 +314,7 @@ CREATE FUNCTION pg_ts_template_is_visible(object integer) RETURNS boolean IMMUTA
 
 -- Privileges. Whoever is no role of the ledger is an organisation's administrator, who may do everything.
 
-CREATE FUNCTION entente_may(role text, kind text, object integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION entente_may(role text, kind text, object integer, attribute integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
 DECLARE plain text; who text := role;
 BEGIN
   IF role IS NULL OR object IS NULL OR privileges IS NULL THEN RETURN NULL; END IF;
@@ -316,22 +323,44 @@ BEGIN
   END IF;
   IF NOT EXISTS (SELECT 1 FROM pg_authid a WHERE a.rolname = who AND NOT a.rolsuper) THEN RETURN true; END IF;
   FOREACH plain IN ARRAY string_to_array(privileges, ',') LOOP
+    -- What is granted on a table is on all of its columns. Without a column any one will do.
     IF EXISTS (SELECT 1 FROM entente_privilege p WHERE p.role = who AND p.kind = entente_may.kind AND p.object = entente_may.object
-        AND p.privilege = upper(trim(plain))) THEN
+        AND (entente_may.attribute IS NULL OR p.attribute IN (0, entente_may.attribute)) AND p.privilege = upper(trim(plain))) THEN
       RETURN true;
     END IF;
   END LOOP;
   RETURN false;
 END $$;
+CREATE FUNCTION entente_may_column(role text, object integer, attribute integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+DECLARE plain text;
+BEGIN
+  FOREACH plain IN ARRAY string_to_array(privileges, ',') LOOP
+    IF regexp_replace(upper(trim(plain)), ' WITH GRANT OPTION$', '') NOT IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES') THEN
+      RAISE EXCEPTION 'unrecognized privilege type: "%"', trim(plain) USING ERRCODE = '22023';
+    END IF;
+  END LOOP;
+  RETURN entente_may(role, 'relation', object, attribute, privileges);
+END $$;
 
 CREATE FUNCTION has_table_privilege(role text, relation text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT entente_may($1, ''relation'', entente_regclass($2), $3)';
+  'SELECT entente_may($1, ''relation'', entente_regclass($2), 0, $3)';
 CREATE FUNCTION has_any_column_privilege(role text, relation text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT entente_may($1, ''relation'', entente_regclass($2), $3)';
-CREATE FUNCTION has_column_privilege(role text, relation text, attribute text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT entente_may($1, ''relation'', entente_regclass($2), $4)';
+  'SELECT entente_may_column($1, entente_regclass($2), NULL, $3)';
+CREATE FUNCTION has_column_privilege(role text, relation text, attribute text, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+DECLARE object integer := entente_regclass(relation); number integer;
+BEGIN
+  IF role IS NULL OR object IS NULL OR attribute IS NULL OR privileges IS NULL THEN RETURN NULL; END IF;
+  SELECT a.attnum INTO number FROM pg_attribute a WHERE a.attrelid = object AND (a.attname = attribute OR a.attnum::text = attribute)
+    ORDER BY a.attname = attribute DESC LIMIT 1;
+  IF number IS NULL AND attribute ~ '^-?[0-9]+$' THEN RETURN NULL; END IF;
+  IF number IS NULL THEN
+    RAISE EXCEPTION 'column "%" of relation "%" does not exist', attribute, (SELECT c.relname FROM pg_class c WHERE c.oid = object)
+      USING ERRCODE = '42703';
+  END IF;
+  RETURN entente_may_column(role, object, number, privileges);
+END $$;
 CREATE FUNCTION has_function_privilege(role text, routine text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT entente_may($1, ''routine'', entente_regproc($2), $3)';
+  'SELECT entente_may($1, ''routine'', entente_regproc($2), 0, $3)';
 CREATE FUNCTION has_sequence_privilege(role text, relation text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
   'SELECT entente_regclass($2) IS NOT NULL';
 CREATE FUNCTION has_schema_privilege(role text, object text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS

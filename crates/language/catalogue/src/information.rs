@@ -3,8 +3,9 @@
 use crate::cell::{Cell, NamedRow};
 use crate::defined_types::DefinedType;
 use crate::objects::{Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, Relation, action_name};
+use crate::privileges;
 use crate::triggers;
-use types::{Catalog, DATABASE, DataType, Deferral, ParameterMode, object_name, schema_of};
+use types::{Catalog, DATABASE, DataType, Deferral, ParameterMode, TriggerEvent, object_name, schema_of};
 
 /// The rows of a relation of this name, describing `objects` and the parameters in `catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects, catalog: &Catalog) -> Vec<NamedRow> {
@@ -23,6 +24,8 @@ pub(crate) fn rows(name: &str, objects: &Objects, catalog: &Catalog) -> Vec<Name
         "views" => views(objects),
         "domains" => domains(objects),
         "sequences" => sequences(objects),
+        "table_privileges" | "role_table_grants" => privileges::of_tables(objects, listed(objects)),
+        "column_privileges" | "role_column_grants" => privileges::of_columns(objects, listed(objects)),
         "information_schema_catalog_name" => vec![vec![("catalog_name", DATABASE.into())]],
         _ => Vec::new(),
     }
@@ -49,7 +52,7 @@ fn of(relation: &Relation) -> NamedRow {
 
 fn listed(objects: &Objects) -> impl Iterator<Item = &Relation> {
     let is_hidden = |schema: i32| [PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
-    let is_table = |kind: &str| kind == "r" || kind == "v";
+    let is_table = |kind: &str| matches!(kind, "r" | "p" | "v");
     objects.relations.iter().filter(move |relation| !is_hidden(relation.schema) && is_table(relation.kind))
 }
 
@@ -60,7 +63,7 @@ fn yes_or_no(yes: bool) -> Cell {
 fn tables(objects: &Objects) -> Vec<NamedRow> {
     listed(objects)
         .map(|relation| {
-            let base = relation.kind == "r";
+            let base = relation.kind != "v";
             let mut row = of(relation);
             row.push(("table_type", if base { "BASE TABLE".into() } else { "VIEW".into() }));
             row.push(("is_insertable_into", yes_or_no(base)));
@@ -160,7 +163,7 @@ fn columns(objects: &Objects) -> Vec<NamedRow> {
                     "generation_expression",
                     Cell::from(attribute.default.clone().filter(|_| attribute.generated)),
                 ),
-                ("is_updatable", yes_or_no(relation.kind == "r")),
+                ("is_updatable", yes_or_no(relation.kind != "v")),
             ]);
             rows.push(row);
         }
@@ -362,14 +365,16 @@ fn views(objects: &Objects) -> Vec<NamedRow> {
     let views = listed(objects).filter(|relation| relation.kind == "v");
     let row = |relation: &Relation| {
         let mut row = of(relation);
+        let option = relation.check_option.map_or_else(|| "NONE".to_string(), |it| it.name().to_uppercase());
+        let instead = |event| yes_or_no(relation.triggers.iter().any(|known| known.is_instead_of(event)));
         row.extend([
             ("view_definition", Cell::from(relation.query.as_ref().map(|query| format!(" {query};")))),
-            ("check_option", "NONE".into()),
+            ("check_option", option.into()),
             ("is_updatable", "NO".into()),
             ("is_insertable_into", "NO".into()),
-            ("is_trigger_updatable", "NO".into()),
-            ("is_trigger_deletable", "NO".into()),
-            ("is_trigger_insertable_into", "NO".into()),
+            ("is_trigger_updatable", instead(TriggerEvent::Update)),
+            ("is_trigger_deletable", instead(TriggerEvent::Delete)),
+            ("is_trigger_insertable_into", instead(TriggerEvent::Insert)),
         ]);
         row
     };

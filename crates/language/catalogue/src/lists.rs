@@ -69,7 +69,7 @@ pub(crate) fn view_list(objects: &Objects) -> Vec<NamedRow> {
 }
 
 pub(crate) fn table_list(objects: &Objects) -> Vec<NamedRow> {
-    let tables = objects.relations.iter().filter(|relation| relation.kind == "r");
+    let tables = objects.relations.iter().filter(|relation| matches!(relation.kind, "r" | "p"));
     tables
         .map(|relation| {
             vec![

@@ -7,6 +7,7 @@
 
 use crate::defined_types::DefinedType;
 use crate::indexes::{index, index_of_key};
+use crate::partitions::{PartitionFacts, view_identifier};
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::routines::Routine;
 use crate::row_security::organisations;
@@ -15,10 +16,11 @@ use crate::wire::{type_length, type_modifier};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use types::{
-    Catalog, Commented, CompositeType, CompositeTypes, Counter, DataType, Deferral, ForeignKey, Generated,
-    PUBLIC_SCHEMA, ReferentialAction, Roles, RowSecurity, Sequence, Table, TableId, UserAggregate, View,
-    object_name, schema_of,
+    Catalog, CheckOption, Commented, CompositeType, CompositeTypes, Counter, DataType, Deferral, ForeignKey,
+    Generated, PUBLIC_SCHEMA, ReferentialAction, Roles, RowSecurity, Sequence, Table, TableId, UserAggregate,
+    View, object_name, schema_of,
 };
 use values::quote_ident;
 
@@ -176,6 +178,8 @@ pub(crate) struct Relation {
     pub(crate) kind: &'static str,
     /// The query of a view.
     pub(crate) query: Option<String>,
+    /// What a view asks of rows that are written through it.
+    pub(crate) check_option: Option<CheckOption>,
     /// Who must endorse what writes to a table.
     pub(crate) policy: Option<String>,
     /// Which rows of a table a role sees.
@@ -192,6 +196,8 @@ pub(crate) struct Relation {
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) triggers: Vec<TriggerObject>,
+    /// What partitions make of it.
+    pub(crate) partitions: PartitionFacts,
 }
 
 impl Relation {
@@ -249,13 +255,15 @@ impl Relation {
             let shown = constraint(oid, &check.name, "c", &columns, definition, 0);
             constraints.push(Constraint { valid: check.valid, ..shown });
         }
+        let partitions = PartitionFacts::of_table(table, catalog);
         Relation {
             oid,
             schema: schema_identifier(catalog, schema_of(&table.name)),
             schema_name: schema_of(&table.name).to_string(),
             name: table.object_name().to_string(),
-            kind: "r",
+            kind: partitions.kind(),
             query: None,
+            check_option: None,
             policy: table.endorsement.clone(),
             row_security: table.row_security.clone(),
             reads: BTreeSet::new(),
@@ -266,19 +274,34 @@ impl Relation {
             constraints,
             indexes,
             triggers: triggers::of_table(table, catalog),
+            partitions,
         }
+    }
+
+    /// A partition of a table, which is the view of this number by name.
+    fn of_partition(
+        number: usize,
+        view: &View,
+        (table, partitions): (&Table, PartitionFacts),
+        catalog: &Catalog,
+    ) -> Relation {
+        let shown = Relation::of_view(number, view, catalog);
+        let attributes = Relation::of_table(table, catalog).attributes;
+        let (kind, query, reads) = (partitions.kind(), None, BTreeSet::new());
+        Relation { kind, query, reads, attributes, partitions, ..shown }
     }
 
     /// A view of the ledger, the one of this number by name.
     pub(crate) fn of_view(number: usize, view: &View, catalog: &Catalog) -> Relation {
         let attributes = view.columns.iter().map(|column| Attribute::new(&column.name, column.data_type));
         Relation {
-            oid: 1_200_000_000 + 4 * number as i32,
+            oid: view_identifier(number),
             schema: schema_identifier(catalog, schema_of(&view.name)),
             schema_name: schema_of(&view.name).to_string(),
             name: object_name(&view.name).to_string(),
             kind: "v",
             query: Some(view.query.clone()),
+            check_option: view.check_option,
             policy: None,
             row_security: RowSecurity::default(),
             reads: view.relations.clone(),
@@ -288,7 +311,8 @@ impl Relation {
             attributes: attributes.collect(),
             constraints: Vec::new(),
             indexes: Vec::new(),
-            triggers: Vec::new(),
+            triggers: triggers::of_view(number, view, catalog),
+            partitions: PartitionFacts::default(),
         }
     }
 
@@ -302,6 +326,7 @@ impl Relation {
             name: object_name(&known.name).to_string(),
             kind: "c",
             query: None,
+            check_option: None,
             policy: None,
             row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
@@ -312,6 +337,7 @@ impl Relation {
             constraints: Vec::new(),
             indexes: Vec::new(),
             triggers: Vec::new(),
+            partitions: PartitionFacts::default(),
         }
     }
 }
@@ -333,6 +359,7 @@ impl Relation {
             name: object_name(&sequence.name).to_string(),
             kind: "S",
             query: None,
+            check_option: None,
             policy: None,
             row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
@@ -343,6 +370,7 @@ impl Relation {
             constraints: Vec::new(),
             indexes: Vec::new(),
             triggers: Vec::new(),
+            partitions: PartitionFacts::default(),
         }
     }
 
@@ -356,6 +384,7 @@ impl Relation {
             name: relation.plain_name().to_string(),
             kind: "v",
             query: None,
+            check_option: None,
             policy: None,
             row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
@@ -366,6 +395,7 @@ impl Relation {
             constraints: Vec::new(),
             indexes: Vec::new(),
             triggers: Vec::new(),
+            partitions: PartitionFacts::default(),
         }
     }
 
@@ -570,9 +600,12 @@ impl Objects {
     pub(crate) fn new(catalog: &Catalog) -> Objects {
         let mut relations: Vec<Relation> =
             catalog.tables.values().map(|table| Relation::of_table(table, catalog)).collect();
-        relations.extend(
-            catalog.views.values().enumerate().map(|(number, view)| Relation::of_view(number, view, catalog)),
-        );
+        let of_view =
+            |(number, view): (usize, &Arc<View>)| match PartitionFacts::of_partition(&view.name, catalog) {
+                Some(partition) => Relation::of_partition(number, view, partition, catalog),
+                None => Relation::of_view(number, view, catalog),
+            };
+        relations.extend(catalog.views.values().enumerate().map(of_view));
         let composites = catalog.types.values().filter(|known| known.is_composite());
         relations.extend(composites.map(|known| Relation::of_type(known, catalog)));
         let sequences = catalog.sequences.values().enumerate();

@@ -22,7 +22,7 @@ pg_catalog.entente_keyword 0 i word word:text! catcode:text! catdesc:text! barel
 pg_catalog.entente_search_path 0 i place place:int4! name:text! oid:int4!
 pg_catalog.entente_receipt_proof 0 i id id:text! proof:text sqlstate:text message:text hint:text
 pg_catalog.entente_row_proof 0 i asked asked:text! proof:text sqlstate:text message:text hint:text
-pg_catalog.entente_privilege 0 i role,kind,object,privilege role:text! kind:text! object:int4! privilege:text!
+pg_catalog.entente_privilege 0 i role,kind,object,attribute,privilege role:text! kind:text! object:int4! attribute:int4! privilege:text!
 ";
 
 /// A column of a relation.
@@ -99,6 +99,7 @@ impl SystemRelation {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         }
     }
 }

@@ -5,15 +5,16 @@ use crate::comments;
 use crate::defined_types;
 use crate::dependencies;
 use crate::fixed;
+use crate::inheritance;
 use crate::lists;
 use crate::objects::{
     Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, ROLE_OID, References, Relation,
 };
+use crate::privileges::{self, access_list};
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::row_security;
 use crate::triggers;
-use types::{Deferral, Grantee, Privileges, ReferentialAction, Securable, UserAggregate};
-use values::quote_ident;
+use types::{Deferral, ReferentialAction, Securable, UserAggregate};
 
 /// The rows of a relation of `pg_catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
@@ -28,6 +29,8 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_index" => indexes(objects),
         "pg_indexes" => lists::index_list(objects),
         "pg_trigger" => triggers::system_rows(objects),
+        "pg_inherits" => inheritance::inheritance(objects),
+        "pg_partitioned_table" => inheritance::partitioned(objects),
         "pg_policy" => row_security::system_rows(objects),
         "pg_policies" => row_security::list(objects),
         "pg_proc" => [fixed::functions(), procedures(objects)].concat(),
@@ -43,6 +46,7 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_am" => fixed::access_methods(),
         "pg_collation" => fixed::collations(),
         "pg_opclass" => fixed::operator_classes(),
+        "pg_range" => fixed::ranges(),
         "pg_tablespace" => fixed::tablespaces(),
         "pg_database" => fixed::databases(),
         "pg_authid" => fixed::roles(objects, Cell::Null),
@@ -51,7 +55,7 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_auth_members" => fixed::members(objects),
         "entente_definition" => dependencies::definitions(objects),
         "entente_keyword" => fixed::keywords(),
-        "entente_privilege" => fixed::privileges(objects),
+        "entente_privilege" => privileges::rows(objects),
         _ => Vec::new(),
     }
 }
@@ -62,26 +66,10 @@ fn namespaces(objects: &Objects) -> Vec<NamedRow> {
             ("oid", Cell::from(*oid)),
             ("nspname", Cell::from(name.clone())),
             ("nspowner", Cell::from(ROLE_OID)),
-            ("nspacl", privileges(objects, &Securable::Schema(name.clone()))),
+            ("nspacl", access_list(objects, &Securable::Schema(name.clone()))),
         ]
     };
     objects.schemas.iter().map(row).collect()
-}
-
-/// What was granted, as `relacl` and `proacl` show it; NULL where nothing was.
-fn privileges(objects: &Objects, object: &Securable) -> Cell {
-    let Some(granted) = objects.grants.grants.get(object) else { return Cell::Null };
-    let all = match object {
-        Securable::Relation(_) => Privileges::OF_TABLES,
-        Securable::Routine(_) => Privileges::OF_ROUTINES,
-        Securable::Schema(_) => Privileges::OF_SCHEMAS,
-    };
-    let item = |who: &str, what: Privileges| format!("{who}={}/{ROLE}", what.letters());
-    let others = granted.iter().map(|(grantee, what)| match grantee {
-        Grantee::Public => item("", *what),
-        Grantee::Role(name) => item(&quote_ident(name), *what),
-    });
-    Cell::Texts([item(ROLE, all)].into_iter().chain(others).collect())
 }
 
 fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
@@ -115,10 +103,11 @@ fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
     ]
 }
 
-/// `WITH (…)` of a table; NULL where nothing is said.
+/// `WITH (…)` of a table or view; NULL where nothing is said.
 fn options(relation: &Relation) -> Cell {
-    let policy = relation.policy.as_ref();
-    policy.map_or(Cell::Null, |policy| Cell::Texts(vec![format!("endorsement_policy={policy}")]))
+    let policy = relation.policy.as_ref().map(|policy| format!("endorsement_policy={policy}"));
+    let check_option = relation.check_option.map(|option| format!("check_option={}", option.name()));
+    policy.or(check_option).map_or(Cell::Null, |option| Cell::Texts(vec![option]))
 }
 
 /// PostgreSQL's own relations.
@@ -134,7 +123,8 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
         let mut row = relation_row(objects, relation);
-        row.push(("relacl", privileges(objects, &Securable::Relation(relation.catalog_name()))));
+        row.extend(relation.partitions.class_cells());
+        row.push(("relacl", access_list(objects, &Securable::Relation(relation.catalog_name()))));
         rows.push(row);
         for index in &relation.indexes {
             rows.push(vec![
@@ -175,6 +165,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
 fn attributes(objects: &Objects) -> Vec<NamedRow> {
     let mut rows = Vec::new();
     for relation in &objects.relations {
+        let name = relation.catalog_name();
         for (number, attribute) in relation.attributes.iter().enumerate() {
             rows.push(vec![
                 ("attrelid", relation.oid.into()),
@@ -196,6 +187,7 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                 ("attislocal", true.into()),
                 ("attndims", i32::from(attribute.is_array).into()),
                 ("attcollation", attribute.collation().into()),
+                ("attacl", access_list(objects, &Securable::column(&name, &attribute.name))),
             ]);
         }
         for index in &relation.indexes {
@@ -423,7 +415,7 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
             ("proargmodes", if only_inputs { Cell::Null } else { Cell::Texts(routine.modes.clone()) }),
             ("proargnames", if unnamed { Cell::Null } else { Cell::Texts(routine.names.clone()) }),
             ("pronargdefaults", (routine.defaults.len() as i32).into()),
-            ("proacl", privileges(objects, &Securable::Routine(routine.key.clone()))),
+            ("proacl", access_list(objects, &Securable::Routine(routine.key.clone()))),
             ("prosrc", routine.body.clone().into()),
         ]
     };

@@ -4,7 +4,7 @@ use crate::cell::{Cell, NamedRow};
 use crate::objects::{Objects, Relation, object_identifier, shown_name, without_parentheses};
 use crate::routines::routine_identifier;
 use std::sync::Arc;
-use types::{Catalog, DATABASE, Table, Trigger, TriggerEvent, TriggerTime, schema_of};
+use types::{Catalog, DATABASE, Table, Trigger, TriggerEvent, TriggerTime, View, object_name, schema_of};
 use values::quote_ident;
 
 /// A trigger.
@@ -23,6 +23,11 @@ pub(crate) struct TriggerObject {
 }
 
 impl TriggerObject {
+    /// Whether it fires instead of this.
+    pub(crate) fn is_instead_of(&self, event: TriggerEvent) -> bool {
+        self.trigger.fires(TriggerTime::Instead, true, event)
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.trigger.name
     }
@@ -30,23 +35,39 @@ impl TriggerObject {
 
 /// The triggers of a table.
 pub(crate) fn of_table(table: &Table, catalog: &Catalog) -> Vec<TriggerObject> {
+    let first = object_identifier(1_400_000_000, 300, table.id.0);
+    let ordinal = |column: &String| table.ordinal(column);
+    objects_of(&table.name, catalog.triggers_of(table.id), first, &ordinal, catalog)
+}
+
+/// The triggers of a view, the one of this number by name.
+pub(crate) fn of_view(number: usize, view: &View, catalog: &Catalog) -> Vec<TriggerObject> {
+    let first = 1_210_000_000 + 300 * number as i32;
+    objects_of(&view.name, view.triggers.values(), first, &|_| None, catalog)
+}
+
+fn objects_of<'c>(
+    name: &str,
+    triggers: impl Iterator<Item = &'c Arc<Trigger>>,
+    first: i32,
+    ordinal: &dyn Fn(&String) -> Option<usize>,
+    catalog: &Catalog,
+) -> Vec<TriggerObject> {
+    let qualified = format!("{}.{}", quote_ident(schema_of(name)), quote_ident(object_name(name)));
     let object = |(number, trigger): (usize, &Arc<Trigger>)| {
         let function = catalog.procedures.keys().position(|name| *name == trigger.function);
-        let columns = trigger.columns.iter().filter_map(|column| table.ordinal(column));
+        let columns = trigger.columns.iter().filter_map(ordinal);
         TriggerObject {
-            oid: object_identifier(1_400_000_000, 300, table.id.0) + number as i32,
-            definition: definition(&shown_name(&table.name), trigger),
-            qualified: definition(
-                &format!("{}.{}", quote_ident(schema_of(&table.name)), quote_ident(table.object_name())),
-                trigger,
-            ),
+            oid: first + number as i32,
+            definition: definition(&shown_name(name), trigger),
+            qualified: definition(&qualified, trigger),
             trigger: trigger.clone(),
             statement: statement(trigger),
             function: function.map_or(0, routine_identifier),
             columns: columns.map(|ordinal| ordinal as i64 + 1).collect(),
         }
     };
-    catalog.triggers_of(table.id).enumerate().map(object).collect()
+    triggers.enumerate().map(object).collect()
 }
 
 fn statement(trigger: &Trigger) -> String {
@@ -94,8 +115,12 @@ pub(crate) fn system_rows(objects: &Objects) -> Vec<NamedRow> {
             TriggerEvent::Update => 16,
             TriggerEvent::Truncate => 32,
         });
-        let before = if trigger.time == TriggerTime::Before { 2 } else { 0 };
-        let kind = i32::from(trigger.per_row) + before + events.sum::<i32>();
+        let time = match trigger.time {
+            TriggerTime::Before => 2,
+            TriggerTime::After => 0,
+            TriggerTime::Instead => 64,
+        };
+        let kind = i32::from(trigger.per_row) + time + events.sum::<i32>();
         let optional = |name: &Option<String>| name.clone().map_or(Cell::Null, Cell::Text);
         vec![
             ("oid", object.oid.into()),

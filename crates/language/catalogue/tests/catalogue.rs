@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use types::session_format::SessionFormat;
 use types::{
-    Catalog, Charter, DataType, Organisation, Payload, Row, SqlError, SqlState, StatementResult,
-    TransactionId, Value, format_value,
+    Catalog, Charter, DataType, Given, Granted, Grantee, Organisation, Payload, Privileges, Row, Securable,
+    SqlError, SqlState, StatementResult, TransactionId, Value, format_value,
 };
 
 /// A ledger of as many blocks, each with two transactions.
@@ -321,6 +321,29 @@ fn constraints_are_shown_with_when_they_are_held() {
 }
 
 #[test]
+fn views_are_shown_with_what_is_asked_of_rows_and_with_their_triggers() {
+    let script = "CREATE TABLE t (a integer);\nCREATE VIEW v AS SELECT a FROM t WHERE a > 0 WITH LOCAL CHECK OPTION;\n\
+                  CREATE VIEW w AS SELECT count(*) AS n FROM t;\n\
+                  CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';\n\
+                  CREATE TRIGGER i INSTEAD OF INSERT OR DELETE ON w FOR EACH ROW EXECUTE FUNCTION f('x')";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    // As PostgreSQL 15 has them.
+    let options =
+        "SELECT relname, reloptions, relhastriggers FROM pg_class WHERE relname IN ('v', 'w') ORDER BY 1";
+    assert_eq!(asked.answer(options), "v|{check_option=local}|f\nw|NULL|t\n");
+    let views = "SELECT table_name, check_option, is_trigger_updatable, is_trigger_deletable, is_trigger_insertable_into \
+                 FROM information_schema.views WHERE table_schema = 'public' ORDER BY 1";
+    assert_eq!(asked.answer(views), "v|LOCAL|NO|NO|NO\nw|NONE|NO|YES|YES\n");
+    let triggers =
+        "SELECT tgname, tgtype, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = 'w'::regclass";
+    let definition =
+        "CREATE TRIGGER i INSTEAD OF INSERT OR DELETE ON public.w FOR EACH ROW EXECUTE FUNCTION f('x')";
+    assert_eq!(asked.answer(triggers), format!("i|77|{definition}\n"));
+    let triggers = "SELECT event_manipulation, action_timing FROM information_schema.triggers ORDER BY 1";
+    assert_eq!(asked.answer(triggers), "DELETE|INSTEAD OF\nINSERT|INSTEAD OF\n");
+}
+
+#[test]
 fn generated_columns_are_shown_with_their_expressions() {
     let script = "CREATE TABLE g (a integer DEFAULT 1, c integer GENERATED ALWAYS AS (a * 2) STORED)";
     let asked = Asked { ledger: ledger(script), ..Asked::new() };
@@ -330,6 +353,30 @@ fn generated_columns_are_shown_with_their_expressions() {
     let attributes = "SELECT attname, attgenerated, atthasdef, pg_get_expr(adbin, adrelid) FROM pg_attribute a JOIN pg_attrdef d \
                       ON adrelid = attrelid AND adnum = attnum JOIN pg_class c ON c.oid = attrelid WHERE relname = 'g' ORDER BY attnum";
     assert_eq!(asked.answer(attributes), "a||t|1\nc|s|t|a * 2\n");
+}
+
+#[test]
+fn partitions_are_shown_with_their_bounds() {
+    let script =
+        "CREATE TABLE t (a integer, b text) PARTITION BY RANGE (a); CREATE TABLE d PARTITION OF t DEFAULT;
+        CREATE TABLE p PARTITION OF t FOR VALUES FROM (MINVALUE) TO (-10);
+        CREATE TABLE l PARTITION OF t FOR VALUES FROM (10) TO (20) PARTITION BY LIST (b);
+        CREATE TABLE l1 PARTITION OF l FOR VALUES IN ('x', NULL)";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let classes = "SELECT relname, relkind, relispartition, pg_get_expr(relpartbound, oid), pg_get_partkeydef(oid) \
+                   FROM pg_class WHERE relname IN ('t', 'd', 'p', 'l', 'l1') ORDER BY 1";
+    assert_eq!(
+        asked.answer(classes),
+        "d|r|t|DEFAULT|NULL\nl|p|t|FOR VALUES FROM (10) TO (20)|LIST (b)\nl1|r|t|FOR VALUES IN ('x', NULL)|NULL\n\
+         p|r|t|FOR VALUES FROM (MINVALUE) TO ('-10')|NULL\nt|p|f|NULL|RANGE (a)\n"
+    );
+    let inherits = "SELECT inhrelid::regclass::text, inhparent::regclass::text, inhdetachpending FROM pg_inherits ORDER BY 1";
+    assert_eq!(asked.answer(inherits), "d|t|f\nl|t|f\nl1|l|f\np|t|f\n");
+    let partitioned = "SELECT partrelid::regclass::text, partstrat, partnatts, partdefid::regclass::text \
+                       FROM pg_partitioned_table ORDER BY 1";
+    assert_eq!(asked.answer(partitioned), "l|l|1|-\nt|r|1|d\n");
+    let tables = "SELECT table_name, table_type FROM information_schema.tables WHERE table_name IN ('t', 'p') ORDER BY 1";
+    assert_eq!(asked.answer(tables), "p|BASE TABLE\nt|BASE TABLE\n");
 }
 
 #[test]
@@ -445,6 +492,38 @@ fn policies_are_shown_with_the_roles_and_organisations_that_they_are_for() {
     );
     let flags = "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE relname = 'doc'";
     assert_eq!(asked.answer(flags), "t|f\n");
+}
+
+#[test]
+fn privileges_are_shown_with_grantors_and_on_columns() {
+    let script = "CREATE TABLE item (id int PRIMARY KEY, name text, price numeric(10,2)); \
+                  CREATE VIEW seen AS SELECT id, name FROM item; CREATE ROLE ann; CREATE ROLE bob;\n\
+                  GRANT SELECT (id, name), UPDATE (price) ON item TO ann WITH GRANT OPTION; \
+                  GRANT INSERT ON item TO bob WITH GRANT OPTION; GRANT SELECT (id) ON seen TO PUBLIC";
+    let mut catalog = Catalog::clone(&ledger(script));
+    // Roles grant as well.
+    let by = |grantee: &str, grantor: &str| Given {
+        grantee: Grantee::Role(grantee.to_string()),
+        grantor: Some(grantor.to_string()),
+    };
+    let (item, id) = (Securable::Relation("item".to_string()), Securable::column("item", "id"));
+    catalog.roles.list_mut(item).give(by("ann", "bob"), Granted::plain(Privileges::INSERT));
+    catalog.roles.list_mut(id).give(by("bob", "ann"), Granted::plain(Privileges::SELECT));
+    let asked = Asked { ledger: Arc::new(catalog), ..Asked::new() };
+    assert_answers(&asked, include_str!("privilege_answers.txt"));
+    for (sql, expected) in [
+        (
+            "SELECT has_column_privilege('ann', 'item', 'zz', 'select')",
+            "42703 column \"zz\" of relation \"item\" does not exist",
+        ),
+        (
+            "SELECT has_column_privilege('ann', 'item', 'id', 'delete')",
+            "22023 unrecognized privilege type: \"delete\"",
+        ),
+    ] {
+        let error = asked.ask(sql).expect_err(sql);
+        assert_eq!(format!("{} {}", error.state, error.message), expected, "{sql}");
+    }
 }
 
 #[test]

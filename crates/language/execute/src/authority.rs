@@ -13,7 +13,8 @@ use crate::context::{Authority, SignedBy};
 use crate::execution::Execution;
 use crate::row_security::no_copy;
 use plan::in_execution::runs_in_execution;
-use plan::needs::Needs;
+use plan::needs::{Needs, RelationNeed};
+use plan::statement::find_rows;
 use types::{PUBLIC_SCHEMA, Principal, Privileges, Securable, SqlError, SqlState, object_name, schema_of};
 
 /// `42501` for somebody who is no administrator and changes the schema.
@@ -41,25 +42,27 @@ impl<'a> Execution<'a> {
     /// `42501` names the first thing.
     pub fn authorise(&self, needs: &Needs) -> Result<(), SqlError> {
         let Some(authority) = &self.on.authority else { return Ok(()) };
-        for (object, privileges) in &needs.relations {
-            self.require(authority, object, *privileges)?;
-        }
+        needs.relations.iter().try_for_each(|need| self.require_of_relation(authority, need))?;
         for called in needs.called.iter().filter(|called| !runs_in_execution(&called.name)) {
             self.require(authority, &Securable::Routine(called.name.to_string()), Privileges::EXECUTE)?;
         }
         Ok(())
     }
 
-    /// Refuses to insert rows that a client sends, if the role may not, or if policies would have to be asked.
+    /// Refuses to insert rows that a client sends, if the role may not, or if policies would have to be asked. `columns`: those that
+    /// it sends.
     ///
     /// # Errors
     /// `42501`, `0A000`
-    pub fn authorise_insert(&self, table: &str) -> Result<(), SqlError> {
+    pub fn authorise_insert(&self, table: &str, columns: &[String]) -> Result<(), SqlError> {
         if let Some(authority) = &self.on.authority {
-            self.require(authority, &Securable::Relation(table.to_string()), Privileges::INSERT)?;
+            let relation = Securable::Relation(table.to_string());
+            let columns = columns.iter().map(|column| (column.clone(), Privileges::INSERT)).collect();
+            let need = RelationNeed { relation, privileges: Privileges::INSERT, columns };
+            self.require_of_relation(authority, &need)?;
         }
-        match self.on.programs.tables().get(table) {
-            Ok(plan) => self.refuse_row_security(plan, no_copy),
+        match find_rows(self.on.programs.tables(), table) {
+            Ok((plan, _)) => self.refuse_row_security(&plan, no_copy),
             Err(_) => Ok(()),
         }
     }
@@ -82,6 +85,33 @@ impl<'a> Execution<'a> {
         self.require(authority, &Securable::Routine(routine.to_string()), Privileges::EXECUTE)
     }
 
+    /// Refuses what the role may neither do with a table or view as a whole nor with the columns that it is about.
+    fn require_of_relation(&self, authority: &Authority, need: &RelationNeed) -> Result<(), SqlError> {
+        let catalog = self.on.programs.catalog();
+        let Securable::Relation(name) = &need.relation else {
+            return self.require(authority, &need.relation, need.privileges);
+        };
+        let missing = need.privileges.without(catalog.roles.privileges(&authority.role, &need.relation));
+        if missing.is_empty() || catalog.roles.columns_of(name).next().is_none() {
+            return self.require(authority, &need.relation, need.privileges);
+        }
+        let mut wanted = need.privileges;
+        for one in [Privileges::SELECT, Privileges::INSERT, Privileges::UPDATE] {
+            let mut columns = need.columns.iter().filter(|(_, used)| used.contains(one)).peekable();
+            let may = match columns.peek() {
+                None => catalog.roles.privileges_on_columns(&authority.role, name).contains(one),
+                Some(_) => columns.all(|(column, _)| {
+                    let column = Securable::column(name, column);
+                    catalog.roles.privileges(&authority.role, &column).contains(one)
+                }),
+            };
+            if may && missing.contains(one) {
+                wanted = wanted.without(one);
+            }
+        }
+        self.require(authority, &need.relation, wanted)
+    }
+
     fn require(&self, authority: &Authority, object: &Securable, wanted: Privileges) -> Result<(), SqlError> {
         let catalog = self.on.programs.catalog();
         if let Securable::Relation(name) | Securable::Routine(name) = object {
@@ -100,6 +130,8 @@ impl<'a> Execution<'a> {
         }
         let (kind, name) = match object {
             Securable::Schema(name) => ("schema", name),
+            Securable::Column(name, _) => ("column", name),
+            Securable::Relation(name) if catalog.partition(name).is_some() => ("table", name),
             Securable::Relation(name) if catalog.views.contains_key(name) => ("view", name),
             Securable::Relation(name) if catalog.sequences.contains_key(name) => ("sequence", name),
             Securable::Relation(name) => ("table", name),
@@ -117,7 +149,7 @@ impl<'a> Execution<'a> {
             Securable::Routine(_) => format!("{kind} {name}"),
             Securable::Schema(_) => format!("SCHEMA {name}"),
             Securable::Relation(_) if kind == "sequence" => format!("sequence {name}"),
-            Securable::Relation(_) => name.clone(),
+            Securable::Relation(_) | Securable::Column(..) => name.clone(),
         };
         let hint = match self.catalog_has(&authority.role) {
             true => format!("An administrator may GRANT {first} ON {on} TO {}.", authority.role),

@@ -66,7 +66,8 @@ impl Execution<'_> {
         let mut touched = BTreeSet::new();
         for row in rows {
             let row = match &insert.on_conflict {
-                None => self.insert_held(&insert.table, row, insert.row_check.as_deref())?,
+                _ if insert.table.id.is_view() => self.insert_instead(insert, row)?,
+                None => self.insert_row(&insert.table, row, insert.row_check.as_deref())?,
                 Some(on_conflict) => self.insert_or(insert, on_conflict, row, frame, &mut touched)?,
             };
             let Some(row) = row else { continue };
@@ -146,9 +147,10 @@ impl Execution<'_> {
         self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         self.hold_policies(table, insert.row_check.as_deref(), &row)?;
-        table.check_row(&row)?;
+        table.check_inserted(insert.row_check.as_deref(), &row)?;
         let Some((key, existing)) = self.conflicting(table, on_conflict, &row)? else {
             touched.insert(self.insert_checked(table, row.clone())?);
+            self.hold_views(table, insert.row_check.as_deref(), &row)?;
             return Ok(Some(row));
         };
         let ConflictAction::Update { plan, values, condition, existing_check, uses: _ } = &on_conflict.action
@@ -200,17 +202,12 @@ impl Execution<'_> {
         Ok(row)
     }
 
-    /// Inserts a row whose values have the types of the columns. What it references is looked at when the statement ends
+    /// Inserts a row whose values have the types of the columns, and which is held against a check. What it references is looked at when the statement ends
     /// ([`Execution::settle`]). Gives it as triggers have left it; `None` where one of them has left it out.
     ///
     /// # Errors
     /// NOT NULL, CHECK, a key that exists, a limit; what triggers end with.
-    pub fn insert_row(&mut self, table: &Arc<TablePlan>, row: Row) -> Result<Option<Row>, SqlError> {
-        self.insert_held(table, row, None)
-    }
-
-    /// The same for a row of a statement, which is held against policies.
-    fn insert_held(
+    pub fn insert_row(
         &mut self,
         table: &Arc<TablePlan>,
         row: Row,
@@ -219,8 +216,9 @@ impl Execution<'_> {
         self.charge(row_steps(&row))?;
         let Some(row) = self.before_insert(table, row)? else { return Ok(None) };
         self.hold_policies(table, check, &row)?;
-        self.measured(|_| table.check_row(&row))?;
+        self.measured(|_| table.check_inserted(check, &row))?;
         self.insert_checked(table, row.clone())?;
+        self.hold_views(table, check, &row)?;
         Ok(Some(row))
     }
 
@@ -257,6 +255,9 @@ impl Execution<'_> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         self.begin_change();
+        if update.plan.table.id.is_view() {
+            return self.update_instead(update, frame);
+        }
         let fires = update.plan.table.triggers.at(TriggerEvent::Update).any;
         if update.plan.moves || fires || update.plan.row_check.is_some() {
             return self.update_firing(update, frame);
@@ -385,6 +386,8 @@ impl Execution<'_> {
             self.refuse_pending("TRUNCATE", table)?;
             self.begin_change();
             self.begin_statement(table, Event::Truncate)?;
+        } else if table.id.is_view() {
+            return self.delete_instead(delete, frame);
         } else if table.triggers.at(TriggerEvent::Delete).any {
             return self.delete_firing(delete, frame);
         }
@@ -461,6 +464,11 @@ fn stored_bytes(value: &Value) -> usize {
         Value::Jsonb(value) => value.bytes().len() + 5,
         Value::Numeric(number) => number.stored_bytes() + 1,
         Value::Interval(_) | Value::Uuid(_) => 18,
+        Value::Inet(_) | Value::Cidr(_) => 19,
+        Value::TimeTz(_) => 13,
+        Value::Bit(bits) | Value::VarBit(bits) => bits.bytes().len() + 9,
+        Value::Range(range) => range.bytes(),
+        Value::Multirange(ranges) => ranges.bytes(),
         Value::Enum(value) => value.label.len() + value.place.as_bytes().len() + 10,
         Value::Array(array) => 10 + array.values().iter().map(stored_bytes).sum::<usize>(),
         Value::Composite(row) => 10 + row.values().iter().map(stored_bytes).sum::<usize>(),
@@ -470,7 +478,7 @@ fn stored_bytes(value: &Value) -> usize {
 
 /// What a row costs that is inserted: a step, and more of them for long values, which stay in memory until the block is
 /// done.
-fn row_steps(row: &[Value]) -> u64 {
+pub(super) fn row_steps(row: &[Value]) -> u64 {
     const BYTES_PER_STEP: u64 = 256;
     1 + row.iter().map(long_bytes).sum::<u64>() / BYTES_PER_STEP
 }

@@ -317,10 +317,10 @@ impl<'a> Analysis<'a> {
         expressions.into_iter().try_for_each(|expression| self.expression(expression, frame))
     }
 
-    /// What the functions may touch that policies call for rows that are written.
+    /// What policies and views may touch that hold rows that are written.
     fn policies(&mut self, check: Option<&RowCheck>) -> Result<(), SqlError> {
-        let mut conditions = check.iter().flat_map(|check| &check.conditions);
-        conditions.try_for_each(|(condition, _)| self.expression(condition, &KnownFrame::new(Vec::new())))
+        let mut conditions = check.into_iter().flat_map(RowCheck::expressions);
+        conditions.try_for_each(|condition| self.expression(condition, &KnownFrame::new(Vec::new())))
     }
 
     /// What the queries and functions inside of an expression may touch.
@@ -348,6 +348,9 @@ impl<'a> Analysis<'a> {
         frame: &KnownFrame,
     ) -> Result<(), SqlError> {
         let table = &insert.table;
+        if table.id.is_view() {
+            return Ok(());
+        }
         let Some(on_conflict) = &insert.on_conflict else {
             let known = |analysis: &Self, ordinal: u16| analysis.evaluate(&row[usize::from(ordinal)], frame);
             self.insert_known(table, &known, ColumnSet::EXISTS);
@@ -515,6 +518,9 @@ impl<'a> Analysis<'a> {
         self.returning(&update.returning, frame)?;
         self.policies(plan.row_check.as_deref())?;
         self.triggers(&plan.table, TriggerEvent::Update)?;
+        if plan.table.id.is_view() {
+            return Ok(());
+        }
         let Some(range) = self.range(&update.access, frame) else { return Ok(()) };
         self.entries_read(&update.access);
         let given = plan.table.triggers.at(TriggerEvent::Update).rows;
@@ -580,6 +586,9 @@ impl<'a> Analysis<'a> {
         self.returning(&delete.returning, frame)?;
         let event = if delete.truncation.is_some() { TriggerEvent::Truncate } else { TriggerEvent::Delete };
         self.triggers(&plan.table, event)?;
+        if plan.table.id.is_view() {
+            return Ok(());
+        }
         let Some(range) = self.range(&delete.access, frame) else { return Ok(()) };
         self.entries_read(&delete.access);
         let given = plan.table.triggers.at(event).rows;

@@ -25,6 +25,7 @@ mod execution;
 mod footprint;
 mod function;
 mod grouping;
+mod instead;
 mod kept;
 mod moves;
 mod moving;

@@ -1,4 +1,4 @@
-//! For whom policies of rows count, and whether rows that are written keep them.
+//! For whom policies of rows count, and whether rows that are written keep them and what views ask.
 
 use crate::context::Authority;
 use crate::execution::Execution;
@@ -43,12 +43,36 @@ impl Execution<'_> {
         check: Option<&RowCheck>,
         row: &[Value],
     ) -> Result<(), SqlError> {
-        let Some(check) = check else { return Ok(()) };
+        let Some(check) = check.filter(|check| !check.conditions.is_empty()) else { return Ok(()) };
         self.charge(1)?;
         let given = Given { frame: &[], arguments: &[], left: &[] };
         for (condition, policy) in &check.conditions {
             if !self.with_subqueries(row, given, |environment| condition.is_true(environment))? {
                 return Err(check.violation(table, policy.as_deref()));
+            }
+        }
+        self.see_newer();
+        Ok(())
+    }
+
+    /// Holds a row that has been written against the views with CHECK OPTION that it came through.
+    ///
+    /// # Errors
+    /// `44000`; what a condition ends with.
+    pub(crate) fn hold_views(
+        &mut self,
+        table: &TablePlan,
+        check: Option<&RowCheck>,
+        row: &[Value],
+    ) -> Result<(), SqlError> {
+        let Some(check) = check.filter(|check| !check.views.is_empty()) else { return Ok(()) };
+        self.charge(1)?;
+        let given = Given { frame: &[], arguments: &[], left: &[] };
+        for view in &check.views {
+            for condition in &view.conditions {
+                if !self.with_subqueries(row, given, |environment| condition.is_true(environment))? {
+                    return Err(table.view_violation(&view.view, row));
+                }
             }
         }
         self.see_newer();

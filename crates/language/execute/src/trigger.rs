@@ -104,17 +104,17 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// BEFORE ROW: the row as the triggers leave it; `None` where one of them leaves it out.
-    fn before_row(
+    /// BEFORE ROW and INSTEAD OF: the row as the triggers leave it; `None` where one of them leaves it out.
+    pub(super) fn row_as_left(
         &mut self,
         table: &TablePlan,
-        event: Event<'_>,
+        (time, event): (TriggerTime, Event<'_>),
         old: Option<&Row>,
         mut new: Option<Row>,
     ) -> Result<Option<Row>, SqlError> {
         let (programs, kind) = (self.on.programs, event.kind());
         for trigger in programs.triggers_of(table.id) {
-            if !trigger.definition.fires(TriggerTime::Before, true, kind)
+            if !trigger.definition.fires(time, true, kind)
                 || !self.is_to_fire(trigger, event, old, new.as_ref())?
             {
                 continue;
@@ -243,7 +243,7 @@ impl Execution<'_> {
     /// The row that an INSERT is to insert, as BEFORE ROW leaves it, with its generated columns.
     pub(super) fn before_insert(&mut self, table: &TablePlan, row: Row) -> Result<Option<Row>, SqlError> {
         let row = match table.triggers.at(TriggerEvent::Insert).before_row {
-            true => self.before_row(table, Event::Insert, None, Some(row))?,
+            true => self.row_as_left(table, (TriggerTime::Before, Event::Insert), None, Some(row))?,
             false => Some(row),
         };
         self.measured(|_| row.map(|row| table.with_computed(row)).transpose())
@@ -284,13 +284,18 @@ impl Execution<'_> {
         let updated = if fires.before_row || as_whole {
             let Some(mut new) = planned.function.new_row(&old)? else { return Ok(Updated::Left) };
             if fires.before_row {
-                let left = self.before_row(table, event, Some(&old), Some(new))?;
+                let left = self.row_as_left(table, (TriggerTime::Before, event), Some(&old), Some(new))?;
                 let Some(left) = left else { return Ok(Updated::Left) };
                 new = self.measured(|_| table.with_computed(left))?;
                 self.refuse_changed(&row, seen, "updated")?;
             }
             self.hold_policies(table, plan.row_check.as_deref(), &new)?;
-            self.replace_row(plan, &row.key, &old, new)?
+            if let Some(check) = &plan.row_check {
+                check.check_partitions(table, &new)?;
+            }
+            let updated = self.replace_row(plan, &row.key, &old, new.clone())?;
+            self.hold_views(table, plan.row_check.as_deref(), &new)?;
+            updated
         } else if self.apply_update(plan, planned.command)? {
             self.current(row.table, &row.key)?.map_or(Updated::Left, Updated::Row)
         } else {
@@ -344,7 +349,7 @@ impl Execution<'_> {
         self.refuse_changed(&row, seen, "deleted")?;
         let Some(old) = self.current(row.table, &row.key)? else { return Ok(None) };
         if fires.before_row {
-            if self.before_row(table, Event::Delete, Some(&old), None)?.is_none() {
+            if self.row_as_left(table, (TriggerTime::Before, Event::Delete), Some(&old), None)?.is_none() {
                 return Ok(None);
             }
             self.refuse_changed(&row, seen, "deleted")?;

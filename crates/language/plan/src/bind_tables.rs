@@ -1,6 +1,7 @@
 //! Binding what a catalog has: the defaults and checks of its tables, and its constraints between them.
 
 use crate::bind_indexes::bind_index;
+use crate::bind_partitions::bind_partitions;
 use crate::command::{DeletePlan, UpdatePlan};
 use crate::condition::Condition;
 use crate::constraint::{ForeignKeyPlan, ForeignKeys, constrained_columns};
@@ -16,6 +17,7 @@ use crate::table_triggers::TableTriggers;
 use crate::tables::Tables;
 use crate::view::ViewPlan;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
@@ -166,9 +168,15 @@ impl Tables {
         }
         let by_id = by_name.values().map(|plan| (plan.id, plan.clone())).collect();
         let foreign_keys = Arc::new(ForeignKeys::new(catalog, &by_id, &routines)?);
+        let partitions = catalog.tables.values().filter_map(|table| table.partitioning.as_ref());
+        let partitions: BTreeSet<&str> =
+            partitions.flat_map(|one| one.partitions.keys().map(String::as_str)).collect();
         let mut views = rustc_hash::FxHashMap::default();
-        for view in catalog.views.values() {
-            views.insert(view.name.clone(), Arc::new(ViewPlan::new(view, version)?));
+        for (place, view) in catalog.views.values().enumerate() {
+            let is_partition = partitions.contains(view.name.as_str());
+            let mut plan = ViewPlan::new(place, view, &routines)?;
+            plan.is_partition = is_partition;
+            views.insert(view.name.clone(), Arc::new(plan));
         }
         let (by_name, by_id, views) = (Arc::new(by_name), Arc::new(by_id), Arc::new(views));
         Ok(Tables { by_name, by_id, foreign_keys, views, routines })
@@ -211,6 +219,8 @@ impl TablePlan {
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
             triggers: TableTriggers::new(catalog.triggers_of(table.id)),
             row_security: table.row_security.enabled.then(|| Arc::new(table.row_security.clone())),
+            has_column_privileges: catalog.roles.columns_of(&table.name).next().is_some(),
+            partitions: None,
         };
         for (ordinal, column) in table.columns.iter().enumerate() {
             let types = rules.first().map(|routines| routines.types().clone()).unwrap_or_default();
@@ -242,6 +252,14 @@ impl TablePlan {
             plan.computed.push(computed);
         }
         plan.checks = domain_checks(table, rules);
+        if table.partitioning.is_some()
+            && let Some((partitions, check)) = by_first(rules, &|routines| {
+                bind_partitions(table, routines.types(), &|sql| bind_check(&plan, sql, routines))
+            })?
+        {
+            plan.partitions = Some(Arc::new(partitions));
+            plan.checks.extend(check);
+        }
         for check in &table.checks {
             let condition = by_first(rules, &|routines| bind_check(&plan, &check.condition, routines))?;
             plan.checks.push(CheckPlan { name: check.name.clone(), condition, valid: check.valid });

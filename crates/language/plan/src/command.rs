@@ -366,19 +366,32 @@ impl UpdatePlan {
             None => None,
         };
         let Some(new_row) = new_row else { return Ok(RowChange::Unmatched) };
+        let environment = Environment::new(&new_row, &[], now);
+        for index in
+            plan.checks.iter().filter(|index| plan.table.is_of_partitions(&plan.table.checks[**index]))
+        {
+            plan.hold(*index, &environment, &new_row)?;
+        }
         for ordinal in &plan.not_null {
             if new_row[usize::from(*ordinal)].is_null() {
                 return Err(plan.table.null_violation(usize::from(*ordinal), &new_row));
             }
         }
-        let environment = Environment::new(&new_row, &[], now);
-        for index in &plan.checks {
-            let check = &plan.table.checks[*index];
-            if check.is_violated(&environment)? {
-                return Err(plan.table.check_violation(check, &new_row));
-            }
+        for index in
+            plan.checks.iter().filter(|index| !plan.table.is_of_partitions(&plan.table.checks[**index]))
+        {
+            plan.hold(*index, &environment, &new_row)?;
         }
         Ok(RowChange::Put(new_row))
+    }
+
+    /// Holds the new row against the check at this position.
+    fn hold(&self, index: usize, environment: &Environment<'_>, new_row: &Row) -> Result<(), SqlError> {
+        let check = &self.table.checks[index];
+        match check.is_violated(environment)? {
+            true => Err(self.table.check_violation(check, new_row)),
+            false => Ok(()),
+        }
     }
 
     fn matches(&self, environment: &Environment<'_>) -> Result<bool, SqlError> {

@@ -14,6 +14,7 @@
 pub mod aggregate;
 pub mod assets;
 pub mod bind_indexes;
+mod bind_partitions;
 pub mod bind_tables;
 pub mod command;
 pub mod computed_index;
@@ -29,6 +30,8 @@ mod key_description;
 pub mod logical;
 pub mod needs;
 pub mod overload;
+pub mod partition_conditions;
+pub mod partitions;
 pub mod polymorphic;
 pub mod predicate;
 pub mod random;

@@ -3,6 +3,7 @@
 use crate::computed_index::ComputedIndex;
 use crate::expression::{Environment, Expression};
 pub use crate::key_description::describe_key;
+use crate::partitions::{CHECK_NAME, PartitionsPlan};
 use crate::table_triggers::TableTriggers;
 use std::sync::Arc;
 use types::session_format::{SessionFormat, within_format};
@@ -43,6 +44,10 @@ pub struct TablePlan {
     pub triggers: TableTriggers,
     /// What a role sees of it, where that is not everything.
     pub row_security: Option<Arc<RowSecurity>>,
+    /// Roles have privileges on some of its columns: errors show no row, which may have values that a role may not read.
+    pub has_column_privileges: bool,
+    /// Its partitions, if it is partitioned.
+    pub partitions: Option<Arc<PartitionsPlan>>,
 }
 
 /// A column.
@@ -102,6 +107,8 @@ impl TablePlan {
             endorsement: None,
             triggers: TableTriggers::default(),
             row_security: self.row_security.clone(),
+            has_column_privileges: self.has_column_privileges,
+            partitions: None,
         }
     }
 
@@ -138,8 +145,26 @@ impl TablePlan {
     /// The error of a row that breaks a CHECK.
     #[cold]
     pub fn check_violation(&self, check: &CheckPlan, row: &[Value]) -> SqlError {
+        if let Some(partitions) = self.partitions.as_ref().filter(|_| check.name == CHECK_NAME) {
+            let (error, detail) = partitions.no_partition(row);
+            return self.with_detail(error, || detail);
+        }
         let message =
             format!("new row for relation \"{}\" violates check constraint \"{}\"", self.name, check.name);
+        self.with_detail(SqlError::new(SqlState::CHECK_VIOLATION, message), || failing_row(row))
+    }
+
+    /// The error of a row that a view with CHECK OPTION would not show.
+    #[cold]
+    pub fn view_violation(&self, view: &str, row: &[Value]) -> SqlError {
+        let message = format!("new row violates check option for view \"{view}\"");
+        self.with_detail(SqlError::new(SqlState(*b"44000"), message), || failing_row(row))
+    }
+
+    /// The error of a row that is written through a partition which does not have it.
+    #[cold]
+    pub fn partition_violation(&self, partition: &str, row: &[Value]) -> SqlError {
+        let message = format!("new row for relation \"{partition}\" violates partition constraint");
         self.with_detail(SqlError::new(SqlState::CHECK_VIOLATION, message), || failing_row(row))
     }
 
@@ -163,11 +188,12 @@ impl TablePlan {
         self.with_detail(error, || format!("{} already exists.", key()))
     }
 
-    /// The error with a detail that shows values of a row, which may be one that policies hide.
+    /// The error with a detail that shows values of a row, which may be one that policies hide, or have columns that a role may not
+    /// read.
     fn with_detail(&self, error: SqlError, detail: impl FnOnce() -> String) -> SqlError {
-        match &self.row_security {
-            Some(_) => error,
-            None => error.detail(detail()),
+        match self.row_security.is_some() || self.has_column_privileges {
+            true => error,
+            false => error.detail(detail()),
         }
     }
 }
@@ -207,6 +233,8 @@ pub fn may_be_too_long(table: &TablePlan) -> bool {
         DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
         DataType::Bytea | DataType::Array(_) | DataType::Composite(_) | DataType::Record => usize::MAX,
         DataType::Json | DataType::Jsonb => usize::MAX,
+        DataType::Bit(_) | DataType::VarBit(_) | DataType::Range(_) | DataType::Multirange(_) => usize::MAX,
+        DataType::Inet | DataType::Cidr => 19,
         DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {
             (characters as usize).saturating_mul(4).saturating_add(9)
         }

@@ -8,6 +8,7 @@ use crate::scope::VariableScope;
 use crate::table::TablePlan;
 use crate::tables::Tables;
 use sqlparser::ast::Expr;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
@@ -46,8 +47,21 @@ pub struct TriggerPlan {
     whose: [Value; 6],
 }
 
+/// The tables and views of a catalog that have triggers, each with these.
+pub fn triggered<'c>(
+    tables: &'c Tables,
+    catalog: &'c Catalog,
+) -> impl Iterator<Item = (&'c Arc<TablePlan>, &'c BTreeMap<String, Arc<Trigger>>)> {
+    let of_tables = catalog.triggers.iter().filter_map(|(id, triggers)| Some((tables.by_id(*id)?, triggers)));
+    let of_views = catalog.views.values().filter_map(|view| {
+        let target = tables.view(&view.name)?.target()?;
+        Some((target, &view.triggers))
+    });
+    of_tables.chain(of_views)
+}
+
 impl TriggerPlan {
-    /// Binds a trigger of a table; `None` where its function is not there. `number`: its place among those of the catalog.
+    /// Binds a trigger of a table, or of a view as [`TablePlan::of_view`] has it; `None` where its function is not there. `number`: its place among those of the catalog.
     pub fn new(
         tables: &Tables,
         catalog: &Catalog,
@@ -203,6 +217,7 @@ pub fn bind_condition(
         name: name.to_string(),
         table: None,
         schema: None,
+        catalogued: None,
         columns: columns.clone(),
         first,
         hidden: Vec::new(),

@@ -80,6 +80,10 @@ fn refuse_others(catalog: &Catalog) -> Result<(), SqlError> {
     let error =
         |what: &str, name: &str, hint: &str| Err(refused(format_args!("{what} \"{name}\"")).hint(hint));
     let in_scripts = "Write its statements in scripts.";
+    let mut tables = catalog.tables.values();
+    if let Some(table) = tables.find(|table| table.partitioning.is_some()) {
+        return error("partitioned table", &table.name, "Keep its rows in one table.");
+    }
     if let Some(name) = catalog.views.keys().next() {
         return error("view", name, "Use its query instead of it.");
     }
@@ -100,8 +104,11 @@ fn refuse_others(catalog: &Catalog) -> Result<(), SqlError> {
         return error("role", name, "Each organisation's administrator sends its scripts.");
     }
     if let Some((object, grants)) = catalog.roles.grants.iter().next() {
-        let (Securable::Relation(name) | Securable::Routine(name) | Securable::Schema(name)) = object;
-        let grantee = grants.keys().next().unwrap_or(&Grantee::Public);
+        let (Securable::Relation(name)
+        | Securable::Routine(name)
+        | Securable::Schema(name)
+        | Securable::Column(name, _)) = object;
+        let grantee = grants.iter().next().map_or(&Grantee::Public, |(given, _)| &given.grantee);
         return error(
             &format!("what {grantee} was granted on"),
             name,

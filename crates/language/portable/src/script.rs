@@ -108,7 +108,10 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::Do(_) => "DO",
         ParsedStatement::AlterType(_) => "ALTER TYPE",
         ParsedStatement::AlterRoutine(_) => "ALTER FUNCTION",
-        ParsedStatement::DropExpression(_) | ParsedStatement::AlterConstraint(_) => "ALTER TABLE",
+        ParsedStatement::AlterView(_) => "ALTER VIEW",
+        ParsedStatement::DropExpression(_)
+        | ParsedStatement::AlterConstraint(_)
+        | ParsedStatement::Partition(_) => "ALTER TABLE",
         ParsedStatement::SetConstraints(_) => "SET CONSTRAINTS",
         ParsedStatement::Domain(_) => "a statement about domains",
     }

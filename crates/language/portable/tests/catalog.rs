@@ -7,10 +7,10 @@ use samples::{account, boolean, catalog_of, check, column, constant, entry, of_c
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Catalog, Charter, Column, CompositeType, DataType, Deferral, ElementType, ForeignKey, FunctionResult,
-    Grantee, Index, IndexDetails, Language, Privileges, Procedure, ReferentialAction, Role, SearchPath,
-    Securable, Sequence, SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId, TypeKind,
-    UserAggregate, Value, View,
+    AccessList, Catalog, Charter, Column, CompositeType, DataType, Deferral, ElementType, ForeignKey,
+    FunctionResult, Grantee, Index, IndexDetails, Language, Privileges, Procedure, ReferentialAction, Role,
+    SearchPath, Securable, Sequence, SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId,
+    TypeKind, UserAggregate, Value, View,
 };
 
 fn index(unique: bool) -> Index {
@@ -184,6 +184,8 @@ fn view() -> View {
         query,
         relations: std::collections::BTreeSet::new(),
         functions: std::collections::BTreeSet::new(),
+        check_option: None,
+        triggers: std::collections::BTreeMap::new(),
     }
 }
 
@@ -264,7 +266,7 @@ fn everything_but_tables_is_refused_by_name() {
         ),
         (
             |c| {
-                let grants = BTreeMap::from([(Grantee::Public, Privileges::SELECT)]);
+                let grants = AccessList::of(Grantee::Public, Privileges::SELECT);
                 c.roles.grants.insert(Securable::Relation("account".into()), grants);
             },
             "what PUBLIC was granted on \"account\"",

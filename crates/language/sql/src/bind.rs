@@ -154,8 +154,10 @@ fn bind_step(
         | ParsedStatement::Trigger(_)
         | ParsedStatement::AlterType(_)
         | ParsedStatement::AlterRoutine(_)
+        | ParsedStatement::AlterView(_)
         | ParsedStatement::DropExpression(_)
         | ParsedStatement::AlterConstraint(_)
+        | ParsedStatement::Partition(_)
         | ParsedStatement::Domain(_) => {
             return Err(SqlError::unsupported("this statement"));
         }

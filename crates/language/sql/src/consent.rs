@@ -2,7 +2,7 @@
 
 use crate::session::place::Place;
 use std::collections::BTreeSet;
-use types::{Catalog, Charter, ExecutionModel, Grantee, Policy, Roles, SqlError, SqlState};
+use types::{Catalog, Charter, ExecutionModel, Given, Grantee, Policy, Roles, SqlError, SqlState};
 
 /// Whether others have to agree to the change of a catalog.
 pub(crate) fn needs_consent(before: &Catalog, after: &Catalog, place: &Place<'_>) -> bool {
@@ -35,10 +35,10 @@ fn is_own_affair(before: &Catalog, after: &Catalog, organisation: u16) -> bool {
     }
     old.grants.keys().chain(new.grants.keys()).all(|object| {
         let (old, new) = (old.granted(object), new.granted(object));
-        let grantees: BTreeSet<&Grantee> = old.keys().chain(new.keys()).collect();
-        grantees.into_iter().all(|grantee| match grantee {
+        let all: BTreeSet<&Given> = old.iter().chain(new.iter()).map(|(given, _)| given).collect();
+        all.into_iter().all(|given| match &given.grantee {
             Grantee::Role(name) if is_own(name) => true,
-            grantee => old.get(grantee) == new.get(grantee),
+            _ => old.get(given) == new.get(given),
         })
     })
 }

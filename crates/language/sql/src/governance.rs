@@ -67,6 +67,11 @@ pub(crate) fn run_governed(
     let statements = results.len();
     let warnings: Vec<Notice> = results.iter().flat_map(|result| result.notices.clone()).collect();
     let proposed = match only_changes {
+        // A proposal is made in the name of the organisation's administrator, who may grant more than a role.
+        _ if !place.principal.is_administrator() => {
+            Err(needs_others(before, place, "a GRANT or REVOKE of a role")
+                .hint("A role grants to roles of its own organisation. An administrator proposes the rest."))
+        }
         true => propose(before, place, ProposedChange::Script(sql.to_string())),
         false => Err(needs_others(before, place, "a schema change among other statements")
             .hint("Send CREATE, ALTER and DROP in a script of their own: it becomes a proposal.")),

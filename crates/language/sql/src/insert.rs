@@ -2,7 +2,7 @@
 
 use execute::Execution;
 use plan::expression::Expression;
-use plan::statement::{default_row, no_column};
+use plan::statement::{default_row, find_rows, no_column};
 use types::{Row, SqlError, SqlState, StatementResult, Value};
 
 /// Inserts rows that a client sends.
@@ -15,8 +15,9 @@ pub(crate) fn insert_rows(
     columns: &[String],
     rows: impl Iterator<Item = Vec<Value>>,
 ) -> Result<Vec<StatementResult>, SqlError> {
-    execution.authorise_insert(table)?;
-    let table = execution.programs().tables().get(table)?;
+    execution.authorise_insert(table, columns)?;
+    let (table, check) = find_rows(execution.programs().tables(), table)?;
+    let table = &table;
     let mut targets = Vec::with_capacity(columns.len());
     for name in columns {
         let ordinal = table.ordinal(name).ok_or_else(|| no_column(table, name))?;
@@ -59,7 +60,7 @@ pub(crate) fn insert_rows(
             types.check_given(&value)?;
             row[*ordinal] = types.assign(value, table.columns[*ordinal].data_type)?;
         }
-        inserted += u64::from(execution.insert_row(table, Row::from(row))?.is_some());
+        inserted += u64::from(execution.insert_row(table, Row::from(row), check.as_deref())?.is_some());
     }
     execution.end_insert(table)?;
     let notices = execution.take_notices();

@@ -2,6 +2,7 @@
 
 use crate::library::{Involved, Involvement, Library};
 use plan::polymorphic::Callee;
+use plan::statement::find_rows;
 use plan::table::stored_policy;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -73,11 +74,9 @@ impl Library {
     /// What the defaults of a table's columns call, and its triggers.
     fn called_by_insert(&self, table: &str) -> Vec<Callee> {
         let mut called = Vec::new();
-        if let Ok(table) = self.tables().get(table) {
-            called.extend(self.tables().fired_by(table));
-        }
-        let columns = self.tables().get(table).map_or(&[][..], |table| &table.columns);
-        for default in columns.iter().filter_map(|column| column.default.as_ref()) {
+        let Ok((table, _)) = find_rows(self.tables(), table) else { return called };
+        called.extend(self.tables().fired_by(&table));
+        for default in table.columns.iter().filter_map(|column| column.default.as_ref()) {
             default.visit_calls(&mut |call| called.push(call.callee.clone()));
         }
         called

@@ -105,7 +105,7 @@ impl Prepared {
 
     /// A table that it names, itself or through views, whose policies count for a role, or for an administrator.
     pub fn restricted_by_policies(&self, is_administrator: bool) -> Option<&str> {
-        let named = self.script.needs.relations.iter().filter_map(|(object, _)| match object {
+        let named = self.script.needs.relations.iter().filter_map(|need| match &need.relation {
             Securable::Relation(name) => Some(name.as_str()),
             _ => None,
         });

@@ -10,7 +10,7 @@ use crate::session::place::Place;
 use execute::{Analysis, Context, Execution, KnownFrame, Moves, Oracles, SessionPlace, refused};
 use plan::expression::Expression;
 use plan::polymorphic::Actual;
-use plan::statement::default_row;
+use plan::statement::{default_row, find_rows};
 use state::{Effects, Footprint, Simulate, Snapshot, StoreError, Watched};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -276,7 +276,8 @@ impl Invocation {
     ) -> Result<(), SqlError> {
         /// Rows that are looked at one by one; more may be anywhere.
         const KNOWN_ROWS_MAX: usize = 32_768;
-        let Ok(table) = self.library.tables().get(table) else { return Ok(()) };
+        let Ok((table, _)) = find_rows(self.library.tables(), table) else { return Ok(()) };
+        let table = &table;
         analysis.triggers(table, TriggerEvent::Insert)?;
         let types = self.library.tables().routines().types();
         let defaults = default_row(table);

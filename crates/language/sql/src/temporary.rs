@@ -202,6 +202,11 @@ impl TemporaryTables {
                     catalog.indexes.remove(&id);
                     catalog.foreign_keys.remove(&id);
                     catalog.row_types.remove(&name);
+                    let partitions = self.state.catalog.tables[&name].partitioning.clone();
+                    for partition in partitions.iter().flat_map(|one| one.partitions.keys()) {
+                        catalog.views.remove(partition);
+                        catalog.row_types.remove(partition);
+                    }
                     self.change_catalog(catalog);
                 }
                 AtCommit::DeleteRows => {
@@ -413,7 +418,7 @@ impl TemporaryTables {
             .interrupted_by(&self.interrupt);
         let mut results = Vec::new();
         let (before, rows) = (combined.catalog(), Rows::new(&mut execution, format));
-        let changed = change_catalog(before, changes, principal.organisation, rows, &mut results);
+        let changed = change_catalog(before, changes, principal, rows, &mut results);
         let effects = execution.finish(Ok(Vec::new()))?;
         let reads_ledger = reads_ledger(&effects);
         let Some(changed) = changed? else { return Ok(Some(LocalResults { results, reads_ledger })) };
@@ -509,7 +514,8 @@ impl TemporaryTables {
             word.is_empty() || text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
         };
         let indexes = self.state.catalog.indexes.values().flatten().map(|index| &index.name);
-        contains("temp") || self.state.catalog.tables.keys().chain(indexes).any(|name| contains(name))
+        let relations = self.state.catalog.tables.keys().chain(self.state.catalog.views.keys());
+        contains("temp") || relations.chain(indexes).any(|name| contains(name))
     }
 
     /// The ledger's catalog with these tables, compiled.
@@ -531,6 +537,7 @@ impl TemporaryTables {
         catalog.next_type = own.next_type;
         catalog.row_types.extend(own.row_types.clone());
         catalog.tables.extend(own.tables.clone());
+        catalog.views.extend(own.views.clone());
         catalog.indexes.extend(own.indexes.clone());
         catalog.foreign_keys.extend(own.foreign_keys.clone());
         catalog.sequences.extend(own.sequences.clone());
@@ -616,14 +623,19 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
         sequence.owner.as_ref().is_some_and(|owner| owner.table.is_temporary()) == temporary
     });
     // A view of a temporary table has a number of that kind for a moment.
-    let is_ours = |name: &String| catalog.tables.get(name).is_some_and(|table| table.id.is_temporary());
+    let is_ours = |name: &String| {
+        let table = catalog.tables.get(name).or_else(|| Some(catalog.partition(name)?.0));
+        table.is_some_and(|table| table.id.is_temporary())
+    };
     part.row_types.retain(|name, _| is_ours(name) == temporary);
     if temporary {
         part.types.clear();
-        part.views.clear();
+        part.views.retain(|name, _| is_ours(name));
         part.procedures.clear();
         part.aggregates.clear();
         (part.version, part.checkpoint) = (0, 0);
+    } else {
+        part.views.retain(|name, _| catalog.partition(name).is_none() || !is_ours(name));
     }
     part
 }

@@ -5,7 +5,7 @@
 
 use plan::polymorphic::Callee;
 use plan::tables::Tables;
-use plan::trigger::TriggerPlan;
+use plan::trigger::{TriggerPlan, triggered};
 use plpgsql::{self, CompileOptions, CompiledProcedure};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -23,8 +23,7 @@ impl Triggers {
     /// Compiles them.
     pub fn new(tables: &Tables, catalog: &Catalog, options: CompileOptions) -> Triggers {
         let mut compiled = Triggers::default();
-        for (id, triggers) in &catalog.triggers {
-            let Some(table) = tables.by_id(*id) else { continue };
+        for (table, triggers) in triggered(tables, catalog) {
             let mut plans = Vec::new();
             for trigger in triggers.values().filter(|trigger| trigger.enabled) {
                 let number = compiled.bodies.len();
@@ -33,7 +32,7 @@ impl Triggers {
                 compiled.bodies.push(body);
                 plans.push(Arc::new(plan));
             }
-            compiled.by_table.insert(*id, plans);
+            compiled.by_table.insert(table.id, plans);
         }
         compiled
     }

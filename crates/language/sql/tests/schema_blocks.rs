@@ -6,7 +6,7 @@ use sql::{Context, Session};
 use state::PlainState;
 use std::sync::Arc;
 use support::{Database, START_MS, STEP_LIMIT, texts};
-use types::{Commented, Payload, SessionStep, SqlError, SqlState, StatementResult, TransactionId};
+use types::{Commented, Payload, Principal, SessionStep, SqlError, SqlState, StatementResult, TransactionId};
 
 fn database() -> Database {
     Database::with(&[
@@ -385,4 +385,37 @@ fn comments_follow_what_they_are_about_and_go_with_it() {
     let long = "x".repeat(types::limits::COMMENT_BYTES_MAX + 1);
     let error = database.run(&format!("COMMENT ON TABLE thing IS '{long}'")).expect_err("too long");
     assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+}
+
+#[test]
+fn roles_grant_and_read_columns_in_blocks() {
+    let mut database = database();
+    for sql in [
+        "CREATE ROLE ann",
+        "CREATE ROLE bob",
+        "GRANT SELECT (id), UPDATE (name) ON account TO ann WITH GRANT OPTION",
+    ] {
+        database.run(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    database.principal = Principal::new(0, "ann");
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SELECT id FROM account ORDER BY id", "1;2"),
+            ("GRANT SELECT (id) ON account TO bob", "GRANT"),
+            ("UPDATE account SET name = 'z' WHERE id = 2", "UPDATE 1"),
+            ("SAVEPOINT s", "SAVEPOINT"),
+            ("UPDATE account SET name = 'z' WHERE balance = 2", "42501 permission denied for table account"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+            ("CREATE TABLE mine (a int)", "42501 permission denied for schema public"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+        ],
+    );
+    commit(&mut database, session).expect("committed");
+    database.principal = Principal::new(0, "bob");
+    assert_eq!(database.rows("SELECT id FROM account ORDER BY id"), [["1"], ["2"]]);
+    assert_eq!(database.error("SELECT name FROM account").state, SqlState::INSUFFICIENT_PRIVILEGE);
+    database.principal = Principal::default();
+    assert_eq!(database.rows("SELECT name FROM account WHERE id = 2"), [["z"]]);
 }

@@ -5,7 +5,7 @@ mod support;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use std::fmt;
 use support::{Database, texts};
-use types::SqlError;
+use types::{Principal, SqlError};
 
 /// The error as the files show it: `SQLSTATE message`, and the detail of a constraint.
 #[derive(Debug)]
@@ -35,6 +35,12 @@ impl DB for Tested {
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Shown> {
         if sql.starts_with("SET search_path") {
             self.1 = format!("{sql};");
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        // Roles are the first organisation's.
+        let role = sql.strip_prefix("SET ROLE ").or((sql == "RESET ROLE").then_some(""));
+        if let Some(role) = role {
+            self.0.principal = Principal::new(0, role);
             return Ok(DBOutput::StatementComplete(0));
         }
         let results = self.0.gateway(&format!("{}{sql}", self.1)).map_err(Shown)?;
@@ -71,6 +77,16 @@ fn run(name: &str) {
         .map(|error| error.to_string())
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn column_privileges() {
+    run("column_privileges");
+}
+
+#[test]
+fn grant_options() {
+    run("grant_options");
 }
 
 #[test]
@@ -126,6 +142,26 @@ fn json_names() {
 #[test]
 fn json_equality() {
     run("json_equality");
+}
+
+#[test]
+fn partitions() {
+    run("partitions");
+}
+
+#[test]
+fn partition_queries() {
+    run("partition_queries");
+}
+
+#[test]
+fn partition_keys() {
+    run("partition_keys");
+}
+
+#[test]
+fn partitions_attached() {
+    run("partitions_attached");
 }
 
 #[test]
@@ -439,6 +475,16 @@ fn dump() {
 }
 
 #[test]
+fn check_option() {
+    run("check_option");
+}
+
+#[test]
+fn instead_of() {
+    run("instead_of");
+}
+
+#[test]
 fn view_others() {
     run("view_others");
 }
@@ -581,4 +627,14 @@ fn index_access() {
 #[test]
 fn random_indexes() {
     run("random_indexes");
+}
+
+#[test]
+fn digits_of_seconds() {
+    run("digits_of_seconds");
+}
+
+#[test]
+fn addresses_bits_and_ranges() {
+    run("addresses_bits_and_ranges");
 }

@@ -70,7 +70,8 @@ impl Dialect {
     pub(crate) fn column_type(self, column: &Column, in_key: bool) -> Result<ForeignType, String> {
         let Column { name, data_type, .. } = column;
         let refused = |why: &str| Err(format!("column {name} of type {data_type}: {why}"));
-        let common = match data_type {
+        // What is rounded is so when the ledger hands it over.
+        let common = match &data_type.unrounded() {
             DataType::Boolean => ForeignType::Boolean,
             DataType::SmallInt => ForeignType::SmallInt,
             DataType::Integer => ForeignType::Integer,
@@ -104,7 +105,7 @@ impl Dialect {
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
             }
-            DataType::Array(_) | DataType::Char(_) | DataType::Json | DataType::Jsonb if in_key => {
+            other if in_key && is_never_in_key(*other) => {
                 return refused("such a column cannot be part of the key");
             }
             other => ForeignType::Postgres(other.to_string()),
@@ -330,10 +331,25 @@ pub(crate) fn value_of(
     }
 }
 
+/// Types whose values the ledger and the database do not order or compare alike.
+fn is_never_in_key(data_type: DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Array(_)
+            | DataType::Char(_)
+            | DataType::Json
+            | DataType::Jsonb
+            | DataType::Bit(_)
+            | DataType::VarBit(_)
+            | DataType::Range(_)
+            | DataType::Multirange(_)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{ElementType, TypeId};
+    use types::{ElementType, RangeType, TypeId};
 
     fn column(data_type: DataType) -> Column {
         Column { name: "c".to_string(), data_type, not_null: false, default: None, generated: false }
@@ -350,6 +366,10 @@ mod tests {
             (DataType::Jsonb, "use text"),
             (DataType::Json, "use text"),
             (DataType::Char(Some(3)), "no such type"),
+            (DataType::Inet, "no such type"),
+            (DataType::VarBit(None), "no such type"),
+            (DataType::TimeTz, "no such type"),
+            (DataType::Range(RangeType::Date), "no such type"),
             (DataType::Composite(TypeId(1)), "composite"),
             (DataType::Domain(TypeId(1)), "domain"),
             (DataType::Enum(TypeId(1)).array().expect("it has arrays"), "arrays of an enum"),

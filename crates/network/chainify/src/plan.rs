@@ -9,7 +9,7 @@ use crate::session::{self, Session};
 use crate::shared_table::SharedTable;
 use crate::{DatabaseError, ErrorKind};
 use std::sync::Arc;
-use types::{Column, DataType, Table, TableId};
+use types::{Column, DataType, RangeType, Table, TableId};
 
 /// Something that keeps a table from being shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,10 +172,20 @@ fn ledger_type(dialect: Dialect, written: &str) -> Option<DataType> {
             "timestamp without time zone" => Some(DataType::Timestamp),
             "timestamp with time zone" => Some(DataType::TimestampTz),
             "time without time zone" => Some(DataType::Time),
+            "time with time zone" => Some(DataType::TimeTz),
+            "inet" => Some(DataType::Inet),
+            "cidr" => Some(DataType::Cidr),
+            "macaddr" => Some(DataType::MacAddr),
+            "bit varying" => Some(DataType::VarBit(None)),
+            _ if name == "bit" => Some(DataType::Bit(Some(length()?))),
+            _ if name == "bit varying" => Some(DataType::VarBit(Some(length()?))),
             _ if name == "numeric" => numeric(),
             _ if name == "character varying" => Some(DataType::Text(Some(length()?))),
             _ if name == "character" => Some(DataType::Char(Some(length()?))),
-            _ => None,
+            _ => RangeType::ALL.into_iter().find_map(|range| {
+                let is_range = (range.range().1 == name).then_some(DataType::Range(range));
+                is_range.or_else(|| (range.multirange().1 == name).then_some(DataType::Multirange(range)))
+            }),
         },
         (Dialect::MariaDb, "int") if !written.contains("unsigned") => Some(DataType::Integer),
         (Dialect::MariaDb, "decimal") if !written.contains("unsigned") => numeric(),
@@ -240,6 +250,7 @@ fn planned_table(name: &str, table: &DatabaseTable, dialect: Dialect) -> Planned
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         };
         SharedTable::new(Arc::new(table), dialect).map_err(|error| findings.push(error.message)).ok()
     });

@@ -23,6 +23,7 @@ pub(crate) fn table() -> Arc<Table> {
         checks: Vec::new(),
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     })
 }
 

@@ -489,6 +489,7 @@ mod tests {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         })
     }
 

@@ -22,7 +22,7 @@ pub(crate) fn no_values(data_type: DataType) -> Option<Box<dyn Values>> {
             }))
         };
     }
-    Some(match data_type {
+    Some(match data_type.unrounded() {
         DataType::Boolean => Box::new(Booleans::new()),
         DataType::SmallInt => fixed!(Int16Type, SmallInt),
         DataType::Integer => fixed!(Int32Type, Integer),
@@ -52,7 +52,7 @@ pub(crate) fn no_values(data_type: DataType) -> Option<Box<dyn Values>> {
 /// About how many bytes one value takes; nothing where such columns are not kept.
 pub(crate) fn value_bytes(data_type: DataType) -> Option<u64> {
     column_type(data_type)?;
-    Some(match data_type {
+    Some(match data_type.unrounded() {
         DataType::Boolean => 1,
         DataType::SmallInt => 2,
         DataType::Integer | DataType::Date | DataType::Real => 4,

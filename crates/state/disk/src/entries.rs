@@ -120,6 +120,7 @@ mod tests {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         };
         let mut catalog = Catalog::default();
         catalog.tables.insert(table.name.clone(), Arc::new(table));

@@ -47,6 +47,7 @@ fn catalog() -> Arc<Catalog> {
         checks: vec![],
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     };
     Arc::new(Catalog { tables: [(table.name.clone(), Arc::new(table))].into(), ..Catalog::default() })
 }

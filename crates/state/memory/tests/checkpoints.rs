@@ -43,6 +43,7 @@ fn catalog() -> Arc<Catalog> {
         checks: vec![],
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     };
     // Names in another order than numbers.
     let tables =

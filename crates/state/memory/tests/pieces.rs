@@ -55,6 +55,7 @@ fn original(rows: u32, shape: TreeShape) -> (Arc<dyn Store>, LiveRequests) {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         };
         catalog.tables.insert(name, Arc::new(table));
     }

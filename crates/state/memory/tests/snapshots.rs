@@ -270,6 +270,7 @@ fn catalog(tables: &[u32]) -> Arc<Catalog> {
         checks: vec![],
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     };
     let tables = tables.iter().map(|id| (format!("t{id}"), Arc::new(table(*id)))).collect();
     Arc::new(Catalog { tables, ..Catalog::default() })

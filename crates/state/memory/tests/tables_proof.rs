@@ -75,6 +75,7 @@ fn catalog() -> Arc<Catalog> {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         };
         catalog.tables.insert(name, Arc::new(table));
     }

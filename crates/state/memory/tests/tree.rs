@@ -46,6 +46,7 @@ fn catalog(tables: u32) -> Arc<Catalog> {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         };
         catalog.tables.insert(name, Arc::new(table));
     }

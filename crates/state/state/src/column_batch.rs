@@ -40,7 +40,7 @@ pub struct ColumnPiece {
 /// | `text`, `varchar` | `Utf8View` |
 /// | `char(n)` | `Utf8View`, filled up with spaces as [`types::Value`] has it |
 pub fn column_type(data_type: DataType) -> Option<ArrowType> {
-    Some(match data_type {
+    Some(match data_type.unrounded() {
         DataType::Boolean => ArrowType::Boolean,
         DataType::SmallInt => ArrowType::Int16,
         DataType::Integer | DataType::Date => ArrowType::Int32,

@@ -452,6 +452,7 @@ mod tests {
                 checks: Vec::new(),
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
+                partitioning: None,
             };
             catalog.tables.insert(table.name.clone(), Arc::new(table));
         }

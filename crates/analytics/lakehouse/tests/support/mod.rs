@@ -72,6 +72,7 @@ pub fn table(id: TableId, name: &str, columns: &[(&str, DataType)], primary_key:
         checks: Vec::new(),
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use types::{
     Block, Charter, Charters, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel,
     ExecutionVersion, Outcome, Payload, Place, Receipt, RejectReason, SignedTransaction, TransactionError,
-    TransactionId, endorsement_message, endorsement_roots, without_types_of_version_7,
+    TransactionId, endorsement_message, endorsement_roots, with_types_of,
 };
 
 /// Transactions that one thread decodes at a time; what they hash is hashed together.
@@ -188,7 +188,7 @@ impl Verifier {
         let version = place.charter().execution_version;
         let version = ExecutionVersion::of_number(version).unwrap_or(ExecutionVersion::NEWEST);
         let read = || SignedTransaction::from_bytes_of(bytes, version);
-        let signed = if version >= ExecutionVersion::V7 { read() } else { without_types_of_version_7(read) };
+        let signed = with_types_of(version, read);
         let signed = signed.map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
             let found = signed.transaction.ledger;

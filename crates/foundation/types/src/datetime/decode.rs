@@ -48,7 +48,7 @@ pub(super) fn decode(text: &str, type_name: &str) -> Result<Decoded, SqlError> {
 }
 
 #[cold]
-fn error(fault: Fault, text: &str, type_name: &str) -> SqlError {
+pub(super) fn error(fault: Fault, text: &str, type_name: &str) -> SqlError {
     let (state, message) = match fault {
         Fault::Format => (
             SqlState::INVALID_DATETIME_FORMAT,
@@ -73,6 +73,7 @@ fn error(fault: Fault, text: &str, type_name: &str) -> SqlError {
     let error = SqlError::new(state, message);
     match (fault, type_name) {
         (Fault::Format, "date") => error.hint("Write it as 2026-11-20."),
+        (Fault::Format, "time with time zone") => error.hint("Write it as 23:01:02.123456+00."),
         (Fault::Format, "timestamp") => error.hint("Write it as 2026-11-20 23:01:02.123456."),
         (Fault::Format, _) if session_zone() == TimeZone::UTC => {
             error.hint("Write it as 2026-11-20 23:01:02.123456+00, in UTC where there is no zone.")
@@ -95,8 +96,8 @@ pub(super) const MINUTE: Mask = 1 << 5;
 pub(super) const SECOND: Mask = 1 << 6;
 pub(super) const TIME: Mask = HOUR | MINUTE | SECOND;
 pub(super) const ZONE: Mask = 1 << 7;
-const ERA: Mask = 1 << 8;
-const HALF: Mask = 1 << 9;
+pub(super) const ERA: Mask = 1 << 8;
+pub(super) const HALF: Mask = 1 << 9;
 const WEEKDAY: Mask = 1 << 10;
 const SPECIAL: Mask = 1 << 11;
 
@@ -220,8 +221,16 @@ impl Decoder {
         }))
     }
 
-    /// Hours, minutes and perhaps seconds with colons between.
     fn clock(&mut self, text: &str) -> Result<Mask, Fault> {
+        let found = self.clock_of_any_hour(text)?;
+        match self.time() > MICROSECONDS_PER_DAY || self.hour > 24 {
+            true => Err(Fault::Field),
+            false => Ok(found),
+        }
+    }
+
+    /// Hours, minutes and perhaps seconds with colons between.
+    pub(super) fn clock_of_any_hour(&mut self, text: &str) -> Result<Mask, Fault> {
         let (whole, fraction) = match text.find('.') {
             Some(at) => (&text[..at], Some(&text[at..])),
             None => (text, None),
@@ -237,24 +246,20 @@ impl Decoder {
             (Some(hour), Some(minute), None, None, _) => (hour, minute, 0),
             _ => return Err(Fault::Format),
         };
-        if self.minute > 59 || self.second > 60 || self.time() > MICROSECONDS_PER_DAY || self.hour > 24 {
+        if self.minute > 59 || self.second > 60 {
             return Err(Fault::Field);
         }
         Ok(TIME)
     }
 
-    fn time(&self) -> i64 {
+    /// Microseconds since midnight.
+    pub(super) fn time(&self) -> i64 {
         ((self.hour * 60 + self.minute) * 60 + self.second) * MICROSECONDS_PER_SECOND + self.microsecond
     }
 
     fn finish(mut self) -> Result<Decoded, Fault> {
         self.check_date()?;
-        match self.afternoon {
-            Some(_) if self.hour > 12 => return Err(Fault::Field),
-            Some(false) if self.hour == 12 => self.hour = 0,
-            Some(true) if self.hour != 12 => self.hour += 12,
-            _ => {}
-        }
+        self.count_hours_to_24()?;
         if let Some(special) = self.special {
             return Ok(special);
         }
@@ -266,7 +271,18 @@ impl Decoder {
         Ok(Decoded::At { days, time: self.time(), zone })
     }
 
-    fn check_date(&mut self) -> Result<(), Fault> {
+    /// Takes `am` and `pm` into the hour.
+    pub(super) fn count_hours_to_24(&mut self) -> Result<(), Fault> {
+        match self.afternoon {
+            Some(_) if self.hour > 12 => return Err(Fault::Field),
+            Some(false) if self.hour == 12 => self.hour = 0,
+            Some(true) if self.hour != 12 => self.hour += 12,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_date(&mut self) -> Result<(), Fault> {
         if self.mask & YEAR != 0 && !self.julian {
             if self.before_christ {
                 if self.year <= 0 {

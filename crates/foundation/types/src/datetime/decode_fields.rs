@@ -36,6 +36,11 @@ fn is_space(byte: u8) -> bool {
 
 /// Cuts a text in lower case into its fields.
 pub(super) fn fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
+    fields_with(text, |word| Word::named(word).is_some())
+}
+
+/// The same where a word with a digit or `+` behind it may be the name of a zone, if it `is_word` not.
+pub(super) fn fields_with(text: &str, is_word: impl Fn(&str) -> bool) -> Result<Vec<Field<'_>>, Fault> {
     let bytes = text.as_bytes();
     if bytes.len() > TEXT_BYTES_MAX {
         return Err(Fault::Format);
@@ -80,7 +85,7 @@ pub(super) fn fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
                 let end = run(at, &letter);
                 let followed = at_is(end, b"-/.")
                     || ((at_is(end, b"+") || bytes.get(end).copied().is_some_and(digit))
-                        && Word::named(&text[at..end]).is_none());
+                        && !is_word(&text[at..end]));
                 let rest = |byte: u8| byte.is_ascii_alphanumeric() || b"+-/_.:".contains(&byte);
                 if followed { (Form::Date, run(end, &rest)) } else { (Form::Word, end) }
             }

@@ -2,8 +2,8 @@
 
 use super::calendar::{days_from_date, first_monday};
 use super::{
-    CalendarTime, Interval, MICROSECONDS_PER_DAY, MICROSECONDS_PER_HOUR, MICROSECONDS_PER_SECOND, UNIX_EPOCH,
-    UNIX_EPOCH_DAYS, is_finite_date, is_finite_timestamp, iso_week, julian_day, weekday,
+    CalendarTime, Interval, MICROSECONDS_PER_DAY, MICROSECONDS_PER_HOUR, MICROSECONDS_PER_SECOND, TimeTz,
+    UNIX_EPOCH, UNIX_EPOCH_DAYS, is_finite_date, is_finite_timestamp, iso_week, julian_day, weekday,
 };
 use crate::session_format::{session_local_of, session_zone};
 use crate::time_zone::TimeZone;
@@ -87,7 +87,7 @@ fn unsupported(name: &str, value: &Value) -> SqlError {
     SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
 }
 
-/// A field of a date, timestamp, time or interval, with PostgreSQL's number of decimals; `None` of what comes again and
+/// A field of a date, timestamp, time, time with time zone or interval, with PostgreSQL's number of decimals; `None` of what comes again and
 /// again where the value is infinite.
 ///
 /// # Errors
@@ -121,6 +121,7 @@ pub fn extract(name: &str, value: &Value) -> Result<Option<Numeric>, SqlError> {
             Field::Epoch => Some(Ok(Numeric::new(i128::from(*time), 6))),
             _ => of_clock(field, *time),
         },
+        Value::TimeTz(time) => of_time_tz(field, *time),
         Value::Interval(interval) => of_interval(field, *interval),
         _ => None,
     };
@@ -153,10 +154,25 @@ fn of_instant(field: Field, at: i64) -> Option<Result<Numeric, SqlError>> {
     let displacement = zone.displacement_at(at);
     match field {
         Field::Epoch => of_timestamp(field, at),
-        Field::Zone => Some(Ok(Numeric::from(displacement))),
-        Field::ZoneHour => Some(Ok(Numeric::from(displacement / 3_600))),
-        Field::ZoneMinute => Some(Ok(Numeric::from(displacement / 60 % 60))),
+        Field::Zone | Field::ZoneHour | Field::ZoneMinute => of_displacement(field, displacement).map(Ok),
         _ => session_local_of(at).map_or_else(|error| Some(Err(error)), |local| of_timestamp(field, local)),
+    }
+}
+
+fn of_displacement(field: Field, east: i64) -> Option<Numeric> {
+    Some(Numeric::from(match field {
+        Field::Zone => east,
+        Field::ZoneHour => east / 3_600,
+        Field::ZoneMinute => east / 60 % 60,
+        _ => return None,
+    }))
+}
+
+fn of_time_tz(field: Field, time: TimeTz) -> Option<Result<Numeric, SqlError>> {
+    match field {
+        Field::Epoch => Some(Ok(Numeric::new(i128::from(time.utc()), 6))),
+        _ => of_clock(field, time.microseconds)
+            .or_else(|| of_displacement(field, -i64::from(time.west)).map(Ok)),
     }
 }
 

@@ -11,6 +11,7 @@ mod decode;
 mod decode_date;
 mod decode_fields;
 mod decode_number;
+mod decode_time_tz;
 mod fields;
 mod format;
 mod format_interval;
@@ -18,6 +19,8 @@ mod interval;
 mod make;
 mod parse;
 mod parse_interval;
+mod rounded;
+mod time_tz;
 
 pub use arithmetic::{age, justify_days, justify_hours, justify_interval};
 pub use calendar::{
@@ -29,10 +32,15 @@ pub use interval::Interval;
 pub use make::{make_date, make_interval, make_time, make_timestamp, timestamp_of_epoch};
 
 pub(crate) use arithmetic::{divide_interval, minus, multiply_interval, plus};
+pub(crate) use decode_time_tz::parse_time_tz;
 pub(crate) use format::{format_date, format_instant, format_time, format_timestamp};
 pub use format_interval::format_interval;
 pub(crate) use parse::{parse_date, parse_time, parse_timestamp};
 pub(crate) use parse_interval::parse_interval;
+pub(crate) use rounded::read_digits;
+pub use rounded::{TimeType, round_time};
+pub use time_tz::TimeTz;
+pub(crate) use time_tz::format_time_tz;
 
 /// The date after all dates.
 pub const DATE_INFINITY: i32 = i32::MAX;

@@ -115,7 +115,7 @@ impl BorshSerialize for Jsonb {
 
 impl BorshDeserialize for Jsonb {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Jsonb> {
-        crate::unknown_types::check_known(JSONB_TAG)?;
+        crate::unknown_types::check_known(JSONB_TAG, crate::ExecutionVersion::V7)?;
         let bytes = Vec::<u8>::deserialize_reader(reader)?;
         if !node::is_canonical(&bytes) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a value of type jsonb"));
@@ -128,7 +128,7 @@ impl BorshDeserialize for Jsonb {
 
 /// Reads the text of a value of type `json`, which is one.
 pub(crate) fn read_json<R: io::Read>(reader: &mut R) -> io::Result<Arc<str>> {
-    crate::unknown_types::check_known(JSON_TAG)?;
+    crate::unknown_types::check_known(JSON_TAG, crate::ExecutionVersion::V7)?;
     let text = String::deserialize_reader(reader)?;
     check_json(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(Arc::from(text))

@@ -9,6 +9,8 @@ use std::sync::{LazyLock, OnceLock};
 
 /// Seconds from 1970-01-01 to 2000-01-01.
 const UNIX_SECONDS: i64 = 946_684_800;
+/// 2026-01-01 in seconds since 2000-01-01.
+const SECONDS_TO_2026: i64 = 820_540_800;
 /// Seconds of 400 years, after which the calendar repeats, weekdays included.
 const CYCLE: i64 = 146_097 * 86_400;
 /// 9000-01-01 in seconds since 2000-01-01. The library knows years up to 9999; rules that hold for ever repeat with the calendar.
@@ -73,6 +75,21 @@ impl Zone {
     /// What clocks are called there at an instant.
     pub(super) fn abbreviation_at(&self, seconds: i64) -> String {
         self.0.to_offset_info(instant(seconds)).abbreviation().to_string()
+    }
+
+    /// The displacement that it has had at all times; `None` where it has had several.
+    pub(super) fn only_displacement(&self) -> Option<Displacement> {
+        let first = self.0.to_offset(Timestamp::MIN);
+        let is_same = self.0.following(Timestamp::MIN).all(|change| change.offset() == first);
+        is_same.then(|| seconds_of(first))
+    }
+
+    /// The displacement that it has from the year 2026 on; `None` where clocks are still put forward and back.
+    pub(super) fn lasting_displacement(&self) -> Option<Displacement> {
+        let begin = instant(SECONDS_TO_2026);
+        let current = self.0.to_offset(begin);
+        let is_same = self.0.following(begin).all(|change| change.offset() == current);
+        is_same.then(|| seconds_of(current))
     }
 
     /// The displacement at an instant, seconds since 2000-01-01 00:00 UTC.

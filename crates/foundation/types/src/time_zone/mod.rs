@@ -139,7 +139,11 @@ impl TimeZone {
         Ok(TimeZone::Fixed(displacement))
     }
 
-    fn known(text: &str) -> Result<Option<TimeZone>, SqlError> {
+    /// The zone that an abbreviation stands for, or a name of the IANA database in any case.
+    ///
+    /// # Errors
+    /// `0A000` for an abbreviation that has meant several displacements.
+    pub(crate) fn known(text: &str) -> Result<Option<TimeZone>, SqlError> {
         match database::abbreviation(text) {
             Some(database::Abbreviation::Fixed(displacement)) => {
                 return Ok(Some(TimeZone::Fixed(displacement)));
@@ -154,6 +158,40 @@ impl TimeZone {
             None => {}
         }
         Ok(database::zone(text).map(TimeZone::Named))
+    }
+
+    /// The displacement that it has had at all times; `None` where it has had several.
+    pub(crate) fn only_displacement(&self) -> Option<Displacement> {
+        match self {
+            TimeZone::Fixed(displacement) => Some(*displacement),
+            TimeZone::Named(zone) => zone.only_displacement(),
+        }
+    }
+
+    /// The displacement that it has from the year 2026 on, where it always has the same one.
+    ///
+    /// # Errors
+    /// `0A000` where clocks are put forward and back: which displacement is meant would be for a clock to say.
+    pub fn lasting_displacement(&self) -> Result<Displacement, SqlError> {
+        let zone = match self {
+            TimeZone::Fixed(displacement) => return Ok(*displacement),
+            TimeZone::Named(zone) => zone,
+        };
+        zone.lasting_displacement().ok_or_else(|| {
+            let name = zone.name();
+            SqlError::unsupported(format_args!(
+                "a time without a date in the time zone \"{name}\", whose clocks change,"
+            ))
+            .hint("Write the displacement: 23:01:02+01.")
+        })
+    }
+
+    /// The displacement with which clocks there show that, microseconds since 2000-01-01 00:00.
+    pub(crate) fn displacement_of_local(&self, local: i64) -> Displacement {
+        match self {
+            TimeZone::Fixed(displacement) => *displacement,
+            TimeZone::Named(zone) => zone.displacement_of_local(local.div_euclid(MICROSECONDS_PER_SECOND)),
+        }
     }
 
     /// The displacement at an instant, microseconds since 2000-01-01 00:00 UTC.
@@ -184,11 +222,7 @@ impl TimeZone {
         if !is_finite_timestamp(local) {
             return Ok(local);
         }
-        let displacement = match self {
-            TimeZone::Fixed(displacement) => *displacement,
-            TimeZone::Named(zone) => zone.displacement_of_local(local.div_euclid(MICROSECONDS_PER_SECOND)),
-        };
-        moved(local, -displacement)
+        moved(local, -self.displacement_of_local(local))
     }
 
     /// The begin of the hour, day, month … of an instant as clocks show it there. `truncate` gives that of what they show; what is

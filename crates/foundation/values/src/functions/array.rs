@@ -150,6 +150,7 @@ pub(super) static FORMS: &[&[Function]] = &[
     from_ref(&CONTAINS),
     from_ref(&OVERLAPS),
     from_ref(&ASSIGN),
+    &SLICE_ASSIGNMENTS,
 ];
 
 /// `ARRAY[…]`
@@ -246,6 +247,23 @@ pub static ASSIGN: Function = Function::array_form(&["[] :="], |values, element|
 .sees_null()
 .costs(once)
 .shown_as("assign");
+
+/// By which bounds are given: the lower one counts twice.
+static SLICE_ASSIGNMENTS: [Function; 4] = [
+    slice_assignment(|values, element| assign_slice(element, values, false, false)),
+    slice_assignment(|values, element| assign_slice(element, values, false, true)),
+    slice_assignment(|values, element| assign_slice(element, values, true, false)),
+    slice_assignment(|values, element| assign_slice(element, values, true, true)),
+];
+
+/// The array with a slice assigned, of which these bounds are given: `array, value, from, to`
+pub fn slice_assigned(lower: bool, upper: bool) -> &'static Function {
+    &SLICE_ASSIGNMENTS[2 * usize::from(lower) + usize::from(upper)]
+}
+
+const fn slice_assignment(code: fn(&[Value], ElementType) -> Computed) -> Function {
+    Function::array_form(&["[:] :="], code).sees_null().costs(once).shown_as("assign")
+}
 
 const fn bounded(name: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
     Function::form(name, code).costs(once).shown_as("slice")
@@ -448,6 +466,50 @@ fn fill(element: ElementType, value: &Value, lengths: &Value) -> Result<Value, S
 }
 
 /// `array[subscript] := value`: what lies between the end and the subscript becomes NULL.
+/// As PostgreSQL's `array_set_slice`, for arrays that begin at 1: no value changes nothing, and of a value with too many elements the
+/// first ones are taken.
+fn assign_slice(element: ElementType, values: &[Value], lower: bool, upper: bool) -> Computed {
+    let [array, value, bounds @ ..] = values else { return Err(misplaced(values)) };
+    let wrong = |message: &str| Err(SqlError::new(SqlState(*b"2202E"), message));
+    let mut known = elements_of(array).to_vec();
+    let mut given = Vec::with_capacity(2);
+    for bound in bounds {
+        let Value::Integer(bound) = bound else {
+            let message = "array subscript in assignment must not be null";
+            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+        };
+        given.push(*bound);
+    }
+    let Value::Array(value) = value else { return made(element, known) };
+    if known.is_empty() && !(lower && upper) {
+        return wrong("array slice subscript must provide both boundaries").map_err(|error: SqlError| {
+            error.detail(
+                "When assigning to a slice of an empty array value, slice boundaries must be fully specified.",
+            )
+        });
+    }
+    let mut given = given.into_iter();
+    let first = if lower { given.next().unwrap_or(1) } else { 1 };
+    let last = if upper { given.next().unwrap_or_default() } else { known.len() as i32 };
+    if first > last {
+        return wrong("upper bound cannot be less than lower bound");
+    }
+    let Some(start) = usize::try_from(first).ok().and_then(|first| first.checked_sub(1)) else {
+        let what = format_args!("an array that begins at subscript {first}");
+        return Err(SqlError::unsupported(what).hint("Subscripts begin at 1."));
+    };
+    let end = last as usize;
+    let Some(new) = value.values().get(..end - start) else { return wrong("source array too small") };
+    if end > known.len() {
+        // One more than there may be says so.
+        known.resize(end.min(types::limits::ARRAY_ELEMENTS_MAX + 1), Value::Null);
+    }
+    for (place, new) in known.iter_mut().skip(start).zip(new) {
+        *place = new.clone();
+    }
+    made(element, known)
+}
+
 fn assign(element: ElementType, array: &Value, subscript: &Value, value: &Value) -> Result<Value, SqlError> {
     let Value::Integer(subscript) = subscript else {
         let message = "array subscript in assignment must not be null";

@@ -12,14 +12,17 @@
 //! Functions of one name are told apart by the types that they take; the first one that fits is called.
 
 mod array;
+mod bit_string;
 mod bytes;
 mod entry;
 mod json;
 mod length;
+mod network;
 mod number;
 mod number_format;
 mod number_parse;
 mod of_text;
+mod range;
 mod real;
 mod refused;
 mod regular;
@@ -29,25 +32,45 @@ mod template;
 mod tests;
 mod text;
 mod time;
+mod time_tz;
 mod to_char;
 
-pub use array::{ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, any_element, slice};
+pub use array::{
+    ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, any_element, slice, slice_assigned,
+};
 pub use entry::{Function, Signature};
 pub use json::{
     Counting, JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT,
     JsonRows, RecordShape, TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
 };
+pub use range::{MULTIRANGE_OF_ARRAY, RANGES_OF_MULTIRANGE, range_intersect_all, range_union_all};
 pub use refused::refused;
 pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};
+pub use time::ROUND_TIME;
 use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 9] = [
+static FUNCTIONS: [&[Function]; 24] = [
+    network::FUNCTIONS,
+    bit_string::FUNCTIONS,
+    time_tz::FUNCTIONS,
     number::FUNCTIONS,
     real::FUNCTIONS,
     regular::FUNCTIONS,
     bytes::FUNCTIONS,
+    range::CONSTRUCTORS,
+    range::PARTS,
+    range::SETS,
+    &range::CONTAINS,
+    &range::CONTAINED,
+    &range::OVERLAPS,
+    &range::BEFORE,
+    &range::AFTER,
+    &range::NOT_RIGHT,
+    &range::NOT_LEFT,
+    &range::ADJACENT,
+    &range::ELEMENTS,
     text::FUNCTIONS,
     time::FUNCTIONS,
     time::ZONES,
@@ -57,7 +80,13 @@ static FUNCTIONS: [&[Function]; 9] = [
 
 /// All functions: those that calls name, and those that the grammar has forms for.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    let forms = text::FORMS.iter().chain(array::FORMS).chain(json::FORMS).flat_map(|forms| forms.iter());
+    let forms = text::FORMS
+        .iter()
+        .chain(array::FORMS)
+        .chain(json::FORMS)
+        .chain(range::FORMS)
+        .chain(time::FORMS)
+        .flat_map(|forms| forms.iter());
     FUNCTIONS.iter().flat_map(|functions| functions.iter()).chain(forms)
 }
 

@@ -39,7 +39,10 @@ const SINCE_8: [&str; 7] = [
 /// A function whose value differs between nodes or depends on the session, and what to use instead.
 pub fn refused(name: &str, version: ExecutionVersion) -> Option<&'static str> {
     let has = |since, names: &[&str]| version >= since && names.contains(&name);
-    if has(ExecutionVersion::V7, &SINCE_7) || has(ExecutionVersion::V8, &SINCE_8) {
+    if has(ExecutionVersion::V7, &SINCE_7)
+        || has(ExecutionVersion::V8, &SINCE_8)
+        || has(ExecutionVersion::V10, &["current_time"])
+    {
         return None;
     }
     if version >= ExecutionVersion::V7 && name.starts_with("jsonb_path_") {

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Array, DataType, ExecutionVersion, Interval, Numeric, SqlState, Value};
+use types::{
+    Array, DataType, ExecutionVersion, Interval, NetworkAddress, Numeric, RangeType, SqlState, Value,
+};
 
 const TEXT: DataType = DataType::Text(None);
 const NUMERIC: DataType = DataType::Numeric(None);
@@ -36,10 +38,21 @@ fn given(function: &Function) -> Vec<Vec<DataType>> {
             let any =
                 [arrays(), vec![DataType::SmallInt, DataType::Integer, DataType::BigInt, TEXT]].concat();
             let of_json = combinations(&[json.to_vec(), vec![TEXT]]);
-            [combinations(&[any.clone(), any]), of_json].concat()
+            [combinations(&[any.clone(), any]), of_json, of_ranges()].concat()
         }
         Takes::Form => Vec::new(),
     }
+}
+
+/// Arguments of functions of ranges.
+fn of_ranges() -> Vec<Vec<DataType>> {
+    let each = RangeType::ALL.into_iter().flat_map(|range_type| {
+        let (range, multirange) = (DataType::Range(range_type), DataType::Multirange(range_type));
+        [vec![range], vec![multirange], vec![range, range], vec![range, multirange]]
+    });
+    let of_one = [DataType::Range(RangeType::Int4), DataType::Multirange(RangeType::Int4), DataType::Integer];
+    let pairs = combinations(&[of_one.to_vec(), of_one.to_vec()]);
+    each.chain([Vec::new()]).chain(pairs).collect()
 }
 
 fn combinations<T: Clone>(sets: &[Vec<T>]) -> Vec<Vec<T>> {
@@ -62,6 +75,10 @@ fn signatures(function: &'static Function) -> Vec<Signature> {
 
 fn numeric(text: &str) -> Value {
     Value::Numeric(Numeric::parse(text).expect("a number"))
+}
+
+fn read(text: &str, data_type: DataType) -> Value {
+    types::parse_value(text, data_type).expect(text)
 }
 
 /// Values of a type, among them some that most functions of texts take.
@@ -88,6 +105,7 @@ fn samples(data_type: DataType) -> Vec<Value> {
             "",
             "ü",
             "sha256",
+            "[)",
         ]
         .map(Value::text)
         .to_vec(),
@@ -102,9 +120,29 @@ fn samples(data_type: DataType) -> Vec<Value> {
         }
         DataType::Json | DataType::Jsonb => {
             ["{\"i\": [1, null], \"year\": 1.50}", "[\"i\", {\"b\": null}]", "null", "\"i\"", "[]"]
-                .map(|text| types::parse_value(text, data_type).expect("JSON"))
+                .map(|text| read(text, data_type))
                 .to_vec()
         }
+        DataType::Range(RangeType::Int4 | RangeType::Int8 | RangeType::Num) => {
+            ["[1,7)", "empty", "(,2]", "(,)"].map(|text| read(text, data_type)).to_vec()
+        }
+        DataType::Range(_) => {
+            ["[2020-01-01,infinity]", "empty", "(,2020-01-02)"].map(|text| read(text, data_type)).to_vec()
+        }
+        DataType::Multirange(RangeType::Int4 | RangeType::Int8 | RangeType::Num) => {
+            ["{[1,2),[6,8)}", "{}", "{(,)}"].map(|text| read(text, data_type)).to_vec()
+        }
+        DataType::Multirange(_) => {
+            ["{(,2020-01-01),[2020-02-01,2020-03-01)}", "{[2020-01-01,infinity]}", "{}"]
+                .map(|text| read(text, data_type))
+                .to_vec()
+        }
+        DataType::Inet => parsed(data_type, &["10.1.2.3/8", "1.2.3.4", "::1", "2001:db8::1/64"]),
+        DataType::Cidr => parsed(data_type, &["10.0.0.0/8", "1.2.3.4", "::1", "2001:db8::/64"]),
+        DataType::MacAddr => parsed(data_type, &["08:00:2b:01:02:03"]),
+        DataType::Bit(_) | DataType::VarBit(_) => parsed(data_type, &["101", "0101100110", "1", ""]),
+        DataType::TimeTz => parsed(data_type, &["12:34:56.789+05:30", "24:00-08"]),
+        DataType::Unknown => Vec::new(),
         DataType::Boolean => [true, false].map(Value::Boolean).to_vec(),
         DataType::Bytea => [&b"a\x01b"[..], b""].map(|bytes| Value::Bytea(Arc::from(bytes))).to_vec(),
         DataType::Array(element) => {
@@ -118,6 +156,10 @@ fn samples(data_type: DataType) -> Vec<Value> {
     }
 }
 
+fn parsed(data_type: DataType, texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| types::parse_value(text, data_type).expect("a value")).collect()
+}
+
 /// Calls with values of the types that a function takes.
 fn calls(signature: &Signature) -> Vec<Vec<Value>> {
     const CALLS: usize = 3_000;
@@ -126,7 +168,7 @@ fn calls(signature: &Signature) -> Vec<Vec<Value>> {
         let mut values = samples(*data_type);
         values.extend(null);
         // What has many arguments does with few values of each.
-        values.truncate(if signature.arguments.len() > 4 { 3 } else { 14 });
+        values.truncate(if signature.arguments.len() > 4 { 3 } else { 16 });
         values
     };
     let all = combinations(&signature.arguments.iter().map(with_null).collect::<Vec<_>>());
@@ -190,12 +232,26 @@ fn every_function_gives_what_it_declares() {
     }
 }
 
+fn any_address() -> impl Strategy<Value = NetworkAddress> {
+    (any::<bool>(), any::<u8>(), any::<u128>()).prop_map(|(is_v6, prefix, number)| {
+        let bits: u8 = if is_v6 { 128 } else { 32 };
+        NetworkAddress::of_number(is_v6, prefix % (bits + 1), number >> (128 - bits))
+    })
+}
+
 fn any_value(data_type: DataType) -> BoxedStrategy<Value> {
     match data_type {
         DataType::Integer => any::<i32>().prop_map(Value::Integer).boxed(),
         DataType::BigInt => any::<i64>().prop_map(Value::BigInt).boxed(),
         TEXT => "\\PC{0,40}".prop_map(Value::text).boxed(),
         DataType::Bytea => any::<Vec<u8>>().prop_map(|bytes| Value::Bytea(bytes.into())).boxed(),
+        DataType::Range(_) | DataType::Multirange(_) => prop::sample::select(samples(data_type)).boxed(),
+        DataType::Inet => any_address().prop_map(Value::Inet).boxed(),
+        DataType::Cidr => any_address().prop_map(|address| Value::Cidr(address.network())).boxed(),
+        DataType::MacAddr => any::<[u8; 6]>().prop_map(Value::MacAddr).boxed(),
+        DataType::Bit(_) | DataType::VarBit(_) => {
+            "[01]{0,40}".prop_map(move |text| types::parse_value(&text, data_type).expect("bits")).boxed()
+        }
         other => panic!("write how to make a random {other}"),
     }
 }

@@ -13,7 +13,7 @@ use types::datetime::{
 };
 use types::session_format::{session_instant_of, session_local_of};
 use types::time_zone::TimeZone;
-use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value, round_time};
 
 const TEXT: DataType = DataType::Text(None);
 
@@ -208,6 +208,21 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 /// `AT TIME ZONE` and its kind.
+/// Functions that the grammar has forms for.
+pub(super) static FORMS: &[&[Function]] = &[std::slice::from_ref(&ROUND_TIME)];
+
+/// A time of any kind, and the digits of a second that it keeps.
+pub static ROUND_TIME: Function = Function::form(
+    &["timestamp(n)"],
+    code!(
+        [value, Value::Integer(digits)] => {
+            Ok(round_time(value.clone(), u8::try_from(*digits).unwrap_or(u8::MAX)))
+        }
+    ),
+)
+.never_fails()
+.shown_as("round");
+
 pub(super) static ZONES: &[Function] = &[
     Function::new(
         &["timezone"],
@@ -279,7 +294,7 @@ pub(super) static ZONES: &[Function] = &[
 ///
 /// # Errors
 /// `22023` where it has months or days.
-fn zone_of_interval(interval: types::Interval) -> Result<TimeZone, SqlError> {
+pub(super) fn zone_of_interval(interval: types::Interval) -> Result<TimeZone, SqlError> {
     if interval.months != 0 || interval.days != 0 {
         let shown = format_interval(interval);
         let message = format!("interval time zone \"{shown}\" must not include months or days");
@@ -289,7 +304,7 @@ fn zone_of_interval(interval: types::Interval) -> Result<TimeZone, SqlError> {
 }
 
 /// What it takes to find a zone by its name, and a displacement among its own.
-fn zone_units(_: &[Value]) -> u64 {
+pub(super) fn zone_units(_: &[Value]) -> u64 {
     16
 }
 

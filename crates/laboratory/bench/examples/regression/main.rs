@@ -10,6 +10,7 @@
 //! commands are no statements.
 
 mod compare;
+mod page;
 mod report;
 mod script;
 mod server;
@@ -29,14 +30,14 @@ const ANSWER_LENGTH_MAX: usize = 2_000;
 #[derive(Parser)]
 struct Arguments {
     /// Folder with `sql` and `data` of PostgreSQL's regression tests
-    #[arg(long)]
-    regress: PathBuf,
+    #[arg(long, required_unless_present = "findings")]
+    regress: Option<PathBuf>,
     /// How to connect to PostgreSQL, to an empty database
-    #[arg(long)]
-    postgres: String,
+    #[arg(long, required_unless_present = "findings")]
+    postgres: Option<String>,
     /// How to connect to Entente, to an empty ledger
-    #[arg(long)]
-    entente: String,
+    #[arg(long, required_unless_present = "findings")]
+    entente: Option<String>,
     /// The files
     #[arg(
         long,
@@ -47,6 +48,12 @@ struct Arguments {
     /// Where to write every statement with its finding
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Ask nobody: read what earlier runs wrote with --json, and make a page of it
+    #[arg(long, value_delimiter = ',', requires = "counted")]
+    findings: Vec<PathBuf>,
+    /// Which program was asked, and when: `at commit …, on …`
+    #[arg(long)]
+    counted: Option<String>,
     /// Print the statements whose reason contains this
     #[arg(long)]
     show: Option<String>,
@@ -55,16 +62,30 @@ struct Arguments {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
+    if !arguments.findings.is_empty() {
+        let read = |path: &PathBuf| -> Result<Vec<Finding>, Box<dyn Error>> {
+            let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok(serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))?)
+        };
+        let runs = arguments.findings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        print!("{}", page::page(&runs, arguments.counted.as_deref().unwrap_or_default()));
+        return Ok(());
+    }
+    let (Some(regress), Some(postgres), Some(entente)) =
+        (&arguments.regress, &arguments.postgres, &arguments.entente)
+    else {
+        return Err("expected --regress, --postgres and --entente, or --findings".into());
+    };
     let mut both = Both {
-        postgres: Server::connect(&arguments.postgres).await?,
-        entente: Server::connect(&arguments.entente).await?,
+        postgres: Server::connect(postgres).await?,
+        entente: Server::connect(entente).await?,
         not_created: BTreeMap::new(),
     };
-    both.set_up(&arguments.regress).await?;
+    both.set_up(regress).await?;
     let mut findings = Vec::new();
     for file in &arguments.files {
         eprintln!("{file}");
-        findings.extend(both.compare(&arguments.regress, file).await?);
+        findings.extend(both.compare(regress, file).await?);
     }
     if let Some(path) = &arguments.json {
         fs::write(path, serde_json::to_vec_pretty(&findings)?)?;

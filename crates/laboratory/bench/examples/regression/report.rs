@@ -1,10 +1,10 @@
 //! What a run found, counted and listed.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A statement and what came of it.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Finding {
     /// Name of the regression file.
     pub file: String,

@@ -16,7 +16,7 @@ const FILES: &str = "../../language/sql/tests/slt";
 const OURS_ALONE: [&str; 4] = ["explain", "explain_logical", "index_access", "refusals"];
 
 /// How many records of a file differ on purpose, and why. Records that follow from them count too.
-const ON_PURPOSE: [(&str, usize, &str); 19] = [
+const ON_PURPOSE: [(&str, usize, &str); 21] = [
     ("composite", 3, "range types, and a change of a type that a table uses, are refused"),
     ("counting", 3, "a number that was drawn and undone leaves no gap; setval and RESTART are refused there"),
     ("cursors", 3, "names of portals without a name, and what WHERE CURRENT OF needs"),
@@ -26,6 +26,12 @@ const ON_PURPOSE: [(&str, usize, &str); 19] = [
     ("key_updates", 11, "a statement may take keys that it gives up, in any order"),
     ("late_records", 3, "a field of a record may have another type in the next query"),
     ("pair_aggregates", 1, "a width_bucket of numbers whose difference is infinite is where the value is"),
+    (
+        "partition_keys",
+        2,
+        "errors of references name the table, and ON CONFLICT may not move a row out of its partition",
+    ),
+    ("partition_queries", 1, "a message: no column of a partition alone is dropped"),
     ("plpgsql_names", 2, "messages"),
     ("polymorphic", 1, "a message"),
     (

@@ -16,6 +16,7 @@ mod programs;
 mod references;
 mod row_security;
 mod statements;
+mod values_of_version_10;
 mod volatility;
 
 use entente::Database;
@@ -194,6 +195,14 @@ fn json_is_what_it_is_in_postgresql() {
             let sql = format!("SELECT '{text}'::{name}");
             compare(&postgres, &mut database, &Statement { sql, ordered: true }, true)
         })
+    });
+}
+
+#[test]
+fn addresses_bits_times_and_ranges_are_what_they_are_in_postgresql() {
+    let postgres = Postgres::with(&[]);
+    run(4_000, &values_of_version_10::statements(), |statement| {
+        compare(&postgres, &mut Database::default(), &statement, true)
     });
 }
 

@@ -12,12 +12,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
-    Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, VALUE_BYTES, Value, add,
-    concatenate, divide, limits,
+    Array, DataType, ExecutionVersion, Numeric, NumericDeviations, NumericSum, SqlError, SqlState,
+    VALUE_BYTES, Value, add, concatenate, divide, limits,
 };
 use user::UserState;
 use values::broken;
-use values::functions::aggregated_json;
+use values::functions::{self, aggregated_json};
 
 /// What a short text adds to those that are joined.
 const SHORT_TEXT_BYTES: u64 = 16;
@@ -140,7 +140,7 @@ impl<'a> Accumulator<'a> {
     /// What the state takes more with this value, which is not the value's own.
     fn growth(&self, value: &Value, second: &Value) -> u64 {
         match self.aggregate.function {
-            AggregateFunction::Array => VALUE_BYTES,
+            AggregateFunction::Array | AggregateFunction::Ranges => VALUE_BYTES,
             AggregateFunction::Json(_) => 2 * VALUE_BYTES,
             AggregateFunction::Join => SHORT_TEXT_BYTES + long_bytes(value) + long_bytes(second),
             AggregateFunction::Sum | AggregateFunction::Average | AggregateFunction::Variance(_)
@@ -172,6 +172,10 @@ impl<'a> Accumulator<'a> {
                 self.values.extend([value, second.clone()]);
                 return Ok(());
             }
+            AggregateFunction::Ranges => {
+                self.values.push(value);
+                return Ok(());
+            }
             AggregateFunction::Array => {
                 self.values.push(value);
                 // One more than there may be says so.
@@ -196,6 +200,7 @@ impl<'a> Accumulator<'a> {
             AggregateFunction::Or => Value::Boolean(both(false) != (true, true)),
             AggregateFunction::Join if second.is_null() => concatenate(&self.value, &value)?,
             AggregateFunction::Join => concatenate(&concatenate(&self.value, second)?, &value)?,
+            AggregateFunction::Intersection => by_symbol("*", &self.value, &value)?,
             AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
                 bits(function, &self.value, &value)?
             }
@@ -315,6 +320,8 @@ impl<'a> Accumulator<'a> {
                 true => Ok(Value::Null),
                 false => self.array(),
             },
+            AggregateFunction::Ranges if self.values.is_empty() => Ok(Value::Null),
+            AggregateFunction::Ranges => functions::range_union_all(&self.values),
             AggregateFunction::Json(of) if self.count > 0 => {
                 let between = if of.has_lines && !of.is_binary { ", \n " } else { ", " };
                 aggregated_json(self.values.as_chunks().0, of.has_keys, of.is_binary, between)
@@ -350,7 +357,24 @@ fn direct_values(aggregate: &Aggregate, environment: &Environment<'_>) -> Result
 }
 
 /// Of two whole numbers of one type.
+/// The value of an operator that the table of functions has.
+fn by_symbol(symbol: &str, left: &Value, right: &Value) -> Result<Value, SqlError> {
+    let types = [left.data_type(), right.data_type()];
+    let found = functions::resolve(symbol, &types, ExecutionVersion::NEWEST)?;
+    let signature =
+        found.ok_or_else(|| broken("an aggregate over values that its operator does not take"))?;
+    signature.function.call(&[left.clone(), right.clone()], signature.result)
+}
+
 fn bits(function: AggregateFunction, left: &Value, right: &Value) -> Result<Value, SqlError> {
+    if matches!(left, Value::Bit(_)) {
+        let symbol = match function {
+            AggregateFunction::BitAnd => "&",
+            AggregateFunction::BitOr => "|",
+            _ => "#",
+        };
+        return by_symbol(symbol, left, right);
+    }
     let of = |left: i64, right: i64| match function {
         AggregateFunction::BitAnd => left & right,
         AggregateFunction::BitOr => left | right,

@@ -42,6 +42,10 @@ pub enum AggregateFunction {
     OrderedSet(OrderedSet),
     /// `json_agg` and its kin
     Json(JsonAggregate),
+    /// `range_agg`
+    Ranges,
+    /// `range_intersect_agg`
+    Intersection,
     /// One of the ledger
     User,
 }
@@ -160,6 +164,8 @@ impl AggregateFunction {
             "bool_or" => AggregateFunction::Or,
             "string_agg" => AggregateFunction::Join,
             "array_agg" => AggregateFunction::Array,
+            "range_agg" if version >= ExecutionVersion::V10 => AggregateFunction::Ranges,
+            "range_intersect_agg" if version >= ExecutionVersion::V10 => AggregateFunction::Intersection,
             "variance" | "var_samp" => variance(true, false),
             "var_pop" => variance(false, false),
             "stddev" | "stddev_samp" => variance(true, true),
@@ -206,12 +212,20 @@ impl AggregateFunction {
             (F::Sum | F::Average | F::Variance(_), Double) => Double,
             (F::Minimum | F::Maximum, Boolean | Uuid | Bytea | Composite(_) | Record) => return None,
             (F::Minimum | F::Maximum, DataType::Json | DataType::Jsonb) => return None,
+            (F::Minimum | F::Maximum, DataType::Cidr) => DataType::Inet,
+            (F::Minimum | F::Maximum, DataType::MacAddr | DataType::Bit(_) | DataType::VarBit(_)) => {
+                return None;
+            }
+            (F::Minimum | F::Maximum, DataType::Range(_) | DataType::Multirange(_)) => return None,
+            (F::Ranges, DataType::Range(of) | DataType::Multirange(of)) => DataType::Multirange(of),
+            (F::Intersection, range @ (DataType::Range(_) | DataType::Multirange(_))) => range,
             (F::Minimum | F::Maximum, other) => other,
             (F::And | F::Or, Boolean) => Boolean,
             (F::Join, Text(_) | Char(_) | Unknown) => Text(None),
             (F::Join, Bytea) => Bytea,
             (F::Array, other) => other.array()?,
             (F::BitAnd | F::BitOr | F::BitXor, whole @ (SmallInt | Integer | BigInt)) => whole,
+            (F::BitAnd | F::BitOr | F::BitXor, DataType::Bit(_) | DataType::VarBit(_)) => DataType::Bit(None),
             (F::Regression(wanted), SmallInt | Integer | BigInt | Numeric(_) | Real | Double | Unknown) => {
                 if wanted == Regression::Count {
                     BigInt
@@ -223,6 +237,9 @@ impl AggregateFunction {
         };
         let operand = match self {
             F::Sum | F::Average | F::Variance(_) | F::Join => result,
+            F::Minimum | F::Maximum | F::BitAnd | F::BitOr | F::BitXor if argument.is_of_version_10() => {
+                result
+            }
             F::Array => argument.family(),
             F::Regression(_) => Double,
             _ => argument,

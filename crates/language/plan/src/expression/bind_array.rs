@@ -218,6 +218,10 @@ impl Binder<'_> {
         if let Some(compared) = self.json_operator(op, &left_bound, &right_bound)? {
             return Ok(compared);
         }
+        let own = self.symbol_operator(&op.to_string(), &left_bound, &right_bound);
+        if let Some(own) = own.map_err(|error| self.at(error, left.span()))? {
+            return Ok(own);
+        }
         let (left_type, right_type) = (left_bound.data_type, right_bound.data_type);
         let array = match (left_type, right_type) {
             (DataType::Array(_), DataType::Array(_)) if left_type.family() == right_type.family() => {
@@ -243,6 +247,30 @@ impl Binder<'_> {
             _ => Self::array_call(&functions::OVERLAPS, vec![left, right], DataType::Boolean),
         })
     }
+}
+
+/// An element of an array.
+pub fn element_of(array: Expression, subscript: Expression) -> Expression {
+    match array.data_type.element() {
+        Some(data_type) => {
+            Expression { kind: Kind::Function(&functions::ELEMENT, vec![array, subscript]), data_type }
+        }
+        None => array,
+    }
+}
+
+/// The array with the elements of another one assigned to some of its own: from a subscript to another one, each of which may be
+/// missing.
+pub fn slice_assigned(
+    array: Expression,
+    from: Option<Expression>,
+    to: Option<Expression>,
+    value: Expression,
+) -> Expression {
+    let data_type = array.data_type;
+    let function = functions::slice_assigned(from.is_some(), to.is_some());
+    let operands = [array, value].into_iter().chain(from).chain(to).collect();
+    Expression { kind: Kind::Function(function, operands), data_type }
 }
 
 /// The array with a value of its elements' type assigned to one of them.

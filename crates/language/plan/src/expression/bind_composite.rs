@@ -26,7 +26,7 @@ impl Expression {
             }
             kind => {
                 let row = Expression { kind, data_type: row.data_type };
-                Expression::row(RowOperation::Field(position as u16), vec![row], data_type)
+                Expression::row(RowOperation::Field(position as u16), vec![row], data_type.unrounded())
             }
         }
     }
@@ -309,6 +309,7 @@ impl Binder<'_> {
             _ => None,
         };
         if let Some((columns, row_type, may_be_missing)) = own {
+            columns.iter().for_each(|(_, column)| self.note_read(column));
             // What a function gives that are no rows is known by its name.
             if let (Some(value), [(_, column)]) = (row_type, columns.as_slice())
                 && !value.is_composite()

@@ -6,7 +6,7 @@ use crate::expression::refusals::unsupported_expression;
 use crate::expression::written::is_empty_array;
 use crate::expression::{Binder, Expression};
 use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
-use types::{DataType, SqlError, SqlState, Value, limits};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value, limits};
 
 impl Binder<'_> {
     pub(super) fn bind_literal(&self, value: &ValueWithSpan) -> Result<Expression, SqlError> {
@@ -22,6 +22,13 @@ impl Binder<'_> {
             ast::Value::DollarQuotedString(text) => {
                 check_literal(&text.value)?;
                 unknown(&text.value)
+            }
+            // As PostgreSQL reads them: the text of a value of type bit, told apart by its first letter.
+            ast::Value::SingleQuotedByteStringLiteral(text) if self.has_bits() => {
+                bits(&format!("b{text}")).map_err(|error| self.at(error, value.span))?
+            }
+            ast::Value::HexStringLiteral(text) if self.has_bits() => {
+                bits(&format!("x{text}")).map_err(|error| self.at(error, value.span))?
             }
             ast::Value::Boolean(truth) => Expression::constant(Value::Boolean(*truth), DataType::Boolean),
             ast::Value::Null => Expression::constant(Value::Null, DataType::Unknown),
@@ -40,6 +47,11 @@ impl Binder<'_> {
                 return Err(self.at(SqlError::unsupported(what), value.span));
             }
         })
+    }
+
+    /// Whether the rules of execution know strings of bits.
+    fn has_bits(&self) -> bool {
+        self.scope.version() >= ExecutionVersion::V10
     }
 
     pub(super) fn bind_cast(&self, expr: &Expr) -> Result<Expression, SqlError> {
@@ -68,6 +80,12 @@ impl Binder<'_> {
             other => Err(unsupported_expression(other)),
         }
     }
+}
+
+/// A constant of type `bit` without a length.
+fn bits(text: &str) -> Result<Expression, SqlError> {
+    let data_type = DataType::Bit(None);
+    Ok(Expression::constant(types::parse_value(text, data_type)?, data_type))
 }
 
 fn check_literal(text: &str) -> Result<(), SqlError> {

@@ -2,12 +2,12 @@
 
 use crate::expression::bind::Source;
 use crate::expression::build::variable_expression;
-use crate::expression::{Binder, Expression};
+use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::Span;
 use syntax::names::name_of;
 use syntax::plpgsql::ast::NameConflict;
-use types::{SqlError, SqlState, catalog_name};
+use types::{Privileges, SqlError, SqlState, catalog_name};
 
 impl Binder<'_> {
     pub(super) fn bind_name(&self, ident: &Ident) -> Result<Expression, SqlError> {
@@ -39,6 +39,25 @@ impl Binder<'_> {
         }
     }
 
+    /// Notes that the statement looks at the columns of tables and views that this is of.
+    pub(crate) fn note_read(&self, expression: &Expression) {
+        expression.any(&mut |inner| {
+            let Kind::Column(ordinal) = inner.kind else { return false };
+            let column = match self.source {
+                Source::Table { table, .. } => {
+                    let column = table.columns.get(usize::from(ordinal));
+                    column.map(|column| (table.relation.as_str(), column.name.as_str()))
+                }
+                Source::Relations(relations) => relations.catalogued(ordinal),
+                Source::Nothing | Source::Default => None,
+            };
+            if let Some((relation, column)) = column {
+                self.scope.note_column(relation, column, Privileges::SELECT);
+            }
+            false
+        });
+    }
+
     /// The column that a name stands for, here or in an enclosing query.
     ///
     /// # Errors
@@ -55,6 +74,7 @@ impl Binder<'_> {
             _ => None,
         };
         let enclosing = self.query.and_then(|(_, level)| Some((level, level.parent?)));
+        own.iter().for_each(|own| self.note_read(own));
         match (own, enclosing) {
             (Some(own), _) => Ok(Some(own)),
             (None, Some((level, parent))) => Ok(parent.visible(parts)?.map(|found| level.argument(found))),
@@ -139,6 +159,7 @@ impl Binder<'_> {
         };
         if matches!(self.source, Source::Table { name: table, .. } if table == *qualifier) {
             if let Some(column) = self.column(name)? {
+                self.note_read(&column);
                 return self.column_or_variable(column, &parts, span);
             }
             if self.scope.resolve(&parts).is_none() && field.is_none() {

@@ -104,6 +104,12 @@ impl Binder<'_> {
             }
             other => comparison_of(other),
         };
+        let is_of_table =
+            matches!(op, BinaryOperator::Custom(_) | BinaryOperator::AndLt | BinaryOperator::AndGt);
+        if is_of_table && self.scope.version() >= ExecutionVersion::V10 {
+            let operands = vec![self.bind(left)?, self.bind(right)?];
+            return self.bind_operator(&op.to_string(), operands, left.span());
+        }
         let Some(comparison) = comparison else {
             let error = SqlError::unsupported(format_args!("the operator {op}"));
             return Err(self.at(error, left.span()));
@@ -167,6 +173,10 @@ impl Binder<'_> {
         {
             return Ok(deleted);
         }
+        let own = self.symbol_operator(&op.to_string(), &left, &right);
+        if let Some(own) = own.map_err(|error| self.at(error, span))? {
+            return Ok(own);
+        }
         self.arithmetic(op, left, right).map_err(|error| self.at(error, span))
     }
 
@@ -202,6 +212,9 @@ impl Binder<'_> {
     pub(super) fn bind_concatenation(&self, left: &Expr, right: &Expr) -> Result<Expression, SqlError> {
         let (left, right) = (self.bind(left)?, self.bind(right)?);
         if let Some(both) = self.json_operator(&BinaryOperator::StringConcat, &left, &right)? {
+            return Ok(both);
+        }
+        if let Some(both) = self.symbol_operator("||", &left, &right)? {
             return Ok(both);
         }
         if left.data_type.element().is_some() || right.data_type.element().is_some() {

@@ -100,6 +100,7 @@ impl Binder<'_> {
             "current_date" => DataType::Date,
             "localtimestamp" => DataType::Timestamp,
             "localtime" => DataType::Time,
+            "current_time" if self.scope().version() >= ExecutionVersion::V10 => DataType::TimeTz,
             _ => return None,
         };
         Some(self.now_as(data_type))

@@ -4,6 +4,7 @@ use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::assets::AssetFunction;
 use crate::expression::build::fold;
 use crate::expression::enum_call::EnumCall;
+use crate::expression::names::is_newer_than;
 use crate::expression::refusals::{no_function, no_operator, unsupported_expression};
 use crate::expression::written::{is_window_function, plain_argument, variadic_operand};
 use crate::expression::{Binder, Expression, Kind, NamedArgument};
@@ -12,7 +13,7 @@ use crate::row_functions::{is_row_function, json_arguments, json_type_of};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Spanned};
 use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
-use types::{ArithmeticOperator, DataType, ExecutionVersion, SqlError, SqlState, Value};
+use types::{ArithmeticOperator, DataType, ExecutionVersion, RangeType, SqlError, SqlState, TimeType, Value};
 use values::Comparison;
 use values::functions::{self, Function, Signature, refused, resolve};
 
@@ -102,6 +103,13 @@ impl Binder<'_> {
             {
                 return self.bind_variadic(name, &list.args, span);
             }
+            FunctionArguments::List(list)
+                if is_variadic(&list.args)
+                    && self.scope().version() >= ExecutionVersion::V10
+                    && RangeType::ALL.iter().any(|range| range.multirange().1 == name) =>
+            {
+                return self.bind_multirange_of_array(name, &list.args);
+            }
             FunctionArguments::List(list) => {
                 if function.filter.is_some() || list.duplicate_treatment.is_some() {
                     let message =
@@ -189,6 +197,11 @@ impl Binder<'_> {
                 let named = self.types().name_of(arguments[0].data_type.family());
                 Ok(type_name(arguments, named))
             }
+            ("current_timestamp" | "localtimestamp" | "current_time" | "localtime", 1)
+                if self.scope().version() >= ExecutionVersion::V10 =>
+            {
+                self.rounded_clock(name, &arguments[0])
+            }
             ("current_timestamp", 1) => Err(SqlError::unsupported("current_timestamp with a precision")),
             ("coalesce", 1..) => {
                 let (operands, data_type) = self.unify(arguments, "COALESCE")?;
@@ -232,6 +245,26 @@ impl Binder<'_> {
         }
     }
 
+    /// `current_timestamp(3)` and its kind.
+    fn rounded_clock(&self, name: &str, digits: &Expression) -> Result<Expression, SqlError> {
+        let known = digits.as_constant().and_then(Value::as_integer);
+        let (Some(clock), Some(digits)) = (self.bind_clock(name), known) else {
+            return Err(no_function(name, &[digits.data_type]));
+        };
+        let Ok(digits) = u8::try_from(digits) else {
+            let shown = name.to_ascii_uppercase();
+            let message = format!("{shown}({digits}) precision must not be negative");
+            return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        };
+        let of = match clock.data_type {
+            DataType::TimestampTz => TimeType::TimestampTz,
+            DataType::Timestamp => TimeType::Timestamp,
+            DataType::TimeTz => TimeType::TimeTz,
+            _ => TimeType::Time,
+        };
+        self.explicit_cast(clock, of.rounded(digits))
+    }
+
     /// A call of what is no function of values: it draws something, tells the time, or takes rows or types.
     fn bind_special_call(
         &self,
@@ -266,7 +299,7 @@ impl Binder<'_> {
     ) -> Result<Expression, SqlError> {
         let single = match arguments.as_slice() {
             [value] => type_of_cast(name)
-                .filter(|target| self.has_json() || !target.is_json())
+                .filter(|target| !is_newer_than(self.scope().version(), *target))
                 .map(|target| (value.clone(), target)),
             _ => None,
         };
@@ -379,6 +412,20 @@ impl Binder<'_> {
         let operands = arguments.into_iter().map(|argument| self.known(argument));
         let operands = operands.collect::<Result<Vec<_>, _>>()?;
         Ok(Expression { kind: Kind::Function(function, operands), data_type: DataType::Text(None) })
+    }
+
+    /// `int4multirange(VARIADIC ranges)`
+    fn bind_multirange_of_array(&self, name: &str, list: &[FunctionArg]) -> Result<Expression, SqlError> {
+        let of = RangeType::ALL.into_iter().find(|range| range.multirange().1 == name);
+        let [only] = list else { return Err(no_function(name, &[])) };
+        let argument = plain_argument(only)?;
+        let ranges = self.bind(variadic_operand(argument).unwrap_or(argument))?;
+        let missing = no_function(name, &[ranges.data_type]);
+        let array = of.and_then(|of| Some((of, DataType::Range(of).array()?)));
+        let Some((of, array)) = array else { return Err(missing) };
+        let ranges = self.argument(ranges, array).ok_or(missing)?;
+        let kind = Kind::Function(&functions::MULTIRANGE_OF_ARRAY, vec![ranges]);
+        Ok(Expression { kind, data_type: DataType::Multirange(of) })
     }
 
     /// A call whose last argument is an array in place of the rest.
@@ -509,7 +556,7 @@ fn type_name(arguments: Vec<Expression>, named: String) -> Expression {
 
 /// The type that a function of this name casts to.
 fn type_of_cast(name: &str) -> Option<DataType> {
-    const TYPES: [DataType; 14] = [
+    const TYPES: [DataType; 20] = [
         DataType::Boolean,
         DataType::SmallInt,
         DataType::Integer,
@@ -524,6 +571,12 @@ fn type_of_cast(name: &str) -> Option<DataType> {
         DataType::Uuid,
         DataType::Json,
         DataType::Jsonb,
+        DataType::Inet,
+        DataType::Cidr,
+        DataType::MacAddr,
+        DataType::Bit(None),
+        DataType::VarBit(None),
+        DataType::TimeTz,
     ];
     TYPES.into_iter().find(|data_type| data_type.internal_name() == name)
 }

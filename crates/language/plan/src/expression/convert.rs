@@ -7,6 +7,7 @@ use types::{
     DataType, SqlError, SqlState, Value, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment,
     common_type,
 };
+use values::functions;
 
 impl Binder<'_> {
     /// All cast to their common type.
@@ -36,6 +37,9 @@ impl Binder<'_> {
         if let DataType::Domain(_) = target {
             let base = self.types().base_of(target);
             return Ok(self.checked(self.explicit_cast(operand, base)?, target));
+        }
+        if let DataType::Rounded(of, digits) = target {
+            return Ok(rounded(self.explicit_cast(operand, of.data_type())?, digits));
         }
         if operand.data_type == DataType::Unknown {
             return self.unknown_to(operand, target, true);
@@ -68,6 +72,9 @@ impl Binder<'_> {
     /// # Errors
     /// A literal of unknown type that is no such value.
     pub fn cast_to(&self, operand: Expression, target: DataType) -> Result<Expression, SqlError> {
+        if let DataType::Rounded(of, digits) = target {
+            return Ok(rounded(self.cast_to(operand, of.data_type())?, digits));
+        }
         if operand.data_type == DataType::Unknown {
             return self.unknown_to(operand, target, false);
         }
@@ -119,6 +126,9 @@ impl Binder<'_> {
             let base = self.types().base_of(target);
             return Ok(self.checked(self.assign_to_column(expression, column, base)?, target));
         }
+        if let DataType::Rounded(of, digits) = target {
+            return Ok(rounded(self.assign_to_column(expression, column, of.data_type())?, digits));
+        }
         if expression.data_type == DataType::Unknown {
             return self.unknown_to(expression, target, false);
         }
@@ -155,6 +165,13 @@ impl FamilyName for DataType {
             other => other.family().to_string(),
         }
     }
+}
+
+/// A value of a type of time with so many digits of a second.
+fn rounded(value: Expression, digits: u8) -> Expression {
+    let data_type = value.data_type;
+    let digits = Expression::constant(Value::Integer(i32::from(digits)), DataType::Integer);
+    fold(Expression { kind: Kind::Function(&functions::ROUND_TIME, vec![value, digits]), data_type })
 }
 
 /// A cast, or the expression itself where the value is of that type already.

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     /// Those that are called with NULL.
-    const NOT_STRICT: [&str; 23] = [
+    const NOT_STRICT: [&str; 35] = [
         "[] =",
         "all",
         "any",
@@ -285,8 +285,14 @@ mod tests {
         "assign",
         "concatenate",
         "construct",
+        "datemultirange",
+        "daterange",
         "fill",
         "formatarray",
+        "int4multirange",
+        "int4range",
+        "int8multirange",
+        "int8range",
         "join",
         "jsonbbuildarray",
         "jsonbbuildobject",
@@ -294,6 +300,8 @@ mod tests {
         "jsonbuildarray",
         "jsonbuildobject",
         "jsonobjectagg",
+        "nummultirange",
+        "numrange",
         "oftext",
         "position",
         "positions",
@@ -301,6 +309,10 @@ mod tests {
         "remove",
         "replace",
         "totext",
+        "tsmultirange",
+        "tsrange",
+        "tstzmultirange",
+        "tstzrange",
     ];
 
     #[test]

@@ -176,6 +176,9 @@ pub fn long_bytes(value: &Value) -> u64 {
         Value::Json(text) => text.len(),
         Value::Jsonb(value) => value.bytes().len(),
         Value::Numeric(number) => number.stored_bytes(),
+        Value::Bit(bits) | Value::VarBit(bits) => bits.bytes().len(),
+        Value::Range(range) => range.bytes(),
+        Value::Multirange(ranges) => ranges.bytes(),
         // What the elements hold was counted when they were made.
         Value::Array(array) => size_of_val(array.values()),
         Value::Composite(row) => size_of_val(row.values()),
@@ -200,6 +203,11 @@ fn share_bytes(left: &Value, right: &Value) -> bool {
         (Value::Jsonb(left), Value::Jsonb(right)) => left.shares_bytes(right),
         (Value::Array(left), Value::Array(right)) => Arc::ptr_eq(left, right),
         (Value::Composite(left), Value::Composite(right)) => Arc::ptr_eq(left, right),
+        (Value::Bit(left) | Value::VarBit(left), Value::Bit(right) | Value::VarBit(right)) => {
+            Arc::ptr_eq(left, right)
+        }
+        (Value::Range(left), Value::Range(right)) => Arc::ptr_eq(left, right),
+        (Value::Multirange(left), Value::Multirange(right)) => Arc::ptr_eq(left, right),
         _ => false,
     }
 }

@@ -19,6 +19,7 @@ mod bind_row_comparison;
 mod bind_sequence;
 mod bind_session;
 mod bind_subquery;
+mod bind_symbol;
 mod bind_time;
 mod bind_user_aggregate;
 mod bind_window;
@@ -47,7 +48,7 @@ pub(crate) mod written;
 
 pub use analysis::{columns_of, is_same, may_have_detail};
 pub use bind::{Binder, Source};
-pub use bind_array::element_assigned;
+pub use bind_array::{element_assigned, element_of, slice_assigned};
 pub use bind_composite::{FieldOwner, FieldStep, field_path};
 pub use bind_json::json_assigned;
 pub(crate) use bind_session::{session_call, session_word};
@@ -58,7 +59,7 @@ pub use environment::{Environment, QueryEnvironment, RunSubquery};
 pub use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};
 pub use names::{bind_data_type, bind_routine_type, bind_type_or_domain, output_name};
 pub use refusals::{no_sort_operator, shortened};
-pub use relations::{Merged, NamedRelation, Relations};
+pub use relations::{Catalogued, Merged, NamedRelation, Relations};
 pub use routine::{NamedArgument, shown_arguments};
 pub use routine_call::RoutineCall;
 pub use row::{RowForm, RowOperation, row_value};
@@ -146,17 +147,17 @@ pub enum Kind {
 impl Expression {
     /// A value.
     pub fn constant(value: Value, data_type: DataType) -> Expression {
-        Expression { kind: Kind::Constant(value), data_type }
+        Expression { kind: Kind::Constant(value), data_type: data_type.unrounded() }
     }
 
     /// A column.
     pub fn column(ordinal: usize, data_type: DataType) -> Expression {
-        Expression { kind: Kind::Column(ordinal as u16), data_type }
+        Expression { kind: Kind::Column(ordinal as u16), data_type: data_type.unrounded() }
     }
 
     /// A variable.
     pub fn slot(slot: usize, data_type: DataType) -> Expression {
-        Expression { kind: Kind::Slot(slot as u16), data_type }
+        Expression { kind: Kind::Slot(slot as u16), data_type: data_type.unrounded() }
     }
 
     /// Type of the result.

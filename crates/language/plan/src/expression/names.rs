@@ -5,7 +5,8 @@ use sqlparser::ast::{self, Expr};
 use syntax::names::{name_of, table_name};
 use syntax::parse::routine::TYPE_OF_COLUMN;
 use types::{
-    CompositeTypes, DataType, ElementType, ExecutionVersion, Polymorphic, SqlError, SqlState, limits,
+    CompositeTypes, DataType, ElementType, ExecutionVersion, Polymorphic, RangeType, SqlError, SqlState,
+    TimeType, limits,
 };
 
 /// The type that SQL writes.
@@ -36,6 +37,11 @@ pub fn bind_data_type(types: &CompositeTypes, data_type: &ast::DataType) -> Resu
 /// As [`bind_data_type`].
 pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) -> Result<DataType, SqlError> {
     use ast::{DataType as Sql, ExactNumberInfo as Info, TimezoneInfo};
+    if types.rules() >= ExecutionVersion::V10
+        && let Some(known) = type_of_time(data_type)
+    {
+        return Ok(known);
+    }
     Ok(match data_type {
         Sql::Boolean | Sql::Bool => DataType::Boolean,
         Sql::Int(None) | Sql::Integer(None) | Sql::Int4(None) => DataType::Integer,
@@ -57,6 +63,13 @@ pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) ->
         }
         Sql::Timestamp(None | Some(6), _) => DataType::Timestamp,
         Sql::Time(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
+        // Without a length it is one bit.
+        Sql::Bit(length) if types.rules() >= ExecutionVersion::V10 => {
+            DataType::Bit(Some(bit_length(*length, "bit")?.unwrap_or(1)))
+        }
+        Sql::BitVarying(length) | Sql::VarBit(length) if types.rules() >= ExecutionVersion::V10 => {
+            DataType::VarBit(bit_length(*length, "varbit")?)
+        }
         Sql::Time(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
             return Err(
                 SqlError::unsupported("the type time with time zone").hint("Use time or timestamptz.")
@@ -111,8 +124,9 @@ fn named_type(types: &CompositeTypes, name: &ast::ObjectName) -> Result<DataType
         (_, Some(known)) => known.data_type(),
         ("json", None) if !is_newer_than(types.rules(), DataType::Json) => DataType::Json,
         ("jsonb", None) if !is_newer_than(types.rules(), DataType::Jsonb) => DataType::Jsonb,
-        (other, None) => match ElementType::from_array_name(other) {
-            Some(element) if !is_newer_than(types.rules(), element.data_type()) => DataType::Array(element),
+        (other, None) => match type_of_version_10(other).or_else(|| array_named(other)) {
+            Some(known) if !is_newer_than(types.rules(), known) => known,
+
             _ => {
                 let message = format!("type \"{other}\" does not exist");
                 return Err(SqlError::new(SqlState(*b"42704"), message));
@@ -122,8 +136,60 @@ fn named_type(types: &CompositeTypes, name: &ast::ObjectName) -> Result<DataType
 }
 
 /// Whether older rules of execution do not have the type.
-fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> bool {
-    data_type.is_json() && rules < ExecutionVersion::V7
+pub(super) fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> bool {
+    let one = data_type.element().unwrap_or(data_type);
+    (one.is_json() && rules < ExecutionVersion::V7)
+        || (one.is_of_version_10() && rules < ExecutionVersion::V10)
+}
+
+fn array_named(name: &str) -> Option<DataType> {
+    ElementType::from_array_name(name).map(DataType::Array)
+}
+
+/// A type that came with version 10, by PostgreSQL's name for it.
+fn type_of_version_10(name: &str) -> Option<DataType> {
+    let simple = [
+        DataType::Inet,
+        DataType::Cidr,
+        DataType::MacAddr,
+        DataType::Bit(Some(1)),
+        DataType::VarBit(None),
+        DataType::TimeTz,
+    ];
+    let ranges = RangeType::ALL.into_iter().flat_map(|of| [DataType::Range(of), DataType::Multirange(of)]);
+    simple.into_iter().chain(ranges).find(|known| known.internal_name() == name)
+}
+
+/// A type of time that came with version 10: one with a zone, or with digits of a second.
+fn type_of_time(data_type: &ast::DataType) -> Option<DataType> {
+    use ast::{DataType as Sql, TimezoneInfo as Zone};
+    let (of, digits) = match data_type {
+        Sql::Timestamp(Some(digits), Zone::WithTimeZone | Zone::Tz) => (TimeType::TimestampTz, *digits),
+        Sql::Timestamp(Some(digits), _) => (TimeType::Timestamp, *digits),
+        Sql::Time(digits, Zone::WithTimeZone | Zone::Tz) => (TimeType::TimeTz, digits.unwrap_or(6)),
+        Sql::Time(Some(digits), _) => (TimeType::Time, *digits),
+        Sql::Interval { fields: None, precision: Some(digits) } => (TimeType::Interval, *digits),
+        _ => return None,
+    };
+    Some(of.rounded(second_digits(digits)))
+}
+
+/// Digits of a second: PostgreSQL takes more than six for six, with a warning.
+fn second_digits(digits: u64) -> u8 {
+    digits.min(6) as u8
+}
+
+/// The length of a type of bits.
+fn bit_length(length: Option<u64>, name: &str) -> Result<Option<u32>, SqlError> {
+    let error = |what: &str| {
+        Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, format!("length for type {name} {what}")))
+    };
+    match length.map(u32::try_from) {
+        None => Ok(None),
+        Some(Ok(0)) => error("must be at least 1"),
+        Some(Ok(length)) if length <= limits::BITS_MAX => Ok(Some(length)),
+        Some(_) => error(&format!("cannot exceed {}", limits::BITS_MAX)),
+    }
 }
 
 /// The type of a parameter or result of a function, which may be polymorphic.

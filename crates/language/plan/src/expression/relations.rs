@@ -32,6 +32,8 @@ pub struct NamedRelation {
     pub table: Option<String>,
     /// The schema that may stand before its name.
     pub schema: Option<String>,
+    /// What it is in the catalog, where it is a table or view.
+    pub catalogued: Option<Catalogued>,
     /// Names and types.
     pub columns: Vec<(String, DataType)>,
     /// Position of its first column in the row of all.
@@ -46,6 +48,15 @@ pub struct NamedRelation {
     pub keyed: bool,
     /// Positions of columns of the type `record` whose fields are known, and the fields.
     pub records: Vec<(usize, Vec<OutputColumn>)>,
+}
+
+/// A table or view as the catalog has it, whatever a statement calls it.
+#[derive(Clone, Debug)]
+pub struct Catalogued {
+    /// Its name.
+    pub relation: String,
+    /// Names of its columns.
+    pub columns: Vec<String>,
 }
 
 /// A column that USING has made of two.
@@ -232,6 +243,17 @@ impl Relations {
             paths.extend(relation.paths(true));
         }
         paths
+    }
+
+    /// The table or view that a column of the row of all is of, and the column's name there.
+    pub fn catalogued(&self, ordinal: u16) -> Option<(&str, &str)> {
+        let ordinal = usize::from(ordinal);
+        let stands_in = |relation: &&NamedRelation| {
+            (relation.first..relation.first + relation.columns.len()).contains(&ordinal)
+        };
+        let relation = self.relations.iter().find(stands_in)?;
+        let known = relation.catalogued.as_ref()?;
+        Some((known.relation.as_str(), known.columns.get(ordinal - relation.first)?.as_str()))
     }
 
     /// The fields of a column of the row of all, where it is a record and they are known.

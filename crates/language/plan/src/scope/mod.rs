@@ -2,7 +2,7 @@
 
 mod excerpt;
 
-use crate::needs::Needs;
+use crate::needs::{Needs, RelationNeed};
 use crate::polymorphic::Callee;
 use crate::routines::Routines;
 use crate::view::Noted;
@@ -37,6 +37,8 @@ pub struct VariableScope {
     called: RefCell<BTreeSet<Callee>>,
     /// What has been bound needs these privileges.
     needed: RefCell<BTreeMap<Securable, Privileges>>,
+    /// Columns of tables and views that are looked at or written.
+    columns: RefCell<BTreeMap<String, BTreeMap<String, Privileges>>>,
     /// What a name is that is a column and a variable.
     conflict: NameConflict,
     /// What a query that becomes a view looks at.
@@ -176,14 +178,45 @@ impl VariableScope {
         *known = *known | privileges;
     }
 
+    /// A change looks at rows of the table. From version 10 on the columns that it looks at are noted instead.
+    pub fn note_reading(&self, relation: &str) {
+        if self.version() < ExecutionVersion::V10 {
+            self.note_use(relation, Privileges::SELECT);
+        }
+    }
+
+    /// A statement looks at a column of a table or view, or writes it. Before version 10 only whole tables had privileges, which are
+    /// noted where the statement names them.
+    pub fn note_column(&self, relation: &str, column: &str, privileges: Privileges) {
+        if self.version() < ExecutionVersion::V10 {
+            return;
+        }
+        self.note_use(relation, privileges);
+        let mut all = self.columns.borrow_mut();
+        let columns = all.entry(relation.to_string()).or_default();
+        match columns.get_mut(column) {
+            Some(known) => *known = *known | privileges,
+            None => drop(columns.insert(column.to_string(), privileges)),
+        }
+    }
+
     /// What running all that has been bound needs.
     pub fn needs(&self) -> Needs {
-        let needed = self.needed.borrow().clone();
+        let columns = self.columns.borrow();
+        let need = |(relation, privileges): (&Securable, &Privileges)| {
+            let columns = match relation {
+                Securable::Relation(name) => columns.get(name),
+                _ => None,
+            };
+            let columns = columns.into_iter().flatten().map(|(name, used)| (name.clone(), *used)).collect();
+            RelationNeed { relation: relation.clone(), privileges: *privileges, columns }
+        };
+        let relations = self.needed.borrow().iter().map(need).collect();
         let called = self.called();
         let fired = self.fired.borrow();
         let involved: BTreeSet<Callee> = called.iter().chain(fired.iter()).cloned().collect();
         let involved = involved.into_iter().collect();
-        Needs { relations: needed.into_iter().collect(), called: called.into(), involved }
+        Needs { relations, called: called.into(), involved }
     }
 
     /// Triggers that call these functions may fire at a statement.

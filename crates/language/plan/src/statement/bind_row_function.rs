@@ -1,6 +1,6 @@
 //! Functions in FROM that give rows: `generate_series`, `unnest`, and those that take JSON apart.
 
-use crate::expression::{Binder, Expression, Relations, Source};
+use crate::expression::{Binder, Expression, Kind, Relations, Source};
 use crate::logical::LogicalPlan;
 use crate::row_functions::{gives_rows_in_from, is_row_function, json_arguments, json_rows, json_type_of};
 use crate::statement::level::Level;
@@ -88,6 +88,7 @@ pub(super) fn bind_row_function(
             (Some(RowsOfFunction { rows: RowKind::Elements(vec![None]), columns, row_type: None }), "")
         }
         "unnest" if !arguments.is_empty() => {
+            arguments = arguments.into_iter().map(ranges_of_multirange).collect();
             (elements(&binder, name, &arguments).map_err(located)?, "It takes arrays.")
         }
         _ => match json_rows(name).filter(|_| query.variables.version() >= ExecutionVersion::V7) {
@@ -156,6 +157,21 @@ fn series(
     *arguments = given.map(|(bound, target)| binder.cast_to(bound, target)).collect::<Result<_, _>>()?;
     let columns = vec![(name.to_string(), data_type)];
     Ok(Some(RowsOfFunction { rows: RowKind::Series(data_type), columns, row_type: None }))
+}
+
+/// A multirange as an array of its ranges; others as they are.
+fn ranges_of_multirange(value: Expression) -> Expression {
+    let ranges = match value.data_type {
+        DataType::Multirange(of) => DataType::Range(of).array(),
+        _ => None,
+    };
+    match ranges {
+        Some(data_type) => Expression {
+            kind: Kind::Function(&values::functions::RANGES_OF_MULTIRANGE, vec![value]),
+            data_type,
+        },
+        None => value,
+    }
 }
 
 /// `unnest` of these arguments; `None` where one is no array.

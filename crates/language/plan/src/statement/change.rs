@@ -45,6 +45,17 @@ pub enum Arbiter {
     Computed(Arc<ComputedIndex>),
 }
 
+impl Arbiter {
+    /// Ordinals of the columns that it looks at.
+    pub fn looks_at(&self, table: &TablePlan) -> Vec<u16> {
+        match self {
+            Arbiter::Key => table.key.clone(),
+            Arbiter::Unique(index) => index.columns.clone(),
+            Arbiter::Computed(computed) => computed.looked_at.clone(),
+        }
+    }
+}
+
 /// What becomes of a row that conflicts with one that exists.
 #[derive(Debug)]
 pub enum ConflictAction {

@@ -5,7 +5,7 @@ use crate::scope::VariableScope;
 use crate::table::TablePlan;
 use sqlparser::ast::{self, Expr, ObjectName, Spanned};
 use syntax::names::name_of;
-use types::{SqlError, SqlState, Value};
+use types::{Privileges, SqlError, SqlState, Value};
 
 /// Ordinal of an assigned column, which must not be among those `assigned` already.
 pub(super) fn target_column(
@@ -26,6 +26,17 @@ pub(super) fn target_column(
         return Err(scope.located(SqlError::new(SqlState::DUPLICATE_COLUMN, message), ident.span));
     }
     Ok(ordinal)
+}
+
+/// Notes what a statement does with columns of a table.
+pub(super) fn note_columns(
+    scope: &VariableScope,
+    table: &TablePlan,
+    ordinals: impl Iterator<Item = u16>,
+    privileges: Privileges,
+) {
+    let columns = ordinals.filter_map(|ordinal| table.columns.get(usize::from(ordinal)));
+    columns.for_each(|column| scope.note_column(&table.relation, &column.name, privileges));
 }
 
 /// `42703`: the table has no column of this name.

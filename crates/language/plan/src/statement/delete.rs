@@ -43,7 +43,7 @@ pub(super) fn bind_delete(outer: QueryScope<'_>, delete: &ast::Delete) -> Result
     scope.note_use(&table.relation, Privileges::DELETE);
     scope.note_fired(tables.fired_by(table));
     if delete.selection.is_some() || delete.returning.is_some() {
-        scope.note_use(&table.relation, Privileges::SELECT);
+        scope.note_reading(&table.relation);
     }
     let others = delete.using.as_deref().unwrap_or_default();
     let runs = delete.selection.iter().any(|part| holds_query(scope, part)) || table.row_security.is_some();

@@ -6,9 +6,10 @@ use crate::expression::{Binder, Expression, Kind, Merged, Relations, Source};
 use crate::logical::{LogicalPlan, Scan};
 use crate::statement::from_factor::bind_factor;
 use crate::statement::level::Level;
+use crate::statement::query::bind_view;
 use crate::statement::query_scope::QueryScope;
 use crate::statement::relation::JoinKind;
-use crate::statement::relation_names::{add_relation, set_row_type, set_schema};
+use crate::statement::relation_names::{add_relation, set_row_type, set_table};
 use crate::table::TablePlan;
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, Spanned, TableFactor, TableWithJoins};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub(super) fn bind_from_target(
     add_relation(query, &mut names, &table.name, alias.as_ref(), columns)?;
     let row_type = query.tables.routines().types().named(&table.relation).map(|known| known.data_type());
     set_row_type(&mut names, row_type);
-    set_schema(&mut names, &table.relation);
+    set_table(&mut names, table);
     names.relations[0].keyed = true;
     let key = Expression::column(table.columns.len(), DataType::Bytea);
     let item = LogicalPlan::from(Scan { keyed: true, ..Scan::of(table.clone()) });
@@ -76,6 +77,25 @@ pub(super) fn bind_from_base(
     let (item, names) = bind_list(query, level, names, Some(item), others)?;
     let item = item.ok_or_else(|| broken("a change of no table"))?;
     Ok((item, names, key))
+}
+
+/// The same for a view whose triggers do what is done to it: its rows, which have no key.
+///
+/// # Errors
+/// As [`bind_from`].
+pub(super) fn bind_from_view(
+    query: QueryScope<'_>,
+    level: &Level<'_>,
+    (known_as, table): (&str, &Arc<TablePlan>),
+    others: &[TableWithJoins],
+) -> Result<(LogicalPlan, Relations), SqlError> {
+    let view = query.tables.view(&table.relation).ok_or_else(|| broken("a view that is not there"))?;
+    let mut names = Relations::default();
+    let columns = table.columns.iter().map(|column| ("\0".to_string(), column.data_type)).collect();
+    add_relation(query, &mut names, known_as, None, columns)?;
+    let item = LogicalPlan::query(bind_view(query, view, false)?.plan, Vec::new());
+    let (item, names) = bind_list(query, level, names, Some(item), others)?;
+    Ok((item.ok_or_else(|| broken("a change of no view"))?, names))
 }
 
 fn bind_list(
@@ -214,6 +234,8 @@ fn merge(
                 format!("column \"{name}\" specified in USING clause does not exist in {side} table");
             return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, message));
         };
+        let of_both = Binder::new(query.variables, Source::Relations(names));
+        [left, right].into_iter().for_each(|side| of_both.note_read(side));
         let binder = Binder::new(query.variables, Source::Nothing);
         on.push(binder.compare(Comparison::Equal, left.clone(), right.clone())?);
         let expression = if query.tables.version() < ExecutionVersion::V2 {

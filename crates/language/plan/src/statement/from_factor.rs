@@ -15,7 +15,7 @@ use crate::statement::past::{bind_history, bind_past, is_history, past_height};
 use crate::statement::query::{bind_nested, bind_view};
 use crate::statement::query_scope::QueryScope;
 use crate::statement::record_columns::asked_columns;
-use crate::statement::relation_names::{add_relation, set_row_type, set_schema};
+use crate::statement::relation_names::{add_relation, set_catalogued, set_row_type, set_table};
 use sqlparser::ast::{
     self, FunctionArg, Query, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
 };
@@ -122,7 +122,8 @@ fn bind_named(
         let known_as = Some(object_name(&called).to_string());
         let item = derived(query, names, bound.plan, Vec::new(), alias, known_as)?;
         set_row_type(names, row_type);
-        set_schema(names, &called);
+        let columns = view.columns.iter().map(|column| column.name.clone()).collect();
+        set_catalogued(names, &called, columns);
         return Ok(item);
     }
     let table = find_table(query.tables, query.variables, name)?;
@@ -130,7 +131,7 @@ fn bind_named(
     let first = names.width();
     add_relation(query, names, &table.name, alias, columns)?;
     set_row_type(names, row_type);
-    set_schema(names, &called);
+    set_table(names, table);
     let is_locked = query.variables.is_locked(name.span());
     seen(query.tables, query.variables, (Scan::of(table.clone()), first), is_locked)
 }

@@ -1,12 +1,14 @@
 //! Binding of INSERT and ON CONFLICT.
 
 use crate::command::UpdatePlan;
-use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source};
+use crate::expression::{Binder, Catalogued, Expression, Kind, NamedRelation, Relations, Source};
+use crate::row_check::RowCheck;
 use crate::row_security::{check_of_existing, check_of_written};
+use crate::scope::VariableScope;
 use crate::statement::arbiters::arbiters_of;
 use crate::statement::assignments::bind_assignments;
-use crate::statement::change::{BoundInsert, ConflictAction, InsertSource, OnConflict};
-use crate::statement::column_targets::{default_row, insert_targets, is_default};
+use crate::statement::change::{Arbiter, BoundInsert, ConflictAction, InsertSource, OnConflict};
+use crate::statement::column_targets::{default_row, insert_targets, is_default, note_columns};
 use crate::statement::fields::{InsertFields, insert_fields, written_out};
 use crate::statement::named_table::find_table;
 use crate::statement::output::bind_returning;
@@ -23,7 +25,8 @@ use types::{
     schema_of,
 };
 
-pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result<BoundInsert, SqlError> {
+pub(super) fn bind_insert(outer: QueryScope<'_>, written: &ast::Insert) -> Result<BoundInsert, SqlError> {
+    let insert = written;
     let (tables, scope) = (outer.tables, outer.variables);
     refuse_insert_forms(insert)?;
     let TableObject::TableName(name) = &insert.table else {
@@ -32,13 +35,13 @@ pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result
     let view = ViewTarget::find(tables, scope, name, Change::Insert)?;
     let (table, mut insert) = match &view {
         Some(view) => {
-            view.note(tables, scope, insert_privileges(insert));
+            view.note(tables, scope, noted_privileges(insert, scope));
             let columns = view.insert_columns(insert)?;
             (&view.table, Cow::Owned(ast::Insert { columns, ..insert.clone() }))
         }
         None => {
             let table = find_table(tables, scope, name)?;
-            scope.note_use(&table.relation, insert_privileges(insert));
+            scope.note_use(&table.relation, noted_privileges(insert, scope));
             scope.note_fired(tables.fired_by(table));
             (table, Cow::Borrowed(insert))
         }
@@ -72,6 +75,7 @@ pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result
             _ => insert_select(outer, table, &targets, query)?,
         },
     };
+    note_inserted(scope, (table, view.as_ref()), written, (&targets, &source, insert));
     let on_conflict = match &insert.on {
         None => None,
         Some(ast::OnInsert::OnConflict(on_conflict)) => {
@@ -88,20 +92,31 @@ pub(super) fn bind_insert(outer: QueryScope<'_>, insert: &ast::Insert) -> Result
         value.visit_calls(&mut |call| scope.note_call(&call.callee));
     }
     let returning = match &view {
-        Some(view) => {
-            let alias = insert.table_alias.as_ref().map(|alias| TableAlias {
-                explicit: true,
-                name: alias.alias.clone(),
-                columns: Vec::new(),
-                at: None,
-            });
-            view.returning(scope, alias.as_ref(), insert.returning.as_deref())?
-        }
+        Some(view) => view.returning(scope, alias_of(insert).as_ref(), insert.returning.as_deref())?,
         None => bind_returning(table, &known_as, scope, insert.returning.as_deref())?,
     };
     let is_read = insert_privileges(insert).contains(Privileges::SELECT);
-    let row_check = check_of_written(tables, scope, table, PolicyCommand::Insert, is_read)?;
+    let row_check = row_check_of(outer, (table, view.as_ref()), (PolicyCommand::Insert, is_read))?;
     Ok(BoundInsert { table: table.clone(), source, on_conflict, row_check, returning })
+}
+
+/// The alias of the target.
+fn alias_of(insert: &ast::Insert) -> Option<TableAlias> {
+    let alias = insert.table_alias.as_ref()?;
+    Some(TableAlias { explicit: true, name: alias.alias.clone(), columns: Vec::new(), at: None })
+}
+
+/// What the rows have to keep: what policies of the table ask, partitions, and views with CHECK OPTION.
+fn row_check_of(
+    outer: QueryScope<'_>,
+    (table, view): (&TablePlan, Option<&ViewTarget>),
+    (command, is_read): (PolicyCommand, bool),
+) -> Result<Option<Arc<RowCheck>>, SqlError> {
+    let of_policies = check_of_written(outer.tables, outer.variables, table, command, is_read)?;
+    match view {
+        Some(view) => view.row_check(of_policies),
+        None => Ok(of_policies),
+    }
 }
 
 /// VALUES and nothing around it. Version 1 did not look at WITH and FETCH, and ran the statement without them.
@@ -122,6 +137,69 @@ fn insert_privileges(insert: &ast::Insert) -> Privileges {
         }
     }
     if insert.returning.is_some() { privileges | Privileges::SELECT } else { privileges }
+}
+
+/// What is noted where the statement names its target. From version 10 on that it reads is noted of the columns that it looks at.
+fn noted_privileges(insert: &ast::Insert, scope: &VariableScope) -> Privileges {
+    let privileges = insert_privileges(insert);
+    match scope.version() >= ExecutionVersion::V10 {
+        true => privileges.without(Privileges::SELECT),
+        false => privileges,
+    }
+}
+
+/// Notes the columns that are given values.
+fn note_inserted(
+    scope: &VariableScope,
+    (table, view): (&TablePlan, Option<&ViewTarget>),
+    written: &ast::Insert,
+    (targets, source, insert): (&[usize], &InsertSource, &ast::Insert),
+) {
+    let given = match (source, insert.source.as_deref().map(|query| query.body.as_ref())) {
+        (InsertSource::Select(select, _), _) => select.columns.len(),
+        (InsertSource::Rows(_), Some(SetExpr::Values(values))) => {
+            // What `name.*` stands for is not counted.
+            let is_whole = |value: &Expr| matches!(value, Expr::QualifiedWildcard(..));
+            values.rows.first().map_or(0, |row| match row.content.iter().any(is_whole) {
+                true => targets.len(),
+                false => row.content.len(),
+            })
+        }
+        (InsertSource::Rows(_), _) => 0,
+    };
+    let Some(view) = view else {
+        let ordinals = targets.iter().take(given).map(|ordinal| *ordinal as u16);
+        return note_columns(scope, table, ordinals, Privileges::INSERT);
+    };
+    let named = written.columns.iter().filter_map(|column| {
+        let ident = column.0.first().and_then(|part| part.as_ident())?;
+        name_of(ident).ok()
+    });
+    let names: Vec<String> = match written.columns.is_empty() {
+        true => view.columns.iter().map(|column| column.name.clone()).collect(),
+        false => named.collect(),
+    };
+    names.iter().take(given).for_each(|name| scope.note_column(&view.name, name, Privileges::INSERT));
+}
+
+/// Notes the columns by which ON CONFLICT finds the row that exists.
+fn note_arbiters(
+    scope: &VariableScope,
+    (table, view): (&TablePlan, Option<&ViewTarget>),
+    on_conflict: &ast::OnConflict,
+    arbiters: &[Arbiter],
+) {
+    match (&on_conflict.conflict_target, view) {
+        (None, _) => {}
+        (Some(ast::ConflictTarget::Columns(columns)), Some(view)) => {
+            let names = columns.iter().filter_map(|column| name_of(column).ok());
+            names.for_each(|name| scope.note_column(&view.name, &name, Privileges::SELECT));
+        }
+        (Some(_), _) => {
+            let columns = arbiters.iter().flat_map(|arbiter| arbiter.looks_at(table));
+            note_columns(scope, table, columns, Privileges::SELECT);
+        }
+    }
 }
 
 /// The columns of the existing row that these look at.
@@ -154,6 +232,39 @@ fn used_of_existing<'a>(
     Ok(uses)
 }
 
+/// The names of the row that exists and of the one that was to be inserted, which stand side by side.
+fn names_of_both(
+    outer: QueryScope<'_>,
+    (table, view): (&TablePlan, Option<&ViewTarget>),
+    known_as: &str,
+) -> Relations {
+    let width = table.columns.len();
+    let own = || table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
+    let columns: Vec<(String, DataType)> = view.map_or_else(own, ViewTarget::named_columns);
+    let catalogued = view.map_or(table.relation.as_str(), |view| view.name.as_str());
+    let called = object_name(catalogued);
+    let relation = |name: &str, first: usize| NamedRelation {
+        name: name.to_string(),
+        table: (name != called).then(|| called.to_string()),
+        schema: (name == called).then(|| schema_of(catalogued).to_string()),
+        catalogued: Some(Catalogued {
+            relation: catalogued.to_string(),
+            columns: columns.iter().map(|(name, _)| name.clone()).collect(),
+        }),
+        columns: columns.clone(),
+        first,
+        hidden: Vec::new(),
+        keyed: false,
+        may_be_missing: false,
+        row_type: outer.tables.routines().types().named(catalogued).map(|known| known.data_type()),
+        records: Vec::new(),
+    };
+    // The columns of a view are none of the rows, and stand behind them.
+    let first = if view.is_some() { 2 * width } else { 0 };
+    let relations = vec![relation(known_as, first), relation("excluded", first + columns.len())];
+    Relations { relations, merged: Vec::new(), joins: Vec::new() }
+}
+
 fn bind_on_conflict(
     outer: QueryScope<'_>,
     (table, view): (&Arc<TablePlan>, Option<&ViewTarget>),
@@ -161,6 +272,7 @@ fn bind_on_conflict(
     on_conflict: &ast::OnConflict,
 ) -> Result<OnConflict, SqlError> {
     let arbiters = arbiters_of(table, view, on_conflict, outer.tables.routines())?;
+    note_arbiters(outer.variables, (table, view), on_conflict, &arbiters);
     let update = match &on_conflict.action {
         OnConflictAction::DoNothing => {
             return Ok(OnConflict { arbiters, action: ConflictAction::Nothing });
@@ -173,39 +285,26 @@ fn bind_on_conflict(
             SqlError::new(SqlState::SYNTAX_ERROR, message).hint("For example, ON CONFLICT (column_name).")
         );
     }
-    let width = table.columns.len();
-    let own = || table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
-    let columns: Vec<(String, DataType)> = view.map_or_else(own, ViewTarget::named_columns);
-    let catalogued = view.map_or(table.relation.as_str(), |view| view.name.as_str());
-    let called = object_name(catalogued);
-    let relation = |name: &str, first: usize| NamedRelation {
-        name: name.to_string(),
-        table: (name != called).then(|| called.to_string()),
-        schema: (name == called).then(|| schema_of(catalogued).to_string()),
-        columns: columns.clone(),
-        first,
-        hidden: Vec::new(),
-        keyed: false,
-        may_be_missing: false,
-        row_type: outer.tables.routines().types().named(catalogued).map(|known| known.data_type()),
-        records: Vec::new(),
-    };
-    // The columns of a view are none of the rows, and stand behind them.
-    let first = if view.is_some() { 2 * width } else { 0 };
-    let relations = vec![relation(known_as, first), relation("excluded", first + columns.len())];
-    let names = Relations { relations, merged: Vec::new(), joins: Vec::new() };
+    let names = names_of_both(outer, (table, view), known_as);
     outer.beside(|query, level| {
         let binder = query.binder(level, Source::Relations(&names));
         let list = match view {
-            Some(view) => view.base_assignments(&update.assignments, Change::Insert)?,
+            Some(view) => {
+                view.note_assigned(outer.variables, &update.assignments);
+                view.base_assignments(&update.assignments, Change::Insert)?
+            }
             None => update.assignments.clone(),
         };
         let over_table = |value: Expression| match view {
             Some(view) => view.over_conflict(value),
             None => value,
         };
-        let assignments = bind_assignments(table, &binder, &list)?.into_iter();
-        let assignments = assignments.map(|(ordinal, value)| (ordinal, over_table(value)));
+        let assignments = bind_assignments(table, &binder, &list)?;
+        if view.is_none() {
+            let ordinals = assignments.iter().map(|(ordinal, _)| *ordinal);
+            note_columns(outer.variables, table, ordinals, Privileges::UPDATE);
+        }
+        let assignments = assignments.into_iter().map(|(ordinal, value)| (ordinal, over_table(value)));
         let condition = match &update.selection {
             Some(selection) => {
                 let condition = binder.in_clause(Some("WHERE")).bind_condition(selection, "WHERE")?;
@@ -220,9 +319,9 @@ fn bind_on_conflict(
         }
         let mut uses = used_of_existing(table, values.iter().chain(&condition))?;
         let (tables, scope) = (outer.tables, outer.variables);
-        let row_check = check_of_written(tables, scope, table, PolicyCommand::Update, true)?;
+        let row_check = row_check_of(outer, (table, view), (PolicyCommand::Update, true))?;
         let existing_check = check_of_existing(tables, scope, table)?;
-        if existing_check.is_some() {
+        if existing_check.is_some() || view.is_some_and(ViewTarget::asks_of_rows) {
             uses = ColumnSet::ALL;
         }
         let plan = UpdatePlan::new(table.clone(), Vec::new(), slots);

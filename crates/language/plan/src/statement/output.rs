@@ -132,6 +132,7 @@ pub(super) fn bind_items(
     items: &[SelectItem],
 ) -> Result<(Vec<Expression>, Vec<OutputColumn>), SqlError> {
     let (mut projection, mut columns) = (Vec::new(), Vec::new());
+    let read = |found: &[(String, Expression)]| found.iter().for_each(|(_, column)| binder.note_read(column));
     let expand = |found: Vec<(String, Expression)>,
                   projection: &mut Vec<Expression>,
                   columns: &mut Vec<OutputColumn>| {
@@ -154,6 +155,7 @@ pub(super) fn bind_items(
                     return Err(scope.located(SqlError::new(SqlState::SYNTAX_ERROR, message), item.span()));
                 };
                 scope.note_wildcard(options.wildcard_token.0.span, || wildcards.paths(None));
+                read(&found);
                 expand(found, &mut projection, &mut columns)?;
                 continue;
             }
@@ -177,6 +179,7 @@ pub(super) fn bind_items(
                     continue;
                 };
                 scope.note_wildcard(name.span(), || wildcards.paths(Some(&relation)));
+                read(&found);
                 expand(found, &mut projection, &mut columns)?;
                 continue;
             }

@@ -8,7 +8,7 @@ use crate::statement::bind_row_function::plain_arguments;
 use crate::statement::level::Level;
 use crate::statement::named_table::find_table;
 use crate::statement::query_scope::QueryScope;
-use crate::statement::relation_names::{add_relation, set_row_type, set_schema};
+use crate::statement::relation_names::{add_relation, set_row_type, set_table};
 use crate::statement::row_function::{HISTORY_COLUMNS, RowFunction, RowKind};
 use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, ObjectName, Spanned, TableAlias, Value as Literal};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(super) fn bind_past(
     add_relation(query, names, &table.name, alias, columns)?;
     let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());
     set_row_type(names, row_type);
-    set_schema(names, &called);
+    set_table(names, table);
     let scan = Scan { past: Some(height), ..Scan::of(Arc::new(table.without_indexes())) };
     seen(query.tables, query.variables, (scan, first), false)
 }
@@ -117,6 +117,10 @@ pub(super) fn bind_history(
     let called = query.tables.find(&called);
     let table = query.tables.get(&called).map_err(located)?.clone();
     query.variables.note_use(&called, Privileges::SELECT);
+    table
+        .columns
+        .iter()
+        .for_each(|column| query.variables.note_column(&called, &column.name, Privileges::SELECT));
     if table.id.is_temporary() {
         return Err(located(SqlError::unsupported("the history of a temporary table")));
     }

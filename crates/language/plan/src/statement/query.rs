@@ -163,6 +163,7 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
             name: String::new(),
             table: None,
             schema: None,
+            catalogued: None,
             columns: named,
             first: 0,
             hidden: Vec::new(),

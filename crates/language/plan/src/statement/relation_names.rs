@@ -1,7 +1,8 @@
 //! The names under which the columns of a relation of FROM are known.
 
-use crate::expression::{NamedRelation, Relations};
+use crate::expression::{Catalogued, NamedRelation, Relations};
 use crate::statement::query_scope::QueryScope;
+use crate::table::TablePlan;
 use sqlparser::ast::TableAlias;
 use syntax::names::name_of;
 use types::{DataType, SqlError, SqlState, object_name, schema_of};
@@ -44,6 +45,7 @@ pub(super) fn add_relation(
         name: known_as,
         table,
         schema: None,
+        catalogued: None,
         columns,
         first,
         hidden,
@@ -62,10 +64,17 @@ pub(super) fn set_row_type(names: &mut Relations, row_type: Option<DataType>) {
     }
 }
 
-/// Says in which schema the last relation stands that has this name in the catalog, so that it may be named with it; one that
-/// has an alias may not.
-pub(super) fn set_schema(names: &mut Relations, name: &str) {
-    if let Some(relation) = names.relations.last_mut().filter(|last| last.name == object_name(name)) {
+/// Says that the last relation is the table or view that has this name and these columns in the catalog. It may be named with its
+/// schema, unless it has an alias.
+pub(super) fn set_catalogued(names: &mut Relations, name: &str, columns: Vec<String>) {
+    let Some(relation) = names.relations.last_mut() else { return };
+    relation.catalogued = Some(Catalogued { relation: name.to_string(), columns });
+    if relation.name == object_name(name) {
         relation.schema = Some(schema_of(name).to_string());
     }
+}
+
+/// The same of a table.
+pub(super) fn set_table(names: &mut Relations, table: &TablePlan) {
+    set_catalogued(names, &table.relation, table.columns.iter().map(|column| column.name.clone()).collect());
 }

@@ -4,12 +4,14 @@ use crate::command::DeletePlan;
 use crate::scope::VariableScope;
 use crate::statement::change::{BoundDelete, Truncation};
 use crate::statement::named_table::find_table;
+use crate::statement::view_target::ViewTarget;
 use crate::statement::{Access, Interval};
 use crate::table::TablePlan;
 use crate::tables::Tables;
 use sqlparser::ast;
 use std::sync::Arc;
-use types::{ColumnSet, Privileges, SqlError, SqlState};
+use syntax::names::table_name;
+use types::{ColumnSet, Privileges, SqlError, SqlState, object_name};
 
 pub(super) fn bind_truncate(
     tables: &Tables,
@@ -20,7 +22,13 @@ pub(super) fn bind_truncate(
         return Err(SqlError::unsupported("this form of TRUNCATE").hint("Use TRUNCATE table, or DELETE."));
     }
     let mut named: Vec<Arc<TablePlan>> = Vec::with_capacity(truncate.table_names.len());
+    let mut partitions: Vec<ViewTarget> = Vec::new();
     for target in &truncate.table_names {
+        let called = tables.find(&table_name(&target.name)?);
+        if let Some(partition) = ViewTarget::partition(tables, scope, &called)? {
+            partitions.push(partition);
+            continue;
+        }
         let table = find_table(tables, scope, &target.name)?;
         if named.iter().all(|known| known.id != table.id) {
             named.push(table.clone());
@@ -54,12 +62,34 @@ pub(super) fn bind_truncate(
         returning: None,
         truncation: Some(Truncation { restarts, also: Vec::new() }),
     };
-    let mut also: Vec<BoundDelete> = children_first(tables, named)?.into_iter().map(whole).collect();
+    let mut also: Vec<BoundDelete> = Vec::new();
+    for partition in partitions {
+        also.push(slice(tables, scope, &partition)?);
+    }
+    also.extend(children_first(tables, named)?.into_iter().map(whole));
     let last = also.pop();
     let mut last =
         last.ok_or_else(|| SqlError::new(SqlState::SYNTAX_ERROR, "syntax error: TRUNCATE of nothing"))?;
-    last.truncation = Some(Truncation { restarts, also });
+    last.truncation = Some(Truncation { restarts: restarts && last.filter.is_none(), also });
     Ok(last)
+}
+
+/// TRUNCATE of a partition: its rows go, and no sequence is the partition's.
+fn slice(tables: &Tables, scope: &VariableScope, partition: &ViewTarget) -> Result<BoundDelete, SqlError> {
+    let (table, name) = (&partition.table, object_name(&partition.name));
+    if let Some(foreign_key) = tables.foreign_keys().of_parent(table.id).first() {
+        return Err(referenced(&foreign_key.child.name, name));
+    }
+    partition.note(tables, scope, Privileges::TRUNCATE);
+    let (filter, filter_columns) = partition.filter();
+    Ok(BoundDelete {
+        plan: Arc::new(DeletePlan::new(table.clone(), Vec::new())),
+        access: Access::Range(Interval::default()),
+        filter,
+        filter_columns,
+        returning: None,
+        truncation: Some(Truncation { restarts: false, also: Vec::new() }),
+    })
 }
 
 /// Tables that reference others before those, so that nothing references a row that goes.

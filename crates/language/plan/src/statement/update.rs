@@ -11,6 +11,7 @@ use crate::sequence::draws_value;
 use crate::statement::Access;
 use crate::statement::assignments::{bind_assignments, sets_running_default};
 use crate::statement::change::BoundUpdate;
+use crate::statement::column_targets::note_columns;
 use crate::statement::conditions::bind_where;
 use crate::statement::from::bind_from_target;
 use crate::statement::named_table::single_table;
@@ -55,6 +56,7 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
                 bind_from_target(query, level, (&update.table.relation, table), others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let assignments = bind_assignments(table, &binder, &update.assignments)?;
+            note_columns(scope, table, assignments.iter().map(|(ordinal, _)| *ordinal), Privileges::UPDATE);
             let conditions = bind_where(&binder, update.selection.as_ref())?;
             let mut projection = vec![key];
             let found = |(ordinal, value): (u16, Expression)| {
@@ -68,7 +70,7 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
                 bind_returning_beside(table, &binder, &names, scope, items, identity, &mut projection)?;
             let reads = projection[1..].iter().any(|value| value.columns() != ColumnSet::EMPTY);
             if reads || update.selection.is_some() || update.returning.is_some() {
-                scope.note_use(&table.relation, Privileges::SELECT);
+                scope.note_reading(&table.relation);
             }
             let returned = returning.iter().flat_map(|returning| &returning.projection);
             let looks = projection[1..].iter().chain(&conditions).chain(returned);
@@ -83,9 +85,10 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
     let returning = bind_returning(table, &known_as, scope, update.returning.as_deref())?;
     let binder = Binder::new(scope, Source::Table { table, name: &known_as });
     let assignments = bind_assignments(table, &binder, &update.assignments)?;
+    note_columns(scope, table, assignments.iter().map(|(ordinal, _)| *ordinal), Privileges::UPDATE);
     let reads = assignments.iter().any(|(_, value)| value.columns() != ColumnSet::EMPTY);
     if reads || update.selection.is_some() || update.returning.is_some() {
-        scope.note_use(&table.relation, Privileges::SELECT);
+        scope.note_reading(&table.relation);
     }
     let conditions = bind_where(&binder, update.selection.as_ref())?;
     let (access, rest) = Access::plan(table, conditions);

@@ -1,16 +1,31 @@
 //! What SET and ON CONFLICT say of the columns of a view, said of those of its table.
 
 use crate::expression::{Expression, Kind};
+use crate::scope::VariableScope;
 use crate::statement::column_targets::is_default;
 use crate::statement::view_target::{Change, ViewTarget};
-use sqlparser::ast::{Assignment, AssignmentTarget, ConflictTarget, Expr, Ident, Value};
+use sqlparser::ast::{Assignment, AssignmentTarget, ConflictTarget, Expr, Ident, ObjectName, Value};
 use syntax::names::name_of;
-use types::{DataType, SqlError, SqlState, object_name};
+use types::{DataType, Privileges, SqlError, SqlState, object_name};
 
 impl ViewTarget {
     /// Names and types of its columns.
     pub fn named_columns(&self) -> Vec<(String, DataType)> {
         self.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect()
+    }
+
+    /// Notes the columns of the view that are assigned.
+    pub fn note_assigned(&self, scope: &VariableScope, assignments: &[Assignment]) {
+        let note = |column: &ObjectName| {
+            let name = column.0.first().and_then(|part| part.as_ident()).and_then(|part| name_of(part).ok());
+            name.iter().for_each(|name| scope.note_column(&self.name, name, Privileges::UPDATE));
+        };
+        for assignment in assignments {
+            match &assignment.target {
+                AssignmentTarget::ColumnName(column) => note(column),
+                AssignmentTarget::Tuple(columns) => columns.iter().for_each(note),
+            }
+        }
     }
 
     /// Assignments to the columns of the table.
@@ -27,7 +42,7 @@ impl ViewTarget {
             match &mut assignment.target {
                 AssignmentTarget::ColumnName(column) => {
                     *column = self.base_name(column, change)?;
-                    if is_default(&assignment.value) {
+                    if is_default(&assignment.value) && !self.is_partition {
                         // The column of the view has none, whatever the table's has.
                         assignment.value = Expr::Value(Value::Null.with_empty_span());
                     }

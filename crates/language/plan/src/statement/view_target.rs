@@ -1,18 +1,21 @@
-//! Views as targets of INSERT, UPDATE and DELETE: those that show rows of one table, each once, as PostgreSQL defines them.
+//! Views as targets of INSERT, UPDATE and DELETE: those that show rows of one table, each once, as PostgreSQL defines them, and those
+//! whose INSTEAD OF triggers do it, which are the table then.
 //!
 //! What a statement says of the columns of the view is bound over these, and then said of the table: every column of the view
 //! is a value over the columns of the table, and its WHERE one more condition.
 
 use crate::command::{DeletePlan, UpdatePlan};
-use crate::expression::{Binder, Expression, Kind, NamedRelation, Relations, Source, columns_of};
+use crate::condition::{Condition, conjunction};
+use crate::expression::{Binder, Catalogued, Expression, Kind, NamedRelation, Relations, Source, columns_of};
 use crate::logical::LogicalPlan;
+use crate::row_check::{RowCheck, ViewCheck};
 use crate::row_security::{restrict_delete, restrict_update};
 use crate::scope::VariableScope;
 use crate::statement::Access;
 use crate::statement::assignments::bind_assignments;
 use crate::statement::change::{BoundDelete, BoundUpdate, Returning};
 use crate::statement::conditions::bind_where;
-use crate::statement::from::bind_from_base;
+use crate::statement::from::{bind_from_base, bind_from_view};
 use crate::statement::level::{Level, in_statement};
 use crate::statement::output::{Wildcards, bind_items, bind_returning_beside};
 use crate::statement::query::finding;
@@ -25,8 +28,10 @@ use sqlparser::ast::{
 };
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
+use types::session_format::{SessionFormat, session_format, within_format};
 use types::{
-    ColumnSet, DataType, OutputColumn, Privileges, SearchPath, SqlError, SqlState, object_name, schema_of,
+    CheckOption, ColumnSet, DataType, ExecutionVersion, OutputColumn, Privileges, SearchPath, SqlError,
+    SqlState, TriggerEvent, object_name, schema_of,
 };
 
 /// What is to be done with a view's rows.
@@ -38,6 +43,14 @@ pub(super) enum Change {
 }
 
 impl Change {
+    fn event(self) -> TriggerEvent {
+        match self {
+            Change::Insert => TriggerEvent::Insert,
+            Change::Update => TriggerEvent::Update,
+            Change::Delete => TriggerEvent::Delete,
+        }
+    }
+
     fn refused(self, view: &str, detail: &str) -> SqlError {
         let (verb, form) = match self {
             Change::Insert => ("insert into", "Insert into"),
@@ -61,6 +74,12 @@ pub(super) struct ViewTarget {
     pub values: Vec<Expression>,
     /// What is true of the rows that it shows.
     conditions: Vec<Expression>,
+    /// What views with CHECK OPTION ask of new rows, the innermost first.
+    checks: Vec<ViewCheck>,
+    /// It is a partition: its columns have the table's defaults.
+    pub is_partition: bool,
+    /// The partitions among the views that it goes through, and what each has.
+    pub partitions: Vec<(Expression, String)>,
 }
 
 impl ViewTarget {
@@ -82,22 +101,28 @@ impl ViewTarget {
         if tables.view(&called).is_none() {
             return Ok(None);
         }
-        ViewTarget::of(tables, scope, &called, change).map(Some)
+        let definition = match tables.version() >= ExecutionVersion::V10 {
+            true => SessionFormat::default(),
+            // Its literals were read as those of the statement.
+            false => session_format(),
+        };
+        within_format(definition, || ViewTarget::of(tables, scope, &called, (change, false))).map(Some)
     }
 
+    /// `cascades`: a view above has CASCADED CHECK OPTION.
     fn of(
         tables: &Tables,
         scope: &VariableScope,
         name: &str,
-        change: Change,
+        (change, cascades): (Change, bool),
     ) -> Result<ViewTarget, SqlError> {
-        let not_single = || {
-            change.refused(
-                name,
-                "Views that do not select from a single table or view are not automatically updatable.",
-            )
-        };
+        let single = "Views that do not select from a single table or view are not automatically updatable.";
+        let not_single = || change.refused(name, single);
         let view = tables.view(name).ok_or_else(not_single)?;
+        if let Some(target) = view.instead_at(change.event()) {
+            return Ok(ViewTarget::whole(target));
+        }
+        let cascades = cascades || view.check_option == Some(CheckOption::Cascaded);
         if let Some(part) = part_in_the_way(&view.query) {
             return Err(
                 change.refused(name, &format!("Views containing {part} are not automatically updatable."))
@@ -115,7 +140,7 @@ impl ViewTarget {
         let tables = &tables.with_search_path(&SearchPath::default());
         let inner = tables.find(&table_name(inner)?);
         let below = match tables.view(&inner) {
-            Some(_) => ViewTarget::of(tables, scope, &inner, change)?,
+            Some(_) => ViewTarget::of(tables, scope, &inner, (change, cascades))?,
             None => ViewTarget::whole(tables.get(&inner)?),
         };
         let names = below.names(&inner, alias.as_ref())?;
@@ -139,6 +164,17 @@ impl ViewTarget {
         variables.called().iter().for_each(|called| scope.note_call(called));
         let values = below.over_table(0, values);
         let mut conditions = below.over_table(0, conditions);
+        let mut partitions = below.partitions;
+        if view.is_partition
+            && let Some(condition) = conjunction(conditions.clone())
+        {
+            partitions.push((condition, object_name(name).to_string()));
+        }
+        let mut checks = below.checks;
+        if (cascades || view.check_option.is_some()) && !conditions.is_empty() && !view.is_partition {
+            let view = object_name(name).to_string();
+            checks.push(ViewCheck { view, conditions: conditions.clone() });
+        }
         conditions.extend(below.conditions);
         Ok(ViewTarget {
             table: below.table,
@@ -146,6 +182,9 @@ impl ViewTarget {
             columns: view.columns.clone(),
             values,
             conditions,
+            checks,
+            is_partition: view.is_partition,
+            partitions,
         })
     }
 
@@ -162,7 +201,60 @@ impl ViewTarget {
             columns,
             values,
             conditions: Vec::new(),
+            checks: Vec::new(),
+            is_partition: false,
+            partitions: Vec::new(),
         }
+    }
+
+    /// Whether it asks anything of rows that are written through it.
+    pub fn asks_of_rows(&self) -> bool {
+        !self.checks.is_empty() || !self.partitions.is_empty()
+    }
+
+    /// What a new row has to keep: what policies ask, that partitions have it, and what views with CHECK OPTION ask.
+    ///
+    /// # Errors
+    /// `0A000` where the condition of such a view queries the table itself: rows of the same statement go before, a query would see them,
+    /// and PostgreSQL's does not.
+    pub fn row_check(&self, of_policies: Option<Arc<RowCheck>>) -> Result<Option<Arc<RowCheck>>, SqlError> {
+        let mut sees_itself = false;
+        for condition in self.checks.iter().flat_map(|check| &check.conditions) {
+            condition.any(&mut |inner| {
+                if let Kind::Subquery(subquery) = &inner.kind {
+                    subquery
+                        .query
+                        .visit_tables(&mut |scanned| sees_itself |= scanned.table.id == self.table.id);
+                }
+                false
+            });
+        }
+        if sees_itself {
+            let what = "CHECK OPTION where the condition of the view queries its table again";
+            return Err(SqlError::unsupported(what).hint("Refuse the row in a trigger of the table."));
+        }
+        let within = RowCheck::within(of_policies, &self.partitions);
+        Ok(RowCheck::with_views(within, self.checks.clone()))
+    }
+
+    /// What a partition of this name is: the table whose rows it has, and what is asked of them. `None`: it is none.
+    ///
+    /// # Errors
+    /// None of a partition that a schema change has made.
+    pub fn partition(
+        tables: &Tables,
+        scope: &VariableScope,
+        name: &str,
+    ) -> Result<Option<ViewTarget>, SqlError> {
+        match tables.view(name).is_some_and(|view| view.is_partition) {
+            true => ViewTarget::of(tables, scope, name, (Change::Insert, false)).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// What is true of the rows that it shows.
+    pub fn filter(&self) -> (Option<Condition>, ColumnSet) {
+        (Condition::all(self.conditions.clone()), columns_of(&self.conditions))
     }
 
     /// The names of its columns.
@@ -179,6 +271,10 @@ impl ViewTarget {
         let relation = NamedRelation {
             table: (known_as != object_name(name)).then(|| object_name(name).to_string()),
             schema: alias.is_none().then(|| schema_of(name).to_string()),
+            catalogued: Some(Catalogued {
+                relation: name.to_string(),
+                columns: self.columns.iter().map(|column| column.name.clone()).collect(),
+            }),
             name: known_as,
             columns,
             first: 0,
@@ -281,20 +377,32 @@ impl ViewTarget {
         scope.note_fired(tables.fired_by(&self.table));
     }
 
-    /// The view, with the other relations beside it: the rows, their names, the key of the table's row, and where the columns of the
-    /// view stand, which are none of the row.
+    /// The view, with the other relations beside it: the rows, their names, what names a row of the table (its key, or all of a view's
+    /// columns), and where the columns of the view stand, which are none of the row.
     fn beside(
         &self,
         query: QueryScope<'_>,
         level: &Level<'_>,
         alias: Option<&TableAlias>,
         others: &[TableWithJoins],
-    ) -> Result<(LogicalPlan, Relations, Expression, usize), SqlError> {
+    ) -> Result<(LogicalPlan, Relations, Vec<Expression>, usize), SqlError> {
         let view = self.names(&self.name, alias)?.relations.remove(0);
-        let (item, mut names, key) = bind_from_base(query, level, (&view.name, &self.table), others)?;
+        let target = (view.name.as_str(), &self.table);
+        let (item, mut names, found) = match self.table.id.is_view() {
+            true => {
+                let (item, names) = bind_from_view(query, level, target, others)?;
+                let columns = (0..).zip(&self.table.columns);
+                let columns = columns.map(|(ordinal, column)| Expression::column(ordinal, column.data_type));
+                (item, names, columns.collect())
+            }
+            false => {
+                let (item, names, key) = bind_from_base(query, level, target, others)?;
+                (item, names, vec![key])
+            }
+        };
         let first = names.width();
         names.relations[0] = NamedRelation { first, ..view };
-        Ok((item, names, key, first))
+        Ok((item, names, found, first))
     }
 
     /// An UPDATE of the view.
@@ -309,15 +417,15 @@ impl ViewTarget {
     ) -> Result<BoundUpdate, SqlError> {
         let (tables, scope) = (outer.tables, outer.variables);
         let alias = only_table(&update.table)?;
-        self.note(tables, scope, Privileges::UPDATE | Privileges::SELECT);
+        self.note(tables, scope, changed_and_read(scope, Privileges::UPDATE));
+        self.note_assigned(scope, &update.assignments);
         let list = self.base_assignments(&update.assignments, Change::Update)?;
         outer.beside(|query, level| {
-            let (mut item, names, key, first) = self.beside(query, level, alias, others)?;
+            let (mut item, names, mut projection, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let assignments = bind_assignments(&self.table, &binder, &list)?;
             let mut conditions = self.over_table(first, bind_where(&binder, update.selection.as_ref())?);
             conditions.extend(self.conditions.iter().cloned());
-            let mut projection = vec![key];
             let (ordinals, values): (Vec<u16>, Vec<Expression>) = assignments.into_iter().unzip();
             let mut slots = Vec::with_capacity(ordinals.len());
             for (ordinal, value) in ordinals.into_iter().zip(self.over_table(first, values)) {
@@ -336,9 +444,10 @@ impl ViewTarget {
                 &mut projection,
             )?;
             let row_check = restrict_update(tables, scope, &self.table, &mut item, true)?;
+            let row_check = RowCheck::within(row_check, &self.partitions);
             let access = Access::Found(Box::new(finding(item, conditions, projection)));
             let plan = UpdatePlan::new(self.table.clone(), Vec::new(), slots);
-            let plan = Arc::new(plan.checking(row_check));
+            let plan = Arc::new(plan.checking(self.row_check(row_check)?));
             Ok(BoundUpdate { plan, access, filter: None, filter_columns: ColumnSet::EMPTY, returning })
         })
     }
@@ -355,14 +464,13 @@ impl ViewTarget {
     ) -> Result<BoundDelete, SqlError> {
         let (tables, scope) = (outer.tables, outer.variables);
         let alias = only_table(from)?;
-        self.note(tables, scope, Privileges::DELETE | Privileges::SELECT);
+        self.note(tables, scope, changed_and_read(scope, Privileges::DELETE));
         let others = delete.using.as_deref().unwrap_or_default();
         outer.beside(|query, level| {
-            let (mut item, names, key, first) = self.beside(query, level, alias, others)?;
+            let (mut item, names, mut projection, first) = self.beside(query, level, alias, others)?;
             let binder = query.binder(level, Source::Relations(&names));
             let mut conditions = self.over_table(first, bind_where(&binder, delete.selection.as_ref())?);
             conditions.extend(self.conditions.iter().cloned());
-            let mut projection = vec![key];
             let items = delete.returning.as_deref();
             let over_table = |expressions| self.over_table(first, expressions);
             let returning = bind_returning_beside(
@@ -380,6 +488,33 @@ impl ViewTarget {
             let (filter, filter_columns) = (None, ColumnSet::EMPTY);
             Ok(BoundDelete { plan, access, filter, filter_columns, returning, truncation: None })
         })
+    }
+}
+
+/// Why a view, whatever stands below it, cannot be changed as if it were a table; `None` where it can.
+///
+/// # Errors
+/// What its CHECK OPTION cannot ask.
+pub fn why_not_updatable(tables: &Tables, view: &str) -> Result<Option<String>, SqlError> {
+    let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
+    match ViewTarget::of(tables, &scope, view, (Change::Update, false)) {
+        Ok(target) if target.values.iter().any(|value| matches!(value.kind, Kind::Column(_))) => {
+            target.row_check(None).map(|_| None)
+        }
+        Ok(_) => {
+            Ok(Some("Views that have no updatable columns are not automatically updatable.".to_string()))
+        }
+        // What is wrong with one that it reads is said when it is changed.
+        Err(error) if error.message.ends_with(&format!("view \"{}\"", object_name(view))) => Ok(error.detail),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What a change of a view needs. From version 10 on that it reads is noted of the columns that it looks at.
+fn changed_and_read(scope: &VariableScope, change: Privileges) -> Privileges {
+    match scope.version() >= ExecutionVersion::V10 {
+        true => change,
+        false => change | Privileges::SELECT,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Statements of SQL, CALL and RAISE are compiled in [`crate::compile::statement`], names and types in
 //! [`crate::variables`].
 
+mod assignment;
 mod block;
 mod branch;
 pub(crate) mod compiler;
@@ -27,12 +28,11 @@ use crate::fuse::{fuse, unfused};
 use crate::late_records::LateRecords;
 use crate::position::or_at;
 use crate::program::{CompiledProcedure, Instruction};
-use crate::variables::VariableInfo;
 use plan::expression;
 use plan::tables::Tables;
 use std::sync::Arc;
-use syntax::plpgsql::ast::{DeclaredType, Expression, Statement, StatementKind, Target};
-use types::{DataType, ExecutionVersion, Language, Procedure, SqlError, SqlState};
+use syntax::plpgsql::ast::{DeclaredType, Statement, StatementKind};
+use types::{DataType, ExecutionVersion, Language, Procedure, SqlError};
 
 /// Compiles a procedure against the tables of a catalog. Procedures that it calls are looked up when it runs.
 ///
@@ -255,13 +255,7 @@ impl<'a> Compiler<'a> {
     fn statement_of_kind(&mut self, kind: &StatementKind) -> Result<(), SqlError> {
         match kind {
             StatementKind::Block(block) => self.block(block),
-            StatementKind::Assign { target, subscript: None, value } => {
-                let start = self.code.len();
-                self.assignment(target, value).or_else(|error| self.fail_when_run(start, error))
-            }
-            StatementKind::Assign { target, subscript: Some(subscript), value } => {
-                self.element_assignment(target, subscript, value)
-            }
+            StatementKind::Assign { target, path, value } => self.assign(target, path, value),
             StatementKind::If { branches, otherwise } => self.if_statement(branches, otherwise),
             StatementKind::Case { operand, branches, otherwise } => {
                 self.case_statement(operand.as_ref(), branches, otherwise.as_deref())
@@ -296,72 +290,6 @@ impl<'a> Compiler<'a> {
                 self.simple_statement(other).or_else(|error| self.fail_when_run(start, error))
             }
         }
-    }
-
-    fn assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
-        if self.variables.is_record(target) {
-            return self.record_assignment(target, value);
-        }
-        if self.field_assignment(target, value)? {
-            return Ok(());
-        }
-        let variable = self.variables.assignable(target)?;
-        let value =
-            self.expression_of(value, variable.assigned_type(), &format!("variable \"{}\"", variable.name))?;
-        let (slot, not_null) = (variable.slot, variable.not_null);
-        self.emit(Instruction::Assign { slot, value });
-        if not_null {
-            self.emit(Instruction::RefuseNull { slot, variable: target.text().into() });
-        }
-        self.record_has_row(target);
-        Ok(())
-    }
-
-    /// `array[subscript] := value`: a new array with that element.
-    fn element_assignment(
-        &mut self,
-        target: &Target,
-        subscript: &Expression,
-        value: &Expression,
-    ) -> Result<(), SqlError> {
-        let variable = self.variables.assignable(target)?;
-        let (slot, data_type) = (variable.slot, variable.data_type);
-        if data_type == DataType::Jsonb {
-            let what = format!("an element of \"{}\"", variable.name);
-            return self.json_assignment(&variable, subscript, value, &what);
-        }
-        let Some(element) = data_type.element() else {
-            let message =
-                format!("cannot subscript type {data_type} because it does not support subscripting");
-            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).at(target.position()));
-        };
-        let subscript = self.expression_of(subscript, DataType::Integer, "a subscript")?;
-        let value = self.expression_of(value, element, &format!("an element of \"{}\"", variable.name))?;
-        let array = expression::Expression::slot(usize::from(slot), data_type);
-        let value = expression::element_assigned(array, subscript, value);
-        let value = self.held_against(value, variable.domain);
-        self.emit(Instruction::Assign { slot, value });
-        Ok(())
-    }
-
-    /// `json['key'] := value`, `json[0] := value`
-    fn json_assignment(
-        &mut self,
-        variable: &VariableInfo,
-        subscript: &Expression,
-        value: &Expression,
-        what: &str,
-    ) -> Result<(), SqlError> {
-        let bound = self.expression(subscript)?;
-        let is_index = bound.data_type.is_integer();
-        let path = self.converted(bound, DataType::Text(None), "a subscript");
-        let path = path.map_err(|error| or_at(error, subscript.position))?;
-        let value = self.expression_of(value, DataType::Jsonb, what)?;
-        let json = expression::Expression::slot(usize::from(variable.slot), DataType::Jsonb);
-        let value = expression::json_assigned(json, vec![path], is_index, value);
-        let value = self.held_against(value, variable.domain);
-        self.emit(Instruction::Assign { slot: variable.slot, value });
-        Ok(())
     }
 }
 

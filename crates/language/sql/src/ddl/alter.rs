@@ -10,6 +10,7 @@ use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::create_foreign_key;
 use crate::ddl::indexes::create_index;
 use crate::ddl::new_catalog::NewCatalog;
+use crate::ddl::partitions::{moved_name, rename_partition};
 use crate::ddl::primary_key::add_primary_key;
 use crate::ddl::relations::find_table;
 use crate::ddl::row_security::RowSecurityChange;
@@ -88,6 +89,19 @@ pub(crate) enum TableChange {
         /// What becomes of it.
         change: ColumnChange,
     },
+}
+
+impl TableChange {
+    /// Whether it changes which columns there are, what they are called, or their types.
+    pub(super) fn changes_columns(&self) -> bool {
+        matches!(
+            self,
+            TableChange::AddColumn { .. }
+                | TableChange::DropColumn { .. }
+                | TableChange::RenameColumn { .. }
+                | TableChange::AlterColumn { .. }
+        )
+    }
 }
 
 /// What of a table is altered; `None` where it is something that cannot be.
@@ -203,6 +217,9 @@ pub(super) fn alter_table(
     if if_exists && catalog.columns_of(name).is_none() {
         return Ok(());
     }
+    if catalog.partition(name).is_some() {
+        return alter_partition_alone(catalog, name, changes);
+    }
     let mut name = name.to_string();
     for change in changes {
         let mut table = find_table(catalog, &name)?;
@@ -239,6 +256,8 @@ pub(super) fn alter_table(
             }
             TableChange::RenameColumn { from, to } => {
                 rename_column(catalog, &table, from, to)?;
+                let before = Securable::column(&table.name, from);
+                catalog.roles.rename(&before, Securable::column(&table.name, to));
                 rename_comments(catalog, &|about| match about {
                     Commented::Column(relation, column) if relation == table.name && column == *from => {
                         Commented::Column(relation, to.clone())
@@ -265,4 +284,20 @@ pub(super) fn alter_table(
         }
     }
     Ok(())
+}
+
+/// ALTER TABLE of a partition, which can get another name alone: all else is its table's.
+fn alter_partition_alone(
+    catalog: &mut NewCatalog,
+    name: &str,
+    changes: &[TableChange],
+) -> Result<(), SqlError> {
+    match changes {
+        [TableChange::Rename(to)] => rename_partition(catalog, name, &moved_name(name, Some(to), None)),
+        [TableChange::SetSchema(schema)] if schema_of(name) == schema => Ok(()),
+        [TableChange::SetSchema(schema)] => {
+            rename_partition(catalog, name, &moved_name(name, None, Some(schema)))
+        }
+        _ => find_table(catalog, name).map(drop),
+    }
 }

@@ -5,6 +5,7 @@ use crate::ddl::alter::TableChange;
 use crate::ddl::composite_types::TypeDraft;
 use crate::ddl::create_as::TableOfQuery;
 use crate::ddl::index_drafts::IndexDraft;
+use crate::ddl::partitions::PartitionDraft;
 use crate::ddl::routines::DropRoutine;
 use crate::ddl::row_security::PolicyStatement;
 use crate::ddl::schemas::ChangeOfSchemas;
@@ -18,8 +19,10 @@ use syntax::parse::alter_type::AlterType;
 use syntax::parse::comment::CommentOn;
 use syntax::parse::domain::DomainChange;
 use syntax::parse::governance::GovernanceCall;
+use syntax::parse::partition::AlterPartition;
 use syntax::parse::role::RoleStatement;
 use syntax::parse::sequence::SequenceStatement;
+use syntax::parse::view::AlterView;
 use types::{DataType, OutputColumn, Procedure, SearchPath, UserAggregate};
 
 /// A change of the catalog.
@@ -32,6 +35,10 @@ pub(crate) enum SchemaChange {
         /// The table.
         draft: Box<TableDraft>,
     },
+    /// CREATE TABLE … PARTITION OF.
+    CreatePartition(Box<PartitionDraft>),
+    /// ALTER TABLE … ATTACH PARTITION and DETACH PARTITION; the search path is the bound's.
+    AlterPartition(Box<AlterPartition>, SearchPath),
     /// CREATE TABLE … AS.
     CreateTableAs(TableOfQuery),
     /// CREATE INDEX.
@@ -70,6 +77,8 @@ pub(crate) enum SchemaChange {
     },
     /// CREATE VIEW.
     CreateView(ViewDraft),
+    /// ALTER VIEW … SET and RESET.
+    AlterView(AlterView),
     /// DROP VIEW.
     DropView {
         /// IF EXISTS.
@@ -168,13 +177,20 @@ impl SchemaChange {
     /// Whether it makes a table.
     pub fn creates_table(&self) -> bool {
         match self.without_path().1 {
-            SchemaChange::CreateTable { .. } | SchemaChange::CreateTableAs(_) => true,
+            SchemaChange::CreateTable { .. }
+            | SchemaChange::CreateTableAs(_)
+            | SchemaChange::CreatePartition(_) => true,
             SchemaChange::Later(statement) => match statement.as_ref() {
                 ParsedStatement::Sql(statement) => matches!(statement.as_ref(), Statement::CreateTable(_)),
                 _ => false,
             },
             _ => false,
         }
+    }
+
+    /// Whether it grants or revokes privileges, which roles may do.
+    pub fn is_grant(&self) -> bool {
+        matches!(self.without_path().1, SchemaChange::Role(RoleStatement::Privileges(_)))
     }
 
     /// Whether it is CHECKPOINT.

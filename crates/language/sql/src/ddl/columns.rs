@@ -5,6 +5,7 @@ use crate::ddl::constraints::name_checks;
 use crate::ddl::foreign_keys::{create_foreign_key, remove_foreign_keys};
 use crate::ddl::indexes::{check_keys_ordered, check_unique, create_index, remove_index};
 use crate::ddl::new_catalog::NewCatalog;
+use crate::ddl::partitions::{refuse_key_column, without_column};
 use crate::ddl::primary_key::{contains_nulls, distinct_key, drop_primary_key};
 use crate::ddl::relations::{check_free, find_table};
 use crate::ddl::renumber::renumber;
@@ -26,8 +27,8 @@ use syntax::names::name_of;
 use syntax::parse::parse_expression;
 use types::session_format::within_format;
 use types::{
-    Catalog, Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, SqlError, SqlState,
-    Table, TableId, Value, limits, object_name,
+    Catalog, Check, Column, CompositeTypes, DataType, ExecutionVersion, Index, Row, Securable, SqlError,
+    SqlState, Table, TableId, Value, limits, object_name,
 };
 
 /// What becomes of a column.
@@ -239,6 +240,7 @@ pub(super) fn drop_column(
 ) -> Result<(), SqlError> {
     let gone = ordinal_of(table, name)?;
     let number = gone as u16;
+    refuse_key_column(table, number, "drop")?;
     if table.columns.len() == 1 {
         return Err(SqlError::unsupported("dropping the only column of a table"));
     }
@@ -261,6 +263,7 @@ pub(super) fn drop_column(
         columns: table.columns.iter().filter(|column| column.name != name).cloned().collect(),
         checks: table.checks.iter().filter(|check| checks(check)).cloned().collect(),
         primary_key: table.primary_key.iter().map(|ordinal| ordinal - u16::from(*ordinal > number)).collect(),
+        partitioning: without_column(table.partitioning.as_ref(), number),
         ..table.clone()
     };
     let bound = plan(catalog, table)?;
@@ -292,6 +295,7 @@ pub(super) fn drop_column(
         }
     }
     drop_owned(catalog, table.id, Some(number));
+    catalog.roles.grants.remove(&Securable::column(&table.name, name));
     change_owners(catalog, table.id, &|owner| owner.column -= u16::from(owner.column > number));
     let uses = |check: &Check| {
         let plan = bound.checks.iter().find(|plan| plan.name == check.name);
@@ -611,6 +615,7 @@ fn change_type(
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
     let (name, number) = (&table.columns[ordinal].name, ordinal as u16);
+    refuse_key_column(table, number, "alter")?;
     refuse_generated(catalog, table, ordinal)?;
     let referenced = catalog.foreign_keys.iter().any(|(child, foreign_keys)| {
         let meets = |foreign_key: &types::ForeignKey| {

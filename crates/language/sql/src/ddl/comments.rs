@@ -1,9 +1,10 @@
 //! COMMENT ON: comments are kept by the names of what they are about, follow those, and go with them.
 
 use crate::ddl::relations::{constraint_exists, find_table, relation_exists};
+use std::sync::Arc;
 use syntax::parse::comment::{CommentOn, CommentedObject};
-use syntax::parse::role::NamedRoutine;
-use types::{Catalog, Commented, SqlError, SqlState, as_given, limits, object_name};
+use syntax::parse::grant::NamedRoutine;
+use types::{Catalog, Commented, SqlError, SqlState, Table, as_given, limits, object_name};
 
 /// What a comment is about that a statement names, whose names are those of the catalog already.
 fn commented(catalog: &Catalog, object: &CommentedObject) -> Result<Commented, SqlError> {
@@ -18,8 +19,8 @@ fn commented(catalog: &Catalog, object: &CommentedObject) -> Result<Commented, S
                 return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
             }
             let is_it = match kind.as_str() {
-                "table" => catalog.tables.contains_key(name),
-                "view" => catalog.views.contains_key(name),
+                "table" => catalog.tables.contains_key(name) || catalog.partition(name).is_some(),
+                "view" => catalog.views.contains_key(name) && catalog.partition(name).is_none(),
                 "sequence" => catalog.sequences.contains_key(name),
                 _ => !catalog.has_relation(name) && !catalog.types.contains_key(name),
             };
@@ -64,6 +65,9 @@ fn commented(catalog: &Catalog, object: &CommentedObject) -> Result<Commented, S
             Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message))
         }
         CommentedObject::Trigger(table, name) => {
+            if catalog.views.get(table).is_some_and(|view| view.triggers.contains_key(name)) {
+                return Ok(Commented::Trigger(table.clone(), name.clone()));
+            }
             let found = find_table(catalog, table)?;
             if catalog.triggers_of(found.id).any(|known| known.name == *name) {
                 return Ok(Commented::Trigger(table.clone(), name.clone()));
@@ -141,10 +145,11 @@ pub(super) fn forget_dropped(catalog: &mut Catalog) {
         Commented::Constraint(table, name) => {
             known.tables.get(table).is_some_and(|table| constraint_exists(known, table, name))
         }
-        Commented::Trigger(table, name) => known
-            .tables
-            .get(table)
-            .is_some_and(|table| known.triggers_of(table.id).any(|trigger| trigger.name == *name)),
+        Commented::Trigger(owner, name) => {
+            let of_table = |table: &Arc<Table>| known.triggers_of(table.id).any(|one| one.name == *name);
+            known.tables.get(owner).is_some_and(of_table)
+                || known.views.get(owner).is_some_and(|view| view.triggers.contains_key(name))
+        }
     };
     let kept = comments.into_iter().filter(|(about, _)| is_there(about)).collect();
     catalog.comments = kept;

@@ -101,6 +101,10 @@ pub(super) fn create_foreign_key(
     draft: &ForeignKeyDraft,
     rows: &mut Rows<'_, '_>,
 ) -> Result<(), SqlError> {
+    if catalog.partition(&draft.parent).is_some() {
+        return Err(SqlError::unsupported("a FOREIGN KEY that references a partition")
+            .hint("Reference the partitioned table."));
+    }
     if catalog.views.contains_key(&draft.parent) {
         let message = format!("referenced relation \"{}\" is not a table", types::object_name(&draft.parent));
         return Err(SqlError::new(SqlState(*b"42809"), message));

@@ -14,6 +14,7 @@ mod alter;
 mod alter_constraint;
 mod alter_routine;
 mod any_type;
+mod attach_partition;
 pub(crate) mod change;
 mod checkpoint;
 mod columns;
@@ -28,12 +29,17 @@ mod endorsement;
 mod enums;
 mod extensions;
 mod foreign_keys;
+mod grants;
 mod index_drafts;
 mod indexes;
 mod members;
 mod names;
 mod new_catalog;
 mod operator_classes;
+mod partition_bounds;
+mod partition_rows;
+mod partition_slices;
+mod partitions;
 mod primary_key;
 mod relations;
 mod renumber;
@@ -43,10 +49,13 @@ mod routines;
 mod row_security;
 pub(crate) mod rows;
 mod schemas;
+mod securables;
 mod sequences;
 mod tables;
+mod trigger_owner;
 mod triggers;
 mod unreadable;
+mod view_options;
 mod views;
 
 use aggregates::{AggregateDrop, bind_create_aggregate, create_aggregate};
@@ -64,6 +73,8 @@ use extensions::check_extension;
 use index_drafts::{IndexDraft, bind_create_index};
 use indexes::{create_index, drop_index, write_entries};
 use new_catalog::NewCatalog;
+use partition_rows::{alter_partition, drop_partitions};
+use partitions::{bind_partition, create_partition, list_partitions, unlist_partitions};
 use relations::{find_table, relation_exists};
 use resolve::resolved;
 use roles::change_roles;
@@ -77,9 +88,12 @@ use syntax::names::table_name;
 use syntax::parse::ParsedStatement;
 use syntax::parse::domain::DomainStatement;
 use syntax::parse::governance::GovernanceCall;
-use tables::{bind_create_table, create_table, drop_tables};
+use tables::{bind_create_table, create_table, drop_tables, refuse_table_forms};
 use triggers::bind_trigger;
-use types::{Catalog, CompositeTypes, ExecutionVersion, SqlError, SqlState, StatementResult};
+use types::{
+    Catalog, CompositeTypes, ExecutionVersion, Principal, SearchPath, SqlError, SqlState, StatementResult,
+};
+use view_options::alter_view;
 use views::{bind_create_view, create_view, drop_views};
 
 /// The same, where changes stand before it in its script, one of which may make a type that it names: it is bound when it
@@ -179,7 +193,11 @@ fn bind_change(
             let (if_exists, name) = (statement.if_exists, statement.table.clone());
             SchemaChange::AlterTable { if_exists, name, changes }
         }
+        ParsedStatement::Partition(alter) => {
+            SchemaChange::AlterPartition(alter.clone(), SearchPath::default())
+        }
         ParsedStatement::AlterRoutine(alter) => SchemaChange::AlterRoutine(alter.clone()),
+        ParsedStatement::AlterView(alter) => SchemaChange::AlterView(alter.as_ref().clone()),
         ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
         ParsedStatement::Do(_) | ParsedStatement::SetConstraints(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
@@ -201,6 +219,10 @@ fn bind_change_of_standard_sql(
     }
     Ok(Some(match statement {
         Statement::CreateTable(create) => {
+            refuse_table_forms(create, types.rules())?;
+            if let Some(draft) = bind_partition(create)? {
+                return Ok(Some(SchemaChange::CreatePartition(Box::new(draft))));
+            }
             let draft = Box::new(bind_create_table(types, create)?);
             SchemaChange::CreateTable { if_not_exists: create.if_not_exists, draft }
         }
@@ -220,7 +242,7 @@ fn bind_change_of_standard_sql(
             check_extension(create)?;
             SchemaChange::CreateExtension
         }
-        Statement::CreateView(create) => SchemaChange::CreateView(bind_create_view(create)?),
+        Statement::CreateView(create) => SchemaChange::CreateView(bind_create_view(create, types.rules())?),
         Statement::Drop { .. } => bind_drop(statement)?,
         Statement::DropProcedure { if_exists, proc_desc, drop_behavior } => SchemaChange::DropRoutine(
             DropRoutine::bind(types, *if_exists, false, proc_desc, drop_behavior.as_ref())?,
@@ -255,7 +277,7 @@ fn bind_drop(statement: &Statement) -> Result<SchemaChange, SqlError> {
     })
 }
 
-/// The catalog after the changes, which the administrator of the organisation with this number makes; `None` where they
+/// The catalog after the changes, which the principal makes; `None` where they
 /// change nothing. Pushes a result for each.
 ///
 /// # Errors
@@ -263,18 +285,18 @@ fn bind_drop(statement: &Statement) -> Result<SchemaChange, SqlError> {
 pub(crate) fn change_catalog<'c>(
     before: &Catalog,
     changes: impl IntoIterator<Item = &'c SchemaChange>,
-    organisation: u16,
+    principal: &Principal,
     all: Rows<'_, '_>,
     results: &mut Vec<StatementResult>,
 ) -> Result<Option<Catalog>, SqlError> {
-    change_all(before, changes, organisation, all, results)
+    change_all(before, changes, principal, all, results)
         .map_err(|error| CompositeTypes::new(before).named_in(error))
 }
 
 fn change_all<'c>(
     before: &Catalog,
     changes: impl IntoIterator<Item = &'c SchemaChange>,
-    organisation: u16,
+    principal: &Principal,
     mut all: Rows<'_, '_>,
     results: &mut Vec<StatementResult>,
 ) -> Result<Option<Catalog>, SqlError> {
@@ -304,7 +326,13 @@ fn change_all<'c>(
             results.push(StatementResult { tag, ..StatementResult::default() });
             continue;
         }
-        let tag = make(&mut catalog, change, organisation, rows)?;
+        if let SchemaChange::AlterTable { name, changes, .. } = change
+            && changes.iter().any(TableChange::changes_columns)
+        {
+            unlist_partitions(&mut catalog, name);
+        }
+        let tag = make(&mut catalog, change, principal, rows)?;
+        list_partitions(&previous, &mut catalog)?;
         settle(&previous, &mut catalog, change.cascades())?;
         let makes_routine =
             matches!(change, SchemaChange::CreateRoutine { .. } | SchemaChange::AlterRoutine(_));
@@ -329,14 +357,15 @@ fn change_all<'c>(
 fn make(
     catalog: &mut NewCatalog,
     change: &SchemaChange,
-    organisation: u16,
+    principal: &Principal,
     rows: &mut Rows<'_, '_>,
 ) -> Result<&'static str, SqlError> {
+    let organisation = principal.organisation;
     Ok(match change {
-        SchemaChange::CreateTable { if_not_exists, draft } => {
-            create_table(catalog, *if_not_exists, draft, rows)?;
-            "CREATE TABLE"
-        }
+        SchemaChange::CreateTable { .. }
+        | SchemaChange::CreatePartition(_)
+        | SchemaChange::AlterPartition(..)
+        | SchemaChange::DropTable { .. } => change_tables(catalog, change, rows)?,
         SchemaChange::CreateIndex { if_not_exists, table, index } => {
             create_index_of(catalog, *if_not_exists, table, index, rows)?;
             "CREATE INDEX"
@@ -349,17 +378,8 @@ fn make(
             alter_table(catalog, *if_exists, name, changes, rows)?;
             "ALTER TABLE"
         }
-        SchemaChange::DropTable { if_exists, cascade, names } => {
-            drop_tables(catalog, *if_exists, *cascade, names)?;
-            "DROP TABLE"
-        }
-        SchemaChange::CreateView(draft) => {
-            create_view(catalog, draft)?;
-            "CREATE VIEW"
-        }
-        SchemaChange::DropView { if_exists, cascade, names } => {
-            drop_views(catalog, *if_exists, *cascade, names)?;
-            "DROP VIEW"
+        SchemaChange::CreateView(_) | SchemaChange::AlterView(_) | SchemaChange::DropView { .. } => {
+            change_views(catalog, change)?
         }
         SchemaChange::Sequence(statement) => change_sequence(catalog, statement, rows)?,
         SchemaChange::DropSequence { if_exists, cascade, names } => {
@@ -401,7 +421,54 @@ fn make(
         SchemaChange::CreateTableAs(_) | SchemaChange::Later(_) | SchemaChange::InSchemas(..) => {
             return Err(SqlError::unsupported("this statement"));
         }
-        SchemaChange::Role(statement) => change_roles(catalog, statement, organisation)?,
+        SchemaChange::Role(statement) => change_roles(catalog, statement, principal)?,
+    })
+}
+
+/// CREATE TABLE and DROP TABLE, and what partitions a table has.
+fn change_tables(
+    catalog: &mut NewCatalog,
+    change: &SchemaChange,
+    rows: &mut Rows<'_, '_>,
+) -> Result<&'static str, SqlError> {
+    Ok(match change {
+        SchemaChange::CreateTable { if_not_exists, draft } => {
+            create_table(catalog, *if_not_exists, draft, rows)?;
+            "CREATE TABLE"
+        }
+        SchemaChange::CreatePartition(draft) => {
+            create_partition(catalog, draft, rows)?;
+            "CREATE TABLE"
+        }
+        SchemaChange::AlterPartition(alter, path) => {
+            alter_partition(catalog, alter, path, rows)?;
+            "ALTER TABLE"
+        }
+        SchemaChange::DropTable { if_exists, cascade, names } => {
+            let names = drop_partitions(catalog, *cascade, names, rows)?;
+            drop_tables(catalog, *if_exists, *cascade, &names)?;
+            "DROP TABLE"
+        }
+        _ => return Err(SqlError::unsupported("this statement")),
+    })
+}
+
+/// CREATE VIEW, ALTER VIEW and DROP VIEW.
+fn change_views(catalog: &mut NewCatalog, change: &SchemaChange) -> Result<&'static str, SqlError> {
+    Ok(match change {
+        SchemaChange::CreateView(draft) => {
+            create_view(catalog, draft)?;
+            "CREATE VIEW"
+        }
+        SchemaChange::AlterView(alter) => {
+            alter_view(catalog, alter)?;
+            "ALTER VIEW"
+        }
+        SchemaChange::DropView { if_exists, cascade, names } => {
+            drop_views(catalog, *if_exists, *cascade, names)?;
+            "DROP VIEW"
+        }
+        _ => return Err(SqlError::unsupported("this statement")),
     })
 }
 

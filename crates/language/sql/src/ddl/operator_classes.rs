@@ -4,19 +4,23 @@ use plan::computed_index::ComputedIndex;
 use types::{Catalog, CompositeTypes, DataType, ExecutionVersion, Index, SqlError, SqlState, Table};
 
 /// Classes, and the type that each is for, without length, precision and scale.
-const CLASSES: [(&str, DataType); 22] = [
+const CLASSES: [(&str, DataType); 28] = [
+    ("bit_ops", DataType::Bit(None)),
     ("bool_ops", DataType::Boolean),
     ("bpchar_ops", DataType::Char(None)),
     ("bpchar_pattern_ops", DataType::Char(None)),
     ("bytea_ops", DataType::Bytea),
+    ("cidr_ops", DataType::Cidr),
     ("date_ops", DataType::Date),
     ("float4_ops", DataType::Real),
     ("float8_ops", DataType::Double),
+    ("inet_ops", DataType::Inet),
     ("int2_ops", DataType::SmallInt),
     ("int4_ops", DataType::Integer),
     ("int8_ops", DataType::BigInt),
     ("interval_ops", DataType::Interval),
     ("jsonb_ops", DataType::Jsonb),
+    ("macaddr_ops", DataType::MacAddr),
     ("numeric_ops", DataType::Numeric(None)),
     ("record_ops", DataType::Record),
     ("text_ops", DataType::Text(None)),
@@ -24,7 +28,9 @@ const CLASSES: [(&str, DataType); 22] = [
     ("time_ops", DataType::Time),
     ("timestamp_ops", DataType::Timestamp),
     ("timestamptz_ops", DataType::TimestampTz),
+    ("timetz_ops", DataType::TimeTz),
     ("uuid_ops", DataType::Uuid),
+    ("varbit_ops", DataType::VarBit(None)),
     ("varchar_ops", DataType::Text(None)),
     ("varchar_pattern_ops", DataType::Text(None)),
 ];
@@ -32,8 +38,18 @@ const CLASSES: [(&str, DataType); 22] = [
 /// Whether an operator class is one of these.
 pub(super) fn is_natural_order(class: &str, rules: ExecutionVersion) -> bool {
     let class = class.to_ascii_lowercase();
-    CLASSES.iter().any(|(known, _)| *known == class)
-        && (rules >= ExecutionVersion::V7 || class != "jsonb_ops")
+    CLASSES.iter().any(|(known, _)| *known == class) && rules >= since(&class)
+}
+
+/// The version of the rules of execution that brought a class.
+fn since(class: &str) -> ExecutionVersion {
+    match class {
+        "jsonb_ops" => ExecutionVersion::V7,
+        "bit_ops" | "cidr_ops" | "inet_ops" | "macaddr_ops" | "timetz_ops" | "varbit_ops" => {
+            ExecutionVersion::V10
+        }
+        _ => ExecutionVersion::V1,
+    }
 }
 
 /// Whether the class of a type goes without saying: it is the first one for it.

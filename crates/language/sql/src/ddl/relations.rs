@@ -21,6 +21,11 @@ pub(super) fn relation_exists(catalog: &Catalog, name: &str) -> bool {
 }
 
 pub(super) fn find_table(catalog: &Catalog, name: &str) -> Result<Arc<Table>, SqlError> {
+    if let Some((table, _)) = catalog.partition(name) {
+        let what = format_args!("this change of the partition \"{}\" alone", object_name(name));
+        let hint = format!("A partition has what its table has: change \"{}\".", table.object_name());
+        return Err(SqlError::unsupported(what).hint(hint));
+    }
     if catalog.views.contains_key(name) || catalog.sequences.contains_key(name) {
         return Err(SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a table", object_name(name))));
     }

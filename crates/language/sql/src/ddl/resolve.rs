@@ -13,7 +13,8 @@ use sqlparser::ast::{ColumnDef, ColumnOption};
 use syntax::parse::alter_type::TypeChange;
 use syntax::parse::comment::CommentedObject;
 use syntax::parse::domain::DomainChange;
-use syntax::parse::role::{NamedRoutine, Objects, RoleStatement};
+use syntax::parse::grant::{NamedRoutine, Objects};
+use syntax::parse::role::RoleStatement;
 use syntax::parse::sequence::SequenceStatement;
 use types::{
     Catalog, CompositeTypes, DataType, ExecutionVersion, SearchPath, SqlError, SqlState, as_given,
@@ -45,6 +46,9 @@ impl Resolver<'_> {
     fn resolve(&self, change: &mut SchemaChange) -> Result<(), SqlError> {
         match change {
             SchemaChange::CreateTable { draft, .. } => self.table_draft(draft),
+            SchemaChange::CreatePartition(_) | SchemaChange::AlterPartition(..) => {
+                self.partition_change(change)
+            }
             SchemaChange::CreateTableAs(draft) => {
                 draft.search_path = self.path.clone();
                 self.new_name(&mut draft.name)
@@ -70,6 +74,7 @@ impl Resolver<'_> {
                 draft.search_path = self.path.clone();
                 self.new_name(&mut draft.name)
             }
+            SchemaChange::AlterView(alter) => self.relation_if(alter.if_exists, &mut alter.name),
             SchemaChange::Sequence(statement) => self.sequence(statement),
             SchemaChange::CreateRoutine { procedure, .. } => {
                 for default in procedure.parameters.iter_mut().filter_map(|one| one.default.as_mut()) {
@@ -100,10 +105,8 @@ impl Resolver<'_> {
                 statement.texts_mut().try_for_each(|text| self.text(text))?;
                 self.relation_if(statement.is_if_exists(), &mut statement.table)
             }
-            SchemaChange::Role(
-                RoleStatement::Privileges { objects, .. }
-                | RoleStatement::Owner { objects: Some(objects), .. },
-            ) => self.objects(objects),
+            SchemaChange::Role(RoleStatement::Privileges(statement)) => self.objects(&mut statement.objects),
+            SchemaChange::Role(RoleStatement::Owner { objects: Some(objects), .. }) => self.objects(objects),
             SchemaChange::Comment(comment) => self.commented(&mut comment.object),
             SchemaChange::Role(_)
             | SchemaChange::Schema(_)
@@ -112,6 +115,22 @@ impl Resolver<'_> {
             | SchemaChange::Governance(_)
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
+        }
+    }
+
+    fn partition_change(&self, change: &mut SchemaChange) -> Result<(), SqlError> {
+        match change {
+            SchemaChange::CreatePartition(draft) => {
+                draft.search_path = self.path.clone();
+                self.relation(&mut draft.parent)?;
+                self.new_name(&mut draft.name)
+            }
+            SchemaChange::AlterPartition(alter, path) => {
+                *path = self.path.clone();
+                self.relation_if(alter.if_exists, &mut alter.table)?;
+                self.relation(&mut alter.partition)
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,16 +1,12 @@
 //! Roles and privileges in the catalog. PostgreSQL 15's rules and messages, but for who may change what: the administrators of
 //! the organisations, each its own roles.
 
-use crate::ddl::any_type::find_type;
-use crate::ddl::domains::refuse_other_types;
+use crate::ddl::grants::change_privileges;
 use crate::ddl::new_catalog::NewCatalog;
-use crate::ddl::relations::relation_exists;
 use crate::ddl::row_security::policies_of_role;
-use syntax::parse::role::{ADMINISTRATOR, Objects, RoleStatement};
-use types::{
-    Catalog, ExecutionVersion, Grantee, Privileges, Role, Roles, Securable, SqlError, SqlState, as_given,
-    limits, object_name, schema_of,
-};
+use crate::ddl::securables::{all_privileges, described, securables};
+use syntax::parse::role::{ADMINISTRATOR, RoleStatement};
+use types::{Catalog, ExecutionVersion, Grantee, Principal, Role, Roles, SqlError, SqlState, limits};
 
 /// `0LP01` a grant that cannot be.
 const INVALID_GRANT_OPERATION: SqlState = SqlState(*b"0LP01");
@@ -32,15 +28,16 @@ fn own<'r>(roles: &'r mut Roles, name: &str, organisation: u16) -> Result<&'r mu
         .hint("Only the administrator of the organisation that has made a role can change it."))
 }
 
-/// Makes the change, asked for by the administrator of the organisation with this number. Gives the command's tag.
+/// Makes the change that the principal asks for: a role grants what it may, and an administrator does everything. Gives the command's tag.
 ///
 /// # Errors
 /// As PostgreSQL's, and `42501` where another organisation's role would change.
 pub(super) fn change_roles(
     catalog: &mut NewCatalog,
     statement: &RoleStatement,
-    organisation: u16,
+    principal: &Principal,
 ) -> Result<&'static str, SqlError> {
+    let organisation = principal.organisation;
     match statement {
         RoleStatement::Create { name, login, member_of } => {
             create_role(catalog, name, *login, member_of, organisation)?;
@@ -81,24 +78,7 @@ pub(super) fn change_roles(
             }
             Ok(tag)
         }
-        RoleStatement::Privileges { revoke, privileges, objects, grantees } => {
-            let (objects, all) = securables(catalog, objects)?;
-            let privileges = privileges.unwrap_or(all);
-            for grantee in grantees {
-                if let Grantee::Role(name) = grantee
-                    && !catalog.roles.by_name.contains_key(name)
-                {
-                    return Err(undefined(name));
-                }
-                for object in &objects {
-                    match revoke {
-                        true => catalog.roles.revoke(object.clone(), grantee, privileges),
-                        false => catalog.roles.grant(object.clone(), grantee.clone(), privileges),
-                    }
-                }
-            }
-            Ok(if *revoke { "REVOKE" } else { "GRANT" })
-        }
+        RoleStatement::Privileges(statement) => change_privileges(catalog, statement, principal),
     }
 }
 
@@ -161,12 +141,11 @@ fn change_memberships(
 
 fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(), SqlError> {
     own(&mut catalog.roles, name, organisation)?;
-    let grantee = Grantee::Role(name.to_string());
     let granted: Vec<String> = catalog
         .roles
         .grants
         .iter()
-        .filter(|(_, grants)| grants.contains_key(&grantee))
+        .filter(|(_, grants)| grants.names(name))
         .map(|(object, _)| described(catalog, object))
         .collect();
     let mut detail: Vec<String> = granted.iter().map(|object| format!("privileges for {object}")).collect();
@@ -180,104 +159,4 @@ fn drop_role(catalog: &mut Catalog, name: &str, organisation: u16) -> Result<(),
         role.member_of.remove(name);
     }
     Ok(())
-}
-
-/// A table or routine as errors call it.
-fn described(catalog: &Catalog, object: &Securable) -> String {
-    match object {
-        Securable::Schema(name) => format!("schema {name}"),
-        Securable::Relation(name) if catalog.views.contains_key(name) => format!("view {name}"),
-        Securable::Relation(name) if catalog.sequences.contains_key(name) => format!("sequence {name}"),
-        Securable::Relation(name) => format!("table {name}"),
-        Securable::Routine(name) => match catalog.procedures.get(name) {
-            Some(routine) if routine.function.is_some() => format!("function {name}"),
-            None if catalog.aggregates.contains_key(name) => format!("function {name}"),
-            _ => format!("procedure {name}"),
-        },
-    }
-}
-
-/// All privileges that there are on something.
-fn all_privileges(catalog: &Catalog, object: &Securable) -> Privileges {
-    match object {
-        Securable::Relation(name) if catalog.sequences.contains_key(name) => Privileges::OF_SEQUENCES,
-        Securable::Relation(_) => Privileges::OF_TABLES,
-        Securable::Routine(_) => Privileges::OF_ROUTINES,
-        Securable::Schema(_) => Privileges::OF_SCHEMAS,
-    }
-}
-
-/// Whether there is such a type. On types there are no privileges.
-fn check_type(catalog: &Catalog, is_domain: bool, name: &String) -> Result<(), SqlError> {
-    if is_domain {
-        refuse_other_types(catalog, std::slice::from_ref(name))?;
-    }
-    find_type(catalog, name).map(drop)
-}
-
-/// What is meant, and all privileges that there are on it.
-fn securables(catalog: &Catalog, objects: &Objects) -> Result<(Vec<Securable>, Privileges), SqlError> {
-    let table = |name: &String| match catalog.tables.contains_key(name) || catalog.views.contains_key(name) {
-        true => Ok(Securable::Relation(name.clone())),
-        false => {
-            let message = format!("relation \"{}\" does not exist", as_given(name));
-            Err(SqlError::new(SqlState::UNDEFINED_TABLE, message))
-        }
-    };
-    let routine = |name: &String| match catalog.has_routine(name) {
-        true => Ok(Securable::Routine(name.clone())),
-        false => {
-            let message = format!("could not find a function named \"{}\"", as_given(name));
-            Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message))
-        }
-    };
-    Ok(match objects {
-        Objects::Tables(names) => {
-            (names.iter().map(table).collect::<Result<_, SqlError>>()?, Privileges::OF_TABLES)
-        }
-        Objects::Relations(names) => {
-            let relation = |name: &String| match catalog.sequences.contains_key(name) {
-                true => Ok(Securable::Relation(name.clone())),
-                false => table(name),
-            };
-            (names.iter().map(relation).collect::<Result<_, SqlError>>()?, Privileges::OF_TABLES)
-        }
-        Objects::Sequences(names) => {
-            let sequence = |name: &String| match catalog.sequences.contains_key(name) {
-                true => Ok(Securable::Relation(name.clone())),
-                false if relation_exists(catalog, name) => {
-                    let message = format!("\"{}\" is not a sequence", object_name(name));
-                    Err(SqlError::new(SqlState(*b"42809"), message))
-                }
-                false => table(name),
-            };
-            (names.iter().map(sequence).collect::<Result<_, SqlError>>()?, Privileges::OF_SEQUENCES)
-        }
-        Objects::AllSequences(schemas) => {
-            let all = catalog.sequences.keys();
-            let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));
-            (all.map(|name| Securable::Relation(name.clone())).collect(), Privileges::OF_SEQUENCES)
-        }
-        Objects::AllTables(schemas) => {
-            let all = catalog.tables.keys().chain(catalog.views.keys());
-            let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));
-            (all.map(|name| Securable::Relation(name.clone())).collect(), Privileges::OF_TABLES)
-        }
-        Objects::Type(is_domain, name) => {
-            check_type(catalog, *is_domain, name)?;
-            (Vec::new(), Privileges::NONE)
-        }
-        Objects::Schemas(names) => {
-            (names.iter().map(|name| Securable::Schema(name.clone())).collect(), Privileges::OF_SCHEMAS)
-        }
-        Objects::Routines(names) => (
-            names.iter().map(|one| routine(&one.name)).collect::<Result<_, SqlError>>()?,
-            Privileges::OF_ROUTINES,
-        ),
-        Objects::AllRoutines(schemas) => {
-            let all = catalog.procedures.keys().chain(catalog.aggregates.keys());
-            let all = all.filter(|name| schemas.iter().any(|schema| schema == schema_of(name)));
-            (all.map(|name| Securable::Routine(name.clone())).collect(), Privileges::OF_ROUTINES)
-        }
-    })
 }

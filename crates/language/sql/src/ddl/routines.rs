@@ -2,7 +2,7 @@
 
 use crate::ddl::aggregates::drop_aggregates_of;
 use crate::ddl::endorsement::bind_policy;
-use crate::ddl::new_catalog::NewCatalog;
+use crate::ddl::new_catalog::{NewCatalog, WARNINGS_TOGETHER_MAX};
 use crate::ddl::row_security::drop_policies_calling;
 use crate::ddl::triggers::{check_triggers, drop_calling};
 use crate::ddl::views::drop_dependents;
@@ -16,8 +16,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::routine::{CreateRoutine, ParsedFunction, ParsedResult};
 use types::{
-    CompositeTypes, DataType, ExecutionVersion, Function, FunctionResult, Language, Notice, Parameter,
-    ParameterMode, Procedure, Severity, SqlError, SqlState, as_given, limits, object_name,
+    CompositeTypes, DataType, ExecutionVersion, Function, FunctionResult, Language, Parameter, ParameterMode,
+    Procedure, SqlError, SqlState, as_given, limits, object_name,
 };
 
 /// What PostgreSQL calls a definition that cannot be: `invalid_function_definition`.
@@ -277,7 +277,6 @@ pub(crate) fn create_routine(
 
 /// At most so many names that stand for nothing are told of a routine, and so many in one transaction.
 const WARNINGS_MAX: usize = 16;
-const WARNINGS_TOGETHER_MAX: usize = 100;
 
 /// Tells the client which names stand for nothing yet.
 fn warn(catalog: &mut NewCatalog, procedure: &Procedure, missing: &[SqlError]) {
@@ -295,8 +294,7 @@ fn warn(catalog: &mut NewCatalog, procedure: &Procedure, missing: &[SqlError]) {
         let message = format!("{}, line {line}: {}", object_name(&procedure.name), error.message);
         let report = SqlError::new(SqlState(*b"01000"), message)
             .hint("The name is looked for again when the statement runs.");
-        catalog.notices.push(Notice { severity: Severity::Warning, report });
-        catalog.warnings += 1;
+        catalog.warn(report);
     }
 }
 

@@ -96,6 +96,32 @@ impl<'e, 'x> Rows<'e, 'x> {
         })
     }
 
+    /// Makes the rows of a table from those of another one, which goes, but for some. Gives these.
+    pub(super) fn split(
+        &mut self,
+        from: TableId,
+        to: TableId,
+        goes: &mut dyn FnMut(&Row) -> Result<bool, SqlError>,
+    ) -> Result<Vec<(Key, Row)>, SqlError> {
+        let (mut stays, mut gone) = (Vec::new(), Vec::new());
+        self.visit(from, &mut |_, key, row| {
+            let side = if goes(row)? { &mut gone } else { &mut stays };
+            side.push((key.clone(), row.clone()));
+            Ok(())
+        })?;
+        self.made.forget_table(from);
+        for (key, row) in stays {
+            self.execution.keep_row(&key, &row, 0)?;
+            self.put(to, key, row)?;
+        }
+        Ok(gone)
+    }
+
+    /// Forgets the rows of a table that was made by an earlier change, and goes.
+    pub(super) fn forget(&mut self, table: TableId) {
+        self.made.forget_table(table);
+    }
+
     /// The same under hidden keys, in the order of the rows.
     pub(super) fn rewrite_hidden(&mut self, from: TableId, to: TableId) -> Result<(), SqlError> {
         let mut rows = Vec::new();

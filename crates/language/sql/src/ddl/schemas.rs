@@ -247,6 +247,12 @@ fn drop_schema(catalog: &mut NewCatalog, schema: &str, cascade: bool) -> Result<
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
     }
+    let mut partitions = views.iter().filter_map(|name| Some((name, catalog.partition(name)?.0)));
+    if let Some((name, table)) = partitions.find(|(_, table)| !tables.contains(&table.name)) {
+        let what = format_args!("DROP SCHEMA … CASCADE with a partition of \"{}\"", table.name);
+        return Err(SqlError::unsupported(what).hint(format!("DROP TABLE {name} first.")));
+    }
+    let views: Vec<String> = views.iter().filter(|name| catalog.partition(name).is_none()).cloned().collect();
     drop_views(catalog, true, true, &views)?;
     drop_tables(catalog, true, true, &tables)?;
     drop_sequences(catalog, true, true, &sequences)?;
@@ -394,7 +400,7 @@ pub(super) fn move_objects(
         let new = match &object {
             Securable::Relation(name) => Securable::Relation(renamed(name)),
             Securable::Routine(name) => Securable::Routine(renamed(name)),
-            Securable::Schema(_) => continue,
+            Securable::Schema(_) | Securable::Column(..) => continue,
         };
         if new != object {
             catalog.roles.rename(&object, new);
@@ -409,6 +415,10 @@ fn move_tables(catalog: &mut Catalog, follow: &Follow<'_>) -> Result<(), SqlErro
     for (name, mut table) in std::mem::take(&mut catalog.tables) {
         let mut new = Table::clone(&table);
         new.name = (follow.moved)(&name).unwrap_or(name);
+        if let Some(partitioning) = &mut new.partitioning {
+            let renamed = |name: &str| (follow.moved)(name).unwrap_or_else(|| name.to_string());
+            *partitioning = Arc::new(partitioning.renamed(&renamed));
+        }
         for check in &mut new.checks {
             rename_in_expression_text(&mut check.condition, follow)?;
         }
@@ -445,6 +455,9 @@ fn move_views(
         new.query = query.to_string();
         new.relations = new.relations.iter().map(renamed).collect();
         new.functions = new.functions.iter().map(renamed).collect();
+        for trigger in new.triggers.values_mut().map(Arc::make_mut) {
+            trigger.function = renamed(&trigger.function);
+        }
         views.insert(view.name.clone(), view);
     }
     catalog.views = views;

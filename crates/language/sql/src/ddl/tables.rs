@@ -9,6 +9,7 @@ use crate::ddl::foreign_keys::{
 use crate::ddl::index_drafts::{IndexDraft, bind_unique};
 use crate::ddl::indexes::{check_ordered, create_index};
 use crate::ddl::new_catalog::NewCatalog;
+use crate::ddl::partition_bounds::{PartitionKeyDraft, bind_partition_key};
 use crate::ddl::relations::{check_type_free, generated_name, relation_exists, take_number};
 use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{ColumnSequence, create_owned, drop_owned};
@@ -19,19 +20,19 @@ use sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableLikeDefaults, CreateTableLikeKind, CreateTableOptions, Expr,
     GeneratedAs, Ident, IndexColumn, SequenceOptions, TableConstraint,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::sequence::CountingOptions;
 use types::{
-    Catalog, Check, Column, CompositeTypes, DataType, Deferral, ExecutionVersion, Generated, SqlError,
-    SqlState, Table, TableId, limits, object_name,
+    Catalog, Check, Column, CompositeTypes, DataType, Deferral, ExecutionVersion, Generated, Partitioning,
+    SqlError, SqlState, Table, TableId, limits, object_name,
 };
 
 pub(super) fn bind_create_table(
     types: &CompositeTypes,
     create: &CreateTable,
 ) -> Result<TableDraft, SqlError> {
-    refuse_table_forms(create)?;
     let name = table_name(&create.name)?;
     if create.columns.len() > limits::COLUMNS_MAX {
         let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
@@ -52,19 +53,25 @@ pub(super) fn bind_create_table(
     for constraint in &create.constraints {
         draft.add_constraint(constraint, types.rules())?;
     }
+    draft.partition_by = create.partition_by.as_deref().map(bind_partition_key).transpose()?;
     for ordinal in draft.table.primary_key.iter().chain(&draft.deferrable_key) {
         draft.table.columns[usize::from(*ordinal)].not_null = true;
     }
     Ok(draft)
 }
 
-fn refuse_table_forms(create: &CreateTable) -> Result<(), SqlError> {
+/// Refuses what of CREATE TABLE is not supported.
+///
+/// # Errors
+/// `0A000`
+pub(super) fn refuse_table_forms(create: &CreateTable, rules: ExecutionVersion) -> Result<(), SqlError> {
+    let partitioned = create.partition_by.is_some() || create.partition_of.is_some();
     let refused = [
         (create.temporary, "CREATE TEMPORARY TABLE"),
         (create.or_replace, "CREATE OR REPLACE TABLE"),
         (matches!(create.like, Some(CreateTableLikeKind::Plain(_))), "this form of LIKE"),
         (create.inherits.is_some(), "INHERITS"),
-        (create.partition_by.is_some() || create.partition_of.is_some(), "PARTITION"),
+        (partitioned && rules < ExecutionVersion::V10, "PARTITION"),
         (
             !matches!(create.table_options, CreateTableOptions::None | CreateTableOptions::With(_)),
             "an option of CREATE TABLE",
@@ -107,6 +114,8 @@ pub(crate) struct TableDraft {
     pub(super) sequences: Vec<ColumnSequence>,
     /// LIKE: the relation whose columns come first, and whether their defaults come along.
     pub(super) like: Option<(String, bool)>,
+    /// PARTITION BY.
+    pub(super) partition_by: Option<PartitionKeyDraft>,
 }
 
 impl TableDraft {
@@ -121,14 +130,24 @@ impl TableDraft {
             checks: Vec::new(),
             endorsement,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         })
     }
 
     /// A table that exists, to which something is added.
     pub(super) fn of(table: &Table) -> TableDraft {
         let (unnamed_checks, unique, foreign_keys, deferrable_key, sequences, like) = Default::default();
-        let table = table.clone();
-        TableDraft { table, unnamed_checks, unique, foreign_keys, deferrable_key, sequences, like }
+        let (table, partition_by) = (table.clone(), None);
+        TableDraft {
+            table,
+            unnamed_checks,
+            unique,
+            foreign_keys,
+            deferrable_key,
+            sequences,
+            like,
+            partition_by,
+        }
     }
 
     /// Adds a column with its constraints.
@@ -411,7 +430,8 @@ fn refuse_column_option(option: &ColumnOption) -> Result<(), SqlError> {
 
 /// The columns of a relation without its keys and constraints, but for NOT NULL.
 fn columns_like(catalog: &Catalog, relation: &str, defaults: bool) -> Result<Vec<Column>, SqlError> {
-    if let Some(table) = catalog.tables.get(relation) {
+    let table = catalog.tables.get(relation);
+    if let Some(table) = table.or_else(|| catalog.partition(relation).map(|(table, _)| table)) {
         let column = |column: &Column| Column {
             // What generates them does not come along: INCLUDING GENERATED would say so.
             default: column.default.clone().filter(|_| defaults && !column.generated),
@@ -448,7 +468,8 @@ pub(super) fn create_table(
 ) -> Result<bool, SqlError> {
     let table = &draft.table;
     if relation_exists(catalog, &table.name) {
-        if if_not_exists && catalog.tables.contains_key(&table.name) {
+        let is_table = catalog.tables.contains_key(&table.name) || catalog.partition(&table.name).is_some();
+        if if_not_exists && is_table {
             return Ok(false);
         }
         let message = format!("relation \"{}\" already exists", table.object_name());
@@ -462,6 +483,10 @@ pub(super) fn create_table(
     let mut table = table.clone();
     if let Some((relation, defaults)) = &draft.like {
         table.columns = columns_like(catalog, relation, *defaults)?;
+    }
+    if let Some(key) = &draft.partition_by {
+        let (key, partitions) = (key.of(&table)?, BTreeMap::new());
+        table.partitioning = Some(Arc::new(Partitioning { key, partitions }));
     }
     let routines = catalog.routines();
     name_checks(&mut table, &draft.unnamed_checks, &routines)?;
@@ -524,12 +549,20 @@ pub(super) fn drop_tables(
         }
     }
     let ids: Vec<TableId> = dropped.iter().map(|table| table.id).collect();
+    let partitions = dropped.iter().filter_map(|table| table.partitioning.as_ref());
+    let partitions: Vec<String> = partitions.flat_map(|one| one.partitions.keys().cloned()).collect();
+    let going = [names, &partitions].concat();
+    for partition in &partitions {
+        let what = format!("table {partition}");
+        drop_dependents(catalog, &what, cascade, &going, &|view| view.relations.contains(partition))?;
+        catalog.views.remove(partition);
+    }
     for table in &dropped {
         if !cascade {
             refuse_referenced(catalog, table, &ids)?;
         }
         let what = format!("table {}", table.name);
-        drop_dependents(catalog, &what, cascade, names, &|view| view.relations.contains(&table.name))?;
+        drop_dependents(catalog, &what, cascade, &going, &|view| view.relations.contains(&table.name))?;
         drop_owned(catalog, table.id, None);
         catalog.tables.remove(&table.name);
         catalog.indexes.remove(&table.id);

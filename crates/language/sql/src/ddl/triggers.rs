@@ -2,12 +2,13 @@
 
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::find_table;
+use crate::ddl::trigger_owner::TriggerOwner;
 use crate::ddl::views::depends;
 use plan::expression::Kind;
 use plan::scope::VariableScope;
 use plan::table::TablePlan;
 use plan::tables::Tables;
-use plan::trigger::{INVALID_DEFINITION, TriggerPlan, arguments_value, bind_condition};
+use plan::trigger::{INVALID_DEFINITION, TriggerPlan, arguments_value, bind_condition, triggered};
 use plpgsql::{self, CompileOptions};
 use sqlparser::ast::Expr;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use syntax::parse::parse_expression;
 use syntax::parse::trigger::{CreateTrigger, TriggerStatement};
 use types::{
-    Catalog, Commented, FunctionResult, SqlError, SqlState, Table, TableId, Trigger, TriggerEvent,
+    Catalog, Commented, ExecutionVersion, FunctionResult, SqlError, SqlState, Table, Trigger, TriggerEvent,
     TriggerTime, limits,
 };
 
@@ -86,7 +87,7 @@ fn draft(create: &CreateTrigger) -> Result<TriggerDraft, SqlError> {
         name: create.name.clone(),
         function: create.function.clone(),
         arguments: create.arguments.clone(),
-        time: create.time.unwrap_or(TriggerTime::Before),
+        time: create.time.unwrap_or(TriggerTime::Instead),
         events: create.events,
         columns: create.columns.clone(),
         per_row: create.per_row,
@@ -121,23 +122,23 @@ impl TriggerChange {
                 if *if_exists && catalog.columns_of(table).is_none() {
                     return Ok("DROP TRIGGER");
                 }
-                let table = find_table(catalog, table)?;
+                let owner = TriggerOwner::find(catalog, table)?;
                 match if_exists {
-                    true => drop(take(catalog, &table, name)),
-                    false => drop(take(catalog, &table, name).ok_or_else(|| undefined(&table, name))?),
+                    true => drop(owner.take(catalog, name)),
+                    false => drop(owner.take(catalog, name).ok_or_else(|| owner.undefined(name))?),
                 }
                 Ok("DROP TRIGGER")
             }
             TriggerChange::Rename { name, table, to } => {
-                let table = find_table(catalog, table)?;
-                let mut trigger = take(catalog, &table, name).ok_or_else(|| undefined(&table, name))?;
+                let owner = TriggerOwner::find(catalog, table)?;
+                let mut trigger = owner.take(catalog, name).ok_or_else(|| owner.undefined(name))?;
                 Arc::make_mut(&mut trigger).name.clone_from(to);
-                if catalog.triggers_of(table.id).any(|known| known.name == *to) {
-                    return Err(already_there(&table, to));
+                if owner.has(catalog, to) {
+                    return Err(already_there(&owner, to));
                 }
-                catalog.triggers.entry(table.id).or_default().insert(to.clone(), trigger);
+                owner.put(catalog, trigger);
                 crate::ddl::comments::rename_comments(catalog, &|about| match about {
-                    Commented::Trigger(of, known) if of == table.name && known == *name => {
+                    Commented::Trigger(of, known) if of == owner.name() && known == *name => {
                         Commented::Trigger(of, to.clone())
                     }
                     other => other,
@@ -148,31 +149,23 @@ impl TriggerChange {
     }
 }
 
-fn undefined(table: &Table, name: &str) -> SqlError {
-    let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.object_name());
-    SqlError::new(SqlState::UNDEFINED_OBJECT, message)
-}
-
-fn already_there(table: &Table, name: &str) -> SqlError {
-    let message = format!("trigger \"{name}\" for relation \"{}\" already exists", table.object_name());
+fn already_there(owner: &TriggerOwner, name: &str) -> SqlError {
+    let message = format!("trigger \"{name}\" for relation \"{}\" already exists", owner.object_name());
     SqlError::new(DUPLICATE_OBJECT, message)
-}
-
-/// Takes a trigger out.
-fn take(catalog: &mut Catalog, table: &Table, name: &str) -> Option<Arc<Trigger>> {
-    let triggers = catalog.triggers.get_mut(&table.id)?;
-    let taken = triggers.remove(name);
-    if triggers.is_empty() {
-        catalog.triggers.remove(&table.id);
-    }
-    taken
 }
 
 impl TriggerDraft {
     fn create(&self, catalog: &mut NewCatalog) -> Result<(), SqlError> {
         let trigger = &self.trigger;
-        if catalog.views.contains_key(&self.table) {
-            return Err(self.refused_on_view());
+        if catalog.views.contains_key(&self.table) && catalog.partition(&self.table).is_none() {
+            if !self.instead
+                || trigger.events.contains(TriggerEvent::Truncate)
+                || catalog.rules < ExecutionVersion::V10
+            {
+                return Err(self.refused_on_view(catalog));
+            }
+            self.check_instead(catalog)?;
+            return self.place(catalog, &TriggerOwner::View(self.table.clone()));
         }
         let table = find_table(catalog, &self.table)?;
         if self.instead {
@@ -195,24 +188,9 @@ impl TriggerDraft {
             let scope = VariableScope::for_procedure(source).with_routines(tables.routines());
             bind_condition(&scope, plan, trigger, condition)?;
         }
-        let Some(function) = catalog.procedures.get(&trigger.function) else {
-            let message = format!("function {}() does not exist", types::as_given(&trigger.function));
-            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
-        };
-        let result = function.function.as_ref().map(|function| &function.result);
-        if result != Some(&FunctionResult::Trigger) {
-            let message = format!("function {} must return type trigger", trigger.function);
-            return Err(SqlError::new(INVALID_DEFINITION, message));
-        }
-        let known = catalog.triggers.get(&table.id);
-        if known.is_some_and(|known| known.contains_key(&trigger.name)) {
-            if !self.or_replace {
-                return Err(already_there(&table, &trigger.name));
-            }
-        } else if known.is_some_and(|known| known.len() >= limits::TRIGGERS_MAX) {
-            let message = format!("a table has at most {} triggers (TRIGGERS_MAX)", limits::TRIGGERS_MAX);
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-        }
+        self.check_function(catalog)?;
+        let owner = TriggerOwner::Table(table.clone());
+        self.check_free(catalog, &owner)?;
         for (position, column) in trigger.columns.iter().enumerate() {
             if table.ordinal(column).is_none() {
                 let message =
@@ -224,15 +202,73 @@ impl TriggerDraft {
                 return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
             }
         }
-        let definition = Arc::new(trigger.clone());
-        catalog.triggers.entry(table.id).or_default().insert(trigger.name.clone(), definition);
-        // With the trigger itself among those that its statements may fire.
-        let tables = catalog.bound()?;
-        check_triggers(catalog, &tables, &|id, other| id == table.id && other.name == trigger.name)
+        self.place(catalog, &owner)
     }
 
-    fn refused_on_view(&self) -> SqlError {
-        if self.instead {
+    /// Refuses a function that cannot be one of a trigger.
+    fn check_function(&self, catalog: &Catalog) -> Result<(), SqlError> {
+        let trigger = &self.trigger;
+        let Some(function) = catalog.procedures.get(&trigger.function) else {
+            let message = format!("function {}() does not exist", types::as_given(&trigger.function));
+            return Err(SqlError::new(SqlState::UNDEFINED_FUNCTION, message));
+        };
+        let result = function.function.as_ref().map(|function| &function.result);
+        if result != Some(&FunctionResult::Trigger) {
+            let message = format!("function {} must return type trigger", trigger.function);
+            return Err(SqlError::new(INVALID_DEFINITION, message));
+        }
+        Ok(())
+    }
+
+    /// Refuses a name that is taken, and one trigger too many.
+    fn check_free(&self, catalog: &Catalog, owner: &TriggerOwner) -> Result<(), SqlError> {
+        if owner.has(catalog, &self.trigger.name) {
+            return if self.or_replace { Ok(()) } else { Err(already_there(owner, &self.trigger.name)) };
+        }
+        if owner.triggers(catalog).is_some_and(|known| known.len() >= limits::TRIGGERS_MAX) {
+            let message = format!("a table has at most {} triggers (TRIGGERS_MAX)", limits::TRIGGERS_MAX);
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        Ok(())
+    }
+
+    fn place(&self, catalog: &mut NewCatalog, owner: &TriggerOwner) -> Result<(), SqlError> {
+        owner.put(catalog, Arc::new(self.trigger.clone()));
+        // With the trigger itself among those that its statements may fire.
+        let tables = catalog.bound()?;
+        check_triggers(catalog, &tables, &|table, other| {
+            table.relation == owner.name() && other.name == self.trigger.name
+        })
+    }
+
+    /// What an INSTEAD OF trigger of a view cannot have, then what no trigger can.
+    fn check_instead(&self, catalog: &Catalog) -> Result<(), SqlError> {
+        let trigger = &self.trigger;
+        let unsupported = |message: &str| Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        let has_tables = self.transition_tables != [0, 0];
+        if !trigger.per_row {
+            return unsupported("INSTEAD OF triggers must be FOR EACH ROW");
+        }
+        if self.condition.is_some() {
+            return unsupported("INSTEAD OF triggers cannot have WHEN conditions");
+        }
+        if !trigger.columns.is_empty() {
+            return unsupported("INSTEAD OF triggers cannot have column lists");
+        }
+        if has_tables {
+            return Err(self.is_view("Triggers on views cannot have transition tables."));
+        }
+        self.check_function(catalog)?;
+        self.check_free(catalog, &TriggerOwner::View(self.table.clone()))
+    }
+
+    fn is_view(&self, detail: &str) -> SqlError {
+        SqlError::new(WRONG_OBJECT, format!("\"{}\" is a view", types::object_name(&self.table)))
+            .detail(detail)
+    }
+
+    fn refused_on_view(&self, catalog: &NewCatalog) -> SqlError {
+        if self.instead && catalog.rules < ExecutionVersion::V10 {
             return SqlError::unsupported("an INSTEAD OF trigger").hint(
                 "Put the trigger on the table that the view reads, or change the rows in a procedure.",
             );
@@ -248,7 +284,7 @@ impl TriggerDraft {
                 );
             }
         };
-        SqlError::new(WRONG_OBJECT, format!("\"{}\" is a view", types::object_name(&self.table))).detail(what)
+        self.is_view(what)
     }
 
     fn check_transition_tables(&self) -> Result<(), SqlError> {
@@ -302,14 +338,13 @@ impl TriggerDraft {
 pub(super) fn check_triggers(
     catalog: &NewCatalog,
     tables: &Tables,
-    meant: &dyn Fn(TableId, &Trigger) -> bool,
+    meant: &dyn Fn(&TablePlan, &Trigger) -> bool,
 ) -> Result<(), SqlError> {
-    for (id, triggers) in &catalog.triggers {
-        for trigger in triggers.values().filter(|trigger| meant(*id, trigger)) {
-            let Some(plan) = tables.by_id(*id) else { continue };
-            let Some(bound) = TriggerPlan::new(tables, catalog, plan, trigger, 0) else { continue };
+    for (table, triggers) in triggered(tables, catalog) {
+        for trigger in triggers.values().filter(|trigger| meant(table, trigger)) {
+            let Some(bound) = TriggerPlan::new(tables, catalog, table, trigger, 0) else { continue };
             let options = CompileOptions { version: tables.version(), ..CompileOptions::default() };
-            match plpgsql::compile_trigger(tables, &bound.function, plan, trigger, options) {
+            match plpgsql::compile_trigger(tables, &bound.function, table, trigger, options) {
                 Err(error) if error.state != SqlState::UNDEFINED_FUNCTION => return Err(error),
                 _ => {}
             }
@@ -336,7 +371,7 @@ pub(super) fn enable_triggers(
         }
     }
     match (found, name) {
-        (false, Some(name)) => Err(undefined(table, name)),
+        (false, Some(name)) => Err(TriggerOwner::Table(Arc::new(table.clone())).undefined(name)),
         _ => Ok(()),
     }
 }
@@ -348,19 +383,22 @@ pub(super) fn drop_calling(
     what: &str,
     cascade: bool,
 ) -> Result<(), SqlError> {
-    if catalog.triggers.is_empty() {
+    let owners = TriggerOwner::all(catalog);
+    if owners.is_empty() {
         return Ok(());
     }
     let tables = catalog.bound()?;
-    let mut users: Vec<(Arc<Table>, String)> = Vec::new();
-    for table in catalog.tables.values() {
-        for trigger in catalog.triggers_of(table.id) {
+    let mut users: Vec<(TriggerOwner, String)> = Vec::new();
+    for owner in owners {
+        for trigger in owner.triggers(catalog).into_iter().flat_map(BTreeMap::values) {
             let mut calls = trigger.function == function;
-            if let Ok(Some(condition)) = condition_of(&tables, table, trigger) {
+            if let TriggerOwner::Table(table) = &owner
+                && let Ok(Some(condition)) = condition_of(&tables, table, trigger)
+            {
                 condition.visit_calls(&mut |call| calls |= *call.callee.name == *function);
             }
             if calls {
-                users.push((table.clone(), trigger.name.clone()));
+                users.push((owner.clone(), trigger.name.clone()));
             }
         }
     }
@@ -369,14 +407,14 @@ pub(super) fn drop_calling(
 
 fn drop_users(
     catalog: &mut Catalog,
-    users: Vec<(Arc<Table>, String)>,
+    users: Vec<(TriggerOwner, String)>,
     what: &str,
     cascade: bool,
 ) -> Result<(), SqlError> {
-    if let Some((table, trigger)) = users.first().filter(|_| !cascade) {
-        return Err(depends(what, &format!("trigger {trigger} on table {}", table.name), what));
+    if let Some((owner, trigger)) = users.first().filter(|_| !cascade) {
+        return Err(depends(what, &format!("trigger {trigger} on {}", owner.described()), what));
     }
-    users.iter().for_each(|(table, trigger)| drop(take(catalog, table, trigger)));
+    users.iter().for_each(|(owner, trigger)| drop(owner.take(catalog, trigger)));
     Ok(())
 }
 
@@ -434,7 +472,7 @@ pub(super) fn drop_using_column(
     cascade: bool,
 ) -> Result<(), SqlError> {
     let users = using_column(catalog, table, ordinal)?;
-    let table = Arc::new(table.clone());
-    let users = users.into_iter().map(|trigger| (table.clone(), trigger)).collect();
+    let owner = TriggerOwner::Table(Arc::new(table.clone()));
+    let users = users.into_iter().map(|trigger| (owner.clone(), trigger)).collect();
     drop_users(catalog, users, what, cascade)
 }

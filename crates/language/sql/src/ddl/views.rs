@@ -9,6 +9,7 @@
 use crate::ddl::names::{Qualify, rename_in_query, written};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{check_type_free, relation_exists};
+use crate::ddl::view_options::{check_option_of, check_updatable};
 use plan::scope::VariableScope;
 use plan::statement::{BoundSelect, bind_query, changes_rows};
 use plan::tables::Tables;
@@ -25,7 +26,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::{parse_query, tokenize};
 use types::{
-    Catalog, ColumnSet, RowSecurity, SearchPath, SqlError, SqlState, Table, View, limits, object_name,
+    Catalog, CheckOption, ColumnSet, ExecutionVersion, RowSecurity, SearchPath, SqlError, SqlState, Table,
+    View, limits, object_name,
 };
 
 /// Views that may stand on one another: binding and running them takes a part of the stack each.
@@ -41,6 +43,8 @@ pub(crate) struct ViewDraft {
     /// Names that the first columns get.
     columns: Vec<String>,
     query: Box<ast::Query>,
+    /// WITH CHECK OPTION.
+    check_option: Option<CheckOption>,
 }
 
 /// What depends on something that is dropped or altered: `cannot drop … because other objects depend on it`.
@@ -54,11 +58,15 @@ pub(super) fn depends(what: &str, dependent: &str, depends_on: &str) -> SqlError
 ///
 /// # Errors
 /// Forms that are not supported.
-pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<ViewDraft, SqlError> {
+pub(super) fn bind_create_view(
+    create: &ast::CreateView,
+    version: ExecutionVersion,
+) -> Result<ViewDraft, SqlError> {
+    let has_options = !matches!(create.options, CreateTableOptions::None);
     let refused = [
         (create.materialized, "CREATE MATERIALIZED VIEW"),
         (create.temporary, "CREATE TEMPORARY VIEW"),
-        (!matches!(create.options, CreateTableOptions::None), "an option of CREATE VIEW"),
+        (has_options && version < ExecutionVersion::V10, "an option of CREATE VIEW"),
         (
             create.or_alter
                 || create.secure
@@ -83,6 +91,7 @@ pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<ViewDraft, Sq
         search_path: SearchPath::default(),
         columns,
         query: create.query.clone(),
+        check_option: check_option_of(&create.options)?,
     })
 }
 
@@ -92,9 +101,10 @@ pub(super) fn bind_create_view(create: &ast::CreateView) -> Result<ViewDraft, Sq
 /// A name that is taken; what is wrong in the query; columns that are not those of the view that it replaces.
 pub(super) fn create_view(catalog: &mut NewCatalog, draft: &ViewDraft) -> Result<(), SqlError> {
     let name = &draft.name;
-    let known = catalog.views.get(name).filter(|_| draft.or_replace).cloned();
+    let is_partition = catalog.partition(name).is_some();
+    let known = catalog.views.get(name).filter(|_| draft.or_replace && !is_partition).cloned();
     if known.is_none() && relation_exists(catalog, name) {
-        let is_other = draft.or_replace && !catalog.views.contains_key(name);
+        let is_other = draft.or_replace && (is_partition || !catalog.views.contains_key(name));
         let (state, message) = match is_other {
             true => (SqlState(*b"42809"), format!("\"{}\" is not a view", object_name(name))),
             false => {
@@ -108,12 +118,14 @@ pub(super) fn create_view(catalog: &mut NewCatalog, draft: &ViewDraft) -> Result
         let message = format!("a ledger has at most {} views (TABLES_MAX)", limits::TABLES_MAX);
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
-    let view = define(catalog, draft)?;
+    let mut view = define(catalog, draft)?;
     if let Some(known) = known {
         check_replacement(&known, &view)?;
+        view.triggers.clone_from(&known.triggers);
     }
     catalog.views.insert(name.clone(), Arc::new(view));
-    check_depth(catalog, name)
+    check_depth(catalog, name)?;
+    check_updatable(catalog, name)
 }
 
 /// The view that a statement describes, bound on this catalog.
@@ -158,7 +170,15 @@ fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
             .hint("Name every output column once, with AS where two have the same name."));
     }
     let functions: BTreeSet<String> = scope.called().iter().map(|called| called.name.to_string()).collect();
-    Ok(View { name: draft.name.clone(), columns, query, functions, relations: noted.relations })
+    Ok(View {
+        name: draft.name.clone(),
+        columns,
+        query,
+        functions,
+        relations: noted.relations,
+        check_option: draft.check_option,
+        triggers: BTreeMap::new(),
+    })
 }
 
 /// The query as text, with the columns in the place of every `*`.
@@ -261,13 +281,14 @@ pub(super) fn drop_views(
     names: &[String],
 ) -> Result<(), SqlError> {
     for name in names {
-        if catalog.views.contains_key(name) {
+        let is_partition = catalog.partition(name).is_some();
+        if catalog.views.contains_key(name) && !is_partition {
             continue;
         }
         if relation_exists(catalog, name) {
             let error =
                 SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a view", object_name(name)));
-            return Err(match catalog.tables.contains_key(name) {
+            return Err(match is_partition || catalog.tables.contains_key(name) {
                 true => error.hint("Use DROP TABLE to remove a table."),
                 false => error,
             });
@@ -347,7 +368,7 @@ pub(super) fn using_column(
     // Their ordinals are those of the table as it is; views need neither.
     changed.indexes.clear();
     changed.foreign_keys.clear();
-    let without = Table { row_security: RowSecurity::default(), ..without.clone() };
+    let without = Table { row_security: RowSecurity::default(), partitioning: None, ..without.clone() };
     changed.tables.insert(without.name.clone(), Arc::new(without));
     let (before, after) = (known.bound()?, changed.bound()?);
     let mut users = Vec::new();

@@ -1,7 +1,7 @@
 //! `ALTER FUNCTION`, `ALTER PROCEDURE` and `ALTER ROUTINE`, but for their owner.
 
 use crate::parse::errors::expect_end;
-use crate::parse::role::{NamedRoutine, routine};
+use crate::parse::grant::{NamedRoutine, routine};
 use crate::parse::routine::{RoutineOptions, parse_changed_options};
 use crate::parse::tokens::word_at;
 use crate::parse::words::{accept, expect_word, name, next_word};

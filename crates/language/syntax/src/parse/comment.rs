@@ -2,7 +2,7 @@
 
 use crate::names::name_of;
 use crate::parse::errors::{expect_end, located, parser_error, unexpected};
-use crate::parse::role::{NamedRoutine, routine};
+use crate::parse::grant::{NamedRoutine, routine};
 use crate::parse::words::{accept, expect_word, name, next_word, relation};
 use sqlparser::ast::{Ident, ObjectName};
 use sqlparser::parser::Parser;

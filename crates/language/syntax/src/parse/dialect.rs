@@ -33,7 +33,8 @@ impl Grammar {
             | ExecutionVersion::V6
             | ExecutionVersion::V7
             | ExecutionVersion::V8
-            | ExecutionVersion::V9 => &VERSION_2,
+            | ExecutionVersion::V9
+            | ExecutionVersion::V10 => &VERSION_2,
         }
     }
 }

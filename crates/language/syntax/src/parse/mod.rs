@@ -12,7 +12,9 @@ pub mod domain;
 pub mod drop_expression;
 pub(crate) mod errors;
 pub mod governance;
+pub mod grant;
 mod locking;
+pub mod partition;
 pub(crate) mod parts;
 mod qualified;
 pub mod refused;
@@ -26,6 +28,7 @@ pub mod set_schema;
 mod statement_texts;
 pub(crate) mod tokens;
 pub mod trigger;
+pub mod view;
 mod without_oids;
 mod words;
 
@@ -44,6 +47,7 @@ use crate::parse::domain::{DomainStatement, is_about_domains, parse_domain};
 use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
+use crate::parse::partition::{AlterPartition, alters_partition, parse_alter_partition};
 pub use crate::parse::parts::{parse_expression, parse_query};
 pub use crate::parse::qualified::qualified_names;
 use crate::parse::refused::refused;
@@ -61,8 +65,9 @@ pub use crate::parse::statement_texts::statement_texts;
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
 use crate::parse::tokens::{is_word, parser, word_at};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
+use crate::parse::view::{AlterView, add_check_option, alters_view, parse_alter_view, take_check_option};
 use crate::parse::without_oids::drop_without_oids;
-use sqlparser::ast::Statement;
+use sqlparser::ast::{Ident, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -109,10 +114,14 @@ pub enum ParsedStatement {
     DropExpression(DropExpression),
     /// ALTER TABLE … ALTER CONSTRAINT.
     AlterConstraint(AlterConstraint),
+    /// ALTER TABLE … ATTACH PARTITION and DETACH PARTITION.
+    Partition(Box<AlterPartition>),
     /// SET CONSTRAINTS.
     SetConstraints(SetConstraints),
     /// CREATE, ALTER and DROP DOMAIN.
     Domain(Box<DomainStatement>),
+    /// ALTER VIEW … SET and RESET.
+    AlterView(Box<AlterView>),
 }
 
 /// The statements of a script.
@@ -151,7 +160,7 @@ pub fn parse_only_statement(sql: &str) -> Result<Statement, SqlError> {
 }
 
 fn parse_statement_tokens(
-    tokens: Vec<TokenWithSpan>,
+    mut tokens: Vec<TokenWithSpan>,
     sql: &str,
     version: ExecutionVersion,
 ) -> Result<ParsedStatement, SqlError> {
@@ -159,6 +168,10 @@ fn parse_statement_tokens(
         let call = parse_governance(function, &tokens, sql)?;
         return Ok(ParsedStatement::Governance(Box::new(call)));
     }
+    let check_option = match version >= ExecutionVersion::V10 {
+        true => take_check_option(&mut tokens),
+        false => None,
+    };
     let keyword = |at: usize| match tokens.get(at).map(|token| &token.token) {
         Some(Token::Word(word)) => word.keyword,
         _ => Keyword::NoKeyword,
@@ -220,8 +233,20 @@ fn parse_statement_tokens(
     if is_block {
         return parse_do(&mut parser, sql).map(ParsedStatement::Do);
     }
-    let statement = parser.parse_statement().map_err(|error| parser_error(error, &parser, sql))?;
-    expect_end(&parser, sql)?;
+    parse_standard(&mut parser, check_option, sql)
+}
+
+/// What sqlparser reads. `check_option`: what stood behind CREATE VIEW.
+fn parse_standard(
+    parser: &mut Parser<'_>,
+    check_option: Option<Ident>,
+    sql: &str,
+) -> Result<ParsedStatement, SqlError> {
+    let mut statement = parser.parse_statement().map_err(|error| parser_error(error, parser, sql))?;
+    expect_end(parser, sql)?;
+    if let Some(value) = check_option {
+        add_check_option(&mut statement, value);
+    }
     Ok(match select_into(statement) {
         Ok(create) => ParsedStatement::CreateTableAs(Box::new(create)),
         Err(statement) => ParsedStatement::Sql(statement),
@@ -238,6 +263,8 @@ enum OwnForm {
     SetSchema,
     AlterConstraint,
     SetConstraints,
+    View,
+    Partition,
 }
 
 impl OwnForm {
@@ -257,6 +284,9 @@ impl OwnForm {
         if version >= ExecutionVersion::V9 && alters_routine(tokens) {
             return Some(OwnForm::Routine);
         }
+        if version >= ExecutionVersion::V10 && alters_view(tokens) {
+            return Some(OwnForm::View);
+        }
         let (since_7, table) = (version >= ExecutionVersion::V7, is(1, "table"));
         if since_7 && alters_type(tokens) {
             return Some(OwnForm::Type);
@@ -266,6 +296,9 @@ impl OwnForm {
         }
         if since_8 && table && alters_constraint(tokens) {
             return Some(OwnForm::AlterConstraint);
+        }
+        if version >= ExecutionVersion::V10 && table && alters_partition(tokens) {
+            return Some(OwnForm::Partition);
         }
         (table && sets_schema(tokens)).then_some(OwnForm::SetSchema)
     }
@@ -289,8 +322,15 @@ impl OwnForm {
             OwnForm::AlterConstraint => {
                 parse_alter_constraint(parser, sql).map(ParsedStatement::AlterConstraint)
             }
+            OwnForm::Partition => {
+                let alter = parse_alter_partition(parser, sql)?;
+                Ok(ParsedStatement::Partition(Box::new(alter)))
+            }
             OwnForm::SetConstraints => {
                 parse_set_constraints(parser, sql).map(ParsedStatement::SetConstraints)
+            }
+            OwnForm::View => {
+                parse_alter_view(parser, sql).map(|alter| ParsedStatement::AlterView(Box::new(alter)))
             }
         }
     }
@@ -354,10 +394,11 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::Do(_) => Err(SqlError::unsupported("DO in a function")),
         ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
         ParsedStatement::AlterRoutine(_) => Err(SqlError::unsupported("ALTER FUNCTION in a function")),
+        ParsedStatement::AlterView(_) => Err(SqlError::unsupported("ALTER VIEW in a function")),
         ParsedStatement::Domain(_) => Err(SqlError::unsupported("a statement about domains in a function")),
-        ParsedStatement::DropExpression(_) | ParsedStatement::AlterConstraint(_) => {
-            Err(SqlError::unsupported("ALTER TABLE in a function"))
-        }
+        ParsedStatement::DropExpression(_)
+        | ParsedStatement::AlterConstraint(_)
+        | ParsedStatement::Partition(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
         ParsedStatement::SetConstraints(_) => {
             Err(SqlError::unsupported("SET CONSTRAINTS in a function in SQL")
                 .hint("Write the function in PL/pgSQL."))

@@ -1,13 +1,12 @@
-//! CREATE, ALTER and DROP ROLE, GRANT and REVOKE, which sqlparser reads in other databases' forms.
+//! CREATE, ALTER and DROP ROLE, and owners, which sqlparser reads in other databases' forms.
 
 use crate::parse::errors::{expect_end, located, unexpected};
-use crate::parse::routine::parse_parameters;
+use crate::parse::grant::{Grant, GrantStatement, Objects, parse_grant, routine};
 use crate::parse::words::{accept, expect_word, list, name, next_word, relation};
-use sqlparser::ast::DataType;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{ExecutionVersion, Grantee, Privileges, SqlError, SqlState};
+use types::{ExecutionVersion, SqlError, SqlState};
 
 /// A statement about roles or privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,16 +35,7 @@ pub enum RoleStatement {
         names: Vec<String>,
     },
     /// GRANT and REVOKE of privileges.
-    Privileges {
-        /// REVOKE.
-        revoke: bool,
-        /// What is granted; `None`: ALL.
-        privileges: Option<Privileges>,
-        /// On what.
-        objects: Objects,
-        /// To or from whom.
-        grantees: Vec<Grantee>,
-    },
+    Privileges(Box<GrantStatement>),
     /// ALTER … OWNER TO.
     Owner {
         /// What gets another owner; `None`: something on which there are no privileges.
@@ -64,38 +54,6 @@ pub enum RoleStatement {
         /// Who becomes a member.
         members: Vec<String>,
     },
-}
-
-/// What privileges are about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Objects {
-    /// Tables and views.
-    Tables(Vec<String>),
-    /// All of these schemas.
-    AllTables(Vec<String>),
-    /// Sequences.
-    Sequences(Vec<String>),
-    /// All of these schemas.
-    AllSequences(Vec<String>),
-    /// Tables, views and sequences.
-    Relations(Vec<String>),
-    /// Functions and procedures.
-    Routines(Vec<NamedRoutine>),
-    /// All of these schemas.
-    AllRoutines(Vec<String>),
-    /// Schemas.
-    Schemas(Vec<String>),
-    /// A type; the flag: a domain.
-    Type(bool, String),
-}
-
-/// A routine, and the types of its arguments where they are given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedRoutine {
-    /// Its name.
-    pub name: String,
-    /// The types of what goes in.
-    pub types: Option<Vec<DataType>>,
 }
 
 /// Whether the statement's first words say that it is one of these.
@@ -189,7 +147,12 @@ pub fn parse_role(
             }
         }
         "drop" => drop_roles(parser, sql)?,
-        first => grant(parser, sql, first == "revoke")?,
+        first => match parse_grant(parser, sql, first == "revoke", version)? {
+            Grant::Privileges(statement) => RoleStatement::Privileges(Box::new(statement)),
+            Grant::Memberships { groups, members } => {
+                RoleStatement::Memberships { revoke: first == "revoke", groups, members }
+            }
+        },
     };
     expect_end(parser, sql)?;
     Ok(statement)
@@ -275,142 +238,4 @@ fn drop_roles(parser: &mut Parser<'_>, sql: &str) -> Result<RoleStatement, SqlEr
     next_word(parser, sql)?;
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     Ok(RoleStatement::Drop { if_exists, names: list(parser, sql, name)? })
-}
-
-/// `GRANT … ON … TO …` and `GRANT group TO member`, behind the first word; REVOKE the same with FROM.
-fn grant(parser: &mut Parser<'_>, sql: &str, revoke: bool) -> Result<RoleStatement, SqlError> {
-    let start = parser.peek_token().span.start;
-    let first = list(parser, sql, name)?;
-    let to = if revoke { "from" } else { "to" };
-    // ALL PRIVILEGES are two words.
-    let all = first == ["all"];
-    if all {
-        accept(parser, "privileges");
-    }
-    if accept(parser, "on") {
-        let objects = objects(parser, sql)?;
-        let privileges = if all { None } else { Some(privileges(&first, &objects)?) };
-        expect_word(parser, to, sql)?;
-        let grantees = list(parser, sql, grantee)?;
-        restrictions(parser, sql, revoke)?;
-        return Ok(RoleStatement::Privileges { revoke, privileges, objects, grantees });
-    }
-    if parser.peek_token().token == Token::LParen {
-        let error =
-            SqlError::unsupported("a privilege on columns").hint("Grant it on the table, or on a view.");
-        return Err(located(error, sql, parser.peek_token().span.start));
-    }
-    if revoke && first == ["grant"] {
-        return Err(located(SqlError::unsupported("GRANT OPTION"), sql, start));
-    }
-    expect_word(parser, to, sql)?;
-    let members = list(parser, sql, name)?;
-    restrictions(parser, sql, revoke)?;
-    Ok(RoleStatement::Memberships { revoke, groups: first, members })
-}
-
-/// What may stand at the end: RESTRICT is what happens anyway.
-fn restrictions(parser: &mut Parser<'_>, sql: &str, revoke: bool) -> Result<(), SqlError> {
-    let token = parser.peek_token();
-    if revoke && (accept(parser, "restrict") || accept(parser, "cascade")) {
-        return Ok(());
-    }
-    if accept(parser, "with") {
-        let error = SqlError::unsupported("WITH GRANT OPTION and WITH ADMIN OPTION")
-            .hint("Administrators grant; what a role has, it cannot pass on.");
-        return Err(located(error, sql, token.span.start));
-    }
-    Ok(())
-}
-
-fn grantee(parser: &mut Parser<'_>, sql: &str) -> Result<Grantee, SqlError> {
-    accept(parser, "group");
-    if accept(parser, "public") {
-        return Ok(Grantee::Public);
-    }
-    name(parser, sql).map(Grantee::Role)
-}
-
-fn privileges(names: &[String], objects: &Objects) -> Result<Privileges, SqlError> {
-    let (allowed, kind) = match objects {
-        Objects::Tables(_) | Objects::Relations(_) | Objects::AllTables(_) => {
-            (Privileges::OF_TABLES, "relation")
-        }
-        Objects::Sequences(_) | Objects::AllSequences(_) => (Privileges::OF_SEQUENCES, "sequence"),
-        Objects::Routines(_) | Objects::AllRoutines(_) => (Privileges::OF_ROUTINES, "function"),
-        Objects::Schemas(_) => (Privileges::OF_SCHEMAS, "schema"),
-        Objects::Type(..) => (Privileges::NONE, "type"),
-    };
-    names.iter().try_fold(Privileges::NONE, |all, name| {
-        let upper = name.to_ascii_uppercase();
-        if upper == "USAGE" && kind == "sequence" {
-            // Everybody may draw.
-            return Ok(all);
-        }
-        if let Some(one) = Privileges::named(&upper) {
-            return match allowed.contains(one) {
-                true => Ok(all | one),
-                false => {
-                    let message = format!("invalid privilege type {upper} for {kind}");
-                    Err(SqlError::new(SqlState(*b"0LP01"), message))
-                }
-            };
-        }
-        match upper.as_str() {
-            "REFERENCES" | "TRIGGER" | "CREATE" | "CONNECT" | "TEMPORARY" | "TEMP" => {
-                Err(SqlError::unsupported(format_args!("the privilege {upper}"))
-                    .hint("Schema changes are the administrator's."))
-            }
-            _ => {
-                Err(SqlError::new(SqlState::SYNTAX_ERROR, format!("unrecognized privilege type \"{name}\"")))
-            }
-        }
-    })
-}
-
-fn objects(parser: &mut Parser<'_>, sql: &str) -> Result<Objects, SqlError> {
-    if accept(parser, "all") {
-        let token = parser.peek_token();
-        let objects: fn(Vec<String>) -> Objects = match next_word(parser, sql)?.as_str() {
-            "tables" => Objects::AllTables,
-            "sequences" => Objects::AllSequences,
-            "functions" | "procedures" | "routines" => Objects::AllRoutines,
-            _ => return Err(unexpected(&token, sql)),
-        };
-        expect_word(parser, "in", sql)?;
-        expect_word(parser, "schema", sql)?;
-        let schemas = list(parser, sql, name)?;
-        return Ok(objects(schemas));
-    }
-    let token = parser.peek_token();
-    for kind in ["function", "procedure", "routine"] {
-        if accept(parser, kind) {
-            return list(parser, sql, routine).map(Objects::Routines);
-        }
-    }
-    if accept(parser, "schema") {
-        return list(parser, sql, name).map(Objects::Schemas);
-    }
-    if accept(parser, "sequence") {
-        return list(parser, sql, relation).map(Objects::Sequences);
-    }
-    for kind in ["database", "language", "type", "domain", "tablespace", "parameter"] {
-        if accept(parser, kind) {
-            let what = format!("a privilege on a {kind}");
-            return Err(located(SqlError::unsupported(what), sql, token.span.start));
-        }
-    }
-    accept(parser, "table");
-    list(parser, sql, relation).map(Objects::Tables)
-}
-
-/// A name, and the types of its arguments or not.
-pub fn routine(parser: &mut Parser<'_>, sql: &str) -> Result<NamedRoutine, SqlError> {
-    let name = relation(parser, sql)?;
-    if parser.peek_token().token != Token::LParen {
-        return Ok(NamedRoutine { name, types: None });
-    }
-    let parameters = parse_parameters(parser, sql)?.into_iter();
-    let inputs = parameters.filter(|parameter| parameter.mode.is_input());
-    Ok(NamedRoutine { name, types: Some(inputs.map(|parameter| parameter.data_type).collect()) })
 }

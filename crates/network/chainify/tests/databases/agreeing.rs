@@ -33,6 +33,7 @@ fn catalog() -> Catalog {
         checks: Vec::new(),
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     };
     Catalog { tables: [("trades".to_string(), Arc::new(table))].into(), ..Catalog::default() }
 }

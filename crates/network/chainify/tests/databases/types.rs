@@ -284,12 +284,13 @@ fn types_that_postgresql_alone_has_read_the_same_there() {
     client
         .batch_execute(
             "CREATE TABLE others (n numeric, d double precision, r real, i interval, t time, c char(5), a integer[], b text[], \
-             v varchar, day date, at timestamptz, PRIMARY KEY (n, v))",
+             v varchar, day date, at timestamptz, host inet, net cidr, card macaddr, flag bit(3), more varbit, tz timetz, up tstzrange, \
+             ports int4multirange, short timestamp(3), PRIMARY KEY (n, v))",
         )
         .expect("created");
     let rows = [
-        r#"1.50, 0.1, 0.1, '1 year 2 mons -3 days 04:05:06.7', '24:00:00', 'ab', '{1,NULL,-3}', '{"a b",NULL,"\\\"",""}', '', 'infinity', '-infinity'"#,
-        "'NaN', 'NaN', 'Infinity', '00:00:00', '00:00:00.000001', '', '{}', '{}', 'x', '0044-03-15 BC', '2026-01-01 00:00:00.5+02'",
+        r#"1.50, 0.1, 0.1, '1 year 2 mons -3 days 04:05:06.7', '24:00:00', 'ab', '{1,NULL,-3}', '{"a b",NULL,"\\\"",""}', '', 'infinity', '-infinity', '10.1.2.3/8', '10.0.0.0/8', '08:00:2b:01:02:03', B'101', '', '12:00+02', '[2026-01-01,)', '{[1,3),[5,9]}', '2026-01-01 00:00:00.0005'"#,
+        "'NaN', 'NaN', 'Infinity', '00:00:00', '00:00:00.000001', '', '{}', '{}', 'x', '0044-03-15 BC', '2026-01-01 00:00:00.5+02', '::1', '2001:db8::/32', NULL, B'000', B'1011', '24:00-08', 'empty', '{}', NULL",
         "-0.000, '-0', 1e-40, '-1780000 years', '12:00', '     ', NULL, '{NULL}', '\t', '12026-05-05', '0001-01-01 BC'",
         r#"1e40, 1e308, 3e38, NULL, NULL, NULL, '{2147483647}', '{"{}",","}', 'gone', NULL, NULL"#,
     ];

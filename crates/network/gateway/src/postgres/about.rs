@@ -132,6 +132,7 @@ mod tests {
                 checks: Vec::new(),
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
+                partitioning: None,
             };
             catalog.tables.insert(name.to_string(), Arc::new(table));
         }

@@ -188,7 +188,8 @@ pub(super) fn parse<'a>(
     } else {
         search_path.find_or_missing(&name, |found| catalog.has_relation(found))
     };
-    let table = catalog.tables.get(&found).ok_or_else(|| {
+    let of_partition = || catalog.partition(&found).map(|(table, _)| table);
+    let table = catalog.tables.get(&found).or_else(of_partition).ok_or_else(|| {
         let error = match catalog.views.contains_key(&found) {
             true => SqlError::new(WRONG_OBJECT_TYPE, format!("cannot copy from view \"{name}\""))
                 .hint("Try the COPY (SELECT ...) TO variant."),
@@ -200,7 +201,7 @@ pub(super) fn parse<'a>(
     if words.take("to") {
         words.standard_stream("stdout", "COPY to a file of the server")?;
         let format = read_format(&mut words, Direction::To)?;
-        let source = CopySource::Table(table_query(table, &columns));
+        let source = CopySource::Table(table_query(&found, temporary, &columns));
         return Ok(CopyCommand::To(CopyTo { source, format }));
     }
     words.expect("from")?;
@@ -212,13 +213,13 @@ pub(super) fn parse<'a>(
     Ok(CopyCommand::From(CopyStatement { table: found, temporary, columns, format }))
 }
 
-/// The rows of a table.
-fn table_query(table: &Table, columns: &[(String, DataType)]) -> String {
+/// The rows of a table, or of a partition.
+fn table_query(name: &str, temporary: bool, columns: &[(String, DataType)]) -> String {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let columns: Vec<String> = columns.iter().map(|(name, _)| quoted(name)).collect();
-    let name = match table.id.is_temporary() {
-        true => quoted(&table.name),
-        false => quoted_catalog_name(&table.name),
+    let name = match temporary {
+        true => quoted(name),
+        false => quoted_catalog_name(name),
     };
     format!("SELECT {} FROM {}", columns.join(", "), name)
 }
@@ -295,6 +296,7 @@ pub(super) mod tests {
             checks: Vec::new(),
             endorsement: None,
             row_security: types::RowSecurity::default(),
+            partitioning: None,
         };
         let mut catalog = Catalog::default();
         catalog.tables.insert("t".into(), Arc::new(table));

@@ -1,5 +1,6 @@
 //! Parameters as the Postgres protocol brings them, in text and in binary, as values.
 
+use super::decode_range;
 use super::encode::Format;
 use bytes::Buf;
 use std::sync::Arc;
@@ -161,10 +162,14 @@ fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         array if ElementType::from_array_oid(array).is_some() => {
             decode_array(index, bytes)?.ok_or_else(wrong)?
         }
+        of_version_10 if type_of_oid(of_version_10).is_of_version_10() => {
+            let read = |bytes: &[u8], oid: u32| decode_binary(index, bytes, oid);
+            decode_range::decode(bytes, type_of_oid(oid), &read)?.ok_or_else(wrong)?
+        }
         other => {
             let message = format!("parameter {} has the type with the object identifier {other}", index + 1);
             return Err(SqlError::unsupported(message).hint(
-                "use boolean, a number, text, bytea, uuid, json, jsonb, a date, time, timestamp or interval, an array of these, or send text",
+                "use boolean, a number, text, bytea, uuid, json, jsonb, a date, time, timestamp or interval, an address, bits, a range, an array of these, or send text",
             ));
         }
     })
@@ -276,6 +281,7 @@ pub(super) fn decode_numeric(bytes: &[u8]) -> Result<Numeric, SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::RangeType;
 
     #[test]
     fn binary_parameters_are_read_by_the_type_the_client_names() {
@@ -321,6 +327,43 @@ mod tests {
         for (bytes, oid) in [(&b"\x01{"[..], 3802), (b"{", 114), (b"", 114)] {
             let error = read(bytes, Format::Binary, oid, DataType::Unknown).expect_err("no JSON");
             assert_eq!(error.state, SqlState::INVALID_TEXT_REPRESENTATION);
+        }
+    }
+
+    /// What PostgreSQL 15's send functions give.
+    #[test]
+    fn addresses_bits_times_and_ranges_are_read_as_postgresql_sends_them() {
+        let ranges = |of| DataType::Range(of);
+        for (hexadecimal, data_type, text) in [
+            ("020800040a010203", DataType::Inet, "10.1.2.3/8"),
+            ("0380001000000000000000000000000000000001", DataType::Inet, "::1"),
+            ("020801040a000000", DataType::Cidr, "10.0.0.0/8"),
+            ("08002b010203", DataType::MacAddr, "08:00:2b:01:02:03"),
+            ("00000003a0", DataType::Bit(None), "101"),
+            ("0000000a8040", DataType::VarBit(None), "1000000001"),
+            ("0000000a0eebb000ffffe3e0", DataType::TimeTz, "12:00:00+02"),
+            ("0200000004000000010000000400000005", ranges(RangeType::Int4), "[1,5)"),
+            ("100000000c000200000000000100011388", ranges(RangeType::Num), "(1.5,)"),
+            ("01", ranges(RangeType::Date), "empty"),
+            (
+                "00000002000000110200000004000000010000000400000002000000110200000004000000050000000400000007",
+                DataType::Multirange(RangeType::Int4),
+                "{[1,2),[5,7)}",
+            ),
+            ("00000000", DataType::Multirange(RangeType::Int4), "{}"),
+        ] {
+            let mut bytes = types::parse_hexadecimal(hexadecimal).expect("digits");
+            let read =
+                |bytes: &[u8]| decode_parameter(0, Some(bytes), Format::Binary, data_type.oid(), data_type);
+            let value = read(&bytes).expect(text);
+            assert_eq!(format_value(&value).as_deref(), Some(text));
+            let mut written = bytes::BytesMut::new();
+            crate::postgres::encode::put_value(&mut written, &value, data_type, Format::Binary);
+            assert_eq!(written[4..], bytes[..], "{text}");
+            bytes.push(0);
+            for wrong in [&bytes[..], &bytes[..bytes.len() - 2]] {
+                assert!(read(wrong).is_err(), "{text}: {wrong:?}");
+            }
         }
     }
 

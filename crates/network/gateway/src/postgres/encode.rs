@@ -3,7 +3,18 @@
 use bytes::{BufMut, BytesMut};
 use catalogue::{type_length, type_modifier};
 use pgwire::messages::data::{FieldDescription, RowDescription};
-use types::{Array, Composite, DataType, Numeric, OutputColumn, Value, format_value};
+use types::{
+    Array, Bound, Bounds, Composite, DataType, NetworkAddress, Numeric, OutputColumn, Value, format_value,
+};
+
+/// What the first byte of a range in binary says.
+pub(super) mod range_flag {
+    pub(crate) const EMPTY: u8 = 1;
+    pub(crate) const LOWER_INCLUDED: u8 = 2;
+    pub(crate) const UPPER_INCLUDED: u8 = 4;
+    pub(crate) const LOWER_INFINITE: u8 = 8;
+    pub(crate) const UPPER_INFINITE: u8 = 16;
+}
 
 /// How a value travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -31,7 +42,7 @@ impl Format {
 pub(super) fn wire_type(data_type: DataType) -> DataType {
     match data_type {
         DataType::Unknown => DataType::Text(None),
-        other => other,
+        other => other.unrounded(),
     }
 }
 
@@ -117,6 +128,28 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         }
         (Value::Bytea(value), DataType::Bytea) => output.put_slice(value),
         (Value::Uuid(value), DataType::Uuid) => output.put_slice(value),
+        (Value::Inet(address), DataType::Inet) => put_network(output, address, false),
+        (Value::Cidr(address), DataType::Cidr) => put_network(output, address, true),
+        (Value::MacAddr(bytes), DataType::MacAddr) => output.put_slice(bytes),
+        (Value::Bit(bits), DataType::Bit(_)) | (Value::VarBit(bits), DataType::VarBit(_)) => {
+            output.put_u32(bits.length());
+            output.put_slice(bits.bytes());
+        }
+        (Value::TimeTz(time), DataType::TimeTz) => {
+            output.put_i64(time.microseconds);
+            output.put_i32(time.west);
+        }
+        (Value::Range(range), DataType::Range(_)) => put_range(output, range.bounds()),
+        (Value::Multirange(ranges), DataType::Multirange(_)) => {
+            output.put_i32(ranges.ranges().len() as i32);
+            for bounds in ranges.ranges() {
+                let start = output.len();
+                output.put_i32(0);
+                put_range(output, Some(bounds));
+                let length = (output.len() - start - 4) as i32;
+                output[start..start + 4].copy_from_slice(&length.to_be_bytes());
+            }
+        }
         // One is the version of the form.
         (Value::Jsonb(value), DataType::Jsonb) => {
             output.put_u8(1);
@@ -125,6 +158,32 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         (Value::Array(array), DataType::Array(_)) => put_array(output, array),
         (Value::Composite(row), _) => put_composite(output, row),
         (value, _) => output.put_slice(format_value(value).unwrap_or_default().as_bytes()),
+    }
+}
+
+/// PostgreSQL's `network_send`: family, length of the prefix, whether it is a network, number of bytes, bytes.
+fn put_network(output: &mut BytesMut, address: &NetworkAddress, is_network: bool) {
+    output.put_u8(if address.is_v6 { 3 } else { 2 });
+    output.put_u8(address.prefix);
+    output.put_u8(u8::from(is_network));
+    output.put_u8(address.octets().len() as u8);
+    output.put_slice(address.octets());
+}
+
+/// PostgreSQL's `range_send`: what there is of the range, then its bounds with their lengths in front.
+fn put_range(output: &mut BytesMut, bounds: Option<&Bounds>) {
+    let Some(Bounds { lower, upper }) = bounds else { return output.put_u8(range_flag::EMPTY) };
+    let flag = |end: &Option<Bound>, included: u8, infinite: u8| match end {
+        None => infinite,
+        Some(end) if end.is_included => included,
+        Some(_) => 0,
+    };
+    output.put_u8(
+        flag(lower, range_flag::LOWER_INCLUDED, range_flag::LOWER_INFINITE)
+            | flag(upper, range_flag::UPPER_INCLUDED, range_flag::UPPER_INFINITE),
+    );
+    for end in [lower, upper].into_iter().flatten() {
+        put_value(output, &end.value, end.value.data_type(), Format::Binary);
     }
 }
 

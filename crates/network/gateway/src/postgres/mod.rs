@@ -24,6 +24,7 @@ mod copy_writer;
 mod cursor;
 mod cursor_command;
 mod decode;
+mod decode_range;
 pub(crate) mod encode;
 mod extended;
 mod message;

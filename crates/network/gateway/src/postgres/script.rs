@@ -292,6 +292,8 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "inet_client_addr",
     "inet_client_port",
     "has_table_privilege",
+    "has_column_privilege",
+    "has_any_column_privilege",
     "has_schema_privilege",
     "has_database_privilege",
     "to_regclass",

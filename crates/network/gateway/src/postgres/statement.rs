@@ -418,6 +418,9 @@ fn row_bytes(row: &[Value]) -> u64 {
         Value::Jsonb(value) => value.bytes().len(),
         Value::Array(array) => size_of_val(array.values()),
         Value::Composite(row) => size_of_val(row.values()),
+        Value::Bit(bits) | Value::VarBit(bits) => bits.bytes().len(),
+        Value::Range(range) => range.bytes(),
+        Value::Multirange(ranges) => ranges.bytes(),
         _ => 0,
     });
     (ROW_BYTES + size_of_val(row) + long.sum::<usize>()) as u64

@@ -85,6 +85,7 @@ pub fn catalog() -> Catalog {
         checks: vec![check("accounts_balance_check", "(balance >= 0)")],
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     };
     let log = Table {
         id: TableId(2),
@@ -93,8 +94,7 @@ pub fn catalog() -> Catalog {
         primary_key: Vec::new(),
         primary_key_name: String::new(),
         checks: Vec::new(),
-        endorsement: None,
-        row_security: types::RowSecurity::default(),
+        ..accounts.clone()
     };
     let parameter =
         |name: &str, mode, data_type| Parameter { name: name.into(), mode, data_type, default: None };
@@ -363,6 +363,7 @@ impl Fake {
                 checks: Vec::new(),
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
+                partitioning: None,
             };
             next.next_table += 1;
             next.tables.insert(name, Arc::new(table));

@@ -231,6 +231,7 @@ mod tests {
             checks,
             endorsement,
             row_security,
+            partitioning: None,
         })
     }
 

@@ -46,6 +46,7 @@ pub fn table(id: u32, types: &[DataType]) -> Arc<Table> {
         checks: Vec::new(),
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     })
 }
 

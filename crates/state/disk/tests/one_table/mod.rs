@@ -22,6 +22,7 @@ pub fn catalog() -> Arc<Catalog> {
         checks: Vec::new(),
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     };
     let mut catalog = Catalog::default();
     catalog.tables.insert(table.name.clone(), Arc::new(table));

@@ -54,6 +54,7 @@ fn table(number: u32) -> Arc<Table> {
         checks: Vec::new(),
         endorsement: None,
         row_security: types::RowSecurity::default(),
+        partitioning: None,
     })
 }
 

@@ -217,6 +217,10 @@ fn with_whole_offset(text: &str) -> String {
 
 /// What stands in the quotes. Points in time have a `T`, and a whole offset, as ISO 8601 has it.
 pub(super) fn scalar_text(value: &Value) -> String {
+    if let Value::Range(_) | Value::Multirange(_) = value {
+        // As a cast to text writes it.
+        return format_value(value).unwrap_or_default();
+    }
     // In ISO's form, whatever the session's is.
     let format = SessionFormat { dates: DateStyle::default(), ..session_format() };
     let text = within_format(format, || format_value(value)).unwrap_or_default();

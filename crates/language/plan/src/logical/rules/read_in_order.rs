@@ -98,7 +98,12 @@ fn entry_bytes_max(data_type: DataType) -> usize {
         | DataType::Record
         | DataType::Json
         | DataType::Jsonb
+        | DataType::Bit(_)
+        | DataType::VarBit(_)
+        | DataType::Range(_)
+        | DataType::Multirange(_)
         | DataType::Unknown => usize::MAX,
+        DataType::Inet | DataType::Cidr => 48,
         _ => 32,
     }
 }

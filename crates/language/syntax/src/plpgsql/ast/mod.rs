@@ -160,6 +160,17 @@ impl Target {
     }
 }
 
+/// A step from a value to what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PathStep {
+    /// `[subscript]`
+    Element(Box<Expression>),
+    /// `[from:to]`, either of which may be missing
+    Slice(Option<Box<Expression>>, Option<Box<Expression>>),
+    /// `.name`, behind a subscript
+    Field(Name),
+}
+
 /// An expression of SQL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
@@ -218,8 +229,8 @@ pub enum StatementKind {
     Assign {
         /// The variable.
         target: Target,
-        /// The element of it, where it is an array and one is assigned.
-        subscript: Option<Expression>,
+        /// The way to what is assigned in it, from the first subscript on; empty where all of it is.
+        path: Vec<PathStep>,
         /// Its new value.
         value: Expression,
     },

@@ -1,8 +1,9 @@
 //! Statements without statements inside: assignment, SQL with INTO, CALL, RAISE and the rest.
 
 use crate::parse::deferrals::SetConstraints;
-use crate::plpgsql::ast::{DynamicText, Expression, IntoClause, Name, RowSource, StatementKind};
+use crate::plpgsql::ast::{DynamicText, Expression, IntoClause, Name, PathStep, RowSource, StatementKind};
 use crate::plpgsql::parse::{BodyParser, is_reserved, is_semicolon};
+use crate::plpgsql::tokens::Tokens;
 use sqlparser::tokenizer::{Token, Word};
 use types::limits::ARGUMENTS_MAX;
 use types::{ExecutionVersion, SqlError, SqlState};
@@ -104,21 +105,58 @@ impl BodyParser<'_> {
         matches!(self.tokens.peek(ahead), Some(Token::Assignment | Token::Eq | Token::LBracket))
     }
 
+    #[inline(never)]
     fn assignment(&mut self) -> Result<StatementKind, SqlError> {
         let target = self.target_name("a variable")?;
-        let mut subscript = None;
-        if self.tokens.accept(&Token::LBracket) {
-            let end = |tokens: &crate::plpgsql::tokens::Tokens<'_>, ahead| {
-                tokens.peek(ahead) == Some(&Token::RBracket)
-            };
-            subscript = Some(self.expression_until("]", end)?);
-            self.tokens.expect(&Token::RBracket)?;
+        let mut path = Vec::new();
+        // Before version 10 there was one step, a subscript.
+        while path.is_empty() || self.version >= ExecutionVersion::V10 {
+            match self.path_step(!path.is_empty())? {
+                Some(step) => path.push(step),
+                None => break,
+            }
         }
         if !self.tokens.accept(&Token::Assignment) {
             self.tokens.expect(&Token::Eq)?;
         }
         let value = self.expression_until_semicolon()?;
-        Ok(StatementKind::Assign { target, subscript, value })
+        Ok(StatementKind::Assign { target, path, value })
+    }
+
+    /// A subscript, a slice, or behind these a field. Statements nest, and what this needs of the stack is not needed in each of them.
+    #[inline(never)]
+    fn path_step(&mut self, may_be_field: bool) -> Result<Option<PathStep>, SqlError> {
+        if may_be_field && self.tokens.accept(&Token::Period) {
+            return Ok(Some(PathStep::Field(self.name("a name behind the dot")?)));
+        }
+        if !self.tokens.accept(&Token::LBracket) {
+            return Ok(None);
+        }
+        let knows_slices = self.version >= ExecutionVersion::V10;
+        let end = move |tokens: &Tokens<'_>, ahead: usize| match tokens.peek(ahead) {
+            Some(Token::RBracket) => true,
+            Some(Token::Colon) => knows_slices,
+            _ => false,
+        };
+        let from = match self.tokens.peek(0) {
+            Some(Token::Colon) if knows_slices => None,
+            _ => Some(self.expression_until("]", end)?),
+        };
+        let step = match from {
+            Some(subscript) if self.tokens.peek(0) == Some(&Token::RBracket) => {
+                PathStep::Element(Box::new(subscript))
+            }
+            from => {
+                self.tokens.expect(&Token::Colon)?;
+                let to = match self.tokens.peek(0) {
+                    Some(Token::RBracket) => None,
+                    _ => Some(self.expression_until("]", end)?),
+                };
+                PathStep::Slice(from.map(Box::new), to.map(Box::new))
+            }
+        };
+        self.tokens.expect(&Token::RBracket)?;
+        Ok(Some(step))
     }
 
     /// Nothing that begins a statement; a word in front of the wrong one is what PostgreSQL would point at.

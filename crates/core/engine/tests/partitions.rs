@@ -1,0 +1,98 @@
+//! Partitioned tables under every protocol: random transactions end as in a serial run, and whether a partition takes a row follows from
+//! the state at the transaction's place.
+
+mod support;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use std::sync::Arc;
+use support::histories::{History, PROTOCOLS, after, library, replay};
+use support::{histories, script};
+use types::Payload;
+
+const HISTORIES: u64 = 100;
+const BATCHES: usize = 3;
+const TRANSACTIONS: u32 = 6;
+
+const SCHEMA: [&str; 13] = [
+    "CREATE TABLE reading (day int, id int, n int DEFAULT 0, PRIMARY KEY (day, id)) PARTITION BY RANGE (day)",
+    "CREATE TABLE early PARTITION OF reading FOR VALUES FROM (1) TO (3)",
+    "CREATE TABLE late PARTITION OF reading FOR VALUES FROM (3) TO (5)",
+    "CREATE INDEX ON reading (n)",
+    "CREATE VIEW low AS SELECT day, id, n FROM early WHERE n < 4",
+    "CREATE TABLE kind (k text, n int) PARTITION BY LIST (k)",
+    "CREATE TABLE kind_some PARTITION OF kind FOR VALUES IN ('1', '2', NULL)",
+    "CREATE TABLE kind_rest PARTITION OF kind DEFAULT PARTITION BY RANGE (n)",
+    "CREATE TABLE kind_small PARTITION OF kind_rest FOR VALUES FROM (MINVALUE) TO (4)",
+    "CREATE FUNCTION follow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO kind VALUES (NEW.id::text, NEW.n); RETURN NEW; END $$",
+    "CREATE TRIGGER follows AFTER INSERT ON reading FOR EACH ROW EXECUTE FUNCTION follow()",
+    "CREATE PROCEDURE moves(wanted int) LANGUAGE plpgsql AS $$ BEGIN
+        UPDATE reading SET day = day + 1 WHERE id = wanted; END $$",
+    "CREATE PROCEDURE adds(wanted int) LANGUAGE plpgsql AS $$ BEGIN
+        UPDATE late SET n = n + 1 WHERE id = wanted;
+        IF NOT FOUND THEN INSERT INTO late VALUES (3, wanted, 1); END IF; END $$",
+];
+
+/// Statements with small numbers in the place of `#`.
+fn transaction(random: &mut StdRng) -> Arc<Payload> {
+    let templates = [
+        "INSERT INTO reading VALUES (#, #, #)",
+        "INSERT INTO early VALUES (#, #, #)",
+        "INSERT INTO late (day, id) VALUES (#, #), (#, #)",
+        "INSERT INTO reading VALUES (#, #, #) ON CONFLICT (day, id) DO UPDATE SET n = excluded.n",
+        "INSERT INTO early VALUES (#, #, #) ON CONFLICT (day, id) DO UPDATE SET day = excluded.n",
+        "INSERT INTO late SELECT day + 2, id, n FROM early WHERE n < #",
+        "UPDATE reading SET n = n + 1 WHERE day = # AND id = #",
+        "UPDATE reading SET day = # WHERE day = # AND id = #",
+        "UPDATE reading SET day = day + 1 WHERE n = #",
+        "UPDATE early SET n = # WHERE id = #",
+        "UPDATE early SET day = # WHERE id = #",
+        "UPDATE low SET n = n + 2",
+        "DELETE FROM late WHERE id = #",
+        "DELETE FROM reading WHERE n > #",
+        "INSERT INTO kind VALUES ('#', #)",
+        "INSERT INTO kind_rest VALUES ('#', #)",
+        "UPDATE kind SET k = '#' WHERE n = #",
+        "UPDATE kind_small SET n = n + 1",
+        "DELETE FROM kind_some WHERE n = #",
+        "SELECT count(*), sum(n) FROM early",
+        "SELECT r.day, k.k FROM late r JOIN kind_rest k ON k.n = r.n ORDER BY 1, 2",
+        "CALL moves(#)",
+        "CALL adds(#)",
+    ];
+    let template = templates.choose(random).expect("there are some");
+    let mut text = String::new();
+    for character in template.chars() {
+        match character {
+            '#' => text.push_str(&random.random_range(1..=5).to_string()),
+            other => text.push(other),
+        }
+    }
+    Arc::new(script(&text))
+}
+
+#[test]
+fn random_transactions_over_partitions_end_as_in_a_serial_run() {
+    let library = library(&SCHEMA);
+    let mut counts = [(0, 0); PROTOCOLS.len()];
+    for seed in 0..HISTORIES {
+        let mut random = StdRng::seed_from_u64(seed);
+        let initial = after(&library, (0..20).map(|_| transaction(&mut random)));
+        let history: History =
+            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
+        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
+            let ran = histories::run(id, &library, &initial, &history);
+            let serial = replay(&ran, &library, initial.clone(), &history, |_, result| match result {
+                Ok(_) => count.0 += 1,
+                Err(error) => count.1 += usize::from(error.message.contains("partition")),
+            });
+            assert_eq!(serial, ran.state, "{id}, seed {seed}");
+        }
+    }
+    eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by partitions");
+    for (committed, refused) in counts {
+        assert!(committed > 500 && refused > 100, "{committed} committed, {refused} refused");
+    }
+}

@@ -1,0 +1,200 @@
+//! Assignments: to variables, and to what is in them.
+
+use crate::compile::compiler::Compiler;
+use crate::position::or_at;
+use crate::program::Instruction;
+use crate::variables::VariableInfo;
+use plan::expression::{self, FieldOwner, field_path};
+use syntax::plpgsql::ast::{Expression, PathStep, Target};
+use types::{DataType, ExecutionVersion, SqlError, SqlState};
+
+/// Where an assignment ends: in which variable, and which element or field of it, as it is written.
+struct Place<'a> {
+    variable: &'a VariableInfo,
+    target: &'a Target,
+}
+
+impl Compiler<'_> {
+    /// `target := value`, `target[1].field := value`
+    pub(super) fn assign(
+        &mut self,
+        target: &Target,
+        path: &[PathStep],
+        value: &Expression,
+    ) -> Result<(), SqlError> {
+        let start = self.code.len();
+        let assigned = match path {
+            [] => self.assignment(target, value),
+            path => self.assignment_inside(target, path, value),
+        };
+        // Before version 10 an assignment to an element was refused when the routine was made.
+        let may_wait = path.is_empty() || self.tables.version() >= ExecutionVersion::V10;
+        match may_wait {
+            true => assigned.or_else(|error| self.fail_when_run(start, error)),
+            false => assigned,
+        }
+    }
+
+    fn assignment(&mut self, target: &Target, value: &Expression) -> Result<(), SqlError> {
+        if self.variables.is_record(target) {
+            return self.record_assignment(target, value);
+        }
+        if self.field_assignment(target, value)? {
+            return Ok(());
+        }
+        let variable = self.variables.assignable(target)?;
+        let value =
+            self.expression_of(value, variable.assigned_type(), &format!("variable \"{}\"", variable.name))?;
+        let (slot, not_null) = (variable.slot, variable.not_null);
+        self.emit(Instruction::Assign { slot, value });
+        if not_null {
+            self.emit(Instruction::RefuseNull { slot, variable: target.text().into() });
+        }
+        self.record_has_row(target);
+        Ok(())
+    }
+
+    /// `variable[1].field := value`: a new value of the variable, with another one at the end of the path.
+    fn assignment_inside(
+        &mut self,
+        target: &Target,
+        path: &[PathStep],
+        value: &Expression,
+    ) -> Result<(), SqlError> {
+        let types = self.tables.routines().types();
+        // The first steps may be fields of a variable of a composite type.
+        let found = match self.tables.version() >= ExecutionVersion::V10 {
+            true => self.variables.composite_field(types, target),
+            false => Ok(None),
+        };
+        let (variable, fields) = match found.map_err(|error| or_at(error, target.position()))? {
+            Some(found) => found,
+            None => (self.variables.assignable(target)?, Vec::new()),
+        };
+        let whole = expression::Expression::slot(usize::from(variable.slot), variable.data_type);
+        let mut inner = whole.clone();
+        for step in &fields {
+            inner = expression::Expression::field(inner, step.position, step.data_type);
+        }
+        let place = Place { variable: &variable, target };
+        let value = self.replaced(inner, path, value, &place)?;
+        let value = expression::Expression::with_field(whole, &fields, value);
+        let value = self.held_against(value, variable.domain);
+        self.emit(Instruction::Assign { slot: variable.slot, value });
+        Ok(())
+    }
+
+    /// A value with another one where the path leads to.
+    fn replaced(
+        &mut self,
+        current: expression::Expression,
+        path: &[PathStep],
+        value: &Expression,
+        place: &Place<'_>,
+    ) -> Result<expression::Expression, SqlError> {
+        let data_type = current.data_type;
+        let what = || format!("an element of \"{}\"", place.variable.name);
+        let Some((step, rest)) = path.split_first() else {
+            return self.expression_of(value, data_type, &what());
+        };
+        match step {
+            PathStep::Field(name) => {
+                let types = self.tables.routines().types();
+                let owner = FieldOwner::Variable(&place.variable.name);
+                let steps = match types.of(data_type) {
+                    Some(_) => field_path(types, owner, data_type, &[&name.text]),
+                    None => Err(no_fields(&name.text, &place.variable.name, &types.name_of(data_type))),
+                };
+                let steps = steps.map_err(|error| or_at(error, name.position))?;
+                let mut inner = current.clone();
+                for step in &steps {
+                    inner = expression::Expression::field(inner, step.position, step.data_type);
+                }
+                let value = self.replaced(inner, rest, value, place)?;
+                Ok(expression::Expression::with_field(current, &steps, value))
+            }
+            _ if data_type == DataType::Jsonb => self.json_replaced(current, path, value, &what()),
+            _ if data_type.element().is_none() => {
+                let message =
+                    format!("cannot subscript type {data_type} because it does not support subscripting");
+                Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).at(place.target.position()))
+            }
+            PathStep::Element(subscript) => {
+                let subscript = self.subscript(subscript, !rest.is_empty())?;
+                let inner = expression::element_of(current.clone(), subscript.clone());
+                let value = self.replaced(inner, rest, value, place)?;
+                Ok(expression::element_assigned(current, subscript, value))
+            }
+            PathStep::Slice(from, to) => {
+                if let Some(PathStep::Field(name)) = rest.first() {
+                    let shown = self.tables.routines().types().name_of(data_type);
+                    return Err(no_fields(&name.text, &place.variable.name, &shown).at(name.position));
+                }
+                if !rest.is_empty() {
+                    return Err(SqlError::unsupported("an array of more than one dimension")
+                        .hint("Use a table.")
+                        .at(place.target.position()));
+                }
+                let value = self.expression_of(value, data_type, &what())?;
+                let mut bound = |bound: &Option<Box<Expression>>| {
+                    bound.as_ref().map(|bound| self.subscript(bound, false)).transpose()
+                };
+                let (from, to) = (bound(from)?, bound(to)?);
+                Ok(expression::slice_assigned(current, from, to, value))
+            }
+        }
+    }
+
+    /// A subscript; one that is used twice is computed once, into a variable of its own.
+    fn subscript(
+        &mut self,
+        subscript: &Expression,
+        is_used_twice: bool,
+    ) -> Result<expression::Expression, SqlError> {
+        let value = self.expression_of(subscript, DataType::Integer, "a subscript")?;
+        if !is_used_twice || value.as_constant().is_some() {
+            return Ok(value);
+        }
+        let name = format!("__subscript_{}__", self.here());
+        let slot = self.variables.declare_plain(&name, DataType::Integer)?;
+        self.emit(Instruction::Assign { slot, value });
+        Ok(expression::Expression::slot(usize::from(slot), DataType::Integer))
+    }
+
+    /// A `jsonb` with a value at `['key'][0]…`.
+    fn json_replaced(
+        &mut self,
+        json: expression::Expression,
+        path: &[PathStep],
+        value: &Expression,
+        what: &str,
+    ) -> Result<expression::Expression, SqlError> {
+        let mut keys = Vec::with_capacity(path.len());
+        let mut starts_with_index = false;
+        for step in path {
+            let subscript = match step {
+                PathStep::Element(subscript) => subscript,
+                PathStep::Slice(..) => {
+                    let message = "jsonb subscript does not support slices";
+                    return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+                }
+                PathStep::Field(name) => {
+                    return Err(no_fields(&name.text, what, "jsonb").at(name.position));
+                }
+            };
+            let bound = self.expression(subscript)?;
+            starts_with_index |= keys.is_empty() && bound.data_type.is_integer();
+            let key = self.converted(bound, DataType::Text(None), "a subscript");
+            keys.push(key.map_err(|error| or_at(error, subscript.position))?);
+        }
+        let value = self.expression_of(value, DataType::Jsonb, what)?;
+        Ok(expression::json_assigned(json, keys, starts_with_index, value))
+    }
+}
+
+fn no_fields(field: &str, of: &str, data_type: &str) -> SqlError {
+    let message = format!(
+        "cannot assign to field \"{field}\" of column \"{of}\" because its type {data_type} is not a composite type"
+    );
+    SqlError::new(SqlState::DATATYPE_MISMATCH, message)
+}
