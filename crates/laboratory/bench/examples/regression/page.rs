@@ -5,16 +5,27 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What stands in a reason, whether it is to stay so, and why or what to do.
-const MEANINGS: [(&str, Stays, &str); 19] = [
+const MEANINGS: [(&str, Stays, &str); 22] = [
     (
         "INHERITS",
         Stays::Yes,
         "Tables do not inherit from one another. Use a partitioned table, or a column that tells the kinds apart.",
     ),
+    ("RETURN cannot have", Stays::No, "Another SQLSTATE."),
+    (
+        "COMMIT in a procedure",
+        Stays::Yes,
+        "A call is one transaction of the ledger, and is in its block whole or not at all. Make several calls.",
+    ),
+    (
+        "ROLLBACK in a procedure",
+        Stays::Yes,
+        "A call is one transaction of the ledger, and is in its block whole or not at all. Make several calls.",
+    ),
     (
         "in a procedure",
         Stays::Yes,
-        "A call is one transaction of the ledger, and is in its block whole or not at all. Make several calls.",
+        "Definitions and settings are statements of their own, because members consent to them.",
     ),
     ("pg_sleep", Stays::Yes, "A contract does not wait: every node executes it again at another time."),
     ("pg_backend_pid", Stays::Yes, "There is no process per session."),
