@@ -5,15 +5,12 @@ mod support;
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
-use support::histories::{History, PROTOCOLS, after, library, replay};
-use support::{histories, script};
+use support::histories::{PROTOCOLS, library, numbered, run_random_histories};
+use support::script;
 use types::Payload;
 
 const HISTORIES: u64 = 100;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 const SCHEMA: [&str; 13] = [
     "CREATE TABLE reading (day int, id int, n int DEFAULT 0, PRIMARY KEY (day, id)) PARTITION BY RANGE (day)",
@@ -63,34 +60,17 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
         "CALL adds(#)",
     ];
     let template = templates.choose(random).expect("there are some");
-    let mut text = String::new();
-    for character in template.chars() {
-        match character {
-            '#' => text.push_str(&random.random_range(1..=5).to_string()),
-            other => text.push(other),
-        }
-    }
-    Arc::new(script(&text))
+    Arc::new(script(&numbered(template, random, 1..=5)))
 }
 
 #[test]
 fn random_transactions_over_partitions_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
     let mut counts = [(0, 0); PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = after(&library, (0..20).map(|_| transaction(&mut random)));
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
-            let ran = histories::run(id, &library, &initial, &history);
-            let serial = replay(&ran, &library, initial.clone(), &history, |_, result| match result {
-                Ok(_) => count.0 += 1,
-                Err(error) => count.1 += usize::from(error.message.contains("partition")),
-            });
-            assert_eq!(serial, ran.state, "{id}, seed {seed}");
-        }
-    }
+    run_random_histories(&library, (HISTORIES, 20), transaction, |place, result| match result {
+        Ok(_) => counts[place].0 += 1,
+        Err(error) => counts[place].1 += usize::from(error.message.contains("partition")),
+    });
     eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by partitions");
     for (committed, refused) in counts {
         assert!(committed > 500 && refused > 100, "{committed} committed, {refused} refused");

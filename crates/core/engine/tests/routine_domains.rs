@@ -3,17 +3,14 @@
 
 mod support;
 
-use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use std::sync::Arc;
-use support::histories::{History, PROTOCOLS, after, library, numbered, replay};
-use support::{histories, script};
+use support::histories::{PROTOCOLS, library, numbered, run_random_histories};
+use support::script;
 use types::Payload;
 
 const HISTORIES: u64 = 100;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 const SCHEMA: [&str; 10] = [
     "CREATE DOMAIN amount AS numeric(4, 1) CHECK (VALUE >= 0)",
@@ -63,24 +60,14 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
 fn random_transactions_with_domains_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
     let mut counts = [(0, 0, 0); PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = after(&library, (0..20).map(|_| transaction(&mut random)));
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
-            let ran = histories::run(id, &library, &initial, &history);
-            let serial = replay(&ran, &library, initial.clone(), &history, |_, result| match result {
-                Ok(results) => {
-                    count.0 += 1;
-                    let shows = |row: &Vec<types::Value>| format!("{row:?}").contains("PL/pgSQL function");
-                    count.2 += usize::from(results.iter().flat_map(|result| &result.rows).any(shows));
-                }
-                Err(error) => count.1 += usize::from(error.state.to_string() == "23514"),
-            });
-            assert_eq!(serial, ran.state, "{id}, seed {seed}");
+    run_random_histories(&library, (HISTORIES, 20), transaction, |place, result| match result {
+        Ok(results) => {
+            counts[place].0 += 1;
+            let shows = |row: &Vec<types::Value>| format!("{row:?}").contains("PL/pgSQL function");
+            counts[place].2 += usize::from(results.iter().flat_map(|result| &result.rows).any(shows));
         }
-    }
+        Err(error) => counts[place].1 += usize::from(error.state.to_string() == "23514"),
+    });
     eprintln!(
         "{PROTOCOLS:?}: {counts:?} committed, refused by domains, and showing where a handled error came from"
     );

@@ -3,17 +3,15 @@
 
 mod support;
 
+use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
-use support::histories::{History, PROTOCOLS, after, library, replay};
-use support::{histories, script};
+use support::histories::{PROTOCOLS, library, run_random_histories};
+use support::script;
 use types::Payload;
 
 const HISTORIES: u64 = 200;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 /// The administrator of the first organisation runs everything, and policies are forced on it.
 const SCHEMA: [&str; 13] = [
@@ -77,20 +75,10 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
 fn random_transactions_under_policies_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
     let mut counts = [(0, 0); PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = after(&library, (0..20).map(|_| transaction(&mut random)));
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
-            let ran = histories::run(id, &library, &initial, &history);
-            let serial = replay(&ran, &library, initial.clone(), &history, |_, result| match result {
-                Ok(_) => count.0 += 1,
-                Err(error) => count.1 += usize::from(error.state.to_string() == "42501"),
-            });
-            assert_eq!(serial, ran.state, "{id}, seed {seed}");
-        }
-    }
+    run_random_histories(&library, (HISTORIES, 20), transaction, |place, result| match result {
+        Ok(_) => counts[place].0 += 1,
+        Err(error) => counts[place].1 += usize::from(error.state.to_string() == "42501"),
+    });
     eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by policies");
     for (committed, refused) in counts {
         assert!(committed > 1_000 && refused > 100, "{committed} committed, {refused} refused");

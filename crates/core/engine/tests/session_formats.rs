@@ -3,17 +3,14 @@
 
 mod support;
 
-use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use std::sync::Arc;
-use support::histories::{self, History, PROTOCOLS, after, library, numbered, replay};
+use support::histories::{self, History, PROTOCOLS, after, library, numbered, run_random_histories};
 use support::script;
 use types::Payload;
 
 const HISTORIES: u64 = 60;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 const SCHEMA: [&str; 3] = [
     "CREATE TABLE event (id int PRIMARY KEY, at timestamptz NOT NULL, day date, said text)",
@@ -49,19 +46,9 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
 fn random_transactions_of_several_zones_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
     let mut committed = [0; PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = after(&library, (0..10).map(|_| transaction(&mut random)));
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, committed) in PROTOCOLS.iter().zip(&mut committed) {
-            let ran = histories::run(id, &library, &initial, &history);
-            let serial = replay(&ran, &library, initial.clone(), &history, |_, result| {
-                *committed += usize::from(result.is_ok());
-            });
-            assert_eq!(serial, ran.state, "{id}, seed {seed}");
-        }
-    }
+    run_random_histories(&library, (HISTORIES, 10), transaction, |place, result| {
+        committed[place] += usize::from(result.is_ok());
+    });
     assert!(committed.iter().all(|count| *count > 300), "{committed:?}");
 }
 

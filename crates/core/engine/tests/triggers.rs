@@ -3,19 +3,16 @@
 
 mod support;
 
-use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use sql::{Library, StatementKind, prepare};
 use state::PlainState;
 use std::sync::Arc;
-use support::histories::{History, PROTOCOLS, after, library, numbered, replay};
-use support::{histories, script};
+use support::histories::{PROTOCOLS, after, library, numbered, run_random_histories_on_threads};
+use support::script;
 use types::{Payload, Value};
 
 const HISTORIES: u64 = 120;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 /// Accounts with limits that triggers hold, a total of them that triggers keep, and a log of what has happened.
 const SCHEMA: [&str; 17] = [
@@ -127,37 +124,13 @@ fn check_total(library: &Arc<Library>, state: &PlainState) {
     assert_eq!(results[0].rows, [[Value::Boolean(true)]]);
 }
 
-/// Runs a history under a protocol and checks it against the serializability checker and a serial run. Gives the state
-/// after it.
-fn run(id: &str, library: &Arc<Library>, initial: &PlainState, history: &History) -> (PlainState, usize) {
-    let ran = histories::run(id, library, initial, history);
-    let mut committed = 0;
-    let count = |_: &Payload, result: &histories::CallResult| committed += usize::from(result.is_ok());
-    let serial = replay(&ran, library, initial.clone(), history, count);
-    assert_eq!(serial, ran.state, "{id}");
-    check_total(library, &ran.state);
-    (ran.state, committed)
-}
-
 #[test]
 fn random_changes_of_tables_with_triggers_end_as_in_a_serial_run_for_any_number_of_threads() {
     let library = library(&SCHEMA);
-    let pools = [1, 2, 4]
-        .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads"));
-    let mut counts = [0; PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = initial(&mut random, &library);
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, count) in PROTOCOLS.iter().zip(&mut counts) {
-            let [one, two, four] =
-                pools.each_ref().map(|pool| pool.install(|| run(id, &library, &initial, &history)));
-            assert_eq!(one, two, "{id}, seed {seed}: 2 threads");
-            assert_eq!(one, four, "{id}, seed {seed}: 4 threads");
-            *count += one.1;
-        }
-    }
+    let begin = |random: &mut StdRng| initial(random, &library);
+    let check = |state: &PlainState| check_total(&library, state);
+    let counts =
+        run_random_histories_on_threads(&library, (HISTORIES, &[1, 2, 4]), begin, transaction, check);
     eprintln!("{PROTOCOLS:?}: {counts:?} committed");
     for committed in counts {
         assert!(committed > 500, "{committed} committed");

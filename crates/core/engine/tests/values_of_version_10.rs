@@ -3,17 +3,14 @@
 
 mod support;
 
-use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use std::sync::Arc;
-use support::histories::{self, History, PROTOCOLS, after, library, numbered, replay};
+use support::histories::{PROTOCOLS, library, numbered, run_random_histories};
 use support::script;
 use types::Payload;
 
 const HISTORIES: u64 = 60;
-const BATCHES: usize = 3;
-const TRANSACTIONS: u32 = 6;
 
 const SCHEMA: [&str; 5] = [
     "CREATE TABLE host (
@@ -47,19 +44,14 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
 #[test]
 fn random_transactions_over_addresses_bits_and_ranges_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
-    let mut committed = [0; PROTOCOLS.len()];
-    for seed in 0..HISTORIES {
-        let mut random = StdRng::seed_from_u64(seed);
-        let initial = after(&library, (0..12).map(|_| transaction(&mut random)));
-        let history: History =
-            (0..BATCHES).map(|_| (0..TRANSACTIONS).map(|_| transaction(&mut random)).collect()).collect();
-        for (id, committed) in PROTOCOLS.iter().zip(&mut committed) {
-            let ran = histories::run(id, &library, &initial, &history);
-            let serial = replay(&ran, &library, initial.clone(), &history, |_, result| {
-                *committed += usize::from(result.is_ok());
-            });
-            assert_eq!(serial, ran.state, "{id}, seed {seed}");
-        }
+    let mut counts = [(0, 0); PROTOCOLS.len()];
+    run_random_histories(&library, (HISTORIES, 12), transaction, |place, result| match result {
+        Ok(_) => counts[place].0 += 1,
+        // Keys that exist, and references that would lead nowhere.
+        Err(error) => counts[place].1 += usize::from(error.state.0.starts_with(b"23")),
+    });
+    eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by constraints");
+    for (committed, refused) in counts {
+        assert!(committed > 500 && refused > 50, "{committed} committed, {refused} refused");
     }
-    assert!(committed.iter().all(|count| *count > 200), "{committed:?}");
 }

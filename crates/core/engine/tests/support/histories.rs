@@ -2,8 +2,8 @@
 
 use concurrency::checker::{CheckedBatch, Position, RecordingTransaction, check};
 use concurrency::{Batch, BatchResult, ProtocolOptions, Snapshots, TransactionOutcome, protocol};
-use rand::RngExt;
 use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use sql::{Context, Invocation, Library};
 use state::{AfterImage, Effects, PlainState, Simulate, Snapshot, apply_command};
 use std::ops::RangeInclusive;
@@ -168,4 +168,74 @@ pub fn numbered(template: &str, random: &mut StdRng, numbers: RangeInclusive<u32
         other => String::from(other),
     };
     template.chars().map(number).collect()
+}
+
+/// A random history of three batches with six transactions each.
+pub fn random_history(random: &mut StdRng, transaction: &dyn Fn(&mut StdRng) -> Arc<Payload>) -> History {
+    (0..3).map(|_| (0..6).map(|_| transaction(random)).collect()).collect()
+}
+
+/// Runs a history by a protocol: it is serializable, and ends as a serial run. What each transaction comes to is shown to `seen`.
+pub fn run_as_serial(
+    id: &str,
+    library: &Arc<Library>,
+    initial: &PlainState,
+    history: &History,
+    mut seen: impl FnMut(&CallResult),
+) -> PlainState {
+    let ran = run(id, library, initial, history);
+    let serial = replay(&ran, library, initial.clone(), history, |_, result| seen(result));
+    assert_eq!(serial, ran.state, "{id}");
+    ran.state
+}
+
+/// Runs random histories by every protocol: they end as serial runs. The first state is what some transactions alike have made.
+/// `seen` is shown what each transaction comes to, and the place of its protocol among [`PROTOCOLS`].
+pub fn run_random_histories(
+    library: &Arc<Library>,
+    (seeds, before): (u64, usize),
+    transaction: impl Fn(&mut StdRng) -> Arc<Payload>,
+    mut seen: impl FnMut(usize, &CallResult),
+) {
+    for seed in 0..seeds {
+        let mut random = StdRng::seed_from_u64(seed);
+        let initial = after(library, (0..before).map(|_| transaction(&mut random)));
+        let history = random_history(&mut random, &transaction);
+        for (place, id) in PROTOCOLS.iter().enumerate() {
+            run_as_serial(id, library, &initial, &history, |result| seen(place, result));
+        }
+    }
+}
+
+/// The same on pools of so many threads, which come to the same state. The first state is made by `begin`; each last one is shown to
+/// `check`. Gives how many transactions were committed under each protocol.
+pub fn run_random_histories_on_threads(
+    library: &Arc<Library>,
+    (seeds, threads): (u64, &[usize]),
+    begin: impl Fn(&mut StdRng) -> PlainState,
+    transaction: impl Fn(&mut StdRng) -> Arc<Payload>,
+    check: impl Fn(&PlainState) + Sync,
+) -> [usize; PROTOCOLS.len()] {
+    let pool = |threads: &usize| rayon::ThreadPoolBuilder::new().num_threads(*threads).build();
+    let pools: Vec<_> = threads.iter().map(|threads| pool(threads).expect("threads")).collect();
+    let mut committed = [0; PROTOCOLS.len()];
+    for seed in 0..seeds {
+        let mut random = StdRng::seed_from_u64(seed);
+        let initial = begin(&mut random);
+        let history = random_history(&mut random, &transaction);
+        for (id, committed) in PROTOCOLS.iter().zip(&mut committed) {
+            let on = |pool: &rayon::ThreadPool| {
+                let mut count = 0;
+                let count_it = |result: &CallResult| count += usize::from(result.is_ok());
+                let state = pool.install(|| run_as_serial(id, library, &initial, &history, count_it));
+                check(&state);
+                (state, count)
+            };
+            let mut all = pools.iter().map(on);
+            let first = all.next().expect("a pool");
+            assert!(all.all(|other| other == first), "{id}, seed {seed}: another number of threads");
+            *committed += first.1;
+        }
+    }
+    committed
 }

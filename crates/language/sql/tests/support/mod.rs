@@ -240,6 +240,16 @@ pub fn shown(result: Result<Vec<StatementResult>, SqlError>) -> String {
     }
 }
 
+/// The same, with the rows of a statement that gives some.
+pub fn shown_with_rows(result: Result<Vec<StatementResult>, SqlError>) -> String {
+    match result.as_ref().ok().and_then(|results| results.last()) {
+        Some(last) if !last.columns.is_empty() => {
+            texts(last).iter().map(|row| row.join(", ")).collect::<Vec<_>>().join("; ")
+        }
+        _ => shown(result),
+    }
+}
+
 /// The rows of a result, NULL as `NULL`.
 pub fn texts(result: &StatementResult) -> Vec<Vec<String>> {
     let text = |value: &Value| format_value(value).unwrap_or_else(|| "NULL".to_string());
