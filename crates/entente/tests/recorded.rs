@@ -31,6 +31,7 @@ const SIXTH: Recording = Recording { name: "sixth", port_base: 9_460, charter: s
 const SEVENTH: Recording = Recording { name: "seventh", port_base: 9_470, charter: seventh };
 const EIGHTH: Recording = Recording { name: "eighth", port_base: 9_480, charter: eighth };
 const NINTH: Recording = Recording { name: "ninth", port_base: 9_490, charter: ninth };
+const TENTH: Recording = Recording { name: "tenth", port_base: 9_500, charter: tenth };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -82,6 +83,12 @@ fn eighth(charter: &mut Charter) {
 fn ninth(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 9;
+}
+
+/// Of execution version 10.
+fn tenth(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 10;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -232,6 +239,12 @@ async fn record_ninth() {
     NINTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_tenth() {
+    TENTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -317,6 +330,11 @@ async fn a_recorded_network_with_policies_and_indexes_of_expressions_goes_over_t
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_of_sessions_with_zones_and_domains_in_routines_goes_over_to_version_10() {
     assert_goes_on(&NINTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_of_addresses_ranges_and_partitions_goes_over_to_version_11() {
+    assert_goes_on(&TENTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

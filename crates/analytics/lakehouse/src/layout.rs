@@ -202,6 +202,7 @@ mod tests {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         }
     }
 

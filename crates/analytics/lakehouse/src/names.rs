@@ -91,6 +91,7 @@ mod tests {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         assert_eq!(column_names(&table), ["id", "Id_2", "a_b", "a_b_2", "_entente_row_2", "a_b_3"]);
     }

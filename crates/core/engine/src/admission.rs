@@ -87,7 +87,9 @@ impl<'a> Admission<'a> {
             };
             match (verdict, judged) {
                 (Err(reason), _) => self.rejected.push((position, reason)),
-                (Ok(()), Ok(transaction)) if sql::is_schema_change(&transaction.payload) => {
+                (Ok(()), Ok(transaction))
+                    if sql::is_schema_change(&transaction.payload, library.version()) =>
+                {
                     self.schema_change = Some(position);
                 }
                 (Ok(()), _) => self.admitted.push_back(position),

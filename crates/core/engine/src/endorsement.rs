@@ -232,7 +232,7 @@ impl EndorsementBasis {
         principal: &Principal,
         payload: &Arc<Payload>,
     ) -> Result<EndorsedEffects, SqlError> {
-        if sql::is_schema_change(payload) {
+        if sql::is_schema_change(payload, self.library.version()) {
             return Err(SqlError::unsupported("the endorsement of a schema change")
                 .hint("Every node executes it: submit it without endorsements."));
         }

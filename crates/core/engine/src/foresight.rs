@@ -75,11 +75,12 @@ impl Engine {
     /// so far ahead. False: not yet, or not with this protocol. A block that was foreseen must be executed.
     pub fn foresee(&mut self, block: &VerifiedBlock) -> bool {
         let height = self.height + 1 + self.foreseen.len() as u64;
+        let version = self.execution_version();
         let may = self.looks_ahead()
             && block.header.height == height
             && !self.may_be_behind_checkpoint(height)
             && !self.changes_charter(height)
-            && !block.transactions.iter().flatten().any(|one| sql::is_schema_change(&one.payload));
+            && !block.transactions.iter().flatten().any(|one| sql::is_schema_change(&one.payload, version));
         if may {
             self.admit_whole(block);
         }

@@ -162,9 +162,9 @@ impl SchemaEngine {
 
     /// How many of the parts that wait can be executed next, and whether a schema change is among them.
     fn next_parts(&self, is_quiet: bool) -> (usize, bool) {
-        let parts = &self.queue;
+        let (parts, version) = (&self.queue, self.engine.execution_version());
         let is_change =
-            |part: &SchemaPart| !part.crossing && sql::is_schema_change(&part.transaction.payload);
+            |part: &SchemaPart| !part.crossing && sql::is_schema_change(&part.transaction.payload, version);
         let first_change = parts.iter().position(is_change);
         match first_change {
             None => (parts.len(), false),
@@ -267,7 +267,8 @@ impl SchemaEngine {
 
     fn new_part(&mut self, part: SchemaPart) -> NewPart {
         let SchemaPart { position, transaction, timestamp_ms, crossing, between } = part;
-        let part: Arc<dyn Simulate> = match crossing && sql::is_schema_change(&transaction.payload) {
+        let version = self.engine.execution_version();
+        let part: Arc<dyn Simulate> = match crossing && sql::is_schema_change(&transaction.payload, version) {
             true => Arc::new(Refused(SqlError::unsupported(
                 "a change of a schema in a transaction that touches another one, too,",
             ))),

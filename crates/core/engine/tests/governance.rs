@@ -101,6 +101,29 @@ fn has_table(chain: &Chain, name: &str) -> bool {
 }
 
 #[test]
+fn a_refresh_waits_for_nobody_and_what_makes_a_materialized_view_does() {
+    for mut chain in everywhere() {
+        let made = "CREATE TABLE t (a bigint PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT a FROM t WITH NO DATA; \
+                    CREATE UNIQUE INDEX v_once ON v (a)";
+        assert_eq!(answer(&by(&mut chain, 1, made)).0, "PROPOSE");
+        by(&mut chain, 2, "SELECT entente.approve(1)");
+        by(&mut chain, 3, "SELECT entente.approve(1)");
+        assert!(has_table(&chain, "v"));
+        assert_eq!(answer(&by(&mut chain, 0, "REFRESH MATERIALIZED VIEW v")).0, "REFRESH MATERIALIZED VIEW");
+        assert_eq!(answer(&by(&mut chain, 2, "REFRESH MATERIALIZED VIEW v")).0, "REFRESH MATERIALIZED VIEW");
+        for other in
+            ["ALTER MATERIALIZED VIEW v RENAME TO w", "DROP MATERIALIZED VIEW v", "DROP INDEX v_once"]
+        {
+            assert_eq!(answer(&by(&mut chain, 0, other)).0, "PROPOSE", "{other}");
+        }
+        let both = "REFRESH MATERIALIZED VIEW v; CREATE INDEX v_more ON v (a)";
+        assert_eq!(answer(&by(&mut chain, 0, both)).0, "PROPOSE");
+        let database = error(by(&mut chain, 0, "CREATE DATABASE other"));
+        assert_eq!(database.0, SqlState::FEATURE_NOT_SUPPORTED, "{}", database.1);
+    }
+}
+
+#[test]
 fn a_change_waits_for_the_majority_under_every_protocol() {
     for mut chain in everywhere() {
         let mut other = Chain::new(Charter::clone(&chain.charter));

@@ -397,6 +397,7 @@ mod tests {
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
                 partitioning: None,
+                materialized: None,
             };
             catalog.tables.insert(name.into(), Arc::new(table));
         }

@@ -36,6 +36,7 @@ fn table() -> Table {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     }
 }
 

@@ -1,7 +1,8 @@
 use crate::{
     Charter, Check, ColumnSet, Commented, CompositeType, CompositeTypes, Counter, DataType, ExecutionVersion,
-    ForeignKey, Generated, Governance, Index, OutputColumn, Partition, Partitioning, Roles, RowSecurity,
-    Schema, SchemaMembers, SearchPath, Sequence, Trigger, TypeId, View, catalog_name, object_name, schema_of,
+    ForeignKey, Generated, Governance, Index, MaterializedView, OutputColumn, Partition, Partitioning, Roles,
+    RowSecurity, Schema, SchemaMembers, SearchPath, Sequence, Trigger, TypeId, View, catalog_name,
+    object_name, schema_of,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, DigestWriter};
@@ -134,6 +135,7 @@ impl BorshDeserialize for Column {
 ///           0 | 1 ‖ endorsement                       (as before there was row security)
 ///           2 ‖ row security | 3 ‖ endorsement ‖ row security
 ///           4 more: ‖ partitioning
+///           8 more: ‖ materialized view
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -157,6 +159,8 @@ pub struct Table {
     pub row_security: RowSecurity,
     /// Its partitions, if it is partitioned.
     pub partitioning: Option<Arc<Partitioning>>,
+    /// The query whose rows it holds, if it is a materialized view.
+    pub materialized: Option<Arc<MaterializedView>>,
 }
 
 impl BorshSerialize for Table {
@@ -165,7 +169,8 @@ impl BorshSerialize for Table {
         (&self.primary_key_name, &self.checks).serialize(writer)?;
         let has_security = self.row_security != RowSecurity::default();
         let parts = u8::from(self.endorsement.is_some()) + if has_security { 2 } else { 0 };
-        let kind = parts + if self.partitioning.is_some() { 4 } else { 0 };
+        let parts = parts + if self.partitioning.is_some() { 4 } else { 0 };
+        let kind = parts + if self.materialized.is_some() { 8 } else { 0 };
         kind.serialize(writer)?;
         if let Some(endorsement) = &self.endorsement {
             endorsement.serialize(writer)?;
@@ -175,6 +180,9 @@ impl BorshSerialize for Table {
         }
         if let Some(partitioning) = &self.partitioning {
             partitioning.as_ref().serialize(writer)?;
+        }
+        if let Some(materialized) = &self.materialized {
+            materialized.as_ref().serialize(writer)?;
         }
         Ok(())
     }
@@ -187,8 +195,8 @@ impl BorshDeserialize for Table {
             <(TableId, String, Vec<Column>, Vec<u16>)>::deserialize_reader(reader)?;
         let (primary_key_name, checks) = <(String, Vec<Check>)>::deserialize_reader(reader)?;
         let kind = u8::deserialize_reader(reader)?;
-        if kind > 7 {
-            return Err(invalid(format!("expected what else a table has, 0 to 7, found {kind}")));
+        if kind > 15 {
+            return Err(invalid(format!("expected what else a table has, 0 to 15, found {kind}")));
         }
         let endorsement = if kind & 1 == 1 { Some(String::deserialize_reader(reader)?) } else { None };
         let row_security = match kind & 2 {
@@ -202,6 +210,10 @@ impl BorshDeserialize for Table {
             0 => None,
             _ => Some(Arc::new(Partitioning::deserialize_reader(reader)?)),
         };
+        let materialized = match kind & 8 {
+            0 => None,
+            _ => Some(Arc::new(MaterializedView::deserialize_reader(reader)?)),
+        };
         Ok(Table {
             id,
             name,
@@ -212,6 +224,7 @@ impl BorshDeserialize for Table {
             endorsement,
             row_security,
             partitioning,
+            materialized,
         })
     }
 }
@@ -546,6 +559,26 @@ impl Catalog {
         // A partition is a view of the catalog.
         self.views.get(name)?;
         self.tables.values().find_map(find)
+    }
+
+    /// All queries with a name: those of views, and those whose rows materialized views hold.
+    pub fn queries(&self) -> impl Iterator<Item = &View> {
+        let materialized = self.tables.values().filter_map(|table| table.materialized.as_deref());
+        self.views.values().map(Arc::as_ref).chain(materialized.map(|one| &one.view))
+    }
+
+    /// The same, to change them.
+    pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut View> {
+        let tables = self.tables.values_mut().filter(|table| table.materialized.is_some());
+        let materialized = tables.filter_map(|table| Arc::make_mut(table).materialized.as_mut());
+        let materialized = materialized.map(|one| &mut Arc::make_mut(one).view);
+        self.views.values_mut().map(Arc::make_mut).chain(materialized)
+    }
+
+    /// The materialized view of this name, with the table that it is.
+    pub fn materialized_view(&self, name: &str) -> Option<(&Arc<Table>, &MaterializedView)> {
+        let table = self.tables.get(name)?;
+        Some((table, table.materialized.as_deref()?))
     }
 
     /// The table with this number.

@@ -287,10 +287,7 @@ impl DataType {
             }
             1790 => DataType::RefCursor,
             _ => {
-                let of_ranges = RangeType::ALL.into_iter().find_map(|range| {
-                    let is_range = (range.range().0 == oid).then_some(DataType::Range(range));
-                    is_range.or_else(|| (range.multirange().0 == oid).then_some(DataType::Multirange(range)))
-                });
+                let of_ranges = RangeType::type_where(|(known, _)| known == oid);
                 return of_ranges.or_else(|| ElementType::from_array_oid(oid).map(DataType::Array));
             }
         })

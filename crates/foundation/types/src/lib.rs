@@ -43,6 +43,7 @@ mod identity;
 mod index;
 mod json;
 mod key;
+mod materialized_view;
 mod memory;
 mod network_address;
 mod numeric;
@@ -134,9 +135,10 @@ pub use identity::{Identity, IdentityError};
 pub use index::{Index, IndexDetails, KeyOrder};
 pub use json::{
     JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, compare_json_keys,
-    quoted_json, split_json, write_json_string,
+    json_too_deep, quoted_json, split_json, write_json_string,
 };
 pub use key::Key;
+pub use materialized_view::MaterializedView;
 pub use memory::{MemoryPool, MemoryShare};
 pub use network_address::NetworkAddress;
 pub use numeric::{Numeric, NumericDeviations, NumericSum};

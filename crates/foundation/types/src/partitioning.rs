@@ -209,6 +209,7 @@ mod tests {
             endorsement: None,
             row_security: crate::RowSecurity::default(),
             partitioning,
+            materialized: None,
         }
     }
 

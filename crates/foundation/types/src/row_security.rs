@@ -105,6 +105,7 @@ mod tests {
             endorsement,
             row_security,
             partitioning: None,
+            materialized: None,
         }
     }
 

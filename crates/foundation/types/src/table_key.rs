@@ -62,6 +62,7 @@ mod tests {
             endorsement: None,
             row_security: crate::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         let expected = Key::encode([&Value::text("O'Neil"), &Value::BigInt(-7)]).expect("short");
         assert_eq!(table.key_of_texts(&["O'Neil", "-7"]), Ok(expected));

@@ -7,9 +7,7 @@ use crate::datetime::{
     parse_interval, parse_time, parse_time_tz, parse_timestamp, round_time,
 };
 use crate::json::check_json;
-use crate::network_address::{
-    format_cidr, format_inet, format_macaddr, parse_cidr, parse_inet, parse_macaddr,
-};
+use crate::network_address::{format_macaddr, parse_cidr, parse_inet, parse_macaddr};
 use crate::range::{format_multirange, format_range, parse_multirange, parse_range};
 use crate::real::{format_real, parse_real};
 use crate::session_format::session_format;
@@ -126,8 +124,8 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Json(text) => text.to_string(),
         Value::Jsonb(value) => value.to_text(),
         Value::Enum(value) => value.label.to_string(),
-        Value::Inet(address) => format_inet(address),
-        Value::Cidr(address) => format_cidr(address),
+        Value::Inet(address) => address.abbreviated_host(),
+        Value::Cidr(address) => address.prefixed_text(),
         Value::MacAddr(bytes) => format_macaddr(bytes),
         Value::Bit(bits) | Value::VarBit(bits) => format_bits(bits),
         Value::TimeTz(time) => format_time_tz(*time),

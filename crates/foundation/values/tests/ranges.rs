@@ -5,7 +5,7 @@ use types::{
     DataType, ExecutionVersion, RangeType, SqlError, SqlState, Value, can_cast_explicitly,
     can_cast_implicitly, cast, format_value, parse_value,
 };
-use values::functions::{range_intersect_all, range_union_all, resolve};
+use values::functions::{range_intersection, range_union_all, resolve};
 
 /// What a line of the file says; `None` is NULL.
 struct Expectation {
@@ -130,7 +130,11 @@ fn evaluate(row: &Expectation) -> Result<(DataType, Value), SqlError> {
                 ("range_agg", DataType::Range(known) | DataType::Multirange(known)) => {
                     Ok((DataType::Multirange(known), range_union_all(array.values())?))
                 }
-                _ => Ok((element, range_intersect_all(array.values())?)),
+                _ => {
+                    let mut known = array.values().iter().filter(|value| !value.is_null());
+                    let first = known.next().cloned().unwrap_or(Value::Null);
+                    Ok((element, known.try_fold(first, |common, next| range_intersection(&common, next))?))
+                }
             };
         }
         _ => {}

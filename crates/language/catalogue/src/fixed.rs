@@ -2,7 +2,7 @@
 //! write them, languages, collations, operator classes, the database.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID};
+use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID, SCHEMAS};
 use types::{DATABASE, RangeType};
 
 /// PostgreSQL's types as far as there are values of them, and the functions that `pg_type` names. A line per type:
@@ -231,10 +231,18 @@ pub(crate) fn tablespaces() -> Vec<NamedRow> {
     [(1663, "pg_default"), (1664, "pg_global")].map(row).into()
 }
 
-pub(crate) fn databases() -> Vec<NamedRow> {
-    vec![vec![
-        ("oid", DATABASE_OID.into()),
-        ("datname", DATABASE.into()),
+/// The ledger, and its schemas, which can be connected to as databases.
+pub(crate) fn databases(objects: &Objects) -> Vec<NamedRow> {
+    let is_own = |name: &str| !SCHEMAS.iter().any(|(known, _)| *known == name);
+    let own = objects.schemas.iter().filter(|(name, _)| is_own(name));
+    let own = own.map(|(name, oid)| database(*oid, name));
+    std::iter::once(database(DATABASE_OID, DATABASE)).chain(own).collect()
+}
+
+fn database(oid: i32, name: &str) -> NamedRow {
+    vec![
+        ("oid", oid.into()),
+        ("datname", name.to_string().into()),
         ("datdba", ROLE_OID.into()),
         ("encoding", 6.into()),
         ("datlocprovider", "c".into()),
@@ -243,7 +251,7 @@ pub(crate) fn databases() -> Vec<NamedRow> {
         ("datallowconn", true.into()),
         ("datconnlimit", Cell::Integer(-1)),
         ("dattablespace", 1663.into()),
-    ]]
+    ]
 }
 
 /// Names and object identifiers of the roles: the administrator's first.

@@ -40,7 +40,7 @@ CREATE FUNCTION pg_identify_object(catalog integer, object integer, part integer
      quote_ident(n.nspname) || ''.'' || quote_ident(p.proname) || ''('' || entente_text(''identity'', p.oid) || '')''
      FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = $2 AND $1 = 1255
    UNION ALL
-   SELECT CASE c.relkind WHEN ''v'' THEN ''view'' WHEN ''S'' THEN ''sequence'' WHEN ''i'' THEN ''index'' WHEN ''c'' THEN ''composite type'' ELSE ''table'' END,
+   SELECT CASE c.relkind WHEN ''v'' THEN ''view'' WHEN ''m'' THEN ''materialized view'' WHEN ''S'' THEN ''sequence'' WHEN ''i'' THEN ''index'' WHEN ''c'' THEN ''composite type'' ELSE ''table'' END,
      n.nspname, c.relname, quote_ident(n.nspname) || ''.'' || quote_ident(c.relname)
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $2 AND $1 = 1259
    UNION ALL
@@ -187,6 +187,8 @@ BEGIN
     RETURN regexp_replace(base, '^(timestamp|time)', '\1(' || modifier::text || ')') || of_array;
   END IF;
   IF base = 'interval' AND modifier >= 0 THEN RETURN base || '(' || (modifier & 65535)::text || ')' || of_array; END IF;
+  -- Without a length it is not bit(1), which the word alone means.
+  IF base = 'bit' AND modifier = -1 THEN RETURN '"bit"' || of_array; END IF;
   IF base IN ('bit', 'bit varying') AND modifier > 0 THEN RETURN base || '(' || modifier::text || ')' || of_array; END IF;
   IF m >= 0 THEN
     IF base IN ('character varying', 'character') THEN
@@ -334,6 +336,7 @@ END $$;
 CREATE FUNCTION entente_may_column(role text, object integer, attribute integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
 DECLARE plain text;
 BEGIN
+  IF role IS NULL OR object IS NULL OR privileges IS NULL THEN RETURN NULL; END IF;
   FOREACH plain IN ARRAY string_to_array(privileges, ',') LOOP
     IF regexp_replace(upper(trim(plain)), ' WITH GRANT OPTION$', '') NOT IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES') THEN
       RAISE EXCEPTION 'unrecognized privilege type: "%"', trim(plain) USING ERRCODE = '22023';

@@ -68,6 +68,21 @@ pub(crate) fn view_list(objects: &Objects) -> Vec<NamedRow> {
     views.map(row).collect()
 }
 
+pub(crate) fn materialized_list(objects: &Objects) -> Vec<NamedRow> {
+    let views = objects.relations.iter().filter(|relation| relation.kind == "m");
+    let row = |relation: &Relation| {
+        vec![
+            ("schemaname", relation.schema_name.clone().into()),
+            ("matviewname", relation.name.clone().into()),
+            ("matviewowner", ROLE.into()),
+            ("hasindexes", (!relation.indexes.is_empty()).into()),
+            ("ispopulated", relation.is_populated.into()),
+            ("definition", relation.query.as_ref().map(|query| format!(" {query};")).into()),
+        ]
+    };
+    views.map(row).collect()
+}
+
 pub(crate) fn table_list(objects: &Objects) -> Vec<NamedRow> {
     let tables = objects.relations.iter().filter(|relation| matches!(relation.kind, "r" | "p"));
     tables

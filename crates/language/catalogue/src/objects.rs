@@ -174,10 +174,12 @@ pub(crate) struct Relation {
     pub(crate) schema: i32,
     pub(crate) schema_name: String,
     pub(crate) name: String,
-    /// `r` for tables, `v` for what cannot be written, `S` for sequences, `c` for composite types.
+    /// `r` for tables, `v` for what cannot be written, `m` for materialized views, `S` for sequences, `c` for composite types.
     pub(crate) kind: &'static str,
-    /// The query of a view.
+    /// The query of a view or materialized view.
     pub(crate) query: Option<String>,
+    /// False for a materialized view that nothing has filled.
+    pub(crate) is_populated: bool,
     /// What a view asks of rows that are written through it.
     pub(crate) check_option: Option<CheckOption>,
     /// Who must endorse what writes to a table.
@@ -256,17 +258,19 @@ impl Relation {
             constraints.push(Constraint { valid: check.valid, ..shown });
         }
         let partitions = PartitionFacts::of_table(table, catalog);
+        let materialized = table.materialized.as_deref();
         Relation {
             oid,
             schema: schema_identifier(catalog, schema_of(&table.name)),
             schema_name: schema_of(&table.name).to_string(),
             name: table.object_name().to_string(),
-            kind: partitions.kind(),
-            query: None,
+            kind: if materialized.is_some() { "m" } else { partitions.kind() },
+            query: materialized.map(|one| one.view.query.clone()),
+            is_populated: materialized.is_none_or(|one| one.is_populated),
             check_option: None,
             policy: table.endorsement.clone(),
             row_security: table.row_security.clone(),
-            reads: BTreeSet::new(),
+            reads: materialized.map_or_else(BTreeSet::new, |one| one.view.relations.clone()),
             counter: None,
             owner: None,
             row_type: row_type(catalog, &table.name),
@@ -301,6 +305,7 @@ impl Relation {
             name: object_name(&view.name).to_string(),
             kind: "v",
             query: Some(view.query.clone()),
+            is_populated: true,
             check_option: view.check_option,
             policy: None,
             row_security: RowSecurity::default(),
@@ -326,6 +331,7 @@ impl Relation {
             name: object_name(&known.name).to_string(),
             kind: "c",
             query: None,
+            is_populated: true,
             check_option: None,
             policy: None,
             row_security: RowSecurity::default(),
@@ -359,6 +365,7 @@ impl Relation {
             name: object_name(&sequence.name).to_string(),
             kind: "S",
             query: None,
+            is_populated: true,
             check_option: None,
             policy: None,
             row_security: RowSecurity::default(),
@@ -384,6 +391,7 @@ impl Relation {
             name: relation.plain_name().to_string(),
             kind: "v",
             query: None,
+            is_populated: true,
             check_option: None,
             policy: None,
             row_security: RowSecurity::default(),

@@ -100,6 +100,7 @@ impl SystemRelation {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         }
     }
 }

@@ -380,6 +380,37 @@ fn partitions_are_shown_with_their_bounds() {
 }
 
 #[test]
+fn materialized_views_are_shown_as_postgresql_shows_them() {
+    let script = "CREATE TABLE t (a integer, b text);
+        CREATE MATERIALIZED VIEW kept (x, n) AS SELECT b, count(*) FROM t GROUP BY b WITH NO DATA;
+        CREATE UNIQUE INDEX kept_once ON kept (x);
+        COMMENT ON MATERIALIZED VIEW kept IS 'what is kept'";
+    let asked = Asked { ledger: ledger(script), ..Asked::new() };
+    let listed = "SELECT schemaname, matviewname, hasindexes, ispopulated, definition FROM pg_matviews";
+    let definition = "SELECT b AS \"x\", count(*) AS \"n\" FROM t GROUP BY b";
+    assert_eq!(asked.answer(listed), format!("public|kept|t|f| {definition};\n"));
+    let class = "SELECT relname, relkind, relispopulated, relhasrules, relam, obj_description(oid, 'pg_class') FROM pg_class
+        WHERE relname IN ('t', 'kept', 'kept_once') ORDER BY 1";
+    assert_eq!(asked.answer(class), "kept|m|f|t|2|what is kept\nkept_once|i|t|f|403|NULL\nt|r|t|f|2|NULL\n");
+    assert_eq!(asked.answer("SELECT pg_get_viewdef('kept'::regclass)"), format!(" {definition};\n"));
+    let columns = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'kept'::regclass AND attnum > 0";
+    assert_eq!(asked.answer(columns), "x|text\nn|bigint\n");
+    // Neither tables nor views, as in PostgreSQL.
+    let others = "SELECT (SELECT count(*) FROM pg_views WHERE viewname = 'kept'), (SELECT count(*) FROM pg_tables WHERE tablename = 'kept'),
+        (SELECT count(*) FROM information_schema.tables WHERE table_name = 'kept')";
+    assert_eq!(asked.answer(others), "0|0|0\n");
+    let reads = "SELECT c.relname FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class c ON c.oid = d.refobjid
+        WHERE r.ev_class = 'kept'::regclass AND d.deptype = 'n'";
+    assert_eq!(asked.answer(reads), "t\n");
+}
+
+#[test]
+fn schemas_are_shown_as_databases_to_connect_to() {
+    let asked = Asked { ledger: ledger("CREATE SCHEMA shop"), ..Asked::new() };
+    assert_eq!(asked.answer("SELECT datname FROM pg_database ORDER BY 1"), "entente\nshop\n");
+}
+
+#[test]
 fn what_stands_earlier_in_the_path_hides_the_rest() {
     let function = |schema: &str, argument: &str| {
         format!("CREATE FUNCTION {schema}.f(a {argument}) RETURNS integer LANGUAGE sql AS 'SELECT 1'")

@@ -123,8 +123,12 @@ impl<'a> Execution<'a> {
         }
         let missing = wanted.without(catalog.roles.privileges(&authority.role, object));
         let Some(first) = missing.names().next() else { return Ok(()) };
+        let is_temporary = |name: &String| {
+            let table = catalog.tables.get(name).or_else(|| Some(catalog.partition(name)?.0));
+            table.is_some_and(|table| table.id.is_temporary())
+        };
         if let Securable::Relation(name) = object
-            && catalog.tables.get(name).is_some_and(|table| table.id.is_temporary())
+            && is_temporary(name)
         {
             return Ok(());
         }

@@ -99,6 +99,7 @@ impl Execution<'_> {
         reverse: bool,
         visit: &mut VisitKeyed<'_>,
     ) -> Result<(), SqlError> {
+        scanned.table.check_filled()?;
         if let Some(height) = &scanned.past {
             return self.visit_past(scanned, height, given, reverse, visit);
         }

@@ -54,7 +54,15 @@ pub fn bind_index(
         });
     }
     let looked_at = looked_at.into_iter().collect();
-    Ok(ComputedIndex { index: index.clone(), keys, predicate, names, columns, looked_at })
+    Ok(ComputedIndex {
+        index: index.clone(),
+        keys,
+        predicate,
+        names,
+        columns,
+        looked_at,
+        hides_keys: plan.hides_keys,
+    })
 }
 
 /// What a part of an index's definition is.

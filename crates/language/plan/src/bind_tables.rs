@@ -12,7 +12,7 @@ use crate::immutable::is_mutable;
 use crate::routines::Routines;
 use crate::scope::VariableScope;
 use crate::statement::{Access, KeyPart};
-use crate::table::{CheckPlan, ColumnPlan, TablePlan, stored_policy};
+use crate::table::{CheckPlan, ColumnPlan, Filled, TablePlan, stored_policy};
 use crate::table_triggers::TableTriggers;
 use crate::tables::Tables;
 use crate::view::ViewPlan;
@@ -21,8 +21,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::parse::parse_expression;
 use types::{
-    Catalog, Column, CompositeTypes, DataType, ExecutionVersion, ForeignKey, Generated, SqlError, SqlState,
-    Table, TableId, Value,
+    Catalog, Column, CompositeTypes, DataType, ExecutionVersion, ForeignKey, Generated, Securable, SqlError,
+    SqlState, Table, TableId, Value,
 };
 use values::{Comparison, broken};
 
@@ -176,11 +176,25 @@ impl Tables {
             let is_partition = partitions.contains(view.name.as_str());
             let mut plan = ViewPlan::new(place, view, &routines)?;
             plan.is_partition = is_partition;
+            plan.is_granted = version >= ExecutionVersion::V11 && is_granted(catalog, &view.name);
             views.insert(view.name.clone(), Arc::new(plan));
         }
         let (by_name, by_id, views) = (Arc::new(by_name), Arc::new(by_id), Arc::new(views));
         Ok(Tables { by_name, by_id, foreign_keys, views, routines })
     }
+}
+
+/// Whether roles have privileges on a view or its columns.
+fn is_granted(catalog: &Catalog, view: &str) -> bool {
+    let granted = catalog.roles.granted(&Securable::Relation(view.to_string()));
+    granted.iter().next().is_some() || catalog.roles.columns_of(view).next().is_some()
+}
+
+/// Whether roles have privileges on some columns of a table, or of its partitions, which version 10 did not look at.
+fn has_column_privileges(catalog: &Catalog, table: &Table, since_11: bool) -> bool {
+    let partitions = table.partitioning.iter().filter(|_| since_11);
+    let mut names = partitions.flat_map(|one| one.partitions.keys()).chain([&table.name]);
+    names.any(|name| catalog.roles.columns_of(name).next().is_some())
 }
 
 impl TablePlan {
@@ -204,6 +218,7 @@ impl TablePlan {
     fn bound(table: &Table, catalog: &Catalog, rules: &[Routines]) -> Result<TablePlan, SqlError> {
         let (constrained, holds_keys) = constrained_columns(catalog, table.id);
         let indexes = catalog.indexes_of(table.id).iter();
+        let since_11 = rules.first().is_some_and(|routines| routines.version() >= ExecutionVersion::V11);
         let mut plan = TablePlan {
             id: table.id,
             name: table.object_name().to_string(),
@@ -219,9 +234,12 @@ impl TablePlan {
             endorsement: table.endorsement.as_deref().map(stored_policy).transpose()?,
             triggers: TableTriggers::new(catalog.triggers_of(table.id)),
             row_security: table.row_security.enabled.then(|| Arc::new(table.row_security.clone())),
-            has_column_privileges: catalog.roles.columns_of(&table.name).next().is_some(),
+            has_column_privileges: has_column_privileges(catalog, table, since_11),
+            hides_keys: false,
             partitions: None,
+            materialized: table.materialized.as_ref().map(|one| Filled(one.is_populated)),
         };
+        plan.hides_keys = since_11 && (plan.row_security.is_some() || plan.has_column_privileges);
         for (ordinal, column) in table.columns.iter().enumerate() {
             let types = rules.first().map(|routines| routines.types().clone()).unwrap_or_default();
             let data_type = types.base_of(column.data_type);

@@ -26,6 +26,8 @@ pub struct ComputedIndex {
     pub columns: ColumnSet,
     /// Ordinals of those that its key and its predicate look at.
     pub looked_at: Vec<u16>,
+    /// Errors show no key, because roles may not read all of the table.
+    pub hides_keys: bool,
 }
 
 impl ComputedIndex {
@@ -115,8 +117,11 @@ impl ComputedIndex {
     #[cold]
     pub fn duplicate(&self, values: &[Value]) -> SqlError {
         let message = format!("duplicate key value violates unique constraint \"{}\"", self.index.name);
-        let key = describe_key(&self.listed(), values);
-        SqlError::new(SqlState::UNIQUE_VIOLATION, message).detail(format!("{key} already exists."))
+        let error = SqlError::new(SqlState::UNIQUE_VIOLATION, message);
+        match self.hides_keys {
+            true => error,
+            false => error.detail(format!("{} already exists.", describe_key(&self.listed(), values))),
+        }
     }
 }
 

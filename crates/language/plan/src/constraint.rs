@@ -94,9 +94,12 @@ impl ForeignKeyPlan {
     /// The error of a row that references a key which is not there.
     #[cold]
     pub fn not_present(&self, values: &[Value]) -> SqlError {
+        let error = SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, self.violated_by_row());
+        if self.child.hides_keys {
+            return error.detail(format!("Key is not present in table \"{}\".", self.parent.name));
+        }
         let key = describe_key(&listed_columns(&self.child, &self.columns), values);
-        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, self.violated_by_row())
-            .detail(format!("{key} is not present in table \"{}\".", self.parent.name))
+        error.detail(format!("{key} is not present in table \"{}\".", self.parent.name))
     }
 
     /// Whether values say nothing of what they reference, and MATCH FULL refuses that.
@@ -126,9 +129,12 @@ impl ForeignKeyPlan {
             "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
             self.parent.name, self.name, self.child.name
         );
+        let error = SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message);
+        if self.parent.hides_keys {
+            return error.detail(format!("Key is still referenced from table \"{}\".", self.child.name));
+        }
         let key = describe_key(&listed_columns(&self.parent, &self.referenced), values);
-        SqlError::new(SqlState::FOREIGN_KEY_VIOLATION, message)
-            .detail(format!("{key} is still referenced from table \"{}\".", self.child.name))
+        error.detail(format!("{key} is still referenced from table \"{}\".", self.child.name))
     }
 }
 

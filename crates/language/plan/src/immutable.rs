@@ -1,5 +1,5 @@
 //! Whether an expression has the same value whenever it is evaluated, by what PostgreSQL says of its functions and casts. Here they
-//! all have: zone, formats and labels are the same for everybody. But a definition that PostgreSQL refuses is refused here, too.
+//! all have as long as a session keeps its zone and its forms of values.
 
 use crate::expression::{Expression, Kind, RowOperation};
 use crate::routines::Routines;

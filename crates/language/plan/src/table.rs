@@ -13,7 +13,7 @@ use types::{
 };
 
 /// A table as statements use it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TablePlan {
     /// Its number.
     pub id: TableId,
@@ -46,9 +46,17 @@ pub struct TablePlan {
     pub row_security: Option<Arc<RowSecurity>>,
     /// Roles have privileges on some of its columns: errors show no row, which may have values that a role may not read.
     pub has_column_privileges: bool,
+    /// Errors of references, and of indexes on expressions, show no key for the same reasons: from execution version 11 on.
+    pub hides_keys: bool,
     /// Its partitions, if it is partitioned.
     pub partitions: Option<Arc<PartitionsPlan>>,
+    /// It is a materialized view, and whether that has been filled.
+    pub materialized: Option<Filled>,
 }
+
+/// Whether a materialized view has the rows of its query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filled(pub bool);
 
 /// A column.
 #[derive(Clone, Debug)]
@@ -68,7 +76,7 @@ pub struct ColumnPlan {
 }
 
 /// A CHECK constraint.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CheckPlan {
     /// Its name.
     pub name: String,
@@ -108,8 +116,15 @@ impl TablePlan {
             triggers: TableTriggers::default(),
             row_security: self.row_security.clone(),
             has_column_privileges: self.has_column_privileges,
+            hides_keys: self.hides_keys,
             partitions: None,
+            materialized: self.materialized,
         }
+    }
+
+    /// The same for whoever writes to it through a view that does not show all of it.
+    pub fn without_details(&self) -> TablePlan {
+        TablePlan { has_column_privileges: true, ..self.clone() }
     }
 
     /// Ordinal of a column.
@@ -159,6 +174,19 @@ impl TablePlan {
     pub fn view_violation(&self, view: &str, row: &[Value]) -> SqlError {
         let message = format!("new row violates check option for view \"{view}\"");
         self.with_detail(SqlError::new(SqlState(*b"44000"), message), || failing_row(row))
+    }
+
+    /// Refuses to read a materialized view that nothing has filled.
+    ///
+    /// # Errors
+    /// `55000`
+    pub fn check_filled(&self) -> Result<(), SqlError> {
+        if self.materialized != Some(Filled(false)) {
+            return Ok(());
+        }
+        let message = format!("materialized view \"{}\" has not been populated", self.name);
+        let error = SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+        Err(error.hint("Use the REFRESH MATERIALIZED VIEW command."))
     }
 
     /// The error of a row that is written through a partition which does not have it.

@@ -17,7 +17,7 @@ pub struct Fires {
 }
 
 /// The triggers of a table, as far as statements have to know of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TableTriggers {
     /// In the order of their names.
     all: Vec<Arc<Trigger>>,

@@ -22,6 +22,8 @@ pub struct ViewPlan {
     target: Option<Arc<TablePlan>>,
     /// It is a partition of a table.
     pub is_partition: bool,
+    /// Roles have privileges on it, from execution version 11 on: errors show them nothing that it does not.
+    pub is_granted: bool,
 }
 
 impl ViewPlan {
@@ -39,6 +41,7 @@ impl ViewPlan {
             check_option: view.check_option,
             target,
             is_partition: false,
+            is_granted: false,
         })
     }
 
@@ -80,7 +83,9 @@ impl TablePlan {
             triggers: TableTriggers::new(view.triggers.values()),
             row_security: None,
             has_column_privileges: false,
+            hides_keys: false,
             partitions: None,
+            materialized: None,
         }
     }
 }

@@ -80,6 +80,9 @@ fn refuse_others(catalog: &Catalog) -> Result<(), SqlError> {
     let error =
         |what: &str, name: &str, hint: &str| Err(refused(format_args!("{what} \"{name}\"")).hint(hint));
     let in_scripts = "Write its statements in scripts.";
+    if let Some(table) = catalog.tables.values().find(|table| table.materialized.is_some()) {
+        return error("materialized view", &table.name, "Use its query instead of it.");
+    }
     let mut tables = catalog.tables.values();
     if let Some(table) = tables.find(|table| table.partitioning.is_some()) {
         return error("partitioned table", &table.name, "Keep its rows in one table.");

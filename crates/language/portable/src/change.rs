@@ -11,6 +11,7 @@ use crate::refusal::refused;
 use crate::statement::{Access, Action, Statement};
 use crate::table::{default_value, single_table, target_column};
 use sqlparser::ast::{self, AssignmentTarget, Expr, FromTable};
+use syntax::parse::subscripts::is_subscript;
 use types::{Catalog, SqlError, SqlState};
 
 /// Binds UPDATE.
@@ -99,6 +100,10 @@ fn bind_assignments(
         let AssignmentTarget::ColumnName(name) = &assignment.target else {
             return Err(refused("SET (a, b) = …").hint("Assign each column: SET a = 1, b = 2."));
         };
+        if name.0.iter().filter_map(|part| part.as_ident()).any(is_subscript) {
+            let error = refused("a subscript in SET").hint("Assign the whole column.");
+            return Err(constants.at(error, name));
+        }
         let ordinal = target_column(table, name, constants)?;
         let column = &table.columns[ordinal].name;
         let error = if set.iter().any(|(earlier, _)| *earlier == ordinal) {

@@ -109,6 +109,8 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         ParsedStatement::AlterType(_) => "ALTER TYPE",
         ParsedStatement::AlterRoutine(_) => "ALTER FUNCTION",
         ParsedStatement::AlterView(_) => "ALTER VIEW",
+        ParsedStatement::Database(_) => "a statement about databases",
+        ParsedStatement::MaterializedView(_) => "a statement about materialized views",
         ParsedStatement::DropExpression(_)
         | ParsedStatement::AlterConstraint(_)
         | ParsedStatement::Partition(_) => "ALTER TABLE",

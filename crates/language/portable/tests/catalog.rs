@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
     AccessList, Catalog, Charter, Column, CompositeType, DataType, Deferral, ElementType, ForeignKey,
-    FunctionResult, Grantee, Index, IndexDetails, Language, Privileges, Procedure, ReferentialAction, Role,
-    SearchPath, Securable, Sequence, SqlError, Table, TableId, Trigger, TriggerEvents, TriggerTime, TypeId,
-    TypeKind, UserAggregate, Value, View,
+    FunctionResult, Grantee, Index, IndexDetails, Language, MaterializedView, Privileges, Procedure,
+    ReferentialAction, Role, SearchPath, Securable, Sequence, SqlError, Table, TableId, Trigger,
+    TriggerEvents, TriggerTime, TypeId, TypeKind, UserAggregate, Value, View,
 };
 
 fn index(unique: bool) -> Index {
@@ -202,10 +202,17 @@ fn aggregate() -> UserAggregate {
     }
 }
 
+fn materialize_first(catalog: &mut Catalog) {
+    let materialized = MaterializedView { view: view(), is_populated: true };
+    let table = catalog.tables.values_mut().next().expect("there are some");
+    Arc::make_mut(table).materialized = Some(Arc::new(materialized));
+}
+
 #[test]
 fn everything_but_tables_is_refused_by_name() {
     type Change = fn(&mut Catalog);
-    let changes: [(Change, &str); 13] = [
+    let changes: [(Change, &str); 14] = [
+        (materialize_first, "materialized view \"account\""),
         (|c| drop(c.views.insert("v".into(), Arc::new(view()))), "view \"v\""),
         (
             |c| {

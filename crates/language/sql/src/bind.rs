@@ -36,7 +36,7 @@ impl Library {
             return Ok(known);
         }
         let script = Arc::new(bind_script(self, sql, types)?);
-        if sql.len() <= SCRIPT_BYTES_MAX && !is_schema_change(sql) {
+        if sql.len() <= SCRIPT_BYTES_MAX && !is_schema_change(sql, self.version()) {
             self.scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, script.clone());
         }
         Ok(script)
@@ -139,28 +139,8 @@ fn bind_step(
             return Ok(Step::Constraints(set, search_path));
         }
         ParsedStatement::Do(body) => return bind_block(library, tables, scope, body),
-        ParsedStatement::CreateRoutine(_)
-        | ParsedStatement::CreateTableAs(_)
-        | ParsedStatement::CreateAggregate(_)
-        | ParsedStatement::DropAggregate(_)
-        | ParsedStatement::Role(_)
-        | ParsedStatement::SetSchema(_)
-        | ParsedStatement::SchemaWithMembers(_)
-        | ParsedStatement::SchemaMember(_)
-        | ParsedStatement::Comment(_)
-        | ParsedStatement::Checkpoint
-        | ParsedStatement::Governance(_)
-        | ParsedStatement::Sequence(_)
-        | ParsedStatement::Trigger(_)
-        | ParsedStatement::AlterType(_)
-        | ParsedStatement::AlterRoutine(_)
-        | ParsedStatement::AlterView(_)
-        | ParsedStatement::DropExpression(_)
-        | ParsedStatement::AlterConstraint(_)
-        | ParsedStatement::Partition(_)
-        | ParsedStatement::Domain(_) => {
-            return Err(SqlError::unsupported("this statement"));
-        }
+        // Changes of the schema, which were bound above.
+        _ => return Err(SqlError::unsupported("this statement")),
     };
     match explained(&statement, tables.version()) {
         Some((Explained::Logical, other)) => {
@@ -399,6 +379,10 @@ fn bind_copy(tables: &Tables, statement: &Statement) -> Result<StatementKind, Sq
         return Err(SqlError::unsupported("data in the text of COPY"));
     }
     let table = tables.get(&tables.find(&table_name(name)?))?;
+    if table.materialized.is_some() {
+        let message = format!("cannot change materialized view \"{}\"", table.name);
+        return Err(SqlError::new(SqlState(*b"42809"), message));
+    }
     let column = |column: &plan::table::ColumnPlan| OutputColumn {
         name: column.name.clone(),
         data_type: column.data_type,

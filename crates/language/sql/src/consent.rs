@@ -2,7 +2,10 @@
 
 use crate::session::place::Place;
 use std::collections::BTreeSet;
-use types::{Catalog, Charter, ExecutionModel, Given, Grantee, Policy, Roles, SqlError, SqlState};
+use std::sync::Arc;
+use types::{
+    Catalog, Charter, ExecutionModel, Given, Grantee, Index, Policy, Roles, SqlError, SqlState, TableId,
+};
 
 /// Whether others have to agree to the change of a catalog.
 pub(crate) fn needs_consent(before: &Catalog, after: &Catalog, place: &Place<'_>) -> bool {
@@ -12,7 +15,8 @@ pub(crate) fn needs_consent(before: &Catalog, after: &Catalog, place: &Place<'_>
 }
 
 /// Whether a change is about the organisation's own roles alone and what these may do: they can do nothing that its
-/// administrator could not. CHECKPOINT, which changes nothing for anybody, is too.
+/// administrator could not. CHECKPOINT, which changes nothing for anybody, is too. So is REFRESH: the rows follow from those of tables,
+/// which nobody else is asked about either.
 fn is_own_affair(before: &Catalog, after: &Catalog, organisation: u16) -> bool {
     let rest = Catalog {
         version: before.version,
@@ -20,7 +24,7 @@ fn is_own_affair(before: &Catalog, after: &Catalog, organisation: u16) -> bool {
         checkpoint: before.checkpoint,
         ..after.clone()
     };
-    if rest != *before {
+    if rest != *before && apart_from_refreshes(&rest) != apart_from_refreshes(before) {
         return false;
     }
     let (old, new) = (&before.roles, &after.roles);
@@ -41,6 +45,23 @@ fn is_own_affair(before: &Catalog, after: &Catalog, organisation: u16) -> bool {
             _ => old.get(given) == new.get(given),
         })
     })
+}
+
+/// A catalog without what REFRESH changes of materialized views, and their indexes by names in the place of numbers.
+fn apart_from_refreshes(catalog: &Catalog) -> (Catalog, Vec<(String, Vec<Index>)>) {
+    let mut rest = Catalog { next_table: 0, ..catalog.clone() };
+    let mut indexes = Vec::new();
+    for table in rest.tables.values_mut().filter(|table| table.materialized.is_some()) {
+        let table = Arc::make_mut(table);
+        let mut own = rest.indexes.remove(&table.id).unwrap_or_default();
+        own.iter_mut().for_each(|index| index.number = 0);
+        indexes.push((table.name.clone(), own));
+        table.id = TableId(0);
+        if let Some(materialized) = &mut table.materialized {
+            Arc::make_mut(materialized).is_populated = true;
+        }
+    }
+    (rest, indexes)
 }
 
 /// What a change of the schema must be wherever it is made: policies name members, and in a transaction block it needs

@@ -241,7 +241,9 @@ fn open_proposal(
 /// The amendment of the charter that a transaction agrees to, by proposing it or by approving of the proposal.
 pub fn agreed_amendment(library: &Library, payload: &Payload) -> Option<CharterChange> {
     let Payload::Script { sql, .. } = payload else { return None };
-    let script = is_schema_change(payload).then(|| Script::parse(sql, library.version()).ok()).flatten()?;
+    let script = is_schema_change(payload, library.version())
+        .then(|| Script::parse(sql, library.version()).ok())
+        .flatten()?;
     match only_call(library, &script)?.request {
         GovernanceRequest::Amend(change) => Some(*change),
         GovernanceRequest::Approve(number) => {

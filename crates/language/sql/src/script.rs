@@ -263,13 +263,13 @@ impl BoundScript {
     }
 }
 
-/// True where the transaction changes the schema: it runs alone.
-pub fn is_schema_change(payload: &Payload) -> bool {
+/// True where the transaction changes the schema of a ledger of this version: it runs alone.
+pub fn is_schema_change(payload: &Payload, version: ExecutionVersion) -> bool {
     match payload.call() {
-        Payload::Script { sql, .. } => parse::is_schema_change(sql),
-        Payload::Session { steps, .. } => steps
-            .iter()
-            .any(|step| matches!(step, SessionStep::Run { sql, .. } if parse::is_schema_change(sql))),
+        Payload::Script { sql, .. } => parse::is_schema_change(sql, version),
+        Payload::Session { steps, .. } => steps.iter().any(
+            |step| matches!(step, SessionStep::Run { sql, .. } if parse::is_schema_change(sql, version)),
+        ),
         Payload::Call { .. }
         | Payload::Insert { .. }
         | Payload::Parts { .. }

@@ -177,7 +177,7 @@ impl Invocation {
     /// The statements of a script of which one changes the schema.
     fn script_with_schema_change(&self) -> Option<Script<'_>> {
         let Payload::Script { sql, .. } = self.payload.call() else { return None };
-        if !parse::is_schema_change(sql) {
+        if !parse::is_schema_change(sql, self.library.version()) {
             return None;
         }
         // What cannot be read says so where it is run.
@@ -200,7 +200,9 @@ impl Invocation {
                 }
                 Some(run_governed(&self.library, &place(None), sql, script))
             }
-            Payload::Session { steps, now_ms, results } if is_schema_change(&self.payload) => {
+            Payload::Session { steps, now_ms, results }
+                if is_schema_change(&self.payload, self.library.version()) =>
+            {
                 let is_given = |found: &SessionResults| found.digest() == *results;
                 let mut effects = run_again_alone(
                     &self.library,

@@ -339,7 +339,11 @@ impl TemporaryTables {
             match changes {
                 Err(error) => return Some(Err(error)),
                 // Its height is that of a block.
-                Ok(Some(changes)) if changes.iter().any(SchemaChange::is_checkpoint) => return None,
+                Ok(Some(changes))
+                    if changes.iter().any(|change| change.stands_outside_of_blocks().is_some()) =>
+                {
+                    return None;
+                }
                 Ok(Some(changes)) if !changes.is_empty() => {
                     let changed = self.change_schema(
                         principal,
@@ -527,7 +531,9 @@ impl TemporaryTables {
         }
         let own = &self.state.catalog;
         let mut catalog = Catalog::clone(ledger.catalog());
-        if let Some(name) = own.tables.keys().find(|name| catalog.columns_of(name).is_some()) {
+        if let Some(name) =
+            own.tables.keys().chain(own.views.keys()).find(|name| catalog.columns_of(name).is_some())
+        {
             let message =
                 format!("the ledger has a relation \"{name}\" now, which is the name of a temporary table");
             return Err(SqlError::new(SqlState::DUPLICATE_TABLE, message)

@@ -203,3 +203,144 @@ fn routines_and_views_ask_for_the_columns_that_they_name() {
         assert_eq!(found, expected, "{sql}");
     }
 }
+
+/// The detail of the error that a role gets.
+fn detail(version: ExecutionVersion, before: &[&str], sql: &str) -> String {
+    let mut database = prepared(version, &BEFORE);
+    for script in before {
+        database.run(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
+    }
+    database.principal = Principal::new(0, "ann");
+    let error = database.gateway(sql).expect_err(sql);
+    error.detail.unwrap_or_default()
+}
+
+#[test]
+fn errors_show_a_role_no_key_and_no_row_that_it_may_not_read() {
+    let cases: [(&[&str], &str, &str, &str); 5] = [
+        (
+            &[
+                "CREATE TABLE child (id int PRIMARY KEY, a int REFERENCES t)",
+                "GRANT INSERT ON child TO ann",
+                "GRANT SELECT (id) ON child TO ann",
+            ],
+            "INSERT INTO child VALUES (1, 7)",
+            "Key (a)=(7) is not present in table \"t\".",
+            "Key is not present in table \"t\".",
+        ),
+        (
+            &[
+                "INSERT INTO t VALUES (1)",
+                "CREATE TABLE child (id int PRIMARY KEY, a int REFERENCES t)",
+                "INSERT INTO child VALUES (1, 1)",
+                "GRANT DELETE ON t TO ann",
+                "GRANT SELECT (c) ON t TO ann",
+            ],
+            "DELETE FROM t",
+            "Key (a)=(1) is still referenced from table \"child\".",
+            "Key is still referenced from table \"child\".",
+        ),
+        (
+            &[
+                "CREATE UNIQUE INDEX ON t ((b + 1))",
+                "INSERT INTO t VALUES (1, 5)",
+                "GRANT INSERT ON t TO ann",
+                "GRANT SELECT (c) ON t TO ann",
+            ],
+            "INSERT INTO t VALUES (2, 5)",
+            "Key ((b + 1))=(6) already exists.",
+            "",
+        ),
+        (
+            &[
+                "INSERT INTO t VALUES (1, 5, 'secret')",
+                "CREATE VIEW v AS SELECT a, b FROM t",
+                "GRANT SELECT, UPDATE ON v TO ann",
+            ],
+            "UPDATE v SET b = NULL",
+            "Failing row contains (1, null, secret).",
+            "",
+        ),
+        (
+            &[
+                "CREATE TABLE p (a int, b int, CHECK (b > 0)) PARTITION BY LIST (a)",
+                "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)",
+                "INSERT INTO p VALUES (1, 7)",
+                "GRANT UPDATE ON p1 TO ann",
+                "GRANT SELECT (b) ON p1 TO ann",
+            ],
+            "UPDATE p1 SET b = 0",
+            "Failing row contains (1, 0).",
+            "",
+        ),
+    ];
+    for (before, sql, version_10, version_11) in cases {
+        assert_eq!(detail(ExecutionVersion::V10, before, sql), version_10, "{sql}");
+        assert_eq!(detail(ExecutionVersion::V11, before, sql), version_11, "{sql}");
+    }
+    // A view that shows all of the table, or that roles have nothing to do with, hides nothing.
+    let whole = [
+        "INSERT INTO t VALUES (1, 5, 'x')",
+        "CREATE VIEW v AS SELECT * FROM t",
+        "GRANT SELECT, UPDATE ON v TO ann",
+    ];
+    let shown = detail(ExecutionVersion::V11, &whole, "UPDATE v SET b = NULL");
+    assert_eq!(shown, "Failing row contains (1, null, x).");
+    let mut database = prepared(ExecutionVersion::V11, &BEFORE);
+    database.run("INSERT INTO t VALUES (1, 5, 'x'); CREATE VIEW v AS SELECT a, b FROM t").expect("made");
+    let error = database.run("UPDATE v SET b = NULL").expect_err("NOT NULL");
+    assert_eq!(error.detail.as_deref(), Some("Failing row contains (1, null, x)."));
+}
+
+#[test]
+fn truncate_asks_for_the_table_that_it_names() {
+    for (version, expected) in [
+        (ExecutionVersion::V10, "TRUNCATE TABLE"),
+        (ExecutionVersion::V11, "42501 permission denied for table t"),
+    ] {
+        let mut database = prepared(version, &BEFORE);
+        database.run("GRANT TRUNCATE ON t TO ann; GRANT USAGE ON SCHEMA app TO ann").expect("granted");
+        assert_eq!(by(&mut database, "ann", "TRUNCATE app.t"), expected);
+        database.run("GRANT TRUNCATE ON app.t TO ann").expect("granted");
+        assert_eq!(by(&mut database, "ann", "TRUNCATE app.t"), "TRUNCATE TABLE");
+    }
+}
+
+#[test]
+fn privileges_on_columns_follow_what_they_are_on() {
+    let columns = |database: &Database, relation: &str| {
+        let roles = &database.library.catalog().roles;
+        roles.columns_of(relation).map(|(column, _)| column.to_string()).collect::<Vec<_>>()
+    };
+    let parted = [
+        "CREATE TABLE p (a int, b int, c int) PARTITION BY LIST (a)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)",
+        "GRANT SELECT (b), UPDATE (c) ON p1 TO ann",
+    ];
+    for (version, moved, renamed, dropped) in [
+        (ExecutionVersion::V10, &[][..], &["c"][..], &[][..]),
+        (ExecutionVersion::V11, &["b"], &["c", "d"], &["d"]),
+    ] {
+        let mut database = prepared(version, &BEFORE);
+        database
+            .run("GRANT SELECT (b) ON t TO ann; ALTER TABLE t RENAME TO u; DROP TABLE app.t")
+            .expect("renamed");
+        database.run("ALTER TABLE u SET SCHEMA app").expect("moved");
+        assert_eq!(columns(&database, "app.u"), moved, "{version}");
+        assert!(columns(&database, "u").is_empty(), "{version}");
+        parted.iter().for_each(|script| drop(database.run(script).expect("made")));
+        database.run("ALTER TABLE p RENAME COLUMN b TO d").expect("renamed");
+        assert_eq!(columns(&database, "p1"), renamed, "{version}");
+        database.run("ALTER TABLE p DROP COLUMN c").expect("dropped");
+        assert_eq!(columns(&database, "p1"), dropped, "{version}");
+    }
+}
+
+#[test]
+fn a_grant_that_changes_nothing_leaves_nothing() {
+    for (version, entries) in [(ExecutionVersion::V10, 1), (ExecutionVersion::V11, 0)] {
+        let mut database = prepared(version, &BEFORE);
+        database.run("REVOKE SELECT ON t FROM bob").expect("there is none");
+        assert_eq!(database.library.catalog().roles.grants.len(), entries, "{version}");
+    }
+}

@@ -6,7 +6,7 @@ use sql::{Reader, StatementKind, is_schema_change, prepare};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::Database;
-use types::{DataType, Payload, Value};
+use types::{DataType, ExecutionVersion, Payload, Value};
 
 fn database() -> Database {
     Database::with(&[
@@ -40,9 +40,11 @@ fn scripts_are_told_apart_by_what_they_do() {
         ("SELECT 1; DROP TABLE t", true),
         (" /* x */ create table t (a int)", true),
         ("SELECT 'CREATE'", false),
+        ("REFRESH MATERIALIZED VIEW v", true),
+        ("SELECT refresh FROM t", false),
     ] {
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
-        assert_eq!(is_schema_change(&payload), expected, "{sql}");
+        assert_eq!(is_schema_change(&payload, ExecutionVersion::NEWEST), expected, "{sql}");
     }
 }
 

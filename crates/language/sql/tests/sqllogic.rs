@@ -638,3 +638,13 @@ fn digits_of_seconds() {
 fn addresses_bits_and_ranges() {
     run("addresses_bits_and_ranges");
 }
+
+#[test]
+fn materialized_views() {
+    run("materialized_views");
+}
+
+#[test]
+fn subscripts_assigned() {
+    run("subscripts_assigned");
+}

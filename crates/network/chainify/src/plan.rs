@@ -182,10 +182,7 @@ fn ledger_type(dialect: Dialect, written: &str) -> Option<DataType> {
             _ if name == "numeric" => numeric(),
             _ if name == "character varying" => Some(DataType::Text(Some(length()?))),
             _ if name == "character" => Some(DataType::Char(Some(length()?))),
-            _ => RangeType::ALL.into_iter().find_map(|range| {
-                let is_range = (range.range().1 == name).then_some(DataType::Range(range));
-                is_range.or_else(|| (range.multirange().1 == name).then_some(DataType::Multirange(range)))
-            }),
+            _ => RangeType::type_where(|(_, known)| known == name),
         },
         (Dialect::MariaDb, "int") if !written.contains("unsigned") => Some(DataType::Integer),
         (Dialect::MariaDb, "decimal") if !written.contains("unsigned") => numeric(),
@@ -251,6 +248,7 @@ fn planned_table(name: &str, table: &DatabaseTable, dialect: Dialect) -> Planned
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         SharedTable::new(Arc::new(table), dialect).map_err(|error| findings.push(error.message)).ok()
     });

@@ -24,6 +24,7 @@ pub(crate) fn table() -> Arc<Table> {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     })
 }
 

@@ -490,6 +490,7 @@ mod tests {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         })
     }
 

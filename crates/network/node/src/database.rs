@@ -132,8 +132,9 @@ pub(crate) fn is_proposal(execution: ExecutionModel, library: &Library, bytes: &
     if execution == ExecutionModel::WhateverThenAgree && !library.has_table_policies() {
         return false;
     }
-    SignedTransaction::from_bytes(bytes)
-        .is_ok_and(|signed| signed.endorsed.is_none() && !sql::is_schema_change(&signed.transaction.payload))
+    SignedTransaction::from_bytes(bytes).is_ok_and(|signed| {
+        signed.endorsed.is_none() && !sql::is_schema_change(&signed.transaction.payload, library.version())
+    })
 }
 
 /// When a client hears what came of its part.

@@ -35,6 +35,7 @@
 //!     endorsement: None,
 //!     row_security: types::RowSecurity::default(),
 //!     partitioning: None,
+//!     materialized: None,
 //! });
 //! let catalog = Catalog { tables: [("t".into(), table.clone())].into(), ..Catalog::default() };
 //! let store = WithColumns::new(Arc::new(Memory), 1 << 30).create(Arc::new(catalog))?;

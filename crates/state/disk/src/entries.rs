@@ -121,6 +121,7 @@ mod tests {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         let mut catalog = Catalog::default();
         catalog.tables.insert(table.name.clone(), Arc::new(table));

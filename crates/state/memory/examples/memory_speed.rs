@@ -48,6 +48,7 @@ fn catalog() -> Arc<Catalog> {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     };
     Arc::new(Catalog { tables: [(table.name.clone(), Arc::new(table))].into(), ..Catalog::default() })
 }

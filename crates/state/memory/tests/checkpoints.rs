@@ -44,6 +44,7 @@ fn catalog() -> Arc<Catalog> {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     };
     // Names in another order than numbers.
     let tables =

@@ -56,6 +56,7 @@ fn original(rows: u32, shape: TreeShape) -> (Arc<dyn Store>, LiveRequests) {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         catalog.tables.insert(name, Arc::new(table));
     }

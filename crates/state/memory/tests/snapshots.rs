@@ -271,6 +271,7 @@ fn catalog(tables: &[u32]) -> Arc<Catalog> {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     };
     let tables = tables.iter().map(|id| (format!("t{id}"), Arc::new(table(*id)))).collect();
     Arc::new(Catalog { tables, ..Catalog::default() })

@@ -76,6 +76,7 @@ fn catalog() -> Arc<Catalog> {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         catalog.tables.insert(name, Arc::new(table));
     }

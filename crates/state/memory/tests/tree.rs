@@ -47,6 +47,7 @@ fn catalog(tables: u32) -> Arc<Catalog> {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         catalog.tables.insert(name, Arc::new(table));
     }

@@ -453,6 +453,7 @@ mod tests {
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
                 partitioning: None,
+                materialized: None,
             };
             catalog.tables.insert(table.name.clone(), Arc::new(table));
         }

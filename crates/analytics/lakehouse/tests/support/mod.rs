@@ -73,6 +73,7 @@ pub fn table(id: TableId, name: &str, columns: &[(&str, DataType)], primary_key:
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     }
 }
 

@@ -200,15 +200,19 @@ impl Verifier {
             return Err((id, RejectReason::NoMember { organisation, height }));
         }
         let asked = match purpose {
-            Purpose::Order => self.endorsed_as_asked(place.charter(), &signed),
-            Purpose::Endorse => self.not_endorsed(&signed),
+            Purpose::Order => self.endorsed_as_asked(version, &signed),
+            Purpose::Endorse => self.not_endorsed(version, &signed),
         };
         asked.map_err(|fault| (id, RejectReason::Endorsement(fault)))?;
         Ok(signed)
     }
 
     /// Whether a transaction can be endorsed.
-    fn not_endorsed(&self, signed: &SignedTransaction) -> Result<(), EndorsementFault> {
+    fn not_endorsed(
+        &self,
+        version: ExecutionVersion,
+        signed: &SignedTransaction,
+    ) -> Result<(), EndorsementFault> {
         let has_parts = matches!(signed.transaction.payload, Payload::Parts { .. });
         let wrong = match (&signed.endorsed, self.execution) {
             // Members of schemas say that they hold its parts.
@@ -217,7 +221,7 @@ impl Verifier {
                 "this ledger executes after ordering; submit the call without endorsements"
             }
             (Some(_), _) => "a proposal carries no endorsements; send the transaction without them",
-            _ if sql::is_schema_change(&signed.transaction.payload) => {
+            _ if sql::is_schema_change(&signed.transaction.payload, version) => {
                 "a schema change is executed by every node; submit it without endorsements"
             }
             _ => return Ok(()),
@@ -228,11 +232,11 @@ impl Verifier {
     /// Whether a transaction comes with endorsements where it must, and not where it must not.
     fn endorsed_as_asked(
         &self,
-        charter: &Charter,
+        version: ExecutionVersion,
         signed: &SignedTransaction,
     ) -> Result<(), EndorsementFault> {
-        let words_stand_in_blocks = charter.execution_version >= ExecutionVersion::V5.number();
-        let schema_change = || sql::is_schema_change(&signed.transaction.payload);
+        let words_stand_in_blocks = version >= ExecutionVersion::V5;
+        let schema_change = || sql::is_schema_change(&signed.transaction.payload, version);
         let has_parts = matches!(signed.transaction.payload, Payload::Parts { .. });
         let wrong = match (&signed.endorsed, self.execution) {
             (Some(held), ExecutionModel::OrderExecute) if has_parts => match held.effects.is_held() {

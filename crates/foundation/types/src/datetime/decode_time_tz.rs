@@ -189,21 +189,26 @@ impl Reader {
     /// Seconds east of UTC.
     fn east(&self, time: i64) -> Result<i64, Refusal> {
         let Decoder { mask, year, month, day, .. } = self.decoder;
-        let local =
-            (mask & DATE == DATE).then(|| days_from_date(year, month, day) * MICROSECONDS_PER_DAY + time);
+        // Beyond all timestamps PostgreSQL takes UTC.
+        let moment = || {
+            let days = days_from_date(year, month, day);
+            days.checked_mul(MICROSECONDS_PER_DAY)?.checked_add(time)
+        };
+        let displacement = |zone: TimeZone| moment().map_or(0, |local| zone.displacement_of_local(local));
+        let has_date = mask & DATE == DATE;
         if mask & ZONE != 0 {
             let Some(zone) = self.zone else { return Ok(self.decoder.zone) };
             if self.is_summer && !self.is_abbreviated {
                 return Err(Fault::Format.into());
             }
-            let of_date = || local.map(|local| zone.displacement_of_local(local));
+            let of_date = || has_date.then(|| displacement(zone));
             return Ok(zone.only_displacement().or_else(of_date).ok_or(Fault::Format)?);
         }
-        match local {
-            _ if self.is_summer => Err(Fault::Format.into()),
-            Some(local) => Ok(session_zone().displacement_of_local(local)),
-            None if mask & DATE != 0 => Err(Fault::Format.into()),
-            None => Ok(session_zone().lasting_displacement()?),
+        match () {
+            () if self.is_summer => Err(Fault::Format.into()),
+            () if has_date => Ok(displacement(session_zone())),
+            () if mask & DATE != 0 => Err(Fault::Format.into()),
+            () => Ok(session_zone().lasting_displacement()?),
         }
     }
 }

@@ -142,8 +142,9 @@ pub(crate) fn too_long(bytes: usize) -> SqlError {
     SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
 }
 
+/// The error of what is nested deeper than [`limits::JSON_NESTING_MAX`].
 #[cold]
-pub(crate) fn too_deep() -> SqlError {
+pub fn json_too_deep() -> SqlError {
     let limit = limits::JSON_NESTING_MAX;
     let message = format!("a JSON value is nested more than {limit} levels deep (JSON_NESTING_MAX)");
     SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message)

@@ -1,8 +1,8 @@
 //! Reads JSON as PostgreSQL does, with its errors.
 
+use super::json_too_deep;
 use super::number::CanonicalNumber;
 use super::part::JsonPart;
-use super::too_deep;
 use super::tree::Tree;
 use crate::text::check_text_length;
 use crate::{Numeric, SqlError, SqlState, limits};
@@ -413,7 +413,7 @@ impl<'a> Parser<'a> {
 }
 
 fn check_depth(depth: usize) -> Result<(), SqlError> {
-    if depth >= limits::JSON_NESTING_MAX { Err(too_deep()) } else { Ok(()) }
+    if depth >= limits::JSON_NESTING_MAX { Err(json_too_deep()) } else { Ok(()) }
 }
 
 /// What a backslash and this character stand for.

@@ -1,7 +1,7 @@
 //! Values of type `jsonb` as texts.
 
+use super::json_too_deep;
 use super::node::{JsonNode, JsonView};
-use super::too_deep;
 use crate::{SqlError, limits};
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ pub(super) fn write_node(text: &mut String, node: JsonNode<'_>) {
 /// `54001` where it is nested too deeply.
 pub(super) fn text_bytes(node: JsonNode<'_>, depth: usize) -> Result<usize, SqlError> {
     if depth >= limits::JSON_NESTING_MAX && node.is_container() {
-        return Err(too_deep());
+        return Err(json_too_deep());
     }
     let between = |count: usize| 2 + 2 * count.saturating_sub(1);
     Ok(match node.view() {

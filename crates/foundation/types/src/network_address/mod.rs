@@ -6,7 +6,6 @@ mod write;
 
 pub(crate) use mac::{format_macaddr, parse_macaddr, read_macaddr};
 pub(crate) use read::{parse_cidr, parse_inet};
-pub(crate) use write::{format_cidr, format_inet};
 
 use crate::ExecutionVersion;
 use crate::unknown_types::check_known;

@@ -6,19 +6,6 @@ use std::ops::Range;
 /// Words of an address of IPv6.
 const WORDS: usize = 8;
 
-/// Writes an `inet`: without a prefix where it is a single host.
-pub(crate) fn format_inet(address: &NetworkAddress) -> String {
-    match address.prefix == address.bits() {
-        true => address.host_text(),
-        false => format_cidr(address),
-    }
-}
-
-/// Writes a `cidr`: always with its prefix.
-pub(crate) fn format_cidr(address: &NetworkAddress) -> String {
-    format!("{}/{}", address.host_text(), address.prefix)
-}
-
 impl NetworkAddress {
     /// The address without its prefix.
     pub fn host_text(&self) -> String {
@@ -28,14 +15,17 @@ impl NetworkAddress {
         }
     }
 
-    /// The address and its prefix: what a cast of an `inet` or `cidr` to text gives.
+    /// The address and its prefix: how a `cidr` is written, and what a cast of an `inet` to text gives.
     pub fn prefixed_text(&self) -> String {
-        format_cidr(self)
+        format!("{}/{}", self.host_text(), self.prefix)
     }
 
-    /// As PostgreSQL's `abbrev` writes an `inet`: without a prefix where it is a single host.
+    /// How an `inet` is written: without a prefix where it is a single host.
     pub fn abbreviated_host(&self) -> String {
-        format_inet(self)
+        match self.prefix == self.bits() {
+            true => self.host_text(),
+            false => self.prefixed_text(),
+        }
     }
 
     /// As short as PostgreSQL's `abbrev` writes a `cidr`: no more bytes of it than the prefix has.
@@ -150,7 +140,6 @@ fn zeros_of_network(words: &[u16]) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::network_address::{parse_cidr, parse_inet};
 
     #[test]
@@ -163,7 +152,7 @@ mod tests {
             ("::2", "::2"),
         ] {
             let address = parse_inet(text).expect("an address");
-            assert_eq!(format_inet(&address), written, "{text}");
+            assert_eq!(address.abbreviated_host(), written, "{text}");
             assert_eq!(parse_inet(written), Ok(address));
         }
         assert_eq!(parse_inet("1.2.3.4").map(|address| address.prefixed_text()).as_deref(), Ok("1.2.3.4/32"));

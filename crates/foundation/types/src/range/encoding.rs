@@ -79,7 +79,7 @@ impl BorshDeserialize for Multirange {
             }
             ranges.push(bounds);
         }
-        Multirange::of_bounds(range_type, ranges)
+        Multirange::of_bounds(range_type, &ranges)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }

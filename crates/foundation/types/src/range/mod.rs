@@ -113,18 +113,25 @@ impl Multirange {
         range_type: RangeType,
         ranges: impl IntoIterator<Item = &'a Range>,
     ) -> Result<Multirange, SqlError> {
-        let bounds = ranges.into_iter().inspect(|range| debug_assert_eq!(range.range_type, range_type));
-        Multirange::of_bounds(range_type, bounds.filter_map(|range| range.bounds.clone()).collect())
+        let ranges = ranges.into_iter().inspect(|range| debug_assert_eq!(range.range_type, range_type));
+        Multirange::of_bounds(range_type, ranges.filter_map(|range| range.bounds.as_ref()))
     }
 
-    /// The same of bounds that other ranges had.
-    fn of_bounds(range_type: RangeType, mut ranges: Vec<Bounds>) -> Result<Multirange, SqlError> {
-        ranges.sort_by(Bounds::compare);
-        let mut merged: Vec<Bounds> = Vec::with_capacity(ranges.len());
+    /// The same of bounds that ranges of the type have. Only those that come to be in it are copied.
+    ///
+    /// # Errors
+    /// As [`Multirange::new`].
+    pub fn of_bounds<'a>(
+        range_type: RangeType,
+        ranges: impl IntoIterator<Item = &'a Bounds>,
+    ) -> Result<Multirange, SqlError> {
+        let mut ranges: Vec<&Bounds> = ranges.into_iter().collect();
+        ranges.sort_by(|left, right| left.compare(right));
+        let mut merged: Vec<Bounds> = Vec::new();
         for bounds in ranges {
             match merged.last_mut() {
-                Some(last) if last.touches(&bounds) => *last = last.hull(&bounds),
-                _ => merged.push(bounds),
+                Some(last) if last.touches(bounds) => *last = last.hull(bounds),
+                _ => merged.push(bounds.clone()),
             }
         }
         let (count, limit) = (merged.len(), limits::ARRAY_ELEMENTS_MAX);

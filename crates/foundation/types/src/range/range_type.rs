@@ -40,6 +40,12 @@ impl RangeType {
         RangeType::ALL.into_iter().find(|known| known.element() == element.family())
     }
 
+    /// The type of ranges or multiranges of which this holds, of its object identifier and its name.
+    pub fn type_where(is: impl Fn((u32, &str)) -> bool) -> Option<DataType> {
+        let both = RangeType::ALL.into_iter().flat_map(|of| [DataType::Range(of), DataType::Multirange(of)]);
+        both.into_iter().find(|known| is((known.oid(), known.internal_name())))
+    }
+
     /// Whether each element has a next one, so that ranges are written from an included to an excluded bound.
     pub fn is_discrete(self) -> bool {
         matches!(self, RangeType::Int4 | RangeType::Int8 | RangeType::Date)

@@ -72,7 +72,7 @@ impl Multirange {
     /// # Errors
     /// `54000` where it is too long.
     pub fn union(&self, other: &Multirange) -> Result<Multirange, SqlError> {
-        Multirange::of_bounds(self.range_type, [&self.ranges[..], &other.ranges].concat())
+        Multirange::of_bounds(self.range_type, self.ranges.iter().chain(&other.ranges))
     }
 
     /// What is in both.
@@ -80,7 +80,7 @@ impl Multirange {
     /// # Errors
     /// `54000` where it is too long.
     pub fn intersection(&self, other: &Multirange) -> Result<Multirange, SqlError> {
-        Multirange::of_bounds(self.range_type, self.spans().common(other.spans()))
+        Multirange::of_bounds(self.range_type, &self.spans().common(other.spans()))
     }
 
     /// What is in it and not in the other one.
@@ -88,7 +88,7 @@ impl Multirange {
     /// # Errors
     /// `54000` where it is too long.
     pub fn minus(&self, other: &Multirange) -> Result<Multirange, SqlError> {
-        Multirange::of_bounds(self.range_type, self.spans().remaining(other.spans()))
+        Multirange::of_bounds(self.range_type, &self.spans().remaining(other.spans()))
     }
 }
 

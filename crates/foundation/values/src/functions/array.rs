@@ -465,7 +465,6 @@ fn fill(element: ElementType, value: &Value, lengths: &Value) -> Result<Value, S
     }
 }
 
-/// `array[subscript] := value`: what lies between the end and the subscript becomes NULL.
 /// As PostgreSQL's `array_set_slice`, for arrays that begin at 1: no value changes nothing, and of a value with too many elements the
 /// first ones are taken.
 fn assign_slice(element: ElementType, values: &[Value], lower: bool, upper: bool) -> Computed {
@@ -510,6 +509,7 @@ fn assign_slice(element: ElementType, values: &[Value], lower: bool, upper: bool
     made(element, known)
 }
 
+/// `array[subscript] := value`: what lies between the end and the subscript becomes NULL.
 fn assign(element: ElementType, array: &Value, subscript: &Value, value: &Value) -> Result<Value, SqlError> {
     let Value::Integer(subscript) = subscript else {
         let message = "array subscript in assignment must not be null";

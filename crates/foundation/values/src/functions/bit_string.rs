@@ -39,9 +39,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
     )
     .when(holds_bits)
     .since(V10),
-    bitwise(&["&"], code!([Value::Bit(a), Value::Bit(b)] => joined("AND", a, b, |a, b| a & b))),
-    bitwise(&["|"], code!([Value::Bit(a), Value::Bit(b)] => joined("OR", a, b, |a, b| a | b))),
-    bitwise(&["#"], code!([Value::Bit(a), Value::Bit(b)] => joined("XOR", a, b, |a, b| a ^ b))),
+    bitwise(&["&"], code!([Value::Bit(a), Value::Bit(b)] => bits_and(a, b))),
+    bitwise(&["|"], code!([Value::Bit(a), Value::Bit(b)] => bits_or(a, b))),
+    bitwise(&["#"], code!([Value::Bit(a), Value::Bit(b)] => bits_xor(a, b))),
     Function::new(
         &["~"],
         &[BITS],
@@ -193,6 +193,30 @@ fn of_bits(bits: BitString) -> Value {
 
 fn of_bytes(length: u32, bytes: Vec<u8>) -> Computed {
     BitString::new(u64::from(length), bytes).map(of_bits)
+}
+
+/// Ones where both have them.
+///
+/// # Errors
+/// `22026` where one is longer.
+pub fn bits_and(a: &BitString, b: &BitString) -> Result<Value, SqlError> {
+    joined("AND", a, b, |a, b| a & b)
+}
+
+/// Ones where one of both has them.
+///
+/// # Errors
+/// As [`bits_and`].
+pub fn bits_or(a: &BitString, b: &BitString) -> Result<Value, SqlError> {
+    joined("OR", a, b, |a, b| a | b)
+}
+
+/// Ones where one alone has them.
+///
+/// # Errors
+/// As [`bits_and`].
+pub fn bits_xor(a: &BitString, b: &BitString) -> Result<Value, SqlError> {
+    joined("XOR", a, b, |a, b| a ^ b)
 }
 
 fn joined(operator: &str, a: &BitString, b: &BitString, join: fn(u8, u8) -> u8) -> Computed {

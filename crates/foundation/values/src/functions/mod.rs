@@ -38,12 +38,13 @@ mod to_char;
 pub use array::{
     ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, any_element, slice, slice_assigned,
 };
+pub use bit_string::{bits_and, bits_or, bits_xor};
 pub use entry::{Function, Signature};
 pub use json::{
     Counting, JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT,
     JsonRows, RecordShape, TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
 };
-pub use range::{MULTIRANGE_OF_ARRAY, RANGES_OF_MULTIRANGE, range_intersect_all, range_union_all};
+pub use range::{MULTIRANGE_OF_ARRAY, RANGES_OF_MULTIRANGE, range_intersection, range_union_all};
 pub use refused::refused;
 pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};
 pub use time::ROUND_TIME;

@@ -207,7 +207,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// `AT TIME ZONE` and its kind.
 /// Functions that the grammar has forms for.
 pub(super) static FORMS: &[&[Function]] = &[std::slice::from_ref(&ROUND_TIME)];
 
@@ -223,6 +222,7 @@ pub static ROUND_TIME: Function = Function::form(
 .never_fails()
 .shown_as("round");
 
+/// `AT TIME ZONE` and its kind.
 pub(super) static ZONES: &[Function] = &[
     Function::new(
         &["timezone"],

@@ -12,8 +12,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
-    Array, DataType, ExecutionVersion, Numeric, NumericDeviations, NumericSum, SqlError, SqlState,
-    VALUE_BYTES, Value, add, concatenate, divide, limits,
+    Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, VALUE_BYTES, Value, add,
+    concatenate, divide, limits,
 };
 use user::UserState;
 use values::broken;
@@ -200,7 +200,7 @@ impl<'a> Accumulator<'a> {
             AggregateFunction::Or => Value::Boolean(both(false) != (true, true)),
             AggregateFunction::Join if second.is_null() => concatenate(&self.value, &value)?,
             AggregateFunction::Join => concatenate(&concatenate(&self.value, second)?, &value)?,
-            AggregateFunction::Intersection => by_symbol("*", &self.value, &value)?,
+            AggregateFunction::Intersection => functions::range_intersection(&self.value, &value)?,
             AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
                 bits(function, &self.value, &value)?
             }
@@ -356,24 +356,14 @@ fn direct_values(aggregate: &Aggregate, environment: &Environment<'_>) -> Result
     aggregate.direct.iter().map(|direct| direct.evaluate(environment)).collect()
 }
 
-/// Of two whole numbers of one type.
-/// The value of an operator that the table of functions has.
-fn by_symbol(symbol: &str, left: &Value, right: &Value) -> Result<Value, SqlError> {
-    let types = [left.data_type(), right.data_type()];
-    let found = functions::resolve(symbol, &types, ExecutionVersion::NEWEST)?;
-    let signature =
-        found.ok_or_else(|| broken("an aggregate over values that its operator does not take"))?;
-    signature.function.call(&[left.clone(), right.clone()], signature.result)
-}
-
+/// Of two whole numbers of one type, or two strings of bits.
 fn bits(function: AggregateFunction, left: &Value, right: &Value) -> Result<Value, SqlError> {
-    if matches!(left, Value::Bit(_)) {
-        let symbol = match function {
-            AggregateFunction::BitAnd => "&",
-            AggregateFunction::BitOr => "|",
-            _ => "#",
+    if let (Value::Bit(left), Value::Bit(right)) = (left, right) {
+        return match function {
+            AggregateFunction::BitAnd => functions::bits_and(left, right),
+            AggregateFunction::BitOr => functions::bits_or(left, right),
+            _ => functions::bits_xor(left, right),
         };
-        return by_symbol(symbol, left, right);
     }
     let of = |left: i64, right: i64| match function {
         AggregateFunction::BitAnd => left & right,

@@ -156,8 +156,8 @@ fn type_of_version_10(name: &str) -> Option<DataType> {
         DataType::VarBit(None),
         DataType::TimeTz,
     ];
-    let ranges = RangeType::ALL.into_iter().flat_map(|of| [DataType::Range(of), DataType::Multirange(of)]);
-    simple.into_iter().chain(ranges).find(|known| known.internal_name() == name)
+    let known = simple.into_iter().find(|known| known.internal_name() == name);
+    known.or_else(|| RangeType::type_where(|(_, known)| known == name))
 }
 
 /// A type of time that came with version 10: one with a zone, or with digits of a second.

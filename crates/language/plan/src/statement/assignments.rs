@@ -3,13 +3,15 @@
 use crate::expression::{Binder, Expression, Kind};
 use crate::statement::column_targets::{default_row, is_default, target_column};
 use crate::statement::fields::{assigned_field, field_target};
+use crate::statement::subscripted::Subscripted;
 use crate::table::TablePlan;
 use sqlparser::ast::{
-    self, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Query,
+    self, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query,
     SetExpr, Spanned, Statement, TableFactor,
 };
 use syntax::names::name_of;
 use syntax::parse::parse_plain_statements;
+use syntax::parse::subscripts::is_subscript;
 use types::{ExecutionVersion, SqlError, SqlState, Value};
 use values::broken;
 
@@ -65,6 +67,10 @@ impl Assignments<'_, '_> {
     /// `column = value`
     fn assign(&mut self, column: &ObjectName, value: &Expr) -> Result<(), SqlError> {
         let (table, binder) = (self.table, self.binder);
+        let parts: Vec<Ident> = column.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+        if parts.iter().any(is_subscript) {
+            return self.assign_part(&parts, value);
+        }
         if column.0.len() > 1
             && let Some((ordinal, path)) = field_target(table, binder, column)?
         {
@@ -101,6 +107,35 @@ impl Assignments<'_, '_> {
         self.refuse_given(ordinal)?;
         let bound = binder.in_clause(Some("UPDATE")).bind_towards(value, target.data_type)?;
         self.push(ordinal, bound).map_err(|error| binder.at(error, value.span()))
+    }
+
+    /// `column[subscript].field = value`
+    fn assign_part(&mut self, parts: &[Ident], value: &Expr) -> Result<(), SqlError> {
+        let (column, path) = (ObjectName::from(vec![parts[0].clone()]), &parts[1..]);
+        let ordinal = target_column(self.table, self.binder.scope(), &column, &[])?;
+        self.refuse_given(ordinal)?;
+        let target = &self.table.columns[ordinal];
+        let subscripted = Subscripted { binder: self.binder, column: &target.name, value };
+        let declared = target.data_type;
+        let known = self.bound.iter().position(|(known, _)| usize::from(*known) == ordinal);
+        match known {
+            // Another part of the same column.
+            Some(at) if self.fields.contains(&ordinal) => {
+                let whole = self.bound[at].1.clone();
+                self.bound[at].1 = subscripted.replaced((whole, declared), path)?;
+            }
+            Some(_) => {
+                let message = format!("multiple assignments to same column \"{}\"", target.name);
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            }
+            None => {
+                let row = Expression::column(ordinal, declared);
+                self.bound.push((ordinal as u16, subscripted.replaced((row, declared), path)?));
+                self.assigned.push(ordinal);
+                self.fields.push(ordinal);
+            }
+        }
+        Ok(())
     }
 
     /// `(column, …) = values`

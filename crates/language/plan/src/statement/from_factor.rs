@@ -133,6 +133,10 @@ fn bind_named(
     set_row_type(names, row_type);
     set_table(names, table);
     let is_locked = query.variables.is_locked(name.span());
+    if is_locked && table.materialized.is_some() {
+        let message = format!("cannot lock rows in materialized view \"{}\"", table.name);
+        return Err(SqlError::new(SqlState(*b"42809"), message));
+    }
     seen(query.tables, query.variables, (Scan::of(table.clone()), first), is_locked)
 }
 

@@ -61,6 +61,7 @@ mod select_query;
 mod set_functions;
 mod set_operation;
 mod slots;
+mod subscripted;
 mod truncate;
 mod update;
 mod view_conflict;

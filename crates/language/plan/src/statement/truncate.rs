@@ -11,7 +11,7 @@ use crate::tables::Tables;
 use sqlparser::ast;
 use std::sync::Arc;
 use syntax::names::table_name;
-use types::{ColumnSet, Privileges, SqlError, SqlState, object_name};
+use types::{ColumnSet, ExecutionVersion, Privileges, SqlError, SqlState, object_name};
 
 pub(super) fn bind_truncate(
     tables: &Tables,
@@ -30,6 +30,10 @@ pub(super) fn bind_truncate(
             continue;
         }
         let table = find_table(tables, scope, &target.name)?;
+        if table.materialized.is_some() {
+            let message = format!("\"{}\" is not a table", table.name);
+            return Err(SqlError::new(SqlState(*b"42809"), message));
+        }
         if named.iter().all(|known| known.id != table.id) {
             named.push(table.clone());
         }
@@ -50,7 +54,9 @@ pub(super) fn bind_truncate(
         next += 1;
     }
     for table in &named {
-        scope.note_use(&table.name, Privileges::TRUNCATE);
+        // Up to version 10 the schema was left out.
+        let relation = if scope.version() >= ExecutionVersion::V11 { &table.relation } else { &table.name };
+        scope.note_use(relation, Privileges::TRUNCATE);
         scope.note_fired(tables.fired_by(table));
     }
     let restarts = matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart));

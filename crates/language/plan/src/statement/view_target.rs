@@ -28,6 +28,7 @@ use sqlparser::ast::{
 };
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
+use syntax::parse::subscripts::is_subscript;
 use types::session_format::{SessionFormat, session_format, within_format};
 use types::{
     CheckOption, ColumnSet, DataType, ExecutionVersion, OutputColumn, Privileges, SearchPath, SqlError,
@@ -61,6 +62,12 @@ impl Change {
             .detail(detail.to_string())
             .hint(format!("{form} the tables that it reads."))
     }
+}
+
+/// The error of a change of rows that follow from a query.
+fn unchangeable(table: &TablePlan) -> SqlError {
+    let message = format!("cannot change materialized view \"{}\"", table.name);
+    SqlError::new(SqlState(*b"42809"), message)
 }
 
 /// A view that can be changed.
@@ -99,14 +106,22 @@ impl ViewTarget {
         }
         let called = tables.find(&called);
         if tables.view(&called).is_none() {
-            return Ok(None);
+            return match tables.get(&called) {
+                Ok(table) if table.materialized.is_some() => Err(unchangeable(table)),
+                _ => Ok(None),
+            };
         }
         let definition = match tables.version() >= ExecutionVersion::V10 {
             true => SessionFormat::default(),
             // Its literals were read as those of the statement.
             false => session_format(),
         };
-        within_format(definition, || ViewTarget::of(tables, scope, &called, (change, false))).map(Some)
+        let mut target =
+            within_format(definition, || ViewTarget::of(tables, scope, &called, (change, false)))?;
+        if tables.view(&called).is_some_and(|view| view.is_granted) && !target.shows_whole_rows() {
+            target.table = Arc::new(target.table.without_details());
+        }
+        Ok(Some(target))
     }
 
     /// `cascades`: a view above has CASCADED CHECK OPTION.
@@ -141,7 +156,10 @@ impl ViewTarget {
         let inner = tables.find(&table_name(inner)?);
         let below = match tables.view(&inner) {
             Some(_) => ViewTarget::of(tables, scope, &inner, (change, cascades))?,
-            None => ViewTarget::whole(tables.get(&inner)?),
+            None => match tables.get(&inner)? {
+                table if table.materialized.is_some() => return Err(not_single()),
+                table => ViewTarget::whole(table),
+            },
         };
         let names = below.names(&inner, alias.as_ref())?;
         let variables = VariableScope::for_procedure(None).with_routines(tables.routines());
@@ -205,6 +223,16 @@ impl ViewTarget {
             is_partition: false,
             partitions: Vec::new(),
         }
+    }
+
+    /// Whether each column of the table is one of the view.
+    fn shows_whole_rows(&self) -> bool {
+        let shows = |ordinal: usize| {
+            self.values
+                .iter()
+                .any(|value| matches!(value.kind, Kind::Column(of) if usize::from(of) == ordinal))
+        };
+        (0..self.table.columns.len()).all(shows)
     }
 
     /// Whether it asks anything of rows that are written through it.
@@ -307,9 +335,12 @@ impl ViewTarget {
     /// # Errors
     /// `42703` where the view has no such column, `0A000` where it is none of the table.
     pub fn base_name(&self, column: &ObjectName, change: Change) -> Result<ObjectName, SqlError> {
-        let [ast::ObjectNamePart::Identifier(ident)] = column.0.as_slice() else {
+        let Some((ast::ObjectNamePart::Identifier(ident), rest)) = column.0.split_first() else {
             return Err(SqlError::unsupported(format_args!("the target {column} in a view")));
         };
+        if !rest.is_empty() && !rest.iter().filter_map(|part| part.as_ident()).any(is_subscript) {
+            return Err(SqlError::unsupported(format_args!("the target {column} in a view")));
+        }
         let name = name_of(ident)?;
         let position = self.columns.iter().position(|column| column.name == name).ok_or_else(|| {
             let message =
@@ -319,7 +350,10 @@ impl ViewTarget {
         match self.values[position].kind {
             Kind::Column(ordinal) => {
                 let base = self.table.columns[usize::from(ordinal)].name.clone();
-                Ok(ObjectName::from(vec![Ident { span: ident.span, ..Ident::with_quote('"', base) }]))
+                let base = Ident { span: ident.span, ..Ident::with_quote('"', base) };
+                let parts =
+                    std::iter::once(ast::ObjectNamePart::Identifier(base)).chain(rest.iter().cloned());
+                Ok(ObjectName(parts.collect()))
             }
             _ => {
                 let verb = if matches!(change, Change::Insert) { "insert into" } else { "update" };

@@ -6,7 +6,7 @@ use crate::program::Instruction;
 use crate::variables::VariableInfo;
 use plan::expression::{self, FieldOwner, field_path};
 use syntax::plpgsql::ast::{Expression, PathStep, Target};
-use types::{DataType, ExecutionVersion, SqlError, SqlState};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, json_too_deep, limits};
 
 /// Where an assignment ends: in which variable, and which element or field of it, as it is written.
 struct Place<'a> {
@@ -77,25 +77,28 @@ impl Compiler<'_> {
             inner = expression::Expression::field(inner, step.position, step.data_type);
         }
         let place = Place { variable: &variable, target };
-        let value = self.replaced(inner, path, value, &place)?;
+        let declared = fields.last().map_or(variable.data_type, |step| step.data_type);
+        let value = self.replaced((inner, declared), path, value, &place)?;
         let value = expression::Expression::with_field(whole, &fields, value);
         let value = self.held_against(value, variable.domain);
         self.emit(Instruction::Assign { slot: variable.slot, value });
         Ok(())
     }
 
-    /// A value with another one where the path leads to.
+    /// A value with another one where the path leads to. `declared`: its type, with the digits of a second that it keeps.
     fn replaced(
         &mut self,
-        current: expression::Expression,
+        (current, declared): (expression::Expression, DataType),
         path: &[PathStep],
         value: &Expression,
         place: &Place<'_>,
     ) -> Result<expression::Expression, SqlError> {
         let data_type = current.data_type;
         let what = || format!("an element of \"{}\"", place.variable.name);
+        // Before version 11 elements and fields kept all digits.
+        let declared = if self.tables.version() < ExecutionVersion::V11 { data_type } else { declared };
         let Some((step, rest)) = path.split_first() else {
-            return self.expression_of(value, data_type, &what());
+            return self.expression_of(value, declared, &what());
         };
         match step {
             PathStep::Field(name) => {
@@ -106,11 +109,9 @@ impl Compiler<'_> {
                     None => Err(no_fields(&name.text, &place.variable.name, &types.name_of(data_type))),
                 };
                 let steps = steps.map_err(|error| or_at(error, name.position))?;
-                let mut inner = current.clone();
-                for step in &steps {
-                    inner = expression::Expression::field(inner, step.position, step.data_type);
-                }
-                let value = self.replaced(inner, rest, value, place)?;
+                let Some(step) = steps.last() else { return Ok(current) };
+                let inner = expression::Expression::field(current.clone(), step.position, step.data_type);
+                let value = self.replaced((inner, step.data_type), rest, value, place)?;
                 Ok(expression::Expression::with_field(current, &steps, value))
             }
             _ if data_type == DataType::Jsonb => self.json_replaced(current, path, value, &what()),
@@ -122,7 +123,11 @@ impl Compiler<'_> {
             PathStep::Element(subscript) => {
                 let subscript = self.subscript(subscript, !rest.is_empty())?;
                 let inner = expression::element_of(current.clone(), subscript.clone());
-                let value = self.replaced(inner, rest, value, place)?;
+                let declared = match declared {
+                    DataType::Array(element) => element.data_type(),
+                    other => other,
+                };
+                let value = self.replaced((inner, declared), rest, value, place)?;
                 Ok(expression::element_assigned(current, subscript, value))
             }
             PathStep::Slice(from, to) => {
@@ -135,7 +140,7 @@ impl Compiler<'_> {
                         .hint("Use a table.")
                         .at(place.target.position()));
                 }
-                let value = self.expression_of(value, data_type, &what())?;
+                let value = self.expression_of(value, declared, &what())?;
                 let mut bound = |bound: &Option<Box<Expression>>| {
                     bound.as_ref().map(|bound| self.subscript(bound, false)).transpose()
                 };
@@ -155,7 +160,11 @@ impl Compiler<'_> {
         if !is_used_twice || value.as_constant().is_some() {
             return Ok(value);
         }
-        let name = format!("__subscript_{}__", self.here());
+        // The place in the code may be taken back, and the variable stays. Version 10 had it named by that place.
+        let name = match self.tables.version() < ExecutionVersion::V11 {
+            true => format!("__subscript_{}__", self.here()),
+            false => format!("__subscript_{}__", self.variables.slots()?),
+        };
         let slot = self.variables.declare_plain(&name, DataType::Integer)?;
         self.emit(Instruction::Assign { slot, value });
         Ok(expression::Expression::slot(usize::from(slot), DataType::Integer))
@@ -169,6 +178,9 @@ impl Compiler<'_> {
         value: &Expression,
         what: &str,
     ) -> Result<expression::Expression, SqlError> {
+        if path.len() > limits::JSON_NESTING_MAX && self.tables.version() >= ExecutionVersion::V11 {
+            return Err(json_too_deep());
+        }
         let mut keys = Vec::with_capacity(path.len());
         let mut starts_with_index = false;
         for step in path {

@@ -25,6 +25,7 @@ pub fn table(id: u32, name: &str, columns: Vec<Column>, primary_key: Vec<u16>) -
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     }
 }
 

@@ -3,12 +3,14 @@
 use crate::ddl::alter_constraint::{alter_constraint, validate_constraint};
 use crate::ddl::columns::{
     ColumnChange, add_column, alter_column, bind_alter_column, drop_column, rename_column, rename_table,
+    shown_as,
 };
 use crate::ddl::comments::rename_comments;
 use crate::ddl::constraints::{NewConstraint, add_check, bind_new_constraint, drop_constraint};
 use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::create_foreign_key;
 use crate::ddl::indexes::create_index;
+use crate::ddl::materialized_views::check_alteration;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::partitions::{moved_name, rename_partition};
 use crate::ddl::primary_key::add_primary_key;
@@ -22,8 +24,8 @@ use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
 use syntax::names::name_of;
 use types::{
-    Commented, CompositeTypes, Deferral, ExecutionVersion, Securable, SqlError, SqlState, catalog_name,
-    schema_of,
+    Commented, CompositeTypes, Deferral, ExecutionVersion, Securable, SqlError, SqlState, Table,
+    catalog_name, schema_of,
 };
 
 /// One part of an ALTER TABLE.
@@ -220,6 +222,7 @@ pub(super) fn alter_table(
     if catalog.partition(name).is_some() {
         return alter_partition_alone(catalog, name, changes);
     }
+    check_alteration(catalog, name, changes)?;
     let mut name = name.to_string();
     for change in changes {
         let mut table = find_table(catalog, &name)?;
@@ -254,17 +257,7 @@ pub(super) fn alter_table(
                     drop_column(catalog, &table, name, *cascade, rows)?;
                 }
             }
-            TableChange::RenameColumn { from, to } => {
-                rename_column(catalog, &table, from, to)?;
-                let before = Securable::column(&table.name, from);
-                catalog.roles.rename(&before, Securable::column(&table.name, to));
-                rename_comments(catalog, &|about| match about {
-                    Commented::Column(relation, column) if relation == table.name && column == *from => {
-                        Commented::Column(relation, to.clone())
-                    }
-                    other => other,
-                });
-            }
+            TableChange::RenameColumn { from, to } => rename_column_of(catalog, &table, from, to)?,
             TableChange::Rename(to) => {
                 let to = catalog_name(schema_of(&table.name), to);
                 rename_table(catalog, &table, &to)?;
@@ -283,6 +276,23 @@ pub(super) fn alter_table(
             TableChange::AlterColumn { name, change } => alter_column(catalog, &table, name, change, rows)?,
         }
     }
+    Ok(())
+}
+
+/// A column's new name, which its privileges and comments follow.
+fn rename_column_of(catalog: &mut NewCatalog, table: &Table, from: &str, to: &str) -> Result<(), SqlError> {
+    rename_column(catalog, table, from, to)?;
+    let relations = shown_as(catalog, table);
+    for relation in &relations {
+        let before = Securable::column(relation, from);
+        catalog.roles.rename(&before, Securable::column(relation, to));
+    }
+    rename_comments(catalog, &|about| match about {
+        Commented::Column(relation, column) if relations.contains(&relation) && column == *from => {
+            Commented::Column(relation, to.to_string())
+        }
+        other => other,
+    });
     Ok(())
 }
 

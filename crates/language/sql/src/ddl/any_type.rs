@@ -58,12 +58,12 @@ pub(super) fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Res
         rename_in_expression_text(text, &follow)?;
     }
     let rules = catalog.rules;
-    for view in catalog.views.values_mut() {
+    for view in catalog.queries_mut() {
         let mut query = parse_query(&view.query, rules)?;
         let before = query.clone();
         rename_in_query(&mut query, &follow);
         if query != before {
-            Arc::make_mut(view).query = query.to_string();
+            view.query = query.to_string();
         }
     }
     for procedure in catalog.procedures.values_mut() {

@@ -5,6 +5,7 @@ use crate::ddl::alter::TableChange;
 use crate::ddl::composite_types::TypeDraft;
 use crate::ddl::create_as::TableOfQuery;
 use crate::ddl::index_drafts::IndexDraft;
+use crate::ddl::materialized_views::{self, MaterializedChange};
 use crate::ddl::partitions::PartitionDraft;
 use crate::ddl::routines::DropRoutine;
 use crate::ddl::row_security::PolicyStatement;
@@ -17,6 +18,7 @@ use syntax::parse::ParsedStatement;
 use syntax::parse::alter_routine::AlterRoutine;
 use syntax::parse::alter_type::AlterType;
 use syntax::parse::comment::CommentOn;
+use syntax::parse::database::DatabaseStatement;
 use syntax::parse::domain::DomainChange;
 use syntax::parse::governance::GovernanceCall;
 use syntax::parse::partition::AlterPartition;
@@ -77,6 +79,8 @@ pub(crate) enum SchemaChange {
     },
     /// CREATE VIEW.
     CreateView(ViewDraft),
+    /// CREATE, REFRESH, ALTER and DROP MATERIALIZED VIEW.
+    Materialized(Box<MaterializedChange>),
     /// ALTER VIEW … SET and RESET.
     AlterView(AlterView),
     /// DROP VIEW.
@@ -146,6 +150,8 @@ pub(crate) enum SchemaChange {
     CreateExtension,
     /// CREATE, ALTER and DROP SCHEMA.
     Schema(ChangeOfSchemas),
+    /// CREATE and DROP DATABASE.
+    Database(DatabaseStatement),
     /// `entente.approve` and its kind, which stand alone.
     Governance(Box<GovernanceCall>),
     /// One whose names are looked for by another search path than `public`.
@@ -163,7 +169,9 @@ pub(crate) enum SchemaChange {
 impl SchemaChange {
     /// Whether it runs a query, on the schema as it is before.
     pub fn runs_a_query(&self) -> bool {
-        matches!(self.without_path().1, SchemaChange::CreateTableAs(_))
+        let change = self.without_path().1;
+        matches!(change, SchemaChange::CreateTableAs(_))
+            || materialized_views::of(change).is_some_and(MaterializedChange::runs_a_query)
     }
 
     /// The search path, and the change itself.
@@ -180,6 +188,7 @@ impl SchemaChange {
             SchemaChange::CreateTable { .. }
             | SchemaChange::CreateTableAs(_)
             | SchemaChange::CreatePartition(_) => true,
+            SchemaChange::Materialized(change) => matches!(**change, MaterializedChange::Create { .. }),
             SchemaChange::Later(statement) => match statement.as_ref() {
                 ParsedStatement::Sql(statement) => matches!(statement.as_ref(), Statement::CreateTable(_)),
                 _ => false,
@@ -193,9 +202,14 @@ impl SchemaChange {
         matches!(self.without_path().1, SchemaChange::Role(RoleStatement::Privileges(_)))
     }
 
-    /// Whether it is CHECKPOINT.
-    pub fn is_checkpoint(&self) -> bool {
-        matches!(self.without_path().1, SchemaChange::Checkpoint)
+    /// What it is called where it must stand outside of a transaction block, if it must.
+    pub fn stands_outside_of_blocks(&self) -> Option<&'static str> {
+        match self.without_path().1 {
+            SchemaChange::Checkpoint => Some("CHECKPOINT"),
+            SchemaChange::Database(DatabaseStatement::Create { .. }) => Some("CREATE DATABASE"),
+            SchemaChange::Database(DatabaseStatement::Drop { .. }) => Some("DROP DATABASE"),
+            _ => None,
+        }
     }
 
     /// Whether it takes what depends on it along.
@@ -205,6 +219,9 @@ impl SchemaChange {
             | SchemaChange::DropView { cascade, .. }
             | SchemaChange::DropSequence { cascade, .. }
             | SchemaChange::DropType { cascade, .. } => *cascade,
+            SchemaChange::Materialized(change) => {
+                matches!(**change, MaterializedChange::Drop { cascade: true, .. })
+            }
             SchemaChange::Schema(change) => change.cascades(),
             _ => false,
         }

@@ -295,7 +295,7 @@ pub(super) fn drop_column(
         }
     }
     drop_owned(catalog, table.id, Some(number));
-    catalog.roles.grants.remove(&Securable::column(&table.name, name));
+    forget_privileges(catalog, table, name);
     change_owners(catalog, table.id, &|owner| owner.column -= u16::from(owner.column > number));
     let uses = |check: &Check| {
         let plan = bound.checks.iter().find(|plan| plan.name == check.name);
@@ -310,6 +310,19 @@ pub(super) fn drop_column(
     })?;
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     Ok(())
+}
+
+fn forget_privileges(catalog: &mut NewCatalog, table: &Table, column: &str) {
+    for relation in shown_as(catalog, table) {
+        catalog.roles.grants.remove(&Securable::column(&relation, column));
+    }
+}
+
+/// The names under which a table's columns have privileges and comments: its own, and those of its partitions, which version 10 forgot.
+pub(super) fn shown_as(catalog: &NewCatalog, table: &Table) -> Vec<String> {
+    let partitions = table.partitioning.iter().filter(|_| catalog.rules >= ExecutionVersion::V11);
+    let partitions = partitions.flat_map(|one| one.partitions.keys().cloned());
+    std::iter::once(table.name.clone()).chain(partitions).collect()
 }
 
 /// Takes the indexes out of the catalog that a column is in, or that look at it.
@@ -421,6 +434,9 @@ pub(super) fn rename_column(
     }
     let mut new = table.clone();
     new.columns[ordinal].name = to.to_string();
+    if let Some(materialized) = &mut new.materialized {
+        Arc::make_mut(materialized).view.columns[ordinal].name = to.to_string();
+    }
     if let Some(user) =
         views::using_column(catalog, table, ordinal, &Table { checks: Vec::new(), ..new.clone() })?.first()
     {
@@ -501,6 +517,9 @@ fn expressions_of_indexes(catalog: &mut Catalog, table: TableId) -> impl Iterato
 pub(super) fn rename_table(catalog: &mut NewCatalog, table: &Table, to: &str) -> Result<(), SqlError> {
     check_free(catalog, to)?;
     let mut new = Table { name: to.to_string(), ..table.clone() };
+    if let Some(materialized) = &mut new.materialized {
+        Arc::make_mut(materialized).view.name = to.to_string();
+    }
     let generated = new.columns.iter_mut().filter(|column| column.generated);
     let generated = generated.filter_map(|column| column.default.as_mut());
     let (rules, indexes) = (catalog.rules, expressions_of_indexes(catalog, table.id));

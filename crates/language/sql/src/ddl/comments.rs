@@ -19,7 +19,11 @@ fn commented(catalog: &Catalog, object: &CommentedObject) -> Result<Commented, S
                 return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
             }
             let is_it = match kind.as_str() {
-                "table" => catalog.tables.contains_key(name) || catalog.partition(name).is_some(),
+                "table" => {
+                    let table = catalog.tables.get(name);
+                    table.map_or(catalog.partition(name).is_some(), |table| table.materialized.is_none())
+                }
+                "materialized view" => catalog.materialized_view(name).is_some(),
                 "view" => catalog.views.contains_key(name) && catalog.partition(name).is_none(),
                 "sequence" => catalog.sequences.contains_key(name),
                 _ => !catalog.has_relation(name) && !catalog.types.contains_key(name),

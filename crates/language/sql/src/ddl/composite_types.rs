@@ -133,6 +133,15 @@ pub(super) fn create_type(catalog: &mut NewCatalog, draft: &TypeDraft) -> Result
     if draft.is_domain() { plan::domains::check_limits(catalog, catalog.rules) } else { Ok(()) }
 }
 
+/// What kind of relation this is whose rows have a type.
+fn kind_of(catalog: &Catalog, name: &str) -> &'static str {
+    match catalog.views.contains_key(name) {
+        true => "view",
+        false if catalog.materialized_view(name).is_some() => "materialized view",
+        false => "table",
+    }
+}
+
 /// DROP TYPE. What uses them is looked for by [`settle`].
 ///
 /// # Errors
@@ -152,7 +161,7 @@ pub(super) fn drop_types(
             continue;
         }
         if catalog.row_types.contains_key(name) {
-            let kind = if catalog.views.contains_key(name) { "view" } else { "table" };
+            let kind = kind_of(catalog, name);
             let message = format!("cannot drop type {name} because {kind} {name} requires it");
             return Err(SqlError::new(SqlState(*b"2BP01"), message)
                 .hint(format!("You can drop {kind} {name} instead.")));
@@ -183,8 +192,7 @@ pub(super) fn drop_types(
     }
     let scope = plan::scope::VariableScope::for_procedure(None).with_routines(tables.routines());
     let broken: BTreeSet<String> = catalog
-        .views
-        .values()
+        .queries()
         .filter(|view| {
             let query = syntax::parse::parse_query(&view.query, tables.version());
             query.and_then(|query| plan::statement::bind_query(&tables, &scope, &query)).is_err()
@@ -222,7 +230,7 @@ pub(super) fn settle(before: &Catalog, catalog: &mut Catalog, cascade: bool) -> 
         }
     }
     if let Some(first) = gone.first() {
-        let kind = if before.views.contains_key(first) { "view" } else { "table" };
+        let kind = kind_of(before, first);
         remove_users(catalog, &format!("{kind} {first}"), cascade)?;
     }
     check_fields(before, catalog)

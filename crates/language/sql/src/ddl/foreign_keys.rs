@@ -105,7 +105,7 @@ pub(super) fn create_foreign_key(
         return Err(SqlError::unsupported("a FOREIGN KEY that references a partition")
             .hint("Reference the partitioned table."));
     }
-    if catalog.views.contains_key(&draft.parent) {
+    if catalog.views.contains_key(&draft.parent) || catalog.materialized_view(&draft.parent).is_some() {
         let message = format!("referenced relation \"{}\" is not a table", types::object_name(&draft.parent));
         return Err(SqlError::new(SqlState(*b"42809"), message));
     }

@@ -159,6 +159,10 @@ impl Change<'_> {
                 self.grant(catalog, &mut list, (&grantor, grantee), privileges)?;
             }
         }
+        // Where nothing changes, version 10 left a list without anything.
+        if catalog.rules >= ExecutionVersion::V11 && list == *catalog.roles.granted(&object) {
+            return Ok(());
+        }
         match object {
             Securable::Column(..) if list.is_empty() => drop(catalog.roles.grants.remove(&object)),
             object => drop(catalog.roles.grants.insert(object, list)),

@@ -23,6 +23,7 @@ mod composite_types;
 mod constraints;
 mod counters;
 mod create_as;
+mod databases;
 mod deferral;
 mod domains;
 mod endorsement;
@@ -32,6 +33,7 @@ mod foreign_keys;
 mod grants;
 mod index_drafts;
 mod indexes;
+mod materialized_views;
 mod members;
 mod names;
 mod new_catalog;
@@ -67,11 +69,13 @@ use columns::ColumnChange;
 use comments::{comment_on, forget_dropped};
 use composite_types::{TypeDraft, bind_create_type, create_type, drop_types, settle};
 use create_as::{bind_create_table_as, create_table_as};
+use databases::change_database;
 use domains::{alter_domain, bind_create_domain, refuse_other_types};
 use enums::alter_type;
 use extensions::check_extension;
 use index_drafts::{IndexDraft, bind_create_index};
 use indexes::{create_index, drop_index, write_entries};
+use materialized_views::MaterializedChange;
 use new_catalog::NewCatalog;
 use partition_rows::{alter_partition, drop_partitions};
 use partitions::{bind_partition, create_partition, list_partitions, unlist_partitions};
@@ -198,6 +202,10 @@ fn bind_change(
         }
         ParsedStatement::AlterRoutine(alter) => SchemaChange::AlterRoutine(alter.clone()),
         ParsedStatement::AlterView(alter) => SchemaChange::AlterView(alter.as_ref().clone()),
+        ParsedStatement::Database(statement) => SchemaChange::Database(statement.clone()),
+        ParsedStatement::MaterializedView(statement) => {
+            SchemaChange::Materialized(Box::new(MaterializedChange::bind(statement)))
+        }
         ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
         ParsedStatement::Do(_) | ParsedStatement::SetConstraints(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
@@ -331,7 +339,10 @@ fn change_all<'c>(
         {
             unlist_partitions(&mut catalog, name);
         }
-        let tag = make(&mut catalog, change, principal, rows)?;
+        let tag = match materialized_views::of(change) {
+            Some(change) => change.make(&mut catalog, before, rows)?,
+            None => make(&mut catalog, change, principal, rows)?.to_string(),
+        };
         list_partitions(&previous, &mut catalog)?;
         settle(&previous, &mut catalog, change.cascades())?;
         let makes_routine =
@@ -339,7 +350,7 @@ fn change_all<'c>(
         check_policies_after(&previous, &catalog, makes_routine)?;
         write_entries(&previous, &catalog, rows)?;
         let notices = std::mem::take(&mut catalog.notices);
-        results.push(StatementResult { tag: tag.to_string(), notices, ..StatementResult::default() });
+        results.push(StatementResult { tag, notices, ..StatementResult::default() });
         forget_dropped(&mut catalog);
         catalog.roles = std::mem::take(&mut catalog.roles).without_dropped(&catalog);
     }
@@ -405,6 +416,7 @@ fn make(
         | SchemaChange::AlterType(_)
         | SchemaChange::AlterDomain(..) => change_type(catalog, change, rows)?,
         SchemaChange::Schema(change) => change.apply(catalog, organisation, rows.height())?,
+        SchemaChange::Database(statement) => change_database(catalog, statement, rows.height())?,
         SchemaChange::Governance(call) => {
             return Err(stands_alone(call));
         }
@@ -418,7 +430,10 @@ fn make(
             "CHECKPOINT"
         }
         SchemaChange::CreateExtension => "CREATE EXTENSION",
-        SchemaChange::CreateTableAs(_) | SchemaChange::Later(_) | SchemaChange::InSchemas(..) => {
+        SchemaChange::CreateTableAs(_)
+        | SchemaChange::Materialized(_)
+        | SchemaChange::Later(_)
+        | SchemaChange::InSchemas(..) => {
             return Err(SqlError::unsupported("this statement"));
         }
         SchemaChange::Role(statement) => change_roles(catalog, statement, principal)?,
@@ -445,6 +460,7 @@ fn change_tables(
             "ALTER TABLE"
         }
         SchemaChange::DropTable { if_exists, cascade, names } => {
+            names.iter().try_for_each(|name| materialized_views::refuse_table_drop(catalog, name))?;
             let names = drop_partitions(catalog, *cascade, names, rows)?;
             drop_tables(catalog, *if_exists, *cascade, &names)?;
             "DROP TABLE"

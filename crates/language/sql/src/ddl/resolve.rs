@@ -4,6 +4,7 @@ use crate::ddl::alter::TableChange;
 use crate::ddl::change::SchemaChange;
 use crate::ddl::columns::ColumnChange;
 use crate::ddl::constraints::NewConstraint;
+use crate::ddl::materialized_views::MaterializedChange;
 use crate::ddl::names::{Qualify, rename_in_expr, rename_in_expression_text, rename_in_type};
 use crate::ddl::relations::relation_exists;
 use crate::ddl::tables::TableDraft;
@@ -74,6 +75,7 @@ impl Resolver<'_> {
                 draft.search_path = self.path.clone();
                 self.new_name(&mut draft.name)
             }
+            SchemaChange::Materialized(change) => self.materialized(change),
             SchemaChange::AlterView(alter) => self.relation_if(alter.if_exists, &mut alter.name),
             SchemaChange::Sequence(statement) => self.sequence(statement),
             SchemaChange::CreateRoutine { procedure, .. } => {
@@ -109,12 +111,27 @@ impl Resolver<'_> {
             SchemaChange::Role(RoleStatement::Owner { objects: Some(objects), .. }) => self.objects(objects),
             SchemaChange::Comment(comment) => self.commented(&mut comment.object),
             SchemaChange::Role(_)
+            | SchemaChange::Database(_)
             | SchemaChange::Schema(_)
             | SchemaChange::Checkpoint
             | SchemaChange::CreateExtension
             | SchemaChange::Governance(_)
             | SchemaChange::Later(_)
             | SchemaChange::InSchemas(..) => Ok(()),
+        }
+    }
+
+    fn materialized(&self, change: &mut MaterializedChange) -> Result<(), SqlError> {
+        match change {
+            MaterializedChange::Create { draft, .. } => {
+                draft.search_path = self.path.clone();
+                self.new_name(&mut draft.name)
+            }
+            MaterializedChange::Refresh(refresh) => self.relation(&mut refresh.name),
+            MaterializedChange::Alter { if_exists, name, .. } => self.relation_if(*if_exists, name),
+            MaterializedChange::Drop { if_exists, names, .. } => {
+                names.iter_mut().try_for_each(|name| self.relation_if(*if_exists, name))
+            }
         }
     }
 

@@ -256,6 +256,12 @@ impl RowSecurityChange {
 
 /// Refuses row security where it cannot be.
 fn refuse_place(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
+    if table.materialized.is_some() {
+        return Err(SqlError::new(
+            SqlState(*b"42809"),
+            format!("\"{}\" is not a table", table.object_name()),
+        ));
+    }
     if table.id.is_temporary() {
         return Err(SqlError::unsupported("row-level security of a temporary table")
             .hint("Nobody but its session sees it."));

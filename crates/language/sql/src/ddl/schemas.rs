@@ -23,8 +23,8 @@ use syntax::parse::parse_query;
 use syntax::parse::role::ADMINISTRATOR;
 use syntax::parse::schema_members::{AlterSchemaMember, CreateSchemaWithMembers};
 use types::{
-    Catalog, Commented, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable, SqlError,
-    SqlState, Table, catalog_name, limits, object_name, schema_of, split_catalog_name,
+    Catalog, Commented, ExecutionVersion, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable,
+    SqlError, SqlState, Table, catalog_name, limits, object_name, schema_of, split_catalog_name,
 };
 
 /// A change of the schemas.
@@ -192,7 +192,7 @@ fn check_new(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn create_schema(
+pub(super) fn create_schema(
     catalog: &mut Catalog,
     if_not_exists: bool,
     name: &str,
@@ -222,7 +222,7 @@ fn names_in<'c, V: 'c>(objects: &'c BTreeMap<String, V>, schema: &str) -> Vec<St
     objects.keys().filter(|name| schema_of(name) == schema).cloned().collect()
 }
 
-fn drop_schema(catalog: &mut NewCatalog, schema: &str, cascade: bool) -> Result<(), SqlError> {
+pub(super) fn drop_schema(catalog: &mut NewCatalog, schema: &str, cascade: bool) -> Result<(), SqlError> {
     if schema == PUBLIC_SCHEMA {
         return Err(SqlError::unsupported("dropping the schema public").hint("Drop what is in it."));
     }
@@ -241,6 +241,7 @@ fn drop_schema(catalog: &mut NewCatalog, schema: &str, cascade: bool) -> Result<
         ];
         let mut inside = kinds.iter().flat_map(|(kind, names)| names.iter().map(move |name| (kind, name)));
         if let Some((kind, name)) = inside.next() {
+            let kind = if catalog.materialized_view(name).is_some() { "materialized view" } else { kind };
             let message = format!("cannot drop schema {schema} because other objects depend on it");
             return Err(SqlError::new(SqlState(*b"2BP01"), message)
                 .detail(format!("{kind} {name} depends on schema {schema}"))
@@ -400,6 +401,10 @@ pub(super) fn move_objects(
         let new = match &object {
             Securable::Relation(name) => Securable::Relation(renamed(name)),
             Securable::Routine(name) => Securable::Routine(renamed(name)),
+            // They went along with what the relation itself had, if it had anything: version 10 left them where it had nothing.
+            Securable::Column(relation, column) if catalog.rules >= ExecutionVersion::V11 => {
+                Securable::column(&renamed(relation), column)
+            }
             Securable::Schema(_) | Securable::Column(..) => continue,
         };
         if new != object {
@@ -444,9 +449,7 @@ fn move_views(
     moved: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), SqlError> {
     let renamed = |name: &String| moved(name).unwrap_or_else(|| name.clone());
-    let mut views = BTreeMap::new();
-    for (_, mut view) in std::mem::take(&mut catalog.views) {
-        let new = Arc::make_mut(&mut view);
+    for new in catalog.queries_mut() {
         new.name = renamed(&new.name);
         let mut query = parse_query(&new.query, before.version())?;
         let scope = VariableScope::for_procedure(None).with_routines(before.routines()).noting();
@@ -458,8 +461,8 @@ fn move_views(
         for trigger in new.triggers.values_mut().map(Arc::make_mut) {
             trigger.function = renamed(&trigger.function);
         }
-        views.insert(view.name.clone(), view);
     }
-    catalog.views = views;
+    let views = std::mem::take(&mut catalog.views).into_values();
+    catalog.views = views.map(|view| (view.name.clone(), view)).collect();
     Ok(())
 }

@@ -131,6 +131,7 @@ impl TableDraft {
             endorsement,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         })
     }
 
@@ -549,6 +550,10 @@ pub(super) fn drop_tables(
         }
     }
     let ids: Vec<TableId> = dropped.iter().map(|table| table.id).collect();
+    let what_of = |table: &Table| match table.materialized.is_some() {
+        true => format!("materialized view {}", table.name),
+        false => format!("table {}", table.name),
+    };
     let partitions = dropped.iter().filter_map(|table| table.partitioning.as_ref());
     let partitions: Vec<String> = partitions.flat_map(|one| one.partitions.keys().cloned()).collect();
     let going = [names, &partitions].concat();
@@ -561,7 +566,7 @@ pub(super) fn drop_tables(
         if !cascade {
             refuse_referenced(catalog, table, &ids)?;
         }
-        let what = format!("table {}", table.name);
+        let what = what_of(table);
         drop_dependents(catalog, &what, cascade, &going, &|view| view.relations.contains(&table.name))?;
         drop_owned(catalog, table.id, None);
         catalog.tables.remove(&table.name);

@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP TRIGGER, and what becomes of triggers when what they need is dropped or altered.
 
+use crate::ddl::materialized_views::not_for;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::find_table;
 use crate::ddl::trigger_owner::TriggerOwner;
@@ -168,6 +169,9 @@ impl TriggerDraft {
             return self.place(catalog, &TriggerOwner::View(self.table.clone()));
         }
         let table = find_table(catalog, &self.table)?;
+        if table.materialized.is_some() {
+            return Err(not_for(&format!("relation \"{}\" cannot have triggers", table.object_name())));
+        }
         if self.instead {
             return Err(SqlError::new(WRONG_OBJECT, format!("\"{}\" is a table", table.object_name()))
                 .detail("Tables cannot have INSTEAD OF triggers."));

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::{parse_query, tokenize};
 use types::{
-    Catalog, CheckOption, ColumnSet, ExecutionVersion, RowSecurity, SearchPath, SqlError, SqlState, Table,
-    View, limits, object_name,
+    Catalog, CheckOption, ColumnSet, ExecutionVersion, OutputColumn, RowSecurity, SearchPath, SqlError,
+    SqlState, Table, View, limits, object_name,
 };
 
 /// Views that may stand on one another: binding and running them takes a part of the stack each.
@@ -45,6 +45,23 @@ pub(crate) struct ViewDraft {
     query: Box<ast::Query>,
     /// WITH CHECK OPTION.
     check_option: Option<CheckOption>,
+    /// It is a materialized view.
+    is_materialized: bool,
+}
+
+impl ViewDraft {
+    /// A materialized view, which has nothing but a query.
+    pub(super) fn materialized(name: &str, columns: &[String], query: &ast::Query) -> ViewDraft {
+        ViewDraft {
+            or_replace: false,
+            name: name.to_string(),
+            search_path: SearchPath::default(),
+            columns: columns.to_vec(),
+            query: Box::new(query.clone()),
+            check_option: None,
+            is_materialized: true,
+        }
+    }
 }
 
 /// What depends on something that is dropped or altered: `cannot drop … because other objects depend on it`.
@@ -92,6 +109,7 @@ pub(super) fn bind_create_view(
         columns,
         query: create.query.clone(),
         check_option: check_option_of(&create.options)?,
+        is_materialized: false,
     })
 }
 
@@ -129,7 +147,10 @@ pub(super) fn create_view(catalog: &mut NewCatalog, draft: &ViewDraft) -> Result
 }
 
 /// The view that a statement describes, bound on this catalog.
-fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
+///
+/// # Errors
+/// What is wrong with its query or its columns.
+pub(super) fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
     let stored = catalog.bound()?;
     let tables = stored.with_search_path(&draft.search_path);
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines()).noting();
@@ -139,7 +160,10 @@ fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
     }
     let mut columns = bind_query(&tables, &scope, &draft.query)?.columns.to_vec();
     if draft.columns.len() > columns.len() {
-        let message = "CREATE VIEW specifies more column names than columns";
+        let message = match draft.is_materialized {
+            true => "too many column names were specified",
+            false => "CREATE VIEW specifies more column names than columns",
+        };
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
     }
     let found = columns.clone();
@@ -162,10 +186,15 @@ fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
     }
     let query = written_out(query, &noted);
     // What is stored must say the same as what was given.
-    let scope_of_text = VariableScope::for_procedure(None).with_routines(stored.routines());
-    let again =
-        parse_query(&query, stored.version()).and_then(|query| bind_query(&stored, &scope_of_text, &query));
-    if again.ok().is_none_or(|again| again.columns.as_ref() != found.as_slice()) {
+    let gives = |query: &str, columns: &[OutputColumn]| {
+        let again = parse_query(query, stored.version()).and_then(|query| bind_again(&stored, &query));
+        again.is_ok_and(|again| again.columns.as_ref() == columns)
+    };
+    let named = match stored.version() >= ExecutionVersion::V11 && found != columns {
+        true => with_names(&query, &found, &columns, stored.version()).filter(|query| gives(query, &columns)),
+        false => None,
+    };
+    if named.is_none() && !gives(&query, &found) {
         return Err(SqlError::unsupported("this form of query in a view")
             .hint("Name every output column once, with AS where two have the same name."));
     }
@@ -173,12 +202,45 @@ fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, SqlError> {
     Ok(View {
         name: draft.name.clone(),
         columns,
-        query,
+        query: named.unwrap_or(query),
         functions,
         relations: noted.relations,
         check_option: draft.check_option,
         triggers: BTreeMap::new(),
     })
+}
+
+/// The query with the names of the view's columns as those of its first SELECT, so that it says them wherever it is shown; `None` where
+/// that has not so many items.
+fn with_names(
+    query: &str,
+    found: &[OutputColumn],
+    columns: &[OutputColumn],
+    version: ExecutionVersion,
+) -> Option<String> {
+    let mut query = parse_query(query, version).ok()?;
+    let mut body = query.body.as_mut();
+    let select = loop {
+        match body {
+            ast::SetExpr::Select(select) => break select,
+            ast::SetExpr::SetOperation { left, .. } => body = left.as_mut(),
+            _ => return None,
+        }
+    };
+    if select.projection.len() != columns.len() {
+        return None;
+    }
+    for (item, (before, column)) in select.projection.iter_mut().zip(found.iter().zip(columns)) {
+        if before.name == column.name {
+            continue;
+        }
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+            return None;
+        };
+        let alias = Ident::with_quote('"', &column.name);
+        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+    }
+    Some(query.to_string())
 }
 
 /// The query as text, with the columns in the place of every `*`.
@@ -240,13 +302,13 @@ fn check_replacement(known: &View, new: &View) -> Result<(), SqlError> {
 }
 
 /// Refuses a view that stands on itself, and views that stand on too many others.
-fn check_depth(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
+pub(super) fn check_depth(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
     /// The views on the longest way down from a relation.
     fn depth<'c>(catalog: &'c Catalog, name: &'c str, known: &mut BTreeMap<&'c str, usize>) -> usize {
         if let Some(known) = known.get(name) {
             return *known;
         }
-        let Some(view) = catalog.views.get(name) else { return 0 };
+        let Some(view) = query_of(catalog, name) else { return 0 };
         let below = view.relations.iter().map(|below| depth(catalog, below, known)).max();
         let depth = 1 + below.unwrap_or(0);
         known.insert(name, depth);
@@ -255,7 +317,7 @@ fn check_depth(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
     let mut waiting: Vec<&str> = vec![name];
     let mut below: BTreeSet<&str> = BTreeSet::new();
     while let Some(next) = waiting.pop() {
-        let Some(view) = catalog.views.get(next) else { continue };
+        let Some(view) = query_of(catalog, next) else { continue };
         if view.relations.contains(name) {
             let message = format!("infinite recursion detected in rules for relation \"{name}\"");
             return Err(SqlError::new(SqlState(*b"42P17"), message));
@@ -263,7 +325,7 @@ fn check_depth(catalog: &Catalog, name: &str) -> Result<(), SqlError> {
         waiting.extend(view.relations.iter().map(String::as_str).filter(|relation| below.insert(*relation)));
     }
     let mut known = BTreeMap::new();
-    if catalog.views.keys().any(|view| depth(catalog, view, &mut known) > VIEWS_DEEP_MAX) {
+    if catalog.queries().any(|view| depth(catalog, &view.name, &mut known) > VIEWS_DEEP_MAX) {
         let message = format!("views stand more than {VIEWS_DEEP_MAX} deep on one another (VIEWS_DEEP_MAX)");
         return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
     }
@@ -288,6 +350,9 @@ pub(super) fn drop_views(
         if relation_exists(catalog, name) {
             let error =
                 SqlError::new(SqlState(*b"42809"), format!("\"{}\" is not a view", object_name(name)));
+            if catalog.materialized_view(name).is_some() {
+                return Err(error.hint("Use DROP MATERIALIZED VIEW to remove a materialized view."));
+            }
             return Err(match is_partition || catalog.tables.contains_key(name) {
                 true => error.hint("Use DROP TABLE to remove a table."),
                 false => error,
@@ -316,27 +381,49 @@ pub(super) fn drop_dependents(
     dropped: &[String],
     needs: &dyn Fn(&View) -> bool,
 ) -> Result<(), SqlError> {
-    let found = catalog.views.values().filter(|view| needs(view) && !dropped.contains(&view.name));
-    let found: Vec<Arc<View>> = found.cloned().collect();
+    let found = catalog.queries().filter(|view| needs(view) && !dropped.contains(&view.name));
+    let found: Vec<View> = found.cloned().collect();
     if let Some(first) = found.first().filter(|_| !cascade) {
-        return Err(depends(what, &format!("view {}", first.name), what));
+        return Err(depends(what, &described(catalog, &first.name), what));
     }
     for view in found {
-        catalog.views.remove(&view.name);
+        if catalog.views.remove(&view.name).is_none()
+            && let Some(table) = catalog.tables.remove(&view.name)
+        {
+            catalog.indexes.remove(&table.id);
+        }
         drop_dependents(catalog, "", true, dropped, &|other| other.relations.contains(&view.name))?;
     }
     Ok(())
 }
 
-/// The views that read a relation directly.
-fn readers<'c>(catalog: &'c Catalog, relation: &'c str) -> impl Iterator<Item = &'c Arc<View>> {
-    catalog.views.values().filter(move |view| view.relations.contains(relation))
+/// A view or materialized view, as messages call it.
+pub(super) fn described(catalog: &Catalog, name: &str) -> String {
+    match catalog.views.contains_key(name) {
+        true => format!("view {name}"),
+        false => format!("materialized view {name}"),
+    }
+}
+
+/// The query of a view or materialized view.
+fn query_of<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c View> {
+    let view = catalog.views.get(name).map(Arc::as_ref);
+    view.or_else(|| catalog.materialized_view(name).map(|(_, materialized)| &materialized.view))
+}
+
+/// The views and materialized views that read a relation directly.
+fn readers<'c>(catalog: &'c Catalog, relation: &'c str) -> impl Iterator<Item = &'c View> {
+    catalog.queries().filter(move |view| view.relations.contains(relation))
 }
 
 /// What the query of a view gives on these tables.
-fn bind_again(tables: &Tables, view: &View) -> Result<BoundSelect, SqlError> {
+fn bind_view(tables: &Tables, view: &View) -> Result<BoundSelect, SqlError> {
+    bind_again(tables, &parse_query(&view.query, tables.version())?)
+}
+
+fn bind_again(tables: &Tables, query: &ast::Query) -> Result<BoundSelect, SqlError> {
     let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
-    bind_query(tables, &scope, &parse_query(&view.query, tables.version())?)
+    bind_query(tables, &scope, query)
 }
 
 fn gives_the_same(select: &BoundSelect, view: &View) -> bool {
@@ -355,7 +442,7 @@ pub(super) fn using_column(
     ordinal: usize,
     without: &Table,
 ) -> Result<Vec<String>, SqlError> {
-    let readers: Vec<&Arc<View>> = readers(catalog, &table.name).collect();
+    let readers: Vec<&View> = readers(catalog, &table.name).collect();
     if readers.is_empty() {
         return Ok(Vec::new());
     }
@@ -374,10 +461,10 @@ pub(super) fn using_column(
     let mut users = Vec::new();
     for view in readers {
         let mut looks = false;
-        bind_again(&before, view)?.visit_tables(&mut |scanned| {
+        bind_view(&before, view)?.visit_tables(&mut |scanned| {
             looks |= scanned.table.id == table.id && scanned.columns.contains(ColumnSet::column(ordinal));
         });
-        if looks || !bind_again(&after, view).is_ok_and(|select| gives_the_same(&select, view)) {
+        if looks || !bind_view(&after, view).is_ok_and(|select| gives_the_same(&select, view)) {
             users.push(view.name.clone());
         }
     }
@@ -417,7 +504,7 @@ pub(super) fn check_all(catalog: &NewCatalog, relation: &str) -> Result<(), SqlE
             Some(tables) => tables,
             None => tables.insert(catalog.bound()?),
         };
-        if !bind_again(tables, view).is_ok_and(|select| gives_the_same(&select, view)) {
+        if !bind_view(tables, view).is_ok_and(|select| gives_the_same(&select, view)) {
             let what = format_args!("a change of \"{relation}\" that changes the view \"{}\"", view.name);
             return Err(SqlError::unsupported(what).hint("Drop the view, and create it again."));
         }
@@ -431,8 +518,8 @@ pub(super) fn check_all(catalog: &NewCatalog, relation: &str) -> Result<(), SqlE
 /// What is wrong with the first one that is another one now.
 pub(super) fn check_views(catalog: &NewCatalog) -> Result<(), SqlError> {
     let tables = catalog.bound()?;
-    for view in catalog.views.values() {
-        bind_again(&tables, view)?;
+    for view in catalog.queries() {
+        bind_view(&tables, view)?;
     }
     Ok(())
 }
@@ -478,8 +565,7 @@ pub(super) fn rename_relation(catalog: &mut NewCatalog, from: &str, to: &str) ->
     let names: Vec<String> = readers(catalog, from).map(|view| view.name.clone()).collect();
     for name in names {
         let rules = catalog.rules;
-        let Some(view) = catalog.views.get_mut(&name) else { continue };
-        let view = Arc::make_mut(view);
+        let Some(view) = catalog.queries_mut().find(|view| view.name == name) else { continue };
         let mut query = parse_query(&view.query, rules)?;
         if query.visit(&mut Rename { from, to }).is_break() {
             let what =

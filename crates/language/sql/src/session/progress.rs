@@ -52,7 +52,7 @@ impl Progress {
     ) -> Result<StatementResult, SqlError> {
         if let SessionStep::Run { sql, .. } = step
             && !self.failed
-            && is_schema_change(sql)
+            && is_schema_change(sql, self.stage.library.version())
             && let Ok(script) = self.stage.library.script(sql, &[])
             && let [Step::Schema(change)] = script.steps.as_slice()
         {

@@ -86,8 +86,11 @@ impl Stage {
             refuse_schema_change(place.principal)?;
         }
         // Before its place in a block is known, a transaction block has no height.
-        if place.context.height == u64::MAX && changes.iter().any(|change| change.is_checkpoint()) {
-            let message = "CHECKPOINT cannot run inside a transaction block";
+        let outside = changes.iter().find_map(|change| change.stands_outside_of_blocks());
+        if place.context.height == u64::MAX
+            && let Some(what) = outside
+        {
+            let message = format!("{what} cannot run inside a transaction block");
             return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message).hint("Send it on its own."));
         }
         self.run_behind(place, suspended, &mut |execution| execution.settle_free_keys())?;

@@ -115,7 +115,7 @@ impl Database {
     /// Runs a transaction and applies its commands in order, as a serial protocol does.
     pub fn execute(&mut self, payload: Payload) -> Result<Vec<StatementResult>, SqlError> {
         self.height += 1;
-        let schema_change = is_schema_change(&payload);
+        let schema_change = is_schema_change(&payload, self.library.version());
         let effects = self.effects(payload);
         assert!(effects.catalog.is_none() || schema_change, "a schema change is told before it runs");
         // Every node executes a schema change itself.

@@ -4,6 +4,7 @@ use crate::parse::errors::{expect_end, located, parser_error, unexpected};
 use crate::parse::parts::parse_data_type_tokens;
 use crate::parse::routine::is_name_before_type;
 use crate::parse::tokens::tokenize;
+use crate::parse::words::expect_token;
 use sqlparser::ast::{DataType, Ident, ObjectName};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -108,10 +109,10 @@ pub fn parse_create_aggregate(parser: &mut Parser<'_>, sql: &str) -> Result<Crea
 
 /// `(*)` or `([IN] [name] type, …)`
 fn parse_arguments(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<DataType>, SqlError> {
-    expect(parser, &Token::LParen, sql)?;
+    expect_token(parser, &Token::LParen, sql)?;
     let mut arguments = Vec::new();
     if parser.consume_token(&Token::Mul) {
-        expect(parser, &Token::RParen, sql)?;
+        expect_token(parser, &Token::RParen, sql)?;
         return Ok(arguments);
     }
     loop {
@@ -139,7 +140,7 @@ fn parse_arguments(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<DataType>, 
             let at = parser.peek_token().span.start;
             return Err(located(SqlError::unsupported("an ordered-set aggregate of the ledger"), sql, at));
         }
-        expect(parser, &Token::Comma, sql)?;
+        expect_token(parser, &Token::Comma, sql)?;
     }
 }
 
@@ -155,7 +156,7 @@ fn parse_argument(parser: &mut Parser<'_>, sql: &str) -> Result<DataType, SqlErr
 
 /// `(NAME = value, …)`
 fn parse_options(parser: &mut Parser<'_>, sql: &str) -> Result<Options, SqlError> {
-    expect(parser, &Token::LParen, sql)?;
+    expect_token(parser, &Token::LParen, sql)?;
     let mut options = Options::default();
     loop {
         let token = parser.next_token();
@@ -209,7 +210,7 @@ fn parse_options(parser: &mut Parser<'_>, sql: &str) -> Result<Options, SqlError
         if parser.consume_token(&Token::RParen) {
             return Ok(options);
         }
-        expect(parser, &Token::Comma, sql)?;
+        expect_token(parser, &Token::Comma, sql)?;
     }
 }
 
@@ -301,8 +302,4 @@ pub fn parse_drop_aggregate(parser: &mut Parser<'_>, sql: &str) -> Result<DropAg
     }
     expect_end(parser, sql)?;
     Ok(DropAggregate { if_exists, names, cascade })
-}
-
-fn expect(parser: &mut Parser<'_>, token: &Token, sql: &str) -> Result<(), SqlError> {
-    if parser.consume_token(token) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
 }

@@ -21,7 +21,7 @@ pub struct CommentOn {
 /// What a comment is about, as a statement names it.
 #[derive(Clone, Debug)]
 pub enum CommentedObject {
-    /// A relation, and of what kind it must be: `table`, `view`, `sequence` or `index`.
+    /// A relation, and of what kind it must be: `table`, `view`, `materialized view`, `sequence` or `index`.
     Relation(String, String),
     /// A column: its relation and its name.
     Column(String, String),
@@ -49,9 +49,14 @@ pub fn parse_comment(
     expect_word(parser, "comment", sql)?;
     expect_word(parser, "on", sql)?;
     let token = parser.peek_token();
-    let kind = next_word(parser, sql)?;
+    let mut kind = next_word(parser, sql)?;
+    if version >= ExecutionVersion::V11 && kind == "materialized" && accept(parser, "view") {
+        kind.push_str(" view");
+    }
     let object = match kind.as_str() {
-        "table" | "view" | "sequence" | "index" => CommentedObject::Relation(kind, relation(parser, sql)?),
+        "table" | "view" | "materialized view" | "sequence" | "index" => {
+            CommentedObject::Relation(kind, relation(parser, sql)?)
+        }
         "column" => {
             let (relation, column) = column(parser, sql)?;
             CommentedObject::Column(relation, column)

@@ -34,7 +34,8 @@ impl Grammar {
             | ExecutionVersion::V7
             | ExecutionVersion::V8
             | ExecutionVersion::V9
-            | ExecutionVersion::V10 => &VERSION_2,
+            | ExecutionVersion::V10
+            | ExecutionVersion::V11 => &VERSION_2,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{expect_end, located, parser_error, unexpected};
-use crate::parse::words::{accept, expect_word, list, name, relation};
+use crate::parse::words::{accept, expect_token, expect_word, list, name, relation};
 use sqlparser::ast::{DataType, Expr};
 use sqlparser::dialect::{Dialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -191,14 +191,10 @@ fn change(parser: &mut Parser<'_>, sql: &str) -> Result<DomainChange, SqlError> 
 }
 
 fn condition(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
-    expect(parser, &Token::LParen, sql)?;
+    expect_token(parser, &Token::LParen, sql)?;
     let condition = expression(parser, sql)?;
-    expect(parser, &Token::RParen, sql)?;
+    expect_token(parser, &Token::RParen, sql)?;
     Ok(condition)
-}
-
-fn expect(parser: &mut Parser<'_>, expected: &Token, sql: &str) -> Result<(), SqlError> {
-    if parser.consume_token(expected) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
 }
 
 /// A DEFAULT, behind which NOT NULL may stand that is no part of it.

@@ -2,7 +2,8 @@
 
 use crate::parse::errors::{located, unexpected};
 use crate::parse::routine::parse_parameters;
-use crate::parse::words::{accept, expect_word, list, name, next_word, relation};
+use crate::parse::tokens::is_word;
+use crate::parse::words::{accept, expect_word, in_parentheses, list, name, next_word, relation};
 use sqlparser::ast::DataType;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -128,6 +129,10 @@ pub fn parse_grant(
     expect_word(parser, to, sql)?;
     let members = list(parser, sql, name)?;
     with_option(parser, sql, (revoke, false), version)?;
+    let start = parser.peek_token().span.start;
+    if version >= ExecutionVersion::V11 && granted_by(parser, sql, version)?.is_some() {
+        return Err(located(SqlError::unsupported("GRANTED BY of a membership"), sql, start));
+    }
     if revoke {
         cascades(parser);
     }
@@ -137,11 +142,8 @@ pub fn parse_grant(
 
 /// Whether GRANT OPTION FOR stands here.
 fn is_option_for(parser: &Parser<'_>) -> bool {
-    let is_word = |at: usize, expected: &str| {
-        matches!(parser.peek_nth_token(at).token, Token::Word(word)
-            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(expected))
-    };
-    is_word(0, "grant") && is_word(1, "option") && is_word(2, "for")
+    let is = |at: usize, word: &str| is_word(&parser.peek_nth_token(at).token, word);
+    is(0, "grant") && is(1, "option") && is(2, "for")
 }
 
 /// What is granted: privileges, some of them with columns, or groups.
@@ -154,16 +156,13 @@ fn items(parser: &mut Parser<'_>, sql: &str, version: ExecutionVersion) -> Resul
         let alone = all && (accept(parser, "privileges") || version >= ExecutionVersion::V10);
         let start = parser.peek_token().span.start;
         let mut columns = None;
-        if parser.consume_token(&Token::LParen) {
+        if parser.peek_token().token == Token::LParen {
             if version < ExecutionVersion::V10 {
                 let error = SqlError::unsupported("a privilege on columns")
                     .hint("Grant it on the table, or on a view.");
                 return Err(located(error, sql, start));
             }
-            columns = Some(list(parser, sql, crate::parse::words::name)?);
-            if !parser.consume_token(&Token::RParen) {
-                return Err(unexpected(&parser.peek_token(), sql));
-            }
+            columns = Some(in_parentheses(parser, sql, crate::parse::words::name)?);
         }
         items.push(Item { name, columns });
         if alone || !parser.consume_token(&Token::Comma) {
@@ -289,10 +288,6 @@ fn privilege(name: &str, kind: &Kind, version: ExecutionVersion) -> Result<Privi
         return Ok(Privileges::NONE);
     }
     let is_new = matches!(upper.as_str(), "REFERENCES" | "TRIGGER");
-    let is_granted_here = matches!(kind.name, "relation" | "column");
-    if is_new && version >= ExecutionVersion::V10 && !is_granted_here {
-        return Err(invalid_privilege(&upper, kind));
-    }
     let is_known = !is_new || version >= ExecutionVersion::V10;
     if let Some(one) = Privileges::named(&upper).filter(|_| is_known) {
         return if kind.allowed.contains(one) { Ok(one) } else { Err(invalid_privilege(&upper, kind)) };

@@ -6,6 +6,7 @@ pub mod alter_type;
 pub mod comment;
 pub mod conflict_target;
 pub mod create_as;
+pub mod database;
 pub mod deferrals;
 mod dialect;
 pub mod domain;
@@ -14,6 +15,7 @@ pub(crate) mod errors;
 pub mod governance;
 pub mod grant;
 mod locking;
+pub mod materialized_view;
 pub mod partition;
 pub(crate) mod parts;
 mod qualified;
@@ -26,6 +28,7 @@ pub mod sequence;
 pub mod set_columns;
 pub mod set_schema;
 mod statement_texts;
+pub mod subscripts;
 pub(crate) mod tokens;
 pub mod trigger;
 pub mod view;
@@ -39,6 +42,7 @@ use crate::parse::alter_routine::{AlterRoutine, alters_routine, parse_alter_rout
 use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse::database::{DatabaseStatement, is_about_databases, parse_database};
 use crate::parse::deferrals::{
     AlterConstraint, SetConstraints, alters_constraint, misplaced_deferral, parse_alter_constraint,
     parse_set_constraints, sets_constraints,
@@ -47,6 +51,9 @@ use crate::parse::domain::{DomainStatement, is_about_domains, parse_domain};
 use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
+use crate::parse::materialized_view::{
+    MaterializedViewStatement, is_about_materialized_views, parse_materialized_view,
+};
 use crate::parse::partition::{AlterPartition, alters_partition, parse_alter_partition};
 pub use crate::parse::parts::{parse_expression, parse_query};
 pub use crate::parse::qualified::qualified_names;
@@ -122,6 +129,10 @@ pub enum ParsedStatement {
     Domain(Box<DomainStatement>),
     /// ALTER VIEW … SET and RESET.
     AlterView(Box<AlterView>),
+    /// CREATE, REFRESH, ALTER and DROP MATERIALIZED VIEW.
+    MaterializedView(Box<MaterializedViewStatement>),
+    /// CREATE and DROP DATABASE.
+    Database(DatabaseStatement),
 }
 
 /// The statements of a script.
@@ -265,6 +276,8 @@ enum OwnForm {
     SetConstraints,
     View,
     Partition,
+    MaterializedView,
+    Database,
 }
 
 impl OwnForm {
@@ -277,6 +290,12 @@ impl OwnForm {
         let since_8 = version >= ExecutionVersion::V8;
         if since_8 && sets_constraints(tokens) {
             return Some(OwnForm::SetConstraints);
+        }
+        if version >= ExecutionVersion::V11 && is_about_materialized_views(tokens) {
+            return Some(OwnForm::MaterializedView);
+        }
+        if version >= ExecutionVersion::V11 && is_about_databases(tokens) {
+            return Some(OwnForm::Database);
         }
         if !is(0, "alter") {
             return None;
@@ -328,6 +347,11 @@ impl OwnForm {
             }
             OwnForm::SetConstraints => {
                 parse_set_constraints(parser, sql).map(ParsedStatement::SetConstraints)
+            }
+            OwnForm::Database => parse_database(parser, sql).map(ParsedStatement::Database),
+            OwnForm::MaterializedView => {
+                let statement = parse_materialized_view(parser, sql)?;
+                Ok(ParsedStatement::MaterializedView(Box::new(statement)))
             }
             OwnForm::View => {
                 parse_alter_view(parser, sql).map(|alter| ParsedStatement::AlterView(Box::new(alter)))
@@ -395,6 +419,12 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         ParsedStatement::AlterType(_) => Err(SqlError::unsupported("ALTER TYPE in a function")),
         ParsedStatement::AlterRoutine(_) => Err(SqlError::unsupported("ALTER FUNCTION in a function")),
         ParsedStatement::AlterView(_) => Err(SqlError::unsupported("ALTER VIEW in a function")),
+        ParsedStatement::Database(_) => {
+            Err(SqlError::unsupported("a statement about databases in a function"))
+        }
+        ParsedStatement::MaterializedView(_) => {
+            Err(SqlError::unsupported("a statement about materialized views in a function"))
+        }
         ParsedStatement::Domain(_) => Err(SqlError::unsupported("a statement about domains in a function")),
         ParsedStatement::DropExpression(_)
         | ParsedStatement::AlterConstraint(_)

@@ -1,8 +1,8 @@
 //! `ALTER TABLE … ATTACH PARTITION` and `… DETACH PARTITION`, which sqlparser does not read in PostgreSQL's form.
 
-use crate::parse::errors::{expect_end, parser_error, unexpected};
-use crate::parse::tokens::word_at;
-use crate::parse::words::{accept, expect_word, list, relation};
+use crate::parse::errors::{expect_end, parser_error};
+use crate::parse::tokens::{behind_name, word_at};
+use crate::parse::words::{accept, expect_word, in_parentheses, relation};
 use sqlparser::ast::{ForValues, PartitionBoundValue};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -24,11 +24,8 @@ pub struct AlterPartition {
 
 /// Whether the tokens of a statement that begins with ALTER TABLE are this one.
 pub fn alters_partition(tokens: &[TokenWithSpan]) -> bool {
-    // Behind the name, which may have words and a schema in front.
-    (3..9).any(|at| {
-        (word_at(tokens, at, "attach") || word_at(tokens, at, "detach"))
-            && word_at(tokens, at + 1, "partition")
-    })
+    let at = behind_name(tokens, 2);
+    (word_at(tokens, at, "attach") || word_at(tokens, at, "detach")) && word_at(tokens, at + 1, "partition")
 }
 
 /// Reads the whole statement.
@@ -95,19 +92,4 @@ fn bound_value(parser: &mut Parser<'_>, sql: &str) -> Result<PartitionBoundValue
         return Ok(PartitionBoundValue::MaxValue);
     }
     parser.parse_expr().map(PartitionBoundValue::Expr).map_err(|error| parser_error(error, parser, sql))
-}
-
-fn in_parentheses<T>(
-    parser: &mut Parser<'_>,
-    sql: &str,
-    item: impl FnMut(&mut Parser<'_>, &str) -> Result<T, SqlError>,
-) -> Result<Vec<T>, SqlError> {
-    let take = |parser: &mut Parser<'_>, token: &Token| match parser.consume_token(token) {
-        true => Ok(()),
-        false => Err(unexpected(&parser.peek_token(), sql)),
-    };
-    take(parser, &Token::LParen)?;
-    let items = list(parser, sql, item)?;
-    take(parser, &Token::RParen)?;
-    Ok(items)
 }

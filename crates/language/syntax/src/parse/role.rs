@@ -90,8 +90,12 @@ pub fn changes_owner(tokens: &[TokenWithSpan], version: ExecutionVersion) -> boo
 /// `ALTER kind name OWNER TO role`
 fn owner(parser: &mut Parser<'_>, sql: &str, version: ExecutionVersion) -> Result<RoleStatement, SqlError> {
     let token = parser.peek_token();
-    let kind = next_word(parser, sql)?;
+    let mut kind = next_word(parser, sql)?;
+    if version >= ExecutionVersion::V11 && kind == "materialized" && accept(parser, "view") {
+        kind.push_str(" view");
+    }
     let tag = match kind.as_str() {
+        "materialized view" => "ALTER MATERIALIZED VIEW",
         "table" => "ALTER TABLE",
         "view" => "ALTER VIEW",
         "sequence" => "ALTER SEQUENCE",
@@ -108,7 +112,7 @@ fn owner(parser: &mut Parser<'_>, sql: &str, version: ExecutionVersion) -> Resul
         }
     };
     let objects = match kind.as_str() {
-        "table" | "view" | "sequence" => {
+        "table" | "view" | "materialized view" | "sequence" => {
             accept(parser, "only");
             Some(Objects::Relations(vec![relation(parser, sql)?]))
         }

@@ -3,6 +3,7 @@
 use crate::names::name_of;
 use crate::parse::errors::{expect_end, located, parser_error, unexpected};
 use crate::parse::trigger::EVENT_TRIGGER_HINT;
+use crate::parse::words::expect_token;
 use sqlparser::ast::{DataType, Ident};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -258,7 +259,7 @@ fn parse_option(
 /// `{TO | =} schema, …` behind SET search_path; `FROM CURRENT` is what happens anyway.
 fn parse_names_of_path(parser: &mut Parser<'_>, sql: &str) -> Result<SearchPath, SqlError> {
     if !parser.parse_keyword(Keyword::TO) {
-        expect(parser, &Token::Eq, sql)?;
+        expect_token(parser, &Token::Eq, sql)?;
     }
     let mut names = Vec::new();
     loop {
@@ -420,17 +421,13 @@ fn parse_endorsement(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlEr
         return Err(located(error, sql, at.span.start));
     }
     if !parser.parse_keyword(Keyword::TO) {
-        expect(parser, &Token::Eq, sql)?;
+        expect_token(parser, &Token::Eq, sql)?;
     }
     let token = parser.next_token();
     match token.token {
         Token::SingleQuotedString(policy) => Ok(policy),
         _ => Err(unexpected(&token, sql)),
     }
-}
-
-fn expect(parser: &mut Parser<'_>, token: &Token, sql: &str) -> Result<(), SqlError> {
-    if parser.consume_token(token) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
 }
 
 fn parse_language(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
@@ -453,7 +450,7 @@ fn parse_body(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
 
 /// `(parameter, …)`
 pub fn parse_parameters(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<ParsedParameter>, SqlError> {
-    expect(parser, &Token::LParen, sql)?;
+    expect_token(parser, &Token::LParen, sql)?;
     let mut parameters = Vec::new();
     if !parser.consume_token(&Token::RParen) {
         loop {
@@ -461,7 +458,7 @@ pub fn parse_parameters(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<Parsed
             if parser.consume_token(&Token::RParen) {
                 break;
             }
-            expect(parser, &Token::Comma, sql)?;
+            expect_token(parser, &Token::Comma, sql)?;
         }
     }
     Ok(parameters)

@@ -8,8 +8,8 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use types::ExecutionVersion;
 
 /// True where a script begins a statement that changes the schema, which runs alone. Says nothing about whether the
-/// script is right otherwise.
-pub fn is_schema_change(sql: &str) -> bool {
+/// script is right otherwise. `version`: of the ledger.
+pub fn is_schema_change(sql: &str, version: ExecutionVersion) -> bool {
     // Nearly every script is told by its letters alone, which is much quicker than by its tokens.
     let contains =
         |word: &[u8]| sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
@@ -25,7 +25,8 @@ pub fn is_schema_change(sql: &str) -> bool {
         b"comment",
         b"checkpoint",
     ];
-    if !selects_into && !governs && !words.into_iter().any(contains) {
+    let refreshes = version >= ExecutionVersion::V11 && contains(b"refresh");
+    if !selects_into && !governs && !refreshes && !words.into_iter().any(contains) {
         return false;
     }
     let mut begins = true;
@@ -71,6 +72,7 @@ pub fn is_schema_change(sql: &str) -> bool {
                             | Keyword::COMMENT
                     ))
                 || (first && is_word(&token.token, "checkpoint"))
+                || (first && refreshes && is_word(&token.token, "refresh"))
         }
         other => {
             begins = false;

@@ -4,6 +4,7 @@ use crate::parse::conflict_target::name_targets;
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{located, syntax_error};
 use crate::parse::locking::with_known_locks;
+use crate::parse::subscripts::name_subscripts;
 use crate::rewrite::rewrite;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -48,6 +49,9 @@ pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) 
         name_targets(&mut tokens);
         tokens = with_known_locks(tokens);
     }
+    if version >= ExecutionVersion::V11 {
+        name_subscripts(&mut tokens);
+    }
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)
         .with_tokens_with_locations(tokens)
@@ -61,6 +65,19 @@ pub(super) fn is_word(token: &Token, word: &str) -> bool {
 /// Whether this word stands there, without quotes.
 pub(super) fn word_at(tokens: &[TokenWithSpan], at: usize, word: &str) -> bool {
     tokens.get(at).is_some_and(|token| is_word(&token.token, word))
+}
+
+/// The place behind a name, with a schema in front or not, that begins at this one or behind IF EXISTS and ONLY.
+pub(super) fn behind_name(tokens: &[TokenWithSpan], at: usize) -> usize {
+    let mut first = at;
+    if word_at(tokens, first, "if") && word_at(tokens, first + 1, "exists") {
+        first += 2;
+    }
+    if word_at(tokens, first, "only") {
+        first += 1;
+    }
+    let is_period = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::Period);
+    if is_period(first + 1) { first + 3 } else { first + 1 }
 }
 
 /// Trees are as deep as chains of operators are long: what is built must also be walked and dropped.

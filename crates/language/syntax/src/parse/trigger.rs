@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP TRIGGER, of which sqlparser does not read all forms.
 
 use crate::parse::errors::{expect_end, located, parser_error, unexpected};
-use crate::parse::words::{accept, expect_word, list, name, next_word, relation};
+use crate::parse::words::{accept, expect_token, expect_word, list, name, next_word, relation};
 use sqlparser::ast::Expr;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -165,9 +165,9 @@ fn create(parser: &mut Parser<'_>, sql: &str, or_replace: bool) -> Result<Create
     }
     let mut condition = None;
     if accept(parser, "when") {
-        expect(parser, &Token::LParen, sql)?;
+        expect_token(parser, &Token::LParen, sql)?;
         condition = Some(parser.parse_expr().map_err(|error| parser_error(error, parser, sql))?);
-        expect(parser, &Token::RParen, sql)?;
+        expect_token(parser, &Token::RParen, sql)?;
     }
     expect_word(parser, "execute", sql)?;
     if !accept(parser, "function") {
@@ -191,10 +191,6 @@ fn create(parser: &mut Parser<'_>, sql: &str, or_replace: bool) -> Result<Create
         arguments,
         source,
     })
-}
-
-fn expect(parser: &mut Parser<'_>, token: &Token, sql: &str) -> Result<(), SqlError> {
-    if parser.consume_token(token) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
 }
 
 /// `INSERT OR UPDATE OF column, column OR DELETE OR TRUNCATE`
@@ -251,7 +247,7 @@ fn transition_tables(parser: &mut Parser<'_>, sql: &str) -> Result<(Vec<String>,
 
 /// `('text', 1, word)`: whatever it is, the function gets a text.
 fn arguments(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<String>, SqlError> {
-    expect(parser, &Token::LParen, sql)?;
+    expect_token(parser, &Token::LParen, sql)?;
     let mut arguments = Vec::new();
     if parser.consume_token(&Token::RParen) {
         return Ok(arguments);
@@ -272,6 +268,6 @@ fn arguments(parser: &mut Parser<'_>, sql: &str) -> Result<Vec<String>, SqlError
         if parser.consume_token(&Token::RParen) {
             return Ok(arguments);
         }
-        expect(parser, &Token::Comma, sql)?;
+        expect_token(parser, &Token::Comma, sql)?;
     }
 }

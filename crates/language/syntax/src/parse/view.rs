@@ -1,8 +1,8 @@
 //! `WITH CHECK OPTION` behind CREATE VIEW, and `ALTER VIEW … SET` and `RESET`, which sqlparser does not read.
 
-use crate::parse::errors::{expect_end, parser_error, unexpected};
-use crate::parse::tokens::word_at;
-use crate::parse::words::{expect_word, list, name, relation};
+use crate::parse::errors::{expect_end, parser_error};
+use crate::parse::tokens::{behind_name, word_at};
+use crate::parse::words::{expect_word, in_parentheses, name, relation};
 use sqlparser::ast::{CreateTableOptions, Expr, Ident, SqlOption, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -63,9 +63,7 @@ pub fn alters_view(tokens: &[TokenWithSpan]) -> bool {
     if !is(0, "alter") || !is(1, "view") {
         return false;
     }
-    let first = if is(2, "if") && is(3, "exists") { 4 } else { 2 };
-    let is_period = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::Period);
-    let behind = if is_period(first + 1) { first + 3 } else { first + 1 };
+    let behind = behind_name(tokens, 2);
     let opens = tokens.get(behind + 1).is_some_and(|token| token.token == Token::LParen);
     opens && (is(behind, "set") || is(behind, "reset"))
 }
@@ -82,17 +80,10 @@ pub fn parse_alter_view(parser: &mut Parser<'_>, sql: &str) -> Result<AlterView,
     let set = parser.parse_options(Keyword::SET).map_err(|error| parser_error(error, parser, sql))?;
     let change = if set.is_empty() {
         expect_word(parser, "reset", sql)?;
-        expect(parser, &Token::LParen, sql)?;
-        let names = list(parser, sql, name)?;
-        expect(parser, &Token::RParen, sql)?;
-        ViewChange::Reset(names)
+        ViewChange::Reset(in_parentheses(parser, sql, name)?)
     } else {
         ViewChange::Set(set)
     };
     expect_end(parser, sql)?;
     Ok(AlterView { if_exists, name: view, change })
-}
-
-fn expect(parser: &mut Parser<'_>, token: &Token, sql: &str) -> Result<(), SqlError> {
-    if parser.consume_token(token) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
 }

@@ -35,6 +35,14 @@ pub fn expect_word(parser: &mut Parser<'_>, expected: &str, sql: &str) -> Result
     if accept(parser, expected) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
 }
 
+/// Takes a sign that must stand here.
+///
+/// # Errors
+/// `42601` for anything else.
+pub fn expect_token(parser: &mut Parser<'_>, token: &Token, sql: &str) -> Result<(), SqlError> {
+    if parser.consume_token(token) { Ok(()) } else { Err(unexpected(&parser.peek_token(), sql)) }
+}
+
 /// Takes a name.
 ///
 /// # Errors
@@ -48,6 +56,21 @@ pub fn name(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
 pub fn relation(parser: &mut Parser<'_>, sql: &str) -> Result<String, SqlError> {
     let parts = parser.parse_object_name(false).map_err(|error| parser_error(error, parser, sql))?;
     table_name(&parts)
+}
+
+/// One or more, separated by commas and in parentheses.
+///
+/// # Errors
+/// `42601` where one of these is missing, and those of the items.
+pub fn in_parentheses<T>(
+    parser: &mut Parser<'_>,
+    sql: &str,
+    item: impl FnMut(&mut Parser<'_>, &str) -> Result<T, SqlError>,
+) -> Result<Vec<T>, SqlError> {
+    expect_token(parser, &Token::LParen, sql)?;
+    let items = list(parser, sql, item)?;
+    expect_token(parser, &Token::RParen, sql)?;
+    Ok(items)
 }
 
 /// One or more, separated by commas.

@@ -34,6 +34,7 @@ fn catalog() -> Catalog {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     };
     Catalog { tables: [("trades".to_string(), Arc::new(table))].into(), ..Catalog::default() }
 }

@@ -133,6 +133,7 @@ mod tests {
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
                 partitioning: None,
+                materialized: None,
             };
             catalog.tables.insert(name.to_string(), Arc::new(table));
         }

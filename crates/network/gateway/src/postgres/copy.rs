@@ -205,6 +205,10 @@ pub(super) fn parse<'a>(
         return Ok(CopyCommand::To(CopyTo { source, format }));
     }
     words.expect("from")?;
+    if catalog.materialized_view(&found).is_some() {
+        let error = SqlError::new(WRONG_OBJECT_TYPE, format!("cannot copy to materialized view \"{name}\""));
+        return Err(error.at(position(statement.text, table_at)));
+    }
     words.standard_stream("stdin", "COPY from a file of the server")?;
     let format = read_format(&mut words, Direction::From)?;
     if format.layout == Layout::Binary {
@@ -297,6 +301,7 @@ pub(super) mod tests {
             endorsement: None,
             row_security: types::RowSecurity::default(),
             partitioning: None,
+            materialized: None,
         };
         let mut catalog = Catalog::default();
         catalog.tables.insert("t".into(), Arc::new(table));

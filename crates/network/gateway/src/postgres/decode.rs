@@ -7,8 +7,8 @@ use std::sync::Arc;
 use types::datetime::{check_timestamp, is_finite_timestamp};
 use types::limits::{ARRAY_ELEMENTS_MAX, NUMERIC_SCALE_MAX, TEXT_BYTES_MAX};
 use types::{
-    Array, Catalog, CompositeTypes, DataType, ElementType, Interval, Numeric, SqlError, SqlState, Value,
-    check_bytes_length, format_value, parse_value,
+    Array, Catalog, CompositeTypes, DataType, ElementType, ExecutionVersion, Interval, Numeric, SqlError,
+    SqlState, Value, check_bytes_length, format_value, parse_value,
 };
 
 /// `22P03` binary parameter that is no value of its type.
@@ -21,8 +21,15 @@ pub(super) fn type_of_oid(oid: u32) -> DataType {
     DataType::from_oid(oid).unwrap_or(DataType::Unknown)
 }
 
-/// The same of several, of which the ledger may have made some.
-pub(super) fn types_of_oids(oids: &[u32], catalog: &Catalog) -> Vec<DataType> {
+/// Whether a type came with a later version of the rules than a ledger is executed with: to the ledger it is no type at all.
+pub(super) fn is_newer(oid: u32, version: ExecutionVersion) -> bool {
+    let data_type = type_of_oid(oid);
+    version < ExecutionVersion::V10 && data_type.element().unwrap_or(data_type).is_of_version_10()
+}
+
+/// The same of several, of which the ledger may have made some. It is executed with this version.
+pub(super) fn types_of_oids(oids: &[u32], catalog: &Catalog, version: ExecutionVersion) -> Vec<DataType> {
+    let oids: Vec<u32> = oids.iter().map(|oid| if is_newer(*oid, version) { 0 } else { *oid }).collect();
     let types: Vec<DataType> = oids.iter().map(|oid| type_of_oid(*oid)).collect();
     if !types.iter().any(|data_type| data_type.needs_catalog()) {
         return types;
@@ -166,13 +173,16 @@ fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError
             let read = |bytes: &[u8], oid: u32| decode_binary(index, bytes, oid);
             decode_range::decode(bytes, type_of_oid(oid), &read)?.ok_or_else(wrong)?
         }
-        other => {
-            let message = format!("parameter {} has the type with the object identifier {other}", index + 1);
-            return Err(SqlError::unsupported(message).hint(
-                "use boolean, a number, text, bytea, uuid, json, jsonb, a date, time, timestamp or interval, an address, bits, a range, an array of these, or send text",
-            ));
-        }
+        other => return Err(no_such_type(index, other)),
     })
+}
+
+/// The error of a parameter in binary of a type that the ledger has not.
+pub(super) fn no_such_type(index: usize, oid: u32) -> SqlError {
+    let message = format!("parameter {} has the type with the object identifier {oid}", index + 1);
+    SqlError::unsupported(message).hint(
+        "use boolean, a number, text, bytea, uuid, json, jsonb, a date, time, timestamp or interval, an array of these, or send text",
+    )
 }
 
 /// PostgreSQL's `interval_recv`: microseconds, days, months.

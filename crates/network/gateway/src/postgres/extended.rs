@@ -1,6 +1,6 @@
 //! The extended protocol: prepared statements and portals.
 
-use super::decode::{decode_parameter, is_of_rows};
+use super::decode::{decode_parameter, is_newer, is_of_rows, no_such_type};
 use super::encode::{Format, data_row, row_description};
 use super::message::{Message, Target};
 use super::script;
@@ -137,6 +137,11 @@ impl Session {
         for (index, bytes) in values.iter().enumerate() {
             let (oid, data_type) = (statement.parameter_oid(index), statement.parameters[index]);
             let format = Format::of(formats, index);
+            let oid = match (is_newer(oid, self.version()), format) {
+                (false, _) => oid,
+                (true, Format::Text) => 0,
+                (true, Format::Binary) => return Err(no_such_type(index, oid).into()),
+            };
             let decode = || match (
                 decode_parameter(index, bytes.as_deref(), format, oid, data_type),
                 is_of_rows(data_type),

@@ -22,6 +22,9 @@ const CANT_CHANGE_RUNTIME_PARAM: SqlState = SqlState(*b"55P02");
 /// The version that drivers see; they decide by the number in front what they may ask.
 pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Entente ", env!("CARGO_PKG_VERSION"), ")");
 
+/// Where names are looked for where nobody says it.
+const SEARCH_PATH: &str = "\"$user\", public";
+
 /// The height of the session's last commit; clients are told it after every commit.
 pub(super) const LAST_HEIGHT: &str = "entente.last_height";
 /// When a commit is answered: when a quorum attests what it came to, or when it is recorded here.
@@ -99,7 +102,7 @@ const KNOWN: &[Known] = &[
     known("max_identifier_length", "63", Change::Fixed, false),
     known("max_index_keys", "32", Change::Fixed, false),
     known("row_security", "on", Change::Any, false),
-    known("search_path", "\"$user\", public", Change::Any, false),
+    known("search_path", SEARCH_PATH, Change::Any, false),
     known("server_encoding", "UTF8", Change::Fixed, true),
     known("server_version", SERVER_VERSION, Change::Fixed, true),
     known("server_version_num", "150000", Change::Fixed, false),
@@ -169,6 +172,8 @@ pub(super) struct Settings {
     /// Whether the database knows other formats than the one that sessions begin with.
     has_formats: bool,
     format: SessionFormat,
+    /// The database that the client has asked for.
+    database: Option<String>,
 }
 
 impl Settings {
@@ -203,6 +208,8 @@ impl Settings {
                 None => drop(settings.set_custom(name, Some(value))?),
             }
         }
+        let database = parameters.iter().find(|(name, _)| name == "database");
+        settings.database = database.map(|(_, database)| database.clone());
         settings.initial = settings.changed.clone();
         Ok((settings, warnings))
     }
@@ -254,8 +261,15 @@ impl Settings {
         self.duration("idle_in_transaction_session_timeout").map_or(longest, |time| time.min(longest))
     }
 
-    /// The schemas in which a session looks for names. `$user` stands for the one that has the user's name, where there is one.
+    /// The schemas in which a session looks for names. `$user` stands for the one that has the user's name, where there is one. Where
+    /// nothing is said, and the database that was asked for has the name of a schema, it is this one.
     pub(super) fn search_path(&self, user: &str, catalog: &Catalog) -> SearchPath {
+        let is_default = self.get("search_path").as_deref() == Some(SEARCH_PATH);
+        if is_default
+            && let Some(schema) = self.database.as_ref().filter(|name| catalog.schemas.contains_key(*name))
+        {
+            return SearchPath::new([schema.clone()]).unwrap_or_default();
+        }
         let names =
             self.get("search_path").and_then(|text| parse_search_path(&text).ok()).unwrap_or_default();
         let resolved = names.into_iter().filter_map(|name| match name.as_str() {
@@ -532,6 +546,28 @@ mod tests {
         // Values that cannot be.
         let parameters = [("TimeZone", "Nowhere"), ("client_encoding", "LATIN1")];
         assert_eq!(started(&parameters).expect("left alone").0.get("TimeZone").as_deref(), Some("UTC"));
+    }
+
+    #[test]
+    fn a_session_of_a_database_finds_the_schema_of_its_name() {
+        let path = |settings: &Settings, schemas: &[&str]| {
+            let mut catalog = Catalog::default();
+            for schema in schemas {
+                let known = types::Schema { owner: None, members: None };
+                catalog.schemas.insert((*schema).to_string(), known);
+            }
+            settings.search_path("ada", &catalog).schemas().to_vec()
+        };
+        let (mut settings, _) = started(&[("user", "ada"), ("database", "shop")]).expect("known settings");
+        assert_eq!(path(&settings, &["shop", "ada"]), ["shop"]);
+        assert_eq!(path(&settings, &["ada"]), ["ada", "public"], "there is no such schema");
+        settings.set("search_path", Some("ada")).expect("a list");
+        assert_eq!(path(&settings, &["shop", "ada"]), ["ada"]);
+        settings.set("search_path", None).expect("back to the default");
+        assert_eq!(path(&settings, &["shop", "ada"]), ["shop"]);
+        settings.set("search_path", Some("ada")).expect("a list");
+        settings.reset_all();
+        assert_eq!(path(&settings, &["shop"]), ["shop"], "as poolers do between two clients");
     }
 
     #[test]

@@ -19,8 +19,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use types::{
-    Catalog, DataType, MemoryShare, OutputColumn, Payload, RequestId, ScriptSettings, SearchPath,
-    SessionStep, SqlError, SqlState, StatementResult, Value,
+    Catalog, DataType, ExecutionVersion, MemoryShare, OutputColumn, Payload, RequestId, ScriptSettings,
+    SearchPath, SessionStep, SqlError, SqlState, StatementResult, Value,
 };
 
 const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
@@ -89,6 +89,11 @@ fn returns_rows(prepared: &Prepared, class: Class) -> bool {
 }
 
 impl Session {
+    /// The rules that the ledger is executed with.
+    pub(super) fn version(&self) -> ExecutionVersion {
+        self.database.binding().execution_version
+    }
+
     /// Finds out what a statement is and binds it.
     pub(super) async fn parse(
         &mut self,
@@ -101,7 +106,7 @@ impl Session {
             // A transaction says itself what it depends on.
             sql.push_str("\nSET check_function_bodies TO off");
         }
-        let types = types_of_oids(&given, &self.database.catalog());
+        let types = types_of_oids(&given, &self.database.catalog(), self.version());
         let none = |body| ParsedStatement { body, ..empty_statement(given.clone()) };
         Ok(match class {
             Class::Read | Class::Write => {
@@ -183,7 +188,7 @@ impl Session {
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue => {
-                let types = types_of_oids(&statement.given, &self.database.catalog());
+                let types = types_of_oids(&statement.given, &self.database.catalog(), self.version());
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
                 let sql = statement.sql.clone();

@@ -86,6 +86,7 @@ pub fn catalog() -> Catalog {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     };
     let log = Table {
         id: TableId(2),
@@ -364,6 +365,7 @@ impl Fake {
                 endorsement: None,
                 row_security: types::RowSecurity::default(),
                 partitioning: None,
+                materialized: None,
             };
             next.next_table += 1;
             next.tables.insert(name, Arc::new(table));

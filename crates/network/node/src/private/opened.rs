@@ -232,6 +232,7 @@ mod tests {
             endorsement,
             row_security,
             partitioning: None,
+            materialized: None,
         })
     }
 

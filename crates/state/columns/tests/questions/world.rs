@@ -47,6 +47,7 @@ pub fn table(id: u32, types: &[DataType]) -> Arc<Table> {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     })
 }
 

@@ -23,6 +23,7 @@ pub fn catalog() -> Arc<Catalog> {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     };
     let mut catalog = Catalog::default();
     catalog.tables.insert(table.name.clone(), Arc::new(table));

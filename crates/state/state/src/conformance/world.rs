@@ -55,6 +55,7 @@ fn table(number: u32) -> Arc<Table> {
         endorsement: None,
         row_security: types::RowSecurity::default(),
         partitioning: None,
+        materialized: None,
     })
 }
 

@@ -8,7 +8,7 @@ mod sets;
 #[cfg(test)]
 mod tests;
 
-pub use aggregate::{range_intersect_all, range_union_all};
+pub use aggregate::{range_intersection, range_union_all};
 pub(super) use construct::FUNCTIONS as CONSTRUCTORS;
 pub use construct::MULTIRANGE_OF_ARRAY;
 pub(super) use part::FUNCTIONS as PARTS;

@@ -1,0 +1,23 @@
+-- What is asked of every node behind the recorded ledger.
+
+SELECT * FROM hosts ORDER BY id
+
+SELECT id FROM hosts WHERE host = '10.0.0.7'
+
+SELECT * FROM near ORDER BY id
+
+SELECT * FROM days ORDER BY day, id
+
+SELECT * FROM days_a ORDER BY day, id
+
+SELECT * FROM named ORDER BY a
+
+SELECT * FROM club.accounts ORDER BY id
+
+SELECT * FROM words ORDER BY id
+
+SELECT height, transactions, committed, aborted, proposer, digest, previous, receipts_root, state_digest, bytes, certified_height FROM entente.blocks WHERE transactions > 0 ORDER BY height
+
+SELECT height, index, id, organisation, client, request, call, outcome, sqlstate, message FROM entente.transactions ORDER BY height, index
+
+SELECT number, effective_height, governance, organisations, charter FROM entente.charters ORDER BY number
