@@ -1,5 +1,5 @@
 use crate::charter_encoding::{has_rows, has_window};
-use crate::charter_text::{as_text, digest_as_text, signatures_as_text};
+use crate::charter_text::{MISSING, as_text, digest_as_text, signatures_as_text};
 use crate::{
     Consistency, EndorsementOptions, ExecutionModel, ExecutionVersion, KnownVersions, Policy, PolicyError,
     ProtocolOptions, UnknownVersion, encode, faults_tolerated, limits, quorum,
@@ -120,7 +120,8 @@ pub struct Charter {
     /// The members, in the order that `organisation` numbers count.
     #[serde(rename = "organisation")]
     pub organisations: Vec<Organisation>,
-    /// One signature per member, with its root key under the ledger's digest, in the same order.
+    /// One signature per member, with its root key under the ledger's digest, in the same order. Before all have signed, those
+    /// that are missing are empty, and of a draft there is none at all.
     #[serde(with = "signatures_as_text")]
     pub signatures: Vec<Signature>,
 }
@@ -197,8 +198,20 @@ pub enum CharterError {
         /// Its name.
         organisation: String,
     },
+    /// A charter that not all members have signed.
+    #[error(
+        "the charter is not signed by all its members yet, missing: {missing}; get their signatures (`entente charter sign`) \
+         and put them into the charter (`entente charter assemble`)"
+    )]
+    NotSigned {
+        /// Names of those whose signatures are missing.
+        missing: String,
+    },
     /// A signature that does not fit.
-    #[error("the charter is not signed by {organisation}: sign it with that organisation's root key")]
+    #[error(
+        "the charter is not signed by {organisation}: its signature is over another charter, or by another key; \
+         `entente charter show DRAFT --against` this file says what was changed in it; take the charter as all members have signed it"
+    )]
     WrongSignature {
         /// Whose signature is missing or wrong.
         organisation: String,
@@ -258,7 +271,7 @@ impl Charter {
     /// Signs as member number `organisation`.
     pub fn sign(&mut self, organisation: usize, root: &SecretKey) {
         let signature = root.sign(&self.ledger().0);
-        self.signatures.resize(self.organisations.len(), Signature([0; 64]));
+        self.signatures.resize(self.organisations.len(), MISSING);
         self.signatures[organisation] = signature;
     }
 
@@ -362,19 +375,37 @@ impl Charter {
     /// # Errors
     /// As [`Charter::from_toml`].
     pub fn check(&self) -> Result<(), CharterError> {
+        self.check_draft()?;
+        match self.missing_signatures().as_slice() {
+            [] => Ok(()),
+            missing => Err(CharterError::NotSigned { missing: missing.join(", ") }),
+        }
+    }
+
+    /// The same, of a founding charter that not all members have signed yet: signatures may be missing, wrong ones may not be
+    /// there.
+    ///
+    /// # Errors
+    /// As [`Charter::from_toml`].
+    pub fn check_draft(&self) -> Result<(), CharterError> {
         if self.version != 0 || self.founding.is_some() || self.members().count() != self.organisations.len()
         {
             return Err(CharterError::Amended { version: self.version });
         }
         self.check_rules()?;
         KnownVersions::default().of(self, 0)?;
-        let ledger = self.ledger();
-        for (position, organisation) in self.organisations.iter().enumerate() {
-            let signed = self.signatures.get(position).is_some_and(|signature| {
-                let key = organisation.root_key;
-                crypto::verify(&SignedMessage { key, signature: *signature, message: &ledger.0 })
+        if self.signatures.len() > self.organisations.len() {
+            return Err(CharterError::Value {
+                field: "signatures",
+                expected: format!("one of each member, {}", self.organisations.len()),
+                found: self.signatures.len().to_string(),
             });
-            if !signed || self.signatures.len() != self.organisations.len() {
+        }
+        let ledger = self.ledger();
+        for (organisation, signature) in self.organisations.iter().zip(&self.signatures) {
+            let signed =
+                SignedMessage { key: organisation.root_key, signature: *signature, message: &ledger.0 };
+            if *signature != MISSING && !crypto::verify(&signed) {
                 return Err(CharterError::WrongSignature { organisation: organisation.name.clone() });
             }
         }
