@@ -5,13 +5,18 @@ use clap::Args;
 use node::{KafkaConfig, Network, NodeFolder};
 use types::{Charter, ExecutionModel, Pipeline};
 
-/// Who puts transactions into an order.
+/// Who puts transactions into an order, as the charter says it.
 #[derive(Args)]
-pub(crate) struct OrderingArguments {
+pub(crate) struct ServiceArguments {
     /// Who orders: bft, where a third of the organisations may lie; raft, where all trust whoever leads with the order, and only
     /// with that; or kafka, where they trust whoever runs its brokers with it (docs/ordering.md)
     #[arg(long, default_value = "bft", value_parser = ["bft", "raft", "kafka"])]
     pub(crate) ordering: String,
+}
+
+/// Where a node finds the topic that orders.
+#[derive(Args)]
+pub(crate) struct TopicArguments {
     /// Brokers of Kafka to begin with, host:port with commas between, with --ordering kafka
     #[arg(long, value_name = "BROKERS")]
     kafka_brokers: Option<String>,
@@ -20,10 +25,48 @@ pub(crate) struct OrderingArguments {
     kafka_topic: Option<String>,
 }
 
+impl TopicArguments {
+    /// What a node is told, where brokers were named.
+    ///
+    /// # Errors
+    /// A topic without brokers.
+    pub(crate) fn config(&self) -> Result<Option<KafkaConfig>, CommandError> {
+        let topic = self.kafka_topic.clone();
+        match &self.kafka_brokers {
+            Some(brokers) => Ok(Some(topic_at(brokers, topic))),
+            None if topic.is_some() => Err("--kafka-topic needs --kafka-brokers".into()),
+            None => Ok(None),
+        }
+    }
+}
+
+fn topic_at(brokers: &str, topic: Option<String>) -> KafkaConfig {
+    KafkaConfig { brokers: brokers.to_string(), topic, replicas_min: None, finite_retention: false }
+}
+
+/// Says how to make the topic of a ledger.
+pub(crate) fn show_topic(config: &KafkaConfig, charter: &Charter) {
+    let settings = config.settings(&charter.ledger());
+    println!("Make the topic, if it is not there (docs/ordering.md):");
+    println!("  {}", ordering::kafka::creation(&settings, settings.replicas_min, charter.block.bytes_max));
+}
+
+/// Who puts transactions into an order, and where all nodes of a network on one machine find the topic.
+#[derive(Args)]
+pub(crate) struct OrderingArguments {
+    #[command(flatten)]
+    pub(crate) service: ServiceArguments,
+    #[command(flatten)]
+    topic: TopicArguments,
+}
+
 impl OrderingArguments {
     /// A topic of brokers that are started for it.
     pub(crate) fn kafka() -> OrderingArguments {
-        OrderingArguments { ordering: "kafka".to_string(), kafka_brokers: None, kafka_topic: None }
+        OrderingArguments {
+            service: ServiceArguments { ordering: "kafka".to_string() },
+            topic: TopicArguments { kafka_brokers: None, kafka_topic: None },
+        }
     }
 
     /// Writes the choice into a charter.
@@ -31,21 +74,21 @@ impl OrderingArguments {
     /// # Errors
     /// Options that do not go together.
     pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
-        if !self.is_kafka() && (self.kafka_brokers.is_some() || self.kafka_topic.is_some()) {
+        if !self.is_kafka() && (self.topic.kafka_brokers.is_some() || self.topic.kafka_topic.is_some()) {
             return Err("--kafka-brokers and --kafka-topic need --ordering kafka".into());
         }
-        charter.ordering.clone_from(&self.ordering);
+        charter.ordering.clone_from(&self.service.ordering);
         Ok(())
     }
 
     /// Whether a topic orders.
     pub(crate) fn is_kafka(&self) -> bool {
-        self.ordering == "kafka"
+        self.service.ordering == "kafka"
     }
 
     /// The brokers that were named.
     pub(crate) fn brokers(&self) -> Option<&str> {
-        self.kafka_brokers.as_deref()
+        self.topic.kafka_brokers.as_deref()
     }
 
     /// Tells all nodes of a network where the topic is; gives what they are told.
@@ -53,12 +96,7 @@ impl OrderingArguments {
     /// # Errors
     /// A folder cannot be written.
     pub(crate) fn choose_topic(&self, network: &Network, brokers: &str) -> Result<KafkaConfig, CommandError> {
-        let config = KafkaConfig {
-            brokers: brokers.to_string(),
-            topic: self.kafka_topic.clone(),
-            replicas_min: None,
-            finite_retention: false,
-        };
+        let config = topic_at(brokers, self.topic.kafka_topic.clone());
         for folder in &network.folders {
             NodeFolder::open(folder)?.choose_kafka(&config)?;
         }
@@ -67,14 +105,13 @@ impl OrderingArguments {
 
     /// Whether nodes lead in turn, or one leads until it fails.
     pub(crate) fn takes_turns(&self) -> bool {
-        self.ordering == "bft"
+        self.service.ordering == "bft"
     }
 }
 
+/// How transactions are executed, as the charter says it.
 #[derive(Args)]
-pub(crate) struct ModelArguments {
-    #[command(flatten)]
-    pub(crate) ordering: OrderingArguments,
+pub(crate) struct ExecutionArguments {
     /// When transactions are executed, and by whom: by every node after they are ordered; by endorsers before; or, as
     /// scripts, by each organisation's own database after they are ordered, who then agree on what came of them
     #[arg(long, default_value = "order-execute",
@@ -97,22 +134,21 @@ pub(crate) struct ModelArguments {
     /// ChainifyDB's policies: 2 is `any 2`, the number of organisations is `all`.
     #[arg(long, value_name = "COUNT")]
     outcome_quorum: Option<u32>,
-    /// How nodes schedule validation, with execute-order-validate: serial, one after the other, or graph, on the graph of
-    /// all transactions that wait (SmartFabric) [default: serial]
-    #[arg(long, value_parser = ["serial", "graph"])]
-    pipeline: Option<String>,
 }
 
-impl ModelArguments {
+impl ExecutionArguments {
+    /// Whether transactions are executed before they are ordered.
+    fn executes_before_ordering(&self) -> bool {
+        self.execution == "execute-order-validate"
+    }
+
     /// Writes the choice into a charter.
     ///
     /// # Errors
     /// Options that do not go together.
     pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
-        let before = self.execution == "execute-order-validate";
-        if !before && (self.endorsement.is_some() || self.endorse_commands || self.pipeline.is_some()) {
-            let options = "--endorsement, --endorse-commands and --pipeline";
-            return Err(format!("{options} need --execution execute-order-validate").into());
+        if !self.executes_before_ordering() && (self.endorsement.is_some() || self.endorse_commands) {
+            return Err("--endorsement and --endorse-commands need --execution execute-order-validate".into());
         }
         let (execution, ids, default) = match self.execution.as_str() {
             "execute-order-validate" => {
@@ -128,7 +164,6 @@ impl ModelArguments {
             let (execution, ids) = (&self.execution, ids.join(", "));
             return Err(format!("--protocol: {execution} has {ids}; found {protocol}").into());
         }
-        self.ordering.apply(charter)?;
         charter.execution = execution;
         charter.outcome_quorum = self.outcome_quorum;
         charter.protocol = protocol.to_string();
@@ -136,22 +171,61 @@ impl ModelArguments {
         charter.endorsement.commands = self.endorse_commands;
         Ok(())
     }
+}
 
-    /// Whether nodes execute transactions after they are ordered.
-    pub(crate) fn executes_after_ordering(&self) -> bool {
-        self.execution == "order-execute"
-    }
+/// How a node schedules validation, which is its own affair.
+#[derive(Args)]
+pub(crate) struct PipelineArguments {
+    /// How nodes schedule validation, with execute-order-validate: serial, one after the other, or graph, on the graph of
+    /// all transactions that wait (SmartFabric) [default: serial]
+    #[arg(long, value_parser = ["serial", "graph"])]
+    pipeline: Option<String>,
+}
 
-    /// Whether each organisation's own database executes scripts.
-    pub(crate) fn executes_scripts(&self) -> bool {
-        self.execution == "whatever-then-agree"
-    }
-
-    /// How each node schedules validation.
+impl PipelineArguments {
     pub(crate) fn pipeline(&self) -> Pipeline {
         match self.pipeline.as_deref() {
             Some("graph") => Pipeline::Graph,
             _ => Pipeline::Serial,
         }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct ModelArguments {
+    #[command(flatten)]
+    pub(crate) ordering: OrderingArguments,
+    #[command(flatten)]
+    execution: ExecutionArguments,
+    #[command(flatten)]
+    scheduling: PipelineArguments,
+}
+
+impl ModelArguments {
+    /// Writes the choice into a charter.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
+        if !self.execution.executes_before_ordering() && self.scheduling.pipeline.is_some() {
+            return Err("--pipeline needs --execution execute-order-validate".into());
+        }
+        self.ordering.apply(charter)?;
+        self.execution.apply(charter)
+    }
+
+    /// Whether nodes execute transactions after they are ordered.
+    pub(crate) fn executes_after_ordering(&self) -> bool {
+        self.execution.execution == "order-execute"
+    }
+
+    /// Whether each organisation's own database executes scripts.
+    pub(crate) fn executes_scripts(&self) -> bool {
+        self.execution.execution == "whatever-then-agree"
+    }
+
+    /// How each node schedules validation.
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        self.scheduling.pipeline()
     }
 }

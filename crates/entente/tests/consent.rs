@@ -151,11 +151,18 @@ async fn a_newcomer_is_a_member_from_a_height_on(network: &TestNetwork, sessions
     let [first, second, third, _] = sessions else { panic!("four") };
     // A newcomer accepts, a member proposes, and everybody knows from when on it is one.
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let accepted = Command::new(ENTENTE)
-        .args(["accept-membership", "--name", "emma", "--position", "4", "--threads", "1"])
+    let emma = folder.path().join("emma");
+    let made = Command::new(ENTENTE)
+        .args(["keys", "--network", "test", "--name", "emma", "--threads", "1"])
         .args(["--listen", "127.0.0.1:1", "--postgres", "127.0.0.1:2", "--http", "127.0.0.1:3"])
         .arg("--dir")
-        .arg(folder.path().join("emma"))
+        .arg(&emma)
+        .output()
+        .expect("it starts");
+    assert!(made.status.success(), "{made:?}");
+    let accepted = Command::new(ENTENTE)
+        .args(["accept-membership", "--position", "4", "--dir"])
+        .arg(&emma)
         .arg("--charter")
         .arg(network.node_folder(0).join("charter.toml"))
         .output()

@@ -1,8 +1,7 @@
 use super::sql::{connect, statement};
 use crate::CommandError;
 use clap::Args;
-use node::Newcomer;
-use std::net::SocketAddr;
+use node::founding;
 use std::path::PathBuf;
 use types::{CharterChange, ProposedChange};
 
@@ -36,47 +35,28 @@ pub(crate) struct ProposalsArguments {
     connect: String,
 }
 
-/// Make keys and a folder for the node of an organisation that is to become a member, and print what a member proposes then.
+/// Accept, with this organisation's root key, the membership in a ledger that exists, and print what a member proposes then.
 ///
-/// Example: entente accept-membership --charter org1/charter.toml --dir emma --name emma --position 4
-///            --listen 127.0.0.1:7004 --postgres 127.0.0.1:7104 --http 127.0.0.1:7204
+/// `entente keys` has made the keys before. The charter goes into the node's folder, so that the node can start.
+///
+/// Example: entente accept-membership --dir emma --charter charter.toml --position 4
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AcceptArguments {
+    /// The node's folder, as `entente keys` has made it; or that of the root key, with the card
+    #[arg(long)]
+    dir: PathBuf,
     /// The ledger's founding charter, from any member
     #[arg(long)]
     charter: PathBuf,
-    /// Folder to write into; must be empty or not exist
-    #[arg(long)]
-    dir: PathBuf,
-    /// Name of the organisation
-    #[arg(long)]
-    name: String,
     /// How many organisations the ledger has had before: SELECT count(*) FROM entente.organisations
     #[arg(long)]
     position: u16,
-    /// Where its node listens for the other nodes
-    #[arg(long)]
-    listen: SocketAddr,
-    /// Where its node listens for Postgres clients
-    #[arg(long)]
-    postgres: SocketAddr,
-    /// Where its node listens for HTTP
-    #[arg(long)]
-    http: SocketAddr,
-    /// Threads of its node's execution
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=256))]
-    threads: u64,
 }
 
 pub(crate) fn accept(arguments: &AcceptArguments) -> Result<(), CommandError> {
-    let newcomer = Newcomer {
-        name: arguments.name.clone(),
-        position: arguments.position,
-        listen: [arguments.listen, arguments.postgres, arguments.http],
-        threads: arguments.threads as usize,
-    };
-    let (organisation, acceptance) = newcomer.create(&arguments.dir, &arguments.charter)?;
+    let accepted = founding::accept(&arguments.dir, &arguments.charter, arguments.position)?;
+    let (organisation, acceptance) = accepted;
     let change = CharterChange::AddOrganisation { organisation, acceptance };
     println!("{};", sql::describe_change(&ProposedChange::Charter(change)));
     Ok(())

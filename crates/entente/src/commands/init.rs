@@ -1,5 +1,5 @@
 use crate::CommandError;
-use crate::model::ModelArguments;
+use crate::model::{ModelArguments, show_topic};
 use crate::store::StoreArguments;
 use clap::Args;
 use node::{Network, NetworkOptions};
@@ -63,10 +63,7 @@ pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
         network.charter.governance
     );
     if let Some(brokers) = chosen.brokers() {
-        let settings = chosen.choose_topic(&network, brokers)?.settings(&network.charter.ledger());
-        let bytes = network.charter.block.bytes_max;
-        println!("Make the topic, if it is not there (docs/ordering.md):");
-        println!("  {}", ordering::kafka::creation(&settings, settings.replicas_min, bytes));
+        show_topic(&chosen.choose_topic(&network, brokers)?, &network.charter);
     }
     println!("Start each node with:");
     for folder in &network.folders {

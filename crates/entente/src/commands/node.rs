@@ -18,7 +18,7 @@ use types::ExecutionModel;
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct NodeArguments {
-    /// The node's folder, as `entente init` wrote it
+    /// The node's folder, as `entente keys` or `entente init` has made it
     #[arg(long)]
     dir: PathBuf,
     /// Stop when standard input ends, so that nodes end with the program that started them

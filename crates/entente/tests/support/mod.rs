@@ -5,7 +5,8 @@ pub mod databases;
 pub mod load;
 
 use client::Client;
-use node::{Network, NetworkOptions, Newcomer, StoreChoice};
+use node::founding::{KeysOptions, accept, make_keys};
+use node::{Network, NetworkOptions, StoreChoice};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -133,9 +134,10 @@ impl TestNetwork {
         let (folder, position) = (self.folder().join(name), self.processes.len());
         let listen = [0, 100, 200]
             .map(|offset| SocketAddr::from(([127, 0, 0, 1], self.port_base + offset + position as u16)));
-        let newcomer = Newcomer { name: name.to_string(), position: position as u16, listen, threads: 1 };
+        make_keys(&folder, &KeysOptions::new(&self.network.charter.name, name, listen, 1))
+            .expect("an empty folder");
         let charter = self.node_folder(0).join("charter.toml");
-        let (member, acceptance) = newcomer.create(&folder, &charter).expect("an empty folder");
+        let (member, acceptance) = accept(&folder, &charter, position as u16).expect("a new member");
         let text = std::fs::read_to_string(folder.join("client.toml")).expect("written");
         let node = self.admit(folder, Identity::from_toml(&text).expect("an identity"));
         let add = format!(

@@ -45,10 +45,14 @@ fn read(path: &PathBuf) -> Result<Vec<u8>, NodeError> {
     std::fs::read(path).map_err(|error| NodeError::File { action: "read", path: path.clone(), error })
 }
 
-/// A certificate for a new node and its key, in PEM: signed by itself, so that clients can encrypt at once, and to be
-/// replaced by one that they can verify.
-pub(crate) fn own_certificate(organisation: &str) -> (String, String) {
-    let names = vec![organisation.to_string(), "localhost".to_string(), "127.0.0.1".to_string()];
-    let own = rcgen::generate_simple_self_signed(names).expect("names of plain letters");
-    (own.cert.pem(), own.signing_key.serialize_pem())
+/// A certificate for a new node under these host names and addresses, and its key, in PEM. It is signed by itself, so clients take
+/// the certificate itself for the authority that they trust (`sslrootcert`).
+pub(crate) fn own_certificate(organisation: &str, hosts: &[String]) -> (String, String) {
+    let mut own = rcgen::CertificateParams::new(hosts).expect("host names and addresses");
+    // Whoever trusts several nodes tells their certificates apart by it.
+    own.distinguished_name = rcgen::DistinguishedName::new();
+    own.distinguished_name.push(rcgen::DnType::CommonName, organisation);
+    let key = rcgen::KeyPair::generate().expect("the system gives random numbers");
+    let certificate = own.self_signed(&key).expect("all that it needs is there");
+    (certificate.pem(), key.serialize_pem())
 }

@@ -1,6 +1,6 @@
 use crypto::Digest;
 use std::path::PathBuf;
-use types::{CharterError, IdentityError};
+use types::{CharterError, FoundingError, IdentityError};
 
 /// Why a node cannot start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum NodeError {
     },
     /// `node.toml` is not one.
     #[error(
-        "{path} is no node configuration as `entente init` writes it: {reason}; correct the file; if a newer version of \
+        "{path} is no node configuration as `entente keys` writes it: {reason}; correct the file; if a newer version of \
          Entente wrote it, install that version"
     )]
     Config {
@@ -39,6 +39,92 @@ pub enum NodeError {
         path: PathBuf,
         /// Why.
         error: CharterError,
+    },
+    /// A card, a draft or a signature.
+    #[error("{path}: {error}")]
+    Founding {
+        /// Which file.
+        path: PathBuf,
+        /// Why it is refused.
+        error: FoundingError,
+    },
+    /// The charter in a node's folder is not the one that its organisation has signed.
+    #[error(
+        "{path} is not the charter that this organisation has signed: {differences}; install the one that was signed"
+    )]
+    Altered {
+        /// Which file.
+        path: PathBuf,
+        /// Field by field.
+        differences: String,
+    },
+    /// A folder with keys, and without a charter.
+    #[error(
+        "{folder} has keys and no charter yet: when all founders have signed it, run `entente charter install --dir {folder}` \
+         with the charter"
+    )]
+    NotInstalled {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A folder without a member card.
+    #[error("{folder} has no card.toml and keys of a node: expected a folder that `entente keys` has made")]
+    NoCard {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A folder without a root key.
+    #[error(
+        "{folder} has no root.key: run this where the root key is, in a folder with the key and card.toml (`entente root-key`)"
+    )]
+    NoRootKey {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A node's folder in which nobody has signed.
+    #[error(
+        "{folder} has no credentials.toml: sign the charter first (`entente charter sign`); if the root key is elsewhere, bring \
+         that file from there"
+    )]
+    NoCredentials {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A root key that has signed another card.
+    #[error(
+        "{path} is another card that this root key has signed: one organisation has one card in a network; for another network \
+         make another root key"
+    )]
+    OtherCard {
+        /// The card that was signed.
+        path: PathBuf,
+    },
+    /// Another charter where one is already.
+    #[error("{path} is the charter of ledger {expected}, not of {found}; nothing was changed. {differences}")]
+    OtherCharter {
+        /// The charter that is there.
+        path: PathBuf,
+        /// Its digest.
+        expected: Digest,
+        /// That of the one that came.
+        found: Digest,
+        /// Field by field.
+        differences: String,
+    },
+    /// Another draft than the one that was signed.
+    #[error(
+        "{path} is the charter of ledger {found}; this organisation has signed ledger {signed}. {differences}. Nothing was \
+         changed. To sign this one too: `entente charter sign --replace`; the signature over the other stays good for whoever has it"
+    )]
+    SignedBefore {
+        /// The charter that came.
+        path: PathBuf,
+        /// Digest of the one that was signed.
+        signed: Digest,
+        /// Digest of the one that came.
+        found: Digest,
+        /// Field by field.
+        differences: String,
     },
     /// Certificate and key for TLS.
     #[error("{certificate} and {key}: {error}")]
@@ -68,7 +154,8 @@ pub enum NodeError {
     },
     /// The session identity is another network's.
     #[error(
-        "{path} signs for ledger {found}, the charter is ledger {expected}; run `entente init` for this charter"
+        "{path} signs for ledger {found}, the charter is ledger {expected}: a folder belongs to one ledger; take the charter that \
+         was installed in it, or a folder that `entente keys` has made for the other"
     )]
     OtherLedger {
         /// Which file.

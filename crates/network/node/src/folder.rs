@@ -1,17 +1,18 @@
 use crate::NodeError;
-use crate::access;
+use crate::files::{Readers, read, remove, replace, write_secret};
+use crate::founding::{CARD_FILE, differs_from_signed};
 use crate::holders::HolderConfig;
 use crate::kafka::KafkaConfig;
 use crate::own_database::OwnDatabaseConfig;
 use crate::store_choice::{StoreChoice, StoreKind};
-use crypto::{SecretKey, Signature};
+use crypto::SecretKey;
 use gateway::Authentication;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use toml_edit::DocumentMut;
-use types::{AnswerAt, Charter, Identity, Organisation, Pipeline, accept_membership};
+use types::{AnswerAt, Charter, Identity, Pipeline};
 
 /// `node.toml`: where a node listens and how many threads it uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +151,7 @@ mod as_text {
 ///  outbox/         what the organisation's own database does not have yet
 ///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
+///  card.toml and others  from the founding (`founding`); no node needs them any more
 /// ```
 pub struct NodeFolder {
     /// The folder.
@@ -166,48 +168,12 @@ pub struct NodeFolder {
     pub session: Identity,
 }
 
-fn read(path: &Path) -> Result<String, NodeError> {
-    std::fs::read_to_string(path).map_err(|error| NodeError::File {
-        action: "read",
-        path: path.to_path_buf(),
-        error,
-    })
-}
-
-fn write(path: &Path, content: &str) -> Result<(), NodeError> {
-    std::fs::write(path, content).map_err(|error| NodeError::File {
-        action: "write",
-        path: path.to_path_buf(),
-        error,
-    })
-}
-
-/// Writes a file that its owner alone can read.
-fn write_secret(path: &Path, content: &str) -> Result<(), NodeError> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(content.as_bytes())).map_err(|error| NodeError::File {
-        action: "write",
-        path: path.to_path_buf(),
-        error,
-    })
-}
-
-fn create(path: &Path) -> Result<(), NodeError> {
-    std::fs::create_dir_all(path).map_err(|error| NodeError::File {
-        action: "create",
-        path: path.to_path_buf(),
-        error,
-    })
-}
-
 /// The file for the password of the organisation's own database.
 const DATABASE_PASSWORD: &str = "database.password";
 
 impl NodeConfig {
     /// Listens on these for nodes, for Postgres clients and for HTTP; everything else as where nothing is said.
-    fn new([listen, postgres, http]: [SocketAddr; 3], threads: usize) -> NodeConfig {
+    pub(crate) fn new([listen, postgres, http]: [SocketAddr; 3], threads: usize) -> NodeConfig {
         NodeConfig {
             listen,
             postgres,
@@ -238,86 +204,13 @@ impl NodeConfig {
     }
 }
 
-/// Whose folder one is.
-struct Owner<'a> {
-    position: u16,
-    name: &'a str,
-    root: &'a SecretKey,
-    node: &'a SecretKey,
-}
-
-/// Writes all files of a node's folder. Gives the client whose key is in it.
-fn write_folder(
-    folder: &Path,
-    charter: &Charter,
-    config: &NodeConfig,
-    owner: &Owner<'_>,
-) -> Result<Identity, NodeError> {
-    create(folder)?;
-    write(&folder.join("charter.toml"), &charter.to_toml())?;
-    write(&folder.join("node.toml"), &toml::to_string(config).expect("plain fields"))?;
-    let (certificate, key) = access::own_certificate(owner.name);
-    write(&folder.join("tls.crt"), &certificate)?;
-    write_secret(&folder.join("tls.key"), &key)?;
-    write_secret(&folder.join("root.key"), &owner.root.to_hex())?;
-    write_secret(&folder.join("node.key"), &owner.node.to_hex())?;
-    let session = Identity::issue(charter.ledger(), owner.root, owner.position);
-    write_secret(&folder.join("session.toml"), &session.to_toml())?;
-    let client = Identity::issue(charter.ledger(), owner.root, owner.position);
-    write_secret(&folder.join("client.toml"), &client.to_toml())?;
-    Ok(client)
-}
-
-/// An organisation that wants to become a member of a ledger.
-#[derive(Clone, Debug)]
-pub struct Newcomer {
-    /// Its name.
-    pub name: String,
-    /// The position that it will have: as many organisations as the ledger has had before.
-    pub position: u16,
-    /// Where its node listens for nodes, for Postgres clients and for HTTP.
-    pub listen: [SocketAddr; 3],
-    /// Threads of the node's core.
-    pub threads: usize,
-}
-
-impl Newcomer {
-    /// Makes keys and a node's folder. Gives what is to become a member, and its root key's signature for that.
-    ///
-    /// # Errors
-    /// The charter file is none, the folder is not empty, or a file cannot be written.
-    pub fn create(&self, path: &Path, charter_path: &Path) -> Result<(Organisation, Signature), NodeError> {
-        let charter = Charter::from_toml(&read(charter_path)?)
-            .map_err(|error| NodeError::Charter { path: charter_path.to_path_buf(), error })?;
-        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(NodeError::FolderNotEmpty(path.to_path_buf()));
-        }
-        let (root, node) = (SecretKey::generate(), SecretKey::generate());
-        let owner = Owner { position: self.position, name: &self.name, root: &root, node: &node };
-        write_folder(path, &charter, &NodeConfig::new(self.listen, self.threads), &owner)?;
-        let organisation = Organisation {
-            name: self.name.clone(),
-            root_key: root.public_key(),
-            node_key: node.public_key(),
-            address: self.listen[0].to_string(),
-            gateway: self.listen[2].to_string(),
-            removed: false,
-            node_key_expires: None,
-        };
-        let acceptance = accept_membership(&charter.ledger(), &organisation, &root);
-        Ok((organisation, acceptance))
-    }
-}
-
 impl NodeFolder {
     /// Reads and checks everything that starting the node needs.
     ///
     /// # Errors
     /// Names the file and what is wrong with it.
     pub fn open(path: &Path) -> Result<NodeFolder, NodeError> {
-        let charter_path = path.join("charter.toml");
-        let charter = Charter::from_toml(&read(&charter_path)?)
-            .map_err(|error| NodeError::Charter { path: charter_path, error })?;
+        let charter = open_charter(path)?;
         let config_path = path.join("node.toml");
         let config: NodeConfig = toml::from_str(&read(&config_path)?)
             .map_err(|error| NodeError::Config { path: config_path, reason: error.to_string() })?;
@@ -325,6 +218,9 @@ impl NodeFolder {
         let node_key = SecretKey::from_hex(&read(&key_path)?)
             .map_err(|error| NodeError::Key { path: key_path.clone(), reason: error.to_string() })?;
         let session_path = path.join("session.toml");
+        if !session_path.exists() && path.join(CARD_FILE).exists() {
+            return Err(NodeError::NotInstalled { folder: path.to_path_buf() });
+        }
         let session = Identity::from_toml(&read(&session_path)?)
             .map_err(|error| NodeError::Identity { path: session_path.clone(), error })?;
         if session.ledger() != charter.ledger() {
@@ -359,10 +255,7 @@ impl NodeFolder {
             Some(megabytes) => document["memory_megabytes"] = toml_edit::value(megabytes as i64),
             None => drop(document.remove("memory_megabytes")),
         }
-        // Whoever ends meanwhile has the one or the other.
-        let unfinished = path.with_extension("toml.unfinished");
-        write(&unfinished, &document.to_string())?;
-        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+        replace(&path, &document.to_string(), Readers::All)
     }
 
     /// Writes into `node.toml` where tables are kept in a database of the organisation's own from the next start on; `None`: nowhere.
@@ -381,12 +274,7 @@ impl NodeFolder {
             read(&path)?.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
         let secret = self.path.join(DATABASE_PASSWORD);
         document.remove("database");
-        match std::fs::remove_file(&secret) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(NodeError::File { action: "remove", path: secret, error });
-            }
-            _ => {}
-        }
+        remove(&secret)?;
         if let Some(mut config) = config {
             if let Some(password) = password {
                 write_secret(&secret, password)?;
@@ -397,9 +285,7 @@ impl NodeFolder {
                 text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
             document["database"] = toml_edit::Item::Table(table.as_table().clone());
         }
-        let unfinished = path.with_extension("toml.unfinished");
-        write(&unfinished, &document.to_string())?;
-        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+        replace(&path, &document.to_string(), Readers::All)
     }
 
     /// Writes into `node.toml` where the topic is that orders, from the next start on. Everything else in there stays.
@@ -415,9 +301,7 @@ impl NodeFolder {
         let table: DocumentMut =
             text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
         document["kafka"] = toml_edit::Item::Table(table.as_table().clone());
-        let unfinished = path.with_extension("toml.unfinished");
-        write(&unfinished, &document.to_string())?;
-        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+        replace(&path, &document.to_string(), Readers::All)
     }
 
     /// Writes into `node.toml` which other nodes of the organisation hold schemas from the next start on. Everything else in there
@@ -441,9 +325,7 @@ impl NodeFolder {
             }
             document["holders"] = toml_edit::Item::ArrayOfTables(tables);
         }
-        let unfinished = path.with_extension("toml.unfinished");
-        write(&unfinished, &document.to_string())?;
-        std::fs::rename(&unfinished, &path).map_err(|error| NodeError::File { action: "write", path, error })
+        replace(&path, &document.to_string(), Readers::All)
     }
 
     /// The password of the organisation's own database, where `node.toml` names a file with it.
@@ -462,95 +344,20 @@ impl NodeFolder {
     }
 }
 
-/// What a new network is to be.
-#[derive(Clone, Debug)]
-pub struct NetworkOptions {
-    /// How many organisations.
-    pub organisations: usize,
-    /// First of the ports on loopback; organisation number `i` (from 0) listens on `port_base + i` for nodes,
-    /// `port_base + 100 + i` for Postgres clients and `port_base + 200 + i` for HTTP.
-    pub port_base: u16,
-    /// Threads of each node's core.
-    pub threads: usize,
-    /// How each node schedules validation.
-    pub pipeline: Pipeline,
-    /// Where each node keeps the state.
-    pub store: StoreChoice,
-    /// Charter to start from; members and signatures are filled in.
-    pub charter: Charter,
-}
-
-/// A new network on one machine, as `entente init` and `entente demo` write it.
-pub struct Network {
-    /// The signed charter.
-    pub charter: Charter,
-    /// Folders of the nodes, in charter order.
-    pub folders: Vec<PathBuf>,
-    /// One client per organisation, whose key the organisation vouches for; also in `client.toml` of its folder.
-    pub clients: Vec<Identity>,
-}
-
-impl Network {
-    /// Makes keys, charter and node folders `org1`, `org2`, … under `path`.
-    ///
-    /// # Errors
-    /// The folder is not empty, the options make no sense, or a file cannot be written.
-    pub fn create(path: &Path, options: &NetworkOptions) -> Result<Network, NodeError> {
-        let members = options.organisations;
-        let last_port = usize::from(options.port_base) + 200 + members;
-        if members == 0 || members > 100 || last_port > usize::from(u16::MAX) {
-            let reason = format!(
-                "expected 1 to 100 organisations and ports below 65536, found {members} organisations from port {}",
-                options.port_base
-            );
-            return Err(NodeError::Options(reason));
-        }
-        options.store.check()?;
-        if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(NodeError::FolderNotEmpty(path.to_path_buf()));
-        }
-        let port = |offset: usize, member: usize| {
-            SocketAddr::from(([127, 0, 0, 1], options.port_base + (offset + member) as u16))
-        };
-        let roots: Vec<SecretKey> = (0..members).map(|_| SecretKey::generate()).collect();
-        let nodes: Vec<SecretKey> = (0..members).map(|_| SecretKey::generate()).collect();
-        let mut charter = options.charter.clone();
-        charter.organisations = (0..members)
-            .map(|member| Organisation {
-                name: format!("org{}", member + 1),
-                root_key: roots[member].public_key(),
-                node_key: nodes[member].public_key(),
-                address: port(0, member).to_string(),
-                gateway: port(200, member).to_string(),
-                removed: false,
-                node_key_expires: None,
-            })
-            .collect();
-        for (member, root) in roots.iter().enumerate() {
-            charter.sign(member, root);
-        }
-        charter.check().map_err(|error| NodeError::Charter { path: path.join("charter.toml"), error })?;
-        let (mut folders, mut clients) = (Vec::new(), Vec::new());
-        for (member, (root, node)) in roots.iter().zip(&nodes).enumerate() {
-            let folder = path.join(format!("org{}", member + 1));
-            let ports = [port(0, member), port(100, member), port(200, member)];
-            let config = NodeConfig {
-                pipeline: options.pipeline,
-                store: options.store.kind,
-                memory_megabytes: options.store.memory_megabytes,
-                ..NodeConfig::new(ports, options.threads)
-            };
-            let owner = Owner { position: member as u16, name: &format!("org{}", member + 1), root, node };
-            clients.push(write_folder(&folder, &charter, &config, &owner)?);
-            folders.push(folder);
-        }
-        Ok(Network { charter, folders, clients })
+/// The charter in a node's folder, which all founders have signed.
+fn open_charter(folder: &Path) -> Result<Charter, NodeError> {
+    let path = folder.join("charter.toml");
+    if !path.exists() && folder.join(CARD_FILE).exists() {
+        return Err(NodeError::NotInstalled { folder: folder.to_path_buf() });
     }
+    Charter::from_toml(&read(&path)?)
+        .map_err(|error| differs_from_signed(folder, &path).unwrap_or(NodeError::Charter { path, error }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Network, NetworkOptions};
 
     fn options() -> NetworkOptions {
         NetworkOptions {
@@ -564,22 +371,6 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_signs_for_exactly_what_it_is_to_be() {
-        let place = tempfile::tempdir().expect("a temporary folder");
-        let network = Network::create(&place.path().join("network"), &options()).expect("an empty folder");
-        let charter = network.folders[0].join("charter.toml");
-        let listen = [7900, 7901, 7902].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        let newcomer = Newcomer { name: "emma".into(), position: 4, listen, threads: 1 };
-        let folder = place.path().join("emma");
-        let (organisation, acceptance) = newcomer.create(&folder, &charter).expect("an empty folder");
-        let change = types::CharterChange::AddOrganisation { organisation, acceptance };
-        let amended = network.charter.amended(&change).expect("a fifth member");
-        let key = SecretKey::from_hex(&read(&folder.join("node.key")).expect("written")).expect("a key");
-        assert_eq!(amended.member(&key.public_key()), Some(4));
-        assert!(matches!(newcomer.create(&folder, &charter), Err(NodeError::FolderNotEmpty(_))));
-    }
-
-    #[test]
     fn a_new_network_can_be_opened_and_mistakes_are_named() {
         let place = tempfile::tempdir().expect("a temporary folder");
         let network = Network::create(place.path(), &options()).expect("an empty folder");
@@ -587,6 +378,14 @@ mod tests {
             let opened = NodeFolder::open(folder).expect("what create wrote");
             assert_eq!(opened.organisation, member);
             assert_eq!(opened.charter, network.charter);
+            let mut files: Vec<String> = folder
+                .read_dir()
+                .expect("a folder")
+                .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+                .collect();
+            files.sort();
+            let expected = ["charter.toml", "client.toml", "node.key", "node.toml"];
+            assert_eq!(files, [&expected[..], &["root.key", "session.toml", "tls.crt", "tls.key"]].concat());
         }
         let again = Network::create(place.path(), &options());
         assert!(matches!(again, Err(NodeError::FolderNotEmpty(_))));

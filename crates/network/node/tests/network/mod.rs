@@ -3,7 +3,8 @@
 
 use client::Client;
 use crypto::SecretKey;
-use node::{Network, NetworkOptions, Newcomer, Node, NodeFolder, NodeOptions, StoreChoice};
+use node::founding::{KeysOptions, accept, make_keys};
+use node::{Network, NetworkOptions, Node, NodeFolder, NodeOptions, StoreChoice};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -90,10 +91,11 @@ impl TestNetwork {
         let position = self.nodes.len();
         let port = |offset| SocketAddr::from(([127, 0, 0, 1], self.port_base + offset + position as u16));
         let listen = [0, 100, 200].map(port);
-        let newcomer = Newcomer { name: name.to_string(), position: position as u16, listen, threads: 1 };
         let folder = self.network.folders[0].with_file_name(name);
         let charter = self.network.folders[0].join("charter.toml");
-        let (organisation, acceptance) = newcomer.create(&folder, &charter).expect("an empty folder");
+        let options = KeysOptions::new(&self.network.charter.name, name, listen, 1);
+        make_keys(&folder, &options).expect("an empty folder");
+        let (organisation, acceptance) = accept(&folder, &charter, position as u16).expect("a new member");
         let client = std::fs::read_to_string(folder.join("client.toml")).expect("written");
         self.network.clients.push(Identity::from_toml(&client).expect("an identity"));
         self.network.folders.push(folder);
