@@ -9,7 +9,7 @@ use support::{check, found};
 
 /// Runs of every `make test`; others with `SEEDS=200`, or `make sim`.
 fn seeds() -> RangeInclusive<u64> {
-    1..=std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(30)
+    1..=std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(20)
 }
 
 /// Seeds that have failed once, with the plans that they had then: nodes that had recorded, with damaged memory, what blocks did

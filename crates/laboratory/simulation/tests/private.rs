@@ -7,7 +7,7 @@ use simulation::{Defence, Lie, Mutation, Plan, run_plan};
 use support::{check, found};
 
 /// Runs of every `make test`; `make soak` has many more.
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 3;
 
 fn with(lie: Lie) -> impl Fn(u64) -> Plan + Sync {
     move |seed| Plan::with_part_lie(seed, Some(lie))
