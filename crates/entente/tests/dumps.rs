@@ -49,6 +49,8 @@ async fn load(dump: &str) {
         ("SELECT id, line, note FROM orders ORDER BY id, line", "1|1|FIRST\n1|2|\n2|1|TWO\nLINES"),
         ("SELECT at, data FROM log ORDER BY at", "2026-02-03|\\xdeadbeef\n|"),
         ("SELECT * FROM totals ORDER BY customer", "100|16.50\n110|7.50"),
+        ("SELECT who, owes FROM kept ORDER BY who", "100|16.50\n110|7.50"),
+        ("SELECT who FROM above", "100"),
         ("SELECT total_of(100), add(2, 3)", "16.50|5"),
         ("INSERT INTO item (name) VALUES ('new') RETURNING id, price", "4|0.00"),
         ("INSERT INTO customer (email) VALUES ('new@b.c') RETURNING id", "120"),

@@ -127,6 +127,20 @@ impl Machines {
         (output.status.success(), said.lines().map(str::to_string).collect())
     }
 
+    /// Runs a line that goes well; gives what it printed.
+    fn done(&self, line: &str) -> String {
+        let (good, said) = self.run("mail", line);
+        assert!(good, "{line}: {}", said.join("\n"));
+        said.join("\n")
+    }
+
+    /// Runs a line that is refused; gives what it printed.
+    fn refused(&self, line: &str) -> String {
+        let (good, said) = self.run("mail", line);
+        assert!(!good, "{line}: {}", said.join("\n"));
+        said.join("\n")
+    }
+
     /// Runs a line until it does what the page shows. Nodes tell one another what happened, so it may take a moment.
     fn does(&self, typed: &Typed, patience: Duration) {
         let begin = Instant::now();
@@ -223,11 +237,7 @@ fn certificates_are_for_their_hosts_alone(machines: &Machines) {
     let (good, said) = connect("host=bank-a.example hostaddr=127.0.0.1", "bank_a");
     assert!(!good && said.contains("does not match host name"), "{said}");
     // Whoever trusts all members has all certificates in one file.
-    let (good, said) = machines.run(
-        "mail",
-        "mkdir -p all/node && cat bank_d/node/tls.crt bank_b/node/tls.crt bank_a/node/tls.crt > all/node/tls.crt",
-    );
-    assert!(good, "{said:?}");
+    machines.done("mkdir -p all/node && cat bank_d/node/tls.crt bank_b/node/tls.crt bank_a/node/tls.crt > all/node/tls.crt");
     let (good, said) = connect("host=localhost", "all");
     assert!(good, "{said}");
 }
@@ -238,8 +248,7 @@ fn a_node_that_init_has_made_proves_to_clients_who_it_is() {
         return;
     }
     let mut machines = Machines::new();
-    let (good, said) = machines.run("mail", "entente init --dir clearing --port-base 7000");
-    assert!(good, "{said:?}");
+    machines.done("entente init --dir clearing --port-base 7000");
     std::fs::rename(machines.folder.path().join("clearing/org1"), machines.place("bank_a").join("node"))
         .expect("moved");
     machines.start("bank_a");
@@ -278,18 +287,15 @@ fn nothing_secret_was_mailed(machines: &Machines) {
     }
 }
 
-/// Keys of an organisation in a folder of its name.
-fn keys(machines: &Machines, network: &str, name: &str, place: u16) -> (bool, Vec<String>) {
+/// Makes keys of an organisation in a folder of its name.
+fn keys(network: &str, name: &str, place: u16) -> String {
     let port = |offset: u16| PAGE_PORT_BASE + offset + place;
-    machines.run(
-        "mail",
-        &format!(
-            "entente keys --dir {name}/{network} --network {network} --name {name} --listen 127.0.0.1:{} --postgres \
-             127.0.0.1:{} --http 127.0.0.1:{}",
-            port(0),
-            port(100),
-            port(200)
-        ),
+    format!(
+        "entente keys --dir {name}/{network} --network {network} --name {name} --listen 127.0.0.1:{} --postgres \
+         127.0.0.1:{} --http 127.0.0.1:{}",
+        port(0),
+        port(100),
+        port(200)
     )
 }
 
@@ -297,11 +303,9 @@ fn keys(machines: &Machines, network: &str, name: &str, place: u16) -> (bool, Ve
 fn drafted() -> Machines {
     let machines = Machines::new();
     for (place, name) in ["bank_a", "bank_b", "bank_c", "bank_d"].iter().enumerate() {
-        let (good, said) = keys(&machines, "clearing", name, place as u16);
-        assert!(good, "{said:?}");
+        machines.done(&keys("clearing", name, place as u16));
     }
-    let (good, said) = machines.run("mail", &draft("", "draft.toml"));
-    assert!(good, "{said:?}");
+    machines.done(&draft("", "draft.toml"));
     machines
 }
 
@@ -315,86 +319,99 @@ fn draft(more: &str, out: &str) -> String {
 #[test]
 fn mistakes_of_founders_are_explained() {
     let machines = drafted();
-    let refused = |line: &str| {
-        let (good, said) = machines.run("mail", line);
-        let said = said.join("\n");
-        assert!(!good, "{line}: {said}");
-        said
-    };
-    let done = |line: &str| {
-        let (good, said) = machines.run("mail", line);
-        assert!(good, "{line}: {}", said.join("\n"));
-        said.join("\n")
-    };
     // What stands there is kept.
-    assert!(refused(&draft("", "draft.toml")).contains("draft.toml exists"));
-    assert!(refused(&draft("--governance most", "x.toml")).contains("governance"));
-    assert!(refused(&draft("--protocol magic", "x.toml")).contains("harmony"));
-    assert!(refused(&draft("--card bank_a/clearing/card.toml", "x.toml")).contains("an organisation bank_a"));
-    assert!(refused(&draft("--card draft.toml", "x.toml")).contains("draft.toml: expected a member card"));
-    let (good, said) = keys(&machines, "other", "bank_e", 4);
-    assert!(good, "{said:?}");
-    let other = refused(&draft("--card bank_e/other/card.toml", "x.toml"));
+    assert!(machines.refused(&draft("", "draft.toml")).contains("draft.toml exists"));
+    assert!(machines.refused(&draft("--governance most", "x.toml")).contains("governance"));
+    assert!(machines.refused(&draft("--protocol magic", "x.toml")).contains("harmony"));
+    assert!(
+        machines
+            .refused(&draft("--card bank_a/clearing/card.toml", "x.toml"))
+            .contains("an organisation bank_a")
+    );
+    assert!(
+        machines
+            .refused(&draft("--card draft.toml", "x.toml"))
+            .contains("draft.toml: expected a member card")
+    );
+    machines.done(&keys("other", "bank_e", 4));
+    let other = machines.refused(&draft("--card bank_e/other/card.toml", "x.toml"));
     assert!(other.contains("bank_e is for the network `other`, expected one for `clearing`"), "{other}");
     // A node that was copied, with the keys in it.
-    done("cp -r bank_a/clearing bank_e/clearing && sed -i 's/bank_a/bank_e/' bank_e/clearing/card.toml");
+    machines
+        .done("cp -r bank_a/clearing bank_e/clearing && sed -i 's/bank_a/bank_e/' bank_e/clearing/card.toml");
     assert!(
-        refused(&draft("--card bank_e/clearing/card.toml", "x.toml")).contains("a value in it was altered")
+        machines
+            .refused(&draft("--card bank_e/clearing/card.toml", "x.toml"))
+            .contains("a value in it was altered")
     );
     assert!(!machines.place("mail").join("x.toml").exists());
+}
 
-    // Two drafts, signed in part.
-    done(&draft("--governance any", "other.toml"));
-    let shown = done("entente charter show draft.toml --against other.toml");
+#[test]
+fn signatures_over_two_drafts_do_not_mix() {
+    let machines = drafted();
+    machines.done(&draft("--governance any", "other.toml"));
+    let shown = machines.done("entente charter show draft.toml --against other.toml");
     assert!(shown.contains("governance: this has \"majority\", the other \"any\""), "{shown}");
-    done("entente charter sign --dir bank_a/clearing draft.toml --card bank_b/clearing/card.toml");
-    let again = refused("entente charter sign --dir bank_a/clearing other.toml");
+    machines.done("entente charter sign --dir bank_a/clearing draft.toml --card bank_b/clearing/card.toml");
+    let again = machines.refused("entente charter sign --dir bank_a/clearing other.toml");
     assert!(
         again.contains("governance: signed was \"majority\", this has \"any\"")
             && again.contains("--replace")
     );
-    done("cp bank_a/clearing/bank_a.signature.toml old.toml");
-    done("entente charter sign --dir bank_a/clearing other.toml --replace");
-    let mixed = refused("entente charter assemble other.toml --signature old.toml --out charter.toml");
+    machines.done("cp bank_a/clearing/bank_a.signature.toml old.toml");
+    machines.done("entente charter sign --dir bank_a/clearing other.toml --replace");
+    let mixed =
+        machines.refused("entente charter assemble other.toml --signature old.toml --out charter.toml");
     assert!(mixed.contains("bank_a has signed another draft") && mixed.contains("--against"), "{mixed}");
     let (card, signature) = ("bank_a/clearing/card.toml", "bank_a/clearing/bank_a.signature.toml");
-    let swapped =
-        refused(&format!("entente charter assemble other.toml --signature {card} --out charter.toml"));
+    let swapped = machines
+        .refused(&format!("entente charter assemble other.toml --signature {card} --out charter.toml"));
     assert!(swapped.contains("expected a signature over a charter"), "{swapped}");
-    assert!(refused(&format!("entente charter show {signature}")).contains("expected the charter"));
+    assert!(machines.refused(&format!("entente charter show {signature}")).contains("expected the charter"));
     assert!(
-        refused(&format!("entente charter show draft.toml --card {signature}"))
+        machines
+            .refused(&format!("entente charter show draft.toml --card {signature}"))
             .contains("expected a member card")
     );
-    done(&format!("entente charter assemble other.toml --signature {signature} --out charter.toml"));
-    done("sed 's/idle_ms = 500/idle_ms = 600/' charter.toml > changed.toml");
-    let shown = refused("entente charter show changed.toml");
+    machines.done(&format!("entente charter assemble other.toml --signature {signature} --out charter.toml"));
+    machines.done("sed 's/idle_ms = 500/idle_ms = 600/' charter.toml > changed.toml");
+    let shown = machines.refused("entente charter show changed.toml");
     assert!(shown.contains("not signed by bank_a") && shown.contains("--against"), "{shown}");
-    let shown = done("entente charter show other.toml --against changed.toml");
+    let shown = machines.done("entente charter show other.toml --against changed.toml");
     assert!(shown.contains("block.idle_ms: this has 500, the other 600"), "{shown}");
-    let shown = done("entente charter show charter.toml");
+    let shown = machines.done("entente charter show charter.toml");
     assert!(shown.contains("Signed by bank_a; missing signatures: bank_b, bank_c, bank_d."), "{shown}");
     assert!(
-        refused("entente charter install --dir bank_a/clearing charter.toml")
+        machines
+            .refused("entente charter install --dir bank_a/clearing charter.toml")
             .contains("missing: bank_b, bank_c, bank_d")
     );
-    assert!(refused("entente node --dir bank_a/clearing").contains("has keys and no charter yet"));
-    done("cp charter.toml bank_a/clearing/charter.toml");
-    assert!(refused("entente node --dir bank_a/clearing").contains("missing: bank_b, bank_c, bank_d"));
-
-    // Keys.
-    let unspecified = "entente keys --dir x --network clearing --name x --listen 0.0.0.0:1 --postgres 0.0.0.0:2 --http 0.0.0.0:3";
-    assert!(refused(unspecified).contains("--public-address"));
-    assert!(refused(&format!("{unspecified} --public-address a:1")).contains("without a port"));
+    assert!(machines.refused("entente node --dir bank_a/clearing").contains("has keys and no charter yet"));
+    machines.done("cp charter.toml bank_a/clearing/charter.toml");
     assert!(
-        refused(&format!("{unspecified} --public-address a --kafka-topic t")).contains("--kafka-brokers")
+        machines.refused("entente node --dir bank_a/clearing").contains("missing: bank_b, bank_c, bank_d")
+    );
+}
+
+#[test]
+fn keys_that_would_be_of_no_use_are_not_made() {
+    let machines = Machines::new();
+    let unspecified = "entente keys --dir x --network clearing --name x --listen 0.0.0.0:1 --postgres 0.0.0.0:2 --http 0.0.0.0:3";
+    assert!(machines.refused(unspecified).contains("--public-address"));
+    assert!(machines.refused(&format!("{unspecified} --public-address a:1")).contains("without a port"));
+    assert!(
+        machines
+            .refused(&format!("{unspecified} --public-address a --kafka-topic t"))
+            .contains("--kafka-brokers")
     );
     assert!(
-        refused(&format!("{unspecified} --public-address a --memory-megabytes 64"))
+        machines
+            .refused(&format!("{unspecified} --public-address a --memory-megabytes 64"))
             .contains("store = \"disk\"")
     );
     assert!(!machines.place("mail").join("x").exists());
-    done(&format!("{unspecified} --public-address a.example --kafka-brokers k:9092"));
-    assert!(done("cat x/node.toml").contains("brokers = \"k:9092\""));
-    assert!(done("cat x/card.toml").contains("address = \"a.example:1\""));
+    machines.done(&format!("{unspecified} --public-address a.example --kafka-brokers k:9092"));
+    assert!(machines.done("cat x/node.toml").contains("brokers = \"k:9092\""));
+    assert!(machines.done("cat x/card.toml").contains("address = \"a.example:1\""));
 }

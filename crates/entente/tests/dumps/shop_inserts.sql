@@ -200,6 +200,38 @@ CREATE VIEW public.totals AS
 ALTER TABLE public.totals OWNER TO keeper;
 
 --
+-- Name: kept; Type: MATERIALIZED VIEW; Schema: public; Owner: keeper
+--
+
+CREATE MATERIALIZED VIEW public.kept AS
+ SELECT totals.customer AS who,
+    totals.total AS owes
+   FROM public.totals
+  WITH NO DATA;
+
+
+ALTER TABLE public.kept OWNER TO keeper;
+
+--
+-- Name: MATERIALIZED VIEW kept; Type: COMMENT; Schema: public; Owner: keeper
+--
+
+COMMENT ON MATERIALIZED VIEW public.kept IS 'as of the last refresh';
+
+
+--
+-- Name: above; Type: VIEW; Schema: public; Owner: keeper
+--
+
+CREATE VIEW public.above AS
+ SELECT kept.who
+   FROM public.kept
+  WHERE (kept.owes > (10)::numeric);
+
+
+ALTER TABLE public.above OWNER TO keeper;
+
+--
 -- Name: item id; Type: DEFAULT; Schema: public; Owner: keeper
 --
 
@@ -324,6 +356,13 @@ CREATE TRIGGER orders_note BEFORE INSERT OR UPDATE ON public.orders FOR EACH ROW
 
 
 --
+-- Name: kept_who; Type: INDEX; Schema: public; Owner: keeper
+--
+
+CREATE UNIQUE INDEX kept_who ON public.kept USING btree (who);
+
+
+--
 -- Name: orders orders_customer_fkey; Type: FK CONSTRAINT; Schema: public; Owner: keeper
 --
 
@@ -372,6 +411,20 @@ GRANT USAGE ON SEQUENCE public.item_id_seq TO keeper;
 --
 
 GRANT SELECT ON TABLE public.totals TO PUBLIC;
+
+
+--
+-- Name: TABLE kept; Type: ACL; Schema: public; Owner: keeper
+--
+
+GRANT SELECT ON TABLE public.kept TO PUBLIC;
+
+
+--
+-- Name: kept; Type: MATERIALIZED VIEW DATA; Schema: public; Owner: keeper
+--
+
+REFRESH MATERIALIZED VIEW public.kept;
 
 
 --
