@@ -76,7 +76,7 @@ impl Subscripted<'_, '_> {
                     None => {}
                 }
                 let value = self.assigned(declared)?;
-                let bound = |bound: Option<Expr>| bound.map(|bound| self.subscript(&bound)).transpose();
+                let bound = |bound: Option<Box<Expr>>| bound.map(|bound| self.subscript(&bound)).transpose();
                 let (from, to) = (bound(from)?, bound(to)?);
                 Ok(slice_assigned(current, from, to, value))
             }

@@ -117,7 +117,7 @@ impl MaterializedChange {
             }
             MaterializedChange::Refresh(options) => refresh(catalog, options, rows),
             MaterializedChange::Alter { if_exists, name, change } => {
-                if !(*if_exists && !relation_exists(catalog, name)) {
+                if !*if_exists || relation_exists(catalog, name) {
                     find(catalog, name).map_err(|error| as_relation(error, name))?;
                     alter_table(catalog, false, name, std::slice::from_ref(change), rows)?;
                 }

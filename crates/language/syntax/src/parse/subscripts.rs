@@ -15,9 +15,9 @@ const MARK: char = '\0';
 #[derive(Clone, Debug)]
 pub enum Subscript {
     /// `[number]`
-    Element(Expr),
+    Element(Box<Expr>),
     /// `[from:to]`, of which either may be missing.
-    Slice(Option<Expr>, Option<Expr>),
+    Slice(Option<Box<Expr>>, Option<Box<Expr>>),
 }
 
 /// Whether a part of a name stood in brackets.
@@ -40,7 +40,7 @@ pub fn subscript_of(part: &Ident, version: ExecutionVersion) -> Result<Subscript
         }
         let mut parser = parser(tokens.to_vec(), version);
         let expr = parser.parse_expr().map_err(|error| parser_error(error, &parser, text))?;
-        crate::parse::errors::expect_end(&parser, text).map(|()| Some(expr))
+        crate::parse::errors::expect_end(&parser, text).map(|()| Some(Box::new(expr)))
     };
     Ok(match colon(tokens) {
         Some(at) => Subscript::Slice(read(&tokens[..at])?, read(&tokens[at + 1..])?),
