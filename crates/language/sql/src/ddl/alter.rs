@@ -10,11 +10,10 @@ use crate::ddl::constraints::{NewConstraint, add_check, bind_new_constraint, dro
 use crate::ddl::endorsement::table_endorsement;
 use crate::ddl::foreign_keys::create_foreign_key;
 use crate::ddl::indexes::create_index;
-use crate::ddl::materialized_views::check_alteration;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::partitions::{moved_name, rename_partition};
 use crate::ddl::primary_key::add_primary_key;
-use crate::ddl::relations::find_table;
+use crate::ddl::relations::{find_table, not_for_materialized_views};
 use crate::ddl::row_security::RowSecurityChange;
 use crate::ddl::rows::Rows;
 use crate::ddl::schemas::{move_table, schema_name};
@@ -24,8 +23,8 @@ use sqlparser::ast::{self, AlterTableOperation, Ident, RenameTableNameKind};
 use std::sync::Arc;
 use syntax::names::name_of;
 use types::{
-    Commented, CompositeTypes, Deferral, ExecutionVersion, Securable, SqlError, SqlState, Table,
-    catalog_name, schema_of,
+    Catalog, Commented, CompositeTypes, Deferral, ExecutionVersion, Securable, SqlError, SqlState, Table,
+    catalog_name, object_name, schema_of,
 };
 
 /// One part of an ALTER TABLE.
@@ -222,7 +221,7 @@ pub(super) fn alter_table(
     if catalog.partition(name).is_some() {
         return alter_partition_alone(catalog, name, changes);
     }
-    check_alteration(catalog, name, changes)?;
+    check_materialized_view(catalog, name, changes)?;
     let mut name = name.to_string();
     for change in changes {
         let mut table = find_table(catalog, &name)?;
@@ -310,4 +309,41 @@ fn alter_partition_alone(
         }
         _ => find_table(catalog, name).map(drop),
     }
+}
+
+/// The changes of ALTER TABLE that materialized views take: other names.
+///
+/// # Errors
+/// `42809`
+fn check_materialized_view(catalog: &Catalog, name: &str, changes: &[TableChange]) -> Result<(), SqlError> {
+    if catalog.materialized_view(name).is_none() {
+        return Ok(());
+    }
+    match changes.iter().find_map(action) {
+        None => Ok(()),
+        Some(action) => {
+            let name = object_name(name);
+            Err(not_for_materialized_views(&format!(
+                "ALTER action {action} cannot be performed on relation \"{name}\""
+            )))
+        }
+    }
+}
+
+/// What a change is called that tables alone take.
+fn action(change: &TableChange) -> Option<&'static str> {
+    Some(match change {
+        TableChange::Rename(_) | TableChange::SetSchema(_) | TableChange::RenameColumn { .. } => return None,
+        TableChange::SetEndorsement(_) => "SET (endorsement_policy)",
+        TableChange::AddConstraint(_) => "ADD CONSTRAINT",
+        TableChange::DropConstraint { .. } => "DROP CONSTRAINT",
+        TableChange::AlterConstraint(..) => "ALTER CONSTRAINT",
+        TableChange::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
+        TableChange::AddColumn { .. } => "ADD COLUMN",
+        TableChange::DropColumn { .. } => "DROP COLUMN",
+        TableChange::AlterColumn { .. } => "ALTER COLUMN",
+        TableChange::EnableTriggers { enabled: true, .. } => "ENABLE TRIGGER",
+        TableChange::EnableTriggers { enabled: false, .. } => "DISABLE TRIGGER",
+        TableChange::RowSecurity(_) => "ROW SECURITY",
+    })
 }

@@ -5,7 +5,7 @@ use crate::ddl::alter::TableChange;
 use crate::ddl::composite_types::TypeDraft;
 use crate::ddl::create_as::TableOfQuery;
 use crate::ddl::index_drafts::IndexDraft;
-use crate::ddl::materialized_views::{self, MaterializedChange};
+use crate::ddl::materialized_views::MaterializedChange;
 use crate::ddl::partitions::PartitionDraft;
 use crate::ddl::routines::DropRoutine;
 use crate::ddl::row_security::PolicyStatement;
@@ -169,9 +169,11 @@ pub(crate) enum SchemaChange {
 impl SchemaChange {
     /// Whether it runs a query, on the schema as it is before.
     pub fn runs_a_query(&self) -> bool {
-        let change = self.without_path().1;
-        matches!(change, SchemaChange::CreateTableAs(_))
-            || materialized_views::of(change).is_some_and(MaterializedChange::runs_a_query)
+        match self.without_path().1 {
+            SchemaChange::CreateTableAs(_) => true,
+            SchemaChange::Materialized(change) => change.runs_a_query(),
+            _ => false,
+        }
     }
 
     /// The search path, and the change itself.

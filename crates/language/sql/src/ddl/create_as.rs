@@ -9,13 +9,13 @@ use crate::ddl::relations::relation_exists;
 use crate::ddl::rows::Rows;
 use crate::ddl::tables::{TableDraft, create_table};
 use plan::scope::VariableScope;
-use plan::statement::{BoundStatement, bind_query, changes_rows};
+use plan::statement::{bind_query, changes_rows};
 use sqlparser::ast::Query;
 use std::collections::BTreeSet;
 use syntax::names::{name_of, table_name};
 use syntax::parse::create_as::CreateTableAs;
 use types::session_format::within_format;
-use types::{Catalog, Column, DataType, Row, SearchPath, SqlError, SqlState, limits};
+use types::{Catalog, Column, DataType, OutputColumn, SearchPath, SqlError, SqlState, limits};
 
 /// A table with the rows of a query.
 #[derive(Clone, Debug)]
@@ -90,14 +90,10 @@ fn create_with_rows(
     }
     let select = bind_query(tables, &scope, &draft.query)?;
     rows.execution.authorise(&scope.needs())?;
-    let mut columns = select.columns.to_vec();
-    if draft.columns.len() > columns.len() {
+    if draft.columns.len() > select.columns.len() {
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
     }
-    if columns.len() > limits::COLUMNS_MAX {
-        let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
-        return Err(SqlError::new(SqlState(*b"54011"), message));
-    }
+    let mut columns = columns_for(&select.columns)?;
     for (column, name) in columns.iter_mut().zip(&draft.columns) {
         column.name.clone_from(name);
     }
@@ -108,7 +104,27 @@ fn create_with_rows(
             return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, message));
         }
     }
-    let column = |column: &types::OutputColumn| Column {
+    let mut table = TableDraft::empty(&draft.name, draft.endorsement.clone());
+    table.table.columns = columns;
+    create_table(catalog, false, &table, rows)?;
+    if !draft.with_data {
+        return Ok("CREATE TABLE AS".to_string());
+    }
+    let id = catalog.tables[&draft.name].id;
+    let count = rows.fill(id, select)?;
+    Ok(format!("SELECT {count}"))
+}
+
+/// Columns of a table for those of a query.
+///
+/// # Errors
+/// `54011` where there are too many.
+pub(super) fn columns_for(columns: &[OutputColumn]) -> Result<Vec<Column>, SqlError> {
+    if columns.len() > limits::COLUMNS_MAX {
+        let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
+        return Err(SqlError::new(SqlState(*b"54011"), message));
+    }
+    let column = |column: &OutputColumn| Column {
         name: column.name.clone(),
         data_type: match column.data_type {
             DataType::Unknown => DataType::Text(None),
@@ -118,18 +134,5 @@ fn create_with_rows(
         default: None,
         generated: false,
     };
-    let mut table = TableDraft::empty(&draft.name, draft.endorsement.clone());
-    table.table.columns = columns.iter().map(column).collect();
-    create_table(catalog, false, &table, rows)?;
-    if !draft.with_data {
-        return Ok("CREATE TABLE AS".to_string());
-    }
-    let id = catalog.tables[&draft.name].id;
-    let output = rows.execution.run(&BoundStatement::Select(select), &[])?;
-    let count = output.rows.len();
-    for row in output.rows {
-        let key = rows.execution.draw_key()?;
-        rows.put(id, key, Row::from(row))?;
-    }
-    Ok(format!("SELECT {count}"))
+    Ok(columns.iter().map(column).collect())
 }

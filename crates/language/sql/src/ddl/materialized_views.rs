@@ -4,7 +4,7 @@
 //! together with the rows that the query has now, so that whoever reads sees the rows of before or those of behind.
 
 use crate::ddl::alter::{TableChange, alter_table};
-use crate::ddl::change::SchemaChange;
+use crate::ddl::create_as::columns_for;
 use crate::ddl::indexes::check_unique;
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::relation_exists;
@@ -13,17 +13,14 @@ use crate::ddl::rows::Rows;
 use crate::ddl::tables::{TableDraft, create_table, drop_tables};
 use crate::ddl::views::{ViewDraft, check_depth, define};
 use plan::scope::VariableScope;
-use plan::statement::{BoundStatement, bind_query};
+use plan::statement::bind_query;
 use std::sync::Arc;
 use syntax::parse::materialized_view::{
     CreateMaterializedView, MaterializedViewChange, MaterializedViewStatement, RefreshMaterializedView,
 };
 use syntax::parse::parse_query;
 use types::session_format::{SessionFormat, within_format};
-use types::{
-    Catalog, Column, DataType, MaterializedView, Row, SqlError, SqlState, Table, View, as_given, limits,
-    object_name, schema_of,
-};
+use types::{Catalog, MaterializedView, SqlError, SqlState, Table, View, as_given, object_name, schema_of};
 
 /// A statement about materialized views.
 #[derive(Clone, Debug)]
@@ -194,31 +191,14 @@ fn create(
         return Ok(tag());
     }
     let view = define(catalog, draft)?;
-    if view.columns.len() > limits::COLUMNS_MAX {
-        let message = format!("tables can have at most {} columns (COLUMNS_MAX)", limits::COLUMNS_MAX);
-        return Err(SqlError::new(SqlState(*b"54011"), message));
-    }
     let mut table = TableDraft::empty(&draft.name, None);
-    table.table.columns = view.columns.iter().map(column).collect();
+    table.table.columns = columns_for(&view.columns)?;
     create_table(catalog, false, &table, rows)?;
     let id = catalog.tables[&draft.name].id;
     let count = if with_data { fill(&view, id, rows)? } else { 0 };
     set(catalog, &draft.name, MaterializedView { view, is_populated: with_data });
     check_depth(catalog, &draft.name)?;
     Ok(if with_data { format!("SELECT {count}") } else { tag() })
-}
-
-fn column(column: &types::OutputColumn) -> Column {
-    Column {
-        name: column.name.clone(),
-        data_type: match column.data_type {
-            DataType::Unknown => DataType::Text(None),
-            known => known,
-        },
-        not_null: false,
-        default: None,
-        generated: false,
-    }
 }
 
 fn set(catalog: &mut NewCatalog, name: &str, materialized: MaterializedView) {
@@ -235,13 +215,7 @@ fn fill(view: &View, table: types::TableId, rows: &mut Rows<'_, '_>) -> Result<u
         let query = parse_query(&view.query, tables.version())?;
         let select = bind_query(&tables, &scope, &query)?;
         rows.execution.authorise(&scope.needs())?;
-        let output = rows.execution.run(&BoundStatement::Select(select), &[])?;
-        let count = output.rows.len();
-        for row in output.rows {
-            let key = rows.execution.draw_key()?;
-            rows.put(table, key, Row::from(row))?;
-        }
-        Ok(count)
+        rows.fill(table, select)
     })
 }
 
@@ -298,57 +272,4 @@ fn check_concurrently(
         ));
     }
     Ok(())
-}
-
-/// The changes of ALTER TABLE that materialized views take: other names.
-///
-/// # Errors
-/// `42809`
-pub(super) fn check_alteration(
-    catalog: &Catalog,
-    name: &str,
-    changes: &[TableChange],
-) -> Result<(), SqlError> {
-    if catalog.materialized_view(name).is_none() {
-        return Ok(());
-    }
-    match changes.iter().find_map(action) {
-        None => Ok(()),
-        Some(action) => {
-            let name = object_name(name);
-            Err(not_for(&format!("ALTER action {action} cannot be performed on relation \"{name}\"")))
-        }
-    }
-}
-
-/// What a change is called that tables alone take.
-fn action(change: &TableChange) -> Option<&'static str> {
-    Some(match change {
-        TableChange::Rename(_) | TableChange::SetSchema(_) | TableChange::RenameColumn { .. } => return None,
-        TableChange::SetEndorsement(_) => "SET (endorsement_policy)",
-        TableChange::AddConstraint(_) => "ADD CONSTRAINT",
-        TableChange::DropConstraint { .. } => "DROP CONSTRAINT",
-        TableChange::AlterConstraint(..) => "ALTER CONSTRAINT",
-        TableChange::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
-        TableChange::AddColumn { .. } => "ADD COLUMN",
-        TableChange::DropColumn { .. } => "DROP COLUMN",
-        TableChange::AlterColumn { .. } => "ALTER COLUMN",
-        TableChange::EnableTriggers { enabled: true, .. } => "ENABLE TRIGGER",
-        TableChange::EnableTriggers { enabled: false, .. } => "DISABLE TRIGGER",
-        TableChange::RowSecurity(_) => "ROW SECURITY",
-    })
-}
-
-/// The error of what tables can have and materialized views cannot.
-pub(super) fn not_for(message: &str) -> SqlError {
-    SqlError::new(SqlState(*b"42809"), message.to_string())
-        .detail("This operation is not supported for materialized views.")
-}
-
-/// The change, where it is about materialized views.
-pub(super) fn of(change: &SchemaChange) -> Option<&MaterializedChange> {
-    match change {
-        SchemaChange::Materialized(change) => Some(change),
-        _ => None,
-    }
 }

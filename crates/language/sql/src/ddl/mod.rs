@@ -339,9 +339,9 @@ fn change_all<'c>(
         {
             unlist_partitions(&mut catalog, name);
         }
-        let tag = match materialized_views::of(change) {
-            Some(change) => change.make(&mut catalog, before, rows)?,
-            None => make(&mut catalog, change, principal, rows)?.to_string(),
+        let tag = match change {
+            SchemaChange::Materialized(change) => change.make(&mut catalog, before, rows)?,
+            change => make(&mut catalog, change, principal, rows)?.to_string(),
         };
         list_partitions(&previous, &mut catalog)?;
         settle(&previous, &mut catalog, change.cascades())?;

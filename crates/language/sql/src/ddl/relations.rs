@@ -88,3 +88,9 @@ pub(super) fn constraint_exists(catalog: &Catalog, table: &Table, name: &str) ->
         || catalog.indexes_of(table.id).iter().any(|index| index.constraint && index.name == name)
         || catalog.foreign_keys_of(table.id).iter().any(|foreign_key| foreign_key.name == name)
 }
+
+/// The error of what tables can have and materialized views cannot.
+pub(super) fn not_for_materialized_views(message: &str) -> SqlError {
+    SqlError::new(SqlState(*b"42809"), message.to_string())
+        .detail("This operation is not supported for materialized views.")
+}

@@ -6,6 +6,7 @@
 
 use execute::{Execution, check_row_bytes};
 use plan::expression::new_long_bytes;
+use plan::statement::{BoundSelect, BoundStatement};
 use state::{
     AfterImage, Changes, Command, CommandKind, KeyRange, Overlay, RowChange, RowFunction, RowId, Snapshot,
 };
@@ -73,6 +74,17 @@ impl<'e, 'x> Rows<'e, 'x> {
             ControlFlow::Break(())
         });
         self.execution.read(read).map(|()| found)
+    }
+
+    /// Puts the rows of a query into a table that has none. Gives how many there are.
+    pub(super) fn fill(&mut self, table: TableId, query: BoundSelect) -> Result<usize, SqlError> {
+        let output = self.execution.run(&BoundStatement::Select(query), &[])?;
+        let count = output.rows.len();
+        for row in output.rows {
+            let key = self.execution.draw_key()?;
+            self.put(table, key, Row::from(row))?;
+        }
+        Ok(count)
     }
 
     /// Makes the rows of a table from those of another one, which goes.

@@ -1,8 +1,7 @@
 //! CREATE, ALTER and DROP TRIGGER, and what becomes of triggers when what they need is dropped or altered.
 
-use crate::ddl::materialized_views::not_for;
 use crate::ddl::new_catalog::NewCatalog;
-use crate::ddl::relations::find_table;
+use crate::ddl::relations::{find_table, not_for_materialized_views};
 use crate::ddl::trigger_owner::TriggerOwner;
 use crate::ddl::views::depends;
 use plan::expression::Kind;
@@ -170,7 +169,10 @@ impl TriggerDraft {
         }
         let table = find_table(catalog, &self.table)?;
         if table.materialized.is_some() {
-            return Err(not_for(&format!("relation \"{}\" cannot have triggers", table.object_name())));
+            return Err(not_for_materialized_views(&format!(
+                "relation \"{}\" cannot have triggers",
+                table.object_name()
+            )));
         }
         if self.instead {
             return Err(SqlError::new(WRONG_OBJECT, format!("\"{}\" is a table", table.object_name()))
