@@ -32,6 +32,7 @@ const SEVENTH: Recording = Recording { name: "seventh", port_base: 9_470, charte
 const EIGHTH: Recording = Recording { name: "eighth", port_base: 9_480, charter: eighth };
 const NINTH: Recording = Recording { name: "ninth", port_base: 9_490, charter: ninth };
 const TENTH: Recording = Recording { name: "tenth", port_base: 9_500, charter: tenth };
+const ELEVENTH: Recording = Recording { name: "eleventh", port_base: 9_510, charter: eleventh };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -89,6 +90,12 @@ fn ninth(charter: &mut Charter) {
 fn tenth(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 10;
+}
+
+/// Of execution version 11.
+fn eleventh(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 11;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -245,6 +252,12 @@ async fn record_tenth() {
     TENTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_eleventh() {
+    ELEVENTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -335,6 +348,11 @@ async fn a_recorded_network_of_sessions_with_zones_and_domains_in_routines_goes_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_of_addresses_ranges_and_partitions_goes_over_to_version_11() {
     assert_goes_on(&TENTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_of_materialized_views_and_parts_of_columns_goes_over_to_version_12() {
+    assert_goes_on(&ELEVENTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

@@ -44,7 +44,7 @@ fn version_10_refuses_what_version_11_knows() {
 
 #[test]
 fn administrators_make_and_refresh_them_and_roles_read_what_they_were_granted() {
-    let mut database = prepared(ExecutionVersion::V11, &TABLES);
+    let mut database = prepared(ExecutionVersion::CURRENT, &TABLES);
     database.run("CREATE MATERIALIZED VIEW v AS SELECT a FROM t").expect("made");
     let by_ann = |database: &mut Database, sql: &str| {
         database.principal = Principal::new(0, "ann");
@@ -65,7 +65,7 @@ fn administrators_make_and_refresh_them_and_roles_read_what_they_were_granted() 
 
 #[test]
 fn scripts_of_several_refreshes_and_of_changes_behind_them_work() {
-    let mut database = prepared(ExecutionVersion::V11, &TABLES);
+    let mut database = prepared(ExecutionVersion::CURRENT, &TABLES);
     let script = "CREATE MATERIALIZED VIEW v AS SELECT a FROM t WITH NO DATA; CREATE INDEX ON v (a); \
                   CREATE MATERIALIZED VIEW w AS SELECT a FROM v WITH NO DATA; REFRESH MATERIALIZED VIEW v; \
                   REFRESH MATERIALIZED VIEW w";
@@ -93,17 +93,71 @@ fn views_with_names_of_their_own_are_written_with_them() {
     };
     assert_eq!(query(ExecutionVersion::V10), "SELECT a, b FROM t");
     assert_eq!(query(ExecutionVersion::V11), "SELECT a AS \"x\", b AS \"y\" FROM t");
-    let mut database = prepared(ExecutionVersion::V11, &TABLES);
+    let mut database = prepared(ExecutionVersion::CURRENT, &TABLES);
     assert_eq!(database.rows("SELECT x, y FROM named ORDER BY x")[1], ["2", "two"]);
-    // Where the name decides on the order, the query stays as it was given.
-    database.run("CREATE VIEW sorted (x) AS SELECT a AS k FROM t ORDER BY k DESC").expect("a view");
-    assert_eq!(database.library.catalog().views["sorted"].query, "SELECT a AS k FROM t ORDER BY k DESC");
-    assert_eq!(database.rows("SELECT x FROM sorted"), [["2"], ["1"]]);
+    let mut stored = |columns: &str, query: &str| {
+        database.run(&format!("CREATE VIEW v {columns} AS {query}")).expect(query);
+        let stored = database.library.catalog().views["v"].query.clone();
+        let rows = database.rows("SELECT * FROM v");
+        database.run("DROP VIEW v").expect("dropped");
+        (stored, rows)
+    };
+    for (columns, query, written, first) in [
+        ("(x)", "SELECT a FROM t ORDER BY a DESC", "SELECT a AS \"x\" FROM t ORDER BY a DESC", "2"),
+        ("(x)", "SELECT t.a FROM t ORDER BY t.a DESC", "SELECT t.a AS \"x\" FROM t ORDER BY t.a DESC", "2"),
+        (
+            "(x, n)",
+            "SELECT a, count(*) FROM t GROUP BY a ORDER BY 1 DESC",
+            "SELECT a AS \"x\", count(*) AS \"n\" FROM t GROUP BY a ORDER BY 1 DESC",
+            "2",
+        ),
+        ("(x)", "SELECT 1 AS k UNION ALL SELECT 2", "SELECT 1 AS \"x\" UNION ALL SELECT 2", "1"),
+    ] {
+        let (stored, rows) = stored(columns, query);
+        assert_eq!((stored.as_str(), rows[0][0].as_str()), (written, first), "{query}");
+    }
+    // Where a name decides on the order or the groups, the query stays as it was given.
+    for (columns, query, first) in [
+        ("(x)", "SELECT a AS k FROM t ORDER BY k DESC", "2"),
+        ("(a, b)", "SELECT b, a FROM t ORDER BY a DESC", "two"),
+        ("(x)", "SELECT -a AS a FROM t ORDER BY a", "-2"),
+        ("(a)", "SELECT b FROM t ORDER BY a DESC", "two"),
+        ("(a)", "SELECT -a AS k FROM t ORDER BY a DESC", "-2"),
+        ("(x, y)", "SELECT DISTINCT ON (k) a % 1 AS k, a FROM t ORDER BY k, 2 DESC", "0"),
+        ("(k, n)", "SELECT a % 1 AS z, count(*) AS k FROM t GROUP BY z ORDER BY 1", "0"),
+        ("(x)", "SELECT a AS k FROM t UNION ALL SELECT 3 ORDER BY k DESC", "3"),
+    ] {
+        let (stored, rows) = stored(columns, query);
+        assert_eq!((stored.as_str(), rows[0][0].as_str()), (query, first), "{query}");
+    }
+    // Version 11 writes the name, and sorts by another column.
+    let mut before = prepared(ExecutionVersion::V11, &TABLES);
+    before.run("CREATE VIEW v (x) AS SELECT -a AS a FROM t ORDER BY a").expect("made");
+    let stored = &before.library.catalog().views["v"].query;
+    assert_eq!(stored, "SELECT -a AS \"x\" FROM t ORDER BY a");
+}
+
+#[test]
+fn a_column_with_another_name_has_it_in_the_query_too() {
+    let mut database = prepared(ExecutionVersion::CURRENT, &TABLES);
+    database.run("CREATE MATERIALIZED VIEW v (x) AS SELECT a, b FROM t ORDER BY a").expect("made");
+    let mut renamed = |from: &str, to: &str| {
+        let sql = format!("ALTER MATERIALIZED VIEW v RENAME COLUMN {from} TO {to}");
+        database.run(&sql).expect("another name");
+        database.run("REFRESH MATERIALIZED VIEW v").expect("refreshed");
+        assert_eq!(database.rows(&format!("SELECT {to} FROM v")).len(), 2);
+        let catalog = database.library.catalog();
+        catalog.materialized_view("v").expect("there").1.view.query.clone()
+    };
+    assert_eq!(renamed("x", "y"), "SELECT a AS \"y\", b FROM t ORDER BY a");
+    assert_eq!(renamed("b", "z"), "SELECT a AS \"y\", b AS \"z\" FROM t ORDER BY a");
+    // The order would be another one.
+    assert_eq!(renamed("z", "a"), "SELECT a AS \"y\", b AS \"z\" FROM t ORDER BY a");
 }
 
 #[test]
 fn a_database_is_a_schema_that_nobody_else_is_asked_about() {
-    let mut database = prepared(ExecutionVersion::V11, &TABLES);
+    let mut database = prepared(ExecutionVersion::CURRENT, &TABLES);
     let create = "CREATE DATABASE shop WITH TEMPLATE = template0 ENCODING 'UTF8' LC_COLLATE 'C' OWNER ann CONNECTION LIMIT -1";
     assert_eq!(shown(database.run(create)), "CREATE DATABASE");
     database.run("CREATE TABLE shop.t (a integer)").expect("a table");

@@ -54,6 +54,7 @@ pub use bind_json::json_assigned;
 pub(crate) use bind_session::{session_call, session_word};
 pub use call::is_system_function;
 pub use capture::Capture;
+pub(crate) use copies::PARTS_HINT;
 pub use describe::Names;
 pub use environment::{Environment, QueryEnvironment, RunSubquery};
 pub use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};

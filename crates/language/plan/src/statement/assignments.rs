@@ -1,6 +1,6 @@
 //! The assignments of SET: to a column, to a field of one, to several columns at once.
 
-use crate::expression::{Binder, Expression, Kind};
+use crate::expression::{Binder, Expression, Kind, PARTS_HINT};
 use crate::statement::column_targets::{default_row, is_default, target_column};
 use crate::statement::fields::{assigned_field, field_target};
 use crate::statement::subscripted::Subscripted;
@@ -12,8 +12,14 @@ use sqlparser::ast::{
 use syntax::names::name_of;
 use syntax::parse::parse_plain_statements;
 use syntax::parse::subscripts::is_subscript;
-use types::{ExecutionVersion, SqlError, SqlState, Value};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
 use values::broken;
+
+/// Parts of one column that a statement may assign.
+const PARTS_MAX: usize = 256;
+
+/// Before execution version 12 a statement could assign as many as it had room for. More than these took a node's whole stack.
+const PARTS_BEFORE_V12_MAX: usize = 1_900;
 
 /// Whether SET assigns a DEFAULT that calls a function or draws from a sequence.
 pub(super) fn sets_running_default(table: &TablePlan, list: &[ast::Assignment]) -> bool {
@@ -42,7 +48,7 @@ pub(super) fn bind_assignments(
     list: &[ast::Assignment],
 ) -> Result<Vec<(u16, Expression)>, SqlError> {
     let mut assignments =
-        Assignments { table, binder, assigned: Vec::new(), fields: Vec::new(), bound: Vec::new() };
+        Assignments { table, binder, assigned: Vec::new(), parts: Vec::new(), bound: Vec::new() };
     for assignment in list {
         match &assignment.target {
             AssignmentTarget::ColumnName(column) => assignments.assign(column, &assignment.value)?,
@@ -58,8 +64,8 @@ struct Assignments<'a, 'b> {
     binder: &'a Binder<'b>,
     /// Ordinals of the columns.
     assigned: Vec<usize>,
-    /// Columns of which fields are assigned.
-    fields: Vec<usize>,
+    /// Columns of which parts are assigned, and how many.
+    parts: Vec<(usize, usize)>,
     bound: Vec<(u16, Expression)>,
 }
 
@@ -67,34 +73,14 @@ impl Assignments<'_, '_> {
     /// `column = value`
     fn assign(&mut self, column: &ObjectName, value: &Expr) -> Result<(), SqlError> {
         let (table, binder) = (self.table, self.binder);
-        let parts: Vec<Ident> = column.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
-        if parts.iter().any(is_subscript) {
-            return self.assign_part(&parts, value);
+        if column.0.iter().filter_map(|part| part.as_ident()).any(is_subscript) {
+            return self.assign_part(column, value);
         }
         if column.0.len() > 1
             && let Some((ordinal, path)) = field_target(table, binder, column)?
         {
             let value = assigned_field(binder, &path, value)?;
-            let known = self.bound.iter_mut().find(|(known, _)| usize::from(*known) == ordinal);
-            match known {
-                // Another field of the same column.
-                Some((_, row)) if self.fields.contains(&ordinal) => {
-                    let whole = std::mem::replace(row, Expression::constant(Value::Null, row.data_type));
-                    *row = Expression::with_field(whole, &path, value);
-                }
-                Some(_) => {
-                    let name = &table.columns[ordinal].name;
-                    let message = format!("multiple assignments to same column \"{name}\"");
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-                }
-                None => {
-                    let row = Expression::column(ordinal, table.columns[ordinal].data_type);
-                    self.bound.push((ordinal as u16, Expression::with_field(row, &path, value)));
-                    self.assigned.push(ordinal);
-                    self.fields.push(ordinal);
-                }
-            }
-            return Ok(());
+            return self.set_part(ordinal, path.len(), |row| Ok(Expression::with_field(row, &path, value)));
         }
         let ordinal = self.target(column)?;
         let target = &table.columns[ordinal];
@@ -110,31 +96,44 @@ impl Assignments<'_, '_> {
     }
 
     /// `column[subscript].field = value`
-    fn assign_part(&mut self, parts: &[Ident], value: &Expr) -> Result<(), SqlError> {
+    fn assign_part(&mut self, target: &ObjectName, value: &Expr) -> Result<(), SqlError> {
+        let parts: Vec<Ident> = target.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
         let (column, path) = (ObjectName::from(vec![parts[0].clone()]), &parts[1..]);
         let ordinal = target_column(self.table, self.binder.scope(), &column, &[])?;
         self.refuse_given(ordinal)?;
         let target = &self.table.columns[ordinal];
         let subscripted = Subscripted { binder: self.binder, column: &target.name, value };
-        let declared = target.data_type;
-        let known = self.bound.iter().position(|(known, _)| usize::from(*known) == ordinal);
-        match known {
-            // Another part of the same column.
-            Some(at) if self.fields.contains(&ordinal) => {
-                let whole = self.bound[at].1.clone();
-                self.bound[at].1 = subscripted.replaced((whole, declared), path)?;
-            }
-            Some(_) => {
-                let message = format!("multiple assignments to same column \"{}\"", target.name);
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
-            }
-            None => {
-                let row = Expression::column(ordinal, declared);
-                self.bound.push((ordinal as u16, subscripted.replaced((row, declared), path)?));
-                self.assigned.push(ordinal);
-                self.fields.push(ordinal);
-            }
-        }
+        // A path into a `jsonb` is one step.
+        let steps = if target.data_type == DataType::Jsonb { 1 } else { path.len() };
+        self.set_part(ordinal, steps, |row| subscripted.replaced((row, target.data_type), path))
+    }
+
+    /// Assigns one more part of a column, so many steps inside of the column. `with`: the column with that part.
+    fn set_part(
+        &mut self,
+        ordinal: usize,
+        steps: usize,
+        with: impl FnOnce(Expression) -> Result<Expression, SqlError>,
+    ) -> Result<(), SqlError> {
+        let target = &self.table.columns[ordinal];
+        let Some(at) = self.bound.iter().position(|(known, _)| usize::from(*known) == ordinal) else {
+            let row = with(Expression::column(ordinal, target.data_type))?;
+            self.bound.push((ordinal as u16, row));
+            self.assigned.push(ordinal);
+            self.parts.push((ordinal, 1));
+            return Ok(());
+        };
+        // Another part of the same column.
+        let Some((_, count)) = self.parts.iter_mut().find(|(known, _)| *known == ordinal) else {
+            let message = format!("multiple assignments to same column \"{}\"", target.name);
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+        };
+        *count += 1;
+        check_parts(*count, &target.name, self.binder.scope().version())?;
+        let row = &mut self.bound[at].1;
+        self.binder.count_part(row, steps)?;
+        let nothing = Expression::constant(Value::Null, row.data_type);
+        *row = with(std::mem::replace(row, nothing))?;
         Ok(())
     }
 
@@ -164,7 +163,7 @@ impl Assignments<'_, '_> {
         if fields.len() != columns.len() {
             return Err(count_differs());
         }
-        let types: Vec<types::DataType> = fields.iter().map(|field| field.data_type).collect();
+        let types: Vec<DataType> = fields.iter().map(|field| field.data_type).collect();
         for (position, (column, data_type)) in columns.iter().zip(types).enumerate() {
             let ordinal = self.target(column)?;
             self.refuse_given(ordinal)?;
@@ -196,6 +195,19 @@ impl Assignments<'_, '_> {
         self.bound.push((ordinal as u16, value));
         Ok(())
     }
+}
+
+/// Refuses to assign too many parts of one column. Each stands in the next, and whoever looks at them goes down into all.
+fn check_parts(count: usize, column: &str, version: ExecutionVersion) -> Result<(), SqlError> {
+    let max = match version >= ExecutionVersion::V12 {
+        true => PARTS_MAX,
+        false => PARTS_BEFORE_V12_MAX,
+    };
+    if count <= max {
+        return Ok(());
+    }
+    let message = format!("more than {max} parts of the column \"{column}\" are assigned");
+    Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message).hint(PARTS_HINT))
 }
 
 /// The values of `(a, b)` or `ROW(a, b)`.

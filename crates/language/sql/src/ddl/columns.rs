@@ -14,6 +14,7 @@ use crate::ddl::rows::Rows;
 use crate::ddl::sequences::{change_owners, drop_owned};
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::{drop_using_column, using_column};
+use crate::ddl::view_columns::write_names;
 use crate::ddl::views::{self, depends, drop_dependents};
 use plan::bind_tables::{bind_computed, bind_default};
 use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_type_or_domain};
@@ -435,7 +436,11 @@ pub(super) fn rename_column(
     let mut new = table.clone();
     new.columns[ordinal].name = to.to_string();
     if let Some(materialized) = &mut new.materialized {
-        Arc::make_mut(materialized).view.columns[ordinal].name = to.to_string();
+        let view = &mut Arc::make_mut(materialized).view;
+        view.columns[ordinal].name = to.to_string();
+        if catalog.rules >= ExecutionVersion::V12 {
+            write_names(catalog, view)?;
+        }
     }
     if let Some(user) =
         views::using_column(catalog, table, ordinal, &Table { checks: Vec::new(), ..new.clone() })?.first()

@@ -57,6 +57,7 @@ mod tables;
 mod trigger_owner;
 mod triggers;
 mod unreadable;
+mod view_columns;
 mod view_options;
 mod views;
 

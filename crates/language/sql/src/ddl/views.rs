@@ -9,6 +9,7 @@
 use crate::ddl::names::{Qualify, rename_in_query, written};
 use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::relations::{check_type_free, relation_exists};
+use crate::ddl::view_columns::{bind_again, gives, with_names};
 use crate::ddl::view_options::{check_option_of, check_updatable};
 use plan::scope::VariableScope;
 use plan::statement::{BoundSelect, bind_query, changes_rows};
@@ -26,8 +27,8 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::{parse_query, tokenize};
 use types::{
-    Catalog, CheckOption, ColumnSet, ExecutionVersion, OutputColumn, RowSecurity, SearchPath, SqlError,
-    SqlState, Table, View, limits, object_name,
+    Catalog, CheckOption, ColumnSet, ExecutionVersion, RowSecurity, SearchPath, SqlError, SqlState, Table,
+    View, limits, object_name,
 };
 
 /// Views that may stand on one another: binding and running them takes a part of the stack each.
@@ -186,15 +187,11 @@ pub(super) fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, Sq
     }
     let query = written_out(query, &noted);
     // What is stored must say the same as what was given.
-    let gives = |query: &str, columns: &[OutputColumn]| {
-        let again = parse_query(query, stored.version()).and_then(|query| bind_again(&stored, &query));
-        again.is_ok_and(|again| again.columns.as_ref() == columns)
-    };
-    let named = match stored.version() >= ExecutionVersion::V11 && found != columns {
-        true => with_names(&query, &found, &columns, stored.version()).filter(|query| gives(query, &columns)),
+    let named = match stored.version() >= ExecutionVersion::V11 {
+        true => with_names(&stored, &query, &found, &columns),
         false => None,
     };
-    if named.is_none() && !gives(&query, &found) {
+    if named.is_none() && !gives(&stored, &query, &found) {
         return Err(SqlError::unsupported("this form of query in a view")
             .hint("Name every output column once, with AS where two have the same name."));
     }
@@ -208,39 +205,6 @@ pub(super) fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, Sq
         check_option: draft.check_option,
         triggers: BTreeMap::new(),
     })
-}
-
-/// The query with the names of the view's columns as those of its first SELECT, so that it says them wherever it is shown; `None` where
-/// that has not so many items.
-fn with_names(
-    query: &str,
-    found: &[OutputColumn],
-    columns: &[OutputColumn],
-    version: ExecutionVersion,
-) -> Option<String> {
-    let mut query = parse_query(query, version).ok()?;
-    let mut body = query.body.as_mut();
-    let select = loop {
-        match body {
-            ast::SetExpr::Select(select) => break select,
-            ast::SetExpr::SetOperation { left, .. } => body = left.as_mut(),
-            _ => return None,
-        }
-    };
-    if select.projection.len() != columns.len() {
-        return None;
-    }
-    for (item, (before, column)) in select.projection.iter_mut().zip(found.iter().zip(columns)) {
-        if before.name == column.name {
-            continue;
-        }
-        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
-            return None;
-        };
-        let alias = Ident::with_quote('"', &column.name);
-        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
-    }
-    Some(query.to_string())
 }
 
 /// The query as text, with the columns in the place of every `*`.
@@ -419,11 +383,6 @@ fn readers<'c>(catalog: &'c Catalog, relation: &'c str) -> impl Iterator<Item = 
 /// What the query of a view gives on these tables.
 fn bind_view(tables: &Tables, view: &View) -> Result<BoundSelect, SqlError> {
     bind_again(tables, &parse_query(&view.query, tables.version())?)
-}
-
-fn bind_again(tables: &Tables, query: &ast::Query) -> Result<BoundSelect, SqlError> {
-    let scope = VariableScope::for_procedure(None).with_routines(tables.routines());
-    bind_query(tables, &scope, query)
 }
 
 fn gives_the_same(select: &BoundSelect, view: &View) -> bool {

@@ -35,7 +35,8 @@ impl Grammar {
             | ExecutionVersion::V8
             | ExecutionVersion::V9
             | ExecutionVersion::V10
-            | ExecutionVersion::V11 => &VERSION_2,
+            | ExecutionVersion::V11
+            | ExecutionVersion::V12 => &VERSION_2,
         }
     }
 }
