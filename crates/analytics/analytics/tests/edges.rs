@@ -59,6 +59,23 @@ fn numbers_at_the_ends_of_their_types_are_computed_or_left_to_rows() {
 }
 
 #[test]
+fn a_materialized_view_without_rows_to_show_is_refused_on_both() {
+    let mut database = Database::with(&[
+        "CREATE TABLE t (k int PRIMARY KEY, n int)",
+        "INSERT INTO t SELECT n, n * n FROM generate_series(1, 100) AS n",
+        "CREATE MATERIALIZED VIEW v AS SELECT k, n FROM t WITH NO DATA",
+    ]);
+    for question in ["SELECT sum(n) FROM v", "SELECT count(*) FROM t JOIN v USING (k)"] {
+        let prepared = prepare(&database.library, question, &[]).expect("a query");
+        assert_eq!(compare(&database, question), 0, "{question}");
+        let refused = prepared.query_as(&database.reader(), &database.state, &[]).expect_err(question);
+        assert_eq!(refused.state.to_string(), "55000", "{question}");
+    }
+    database.run("REFRESH MATERIALIZED VIEW v").expect("filled");
+    assert_eq!(compare(&database, "SELECT sum(n) FROM v"), 1);
+}
+
+#[test]
 fn queries_in_from_are_grouped_on_columns_each() {
     let database = Database::with(&[
         "CREATE TABLE t (k int PRIMARY KEY, g int, n bigint)",
