@@ -8,8 +8,8 @@ use std::time::Duration;
 use types::session_format::{DateStyle, SessionFormat};
 use types::time_zone::TimeZone;
 use types::{
-    AnswerAt, Catalog, DataType, OutputColumn, SearchPath, SqlError, SqlState, StatementResult, Value,
-    parse_search_path,
+    AnswerAt, Catalog, DataType, ExecutionVersion, OutputColumn, SearchPath, SqlError, SqlState,
+    StatementResult, Value, parse_search_path,
 };
 
 /// `42704` no such setting.
@@ -172,7 +172,8 @@ pub(super) struct Settings {
     /// Whether the database knows other formats than the one that sessions begin with.
     has_formats: bool,
     format: SessionFormat,
-    /// The database that the client has asked for.
+    /// The database that the client has asked for, where it has another name than the user: clients that are told of no database ask for
+    /// the one with the user's name.
     database: Option<String>,
 }
 
@@ -209,7 +210,8 @@ impl Settings {
             }
         }
         let database = parameters.iter().find(|(name, _)| name == "database");
-        settings.database = database.map(|(_, database)| database.clone());
+        settings.database =
+            database.map(|(_, database)| database.clone()).filter(|database| database != user);
         settings.initial = settings.changed.clone();
         Ok((settings, warnings))
     }
@@ -262,9 +264,10 @@ impl Settings {
     }
 
     /// The schemas in which a session looks for names. `$user` stands for the one that has the user's name, where there is one. Where
-    /// nothing is said, and the database that was asked for has the name of a schema, it is this one.
-    pub(super) fn search_path(&self, user: &str, catalog: &Catalog) -> SearchPath {
-        let is_default = self.get("search_path").as_deref() == Some(SEARCH_PATH);
+    /// nothing is said, and the database that was asked for has the name of a schema, it is this one, from execution version 11 on.
+    pub(super) fn search_path(&self, user: &str, catalog: &Catalog, version: ExecutionVersion) -> SearchPath {
+        let is_default =
+            version >= ExecutionVersion::V11 && self.get("search_path").as_deref() == Some(SEARCH_PATH);
         if is_default
             && let Some(schema) = self.database.as_ref().filter(|name| catalog.schemas.contains_key(*name))
         {
@@ -556,8 +559,14 @@ mod tests {
                 let known = types::Schema { owner: None, members: None };
                 catalog.schemas.insert((*schema).to_string(), known);
             }
-            settings.search_path("ada", &catalog).schemas().to_vec()
+            settings.search_path("ada", &catalog, ExecutionVersion::V11).schemas().to_vec()
         };
+        let (settings, _) = started(&[("user", "ada"), ("database", "ada")]).expect("known settings");
+        assert_eq!(
+            path(&settings, &["ada"]),
+            ["ada", "public"],
+            "as libpq asks where nobody names a database"
+        );
         let (mut settings, _) = started(&[("user", "ada"), ("database", "shop")]).expect("known settings");
         assert_eq!(path(&settings, &["shop", "ada"]), ["shop"]);
         assert_eq!(path(&settings, &["ada"]), ["ada", "public"], "there is no such schema");
@@ -568,6 +577,9 @@ mod tests {
         settings.set("search_path", Some("ada")).expect("a list");
         settings.reset_all();
         assert_eq!(path(&settings, &["shop"]), ["shop"], "as poolers do between two clients");
+        let mut catalog = Catalog::default();
+        catalog.schemas.insert("shop".to_string(), types::Schema::default());
+        assert!(settings.search_path("ada", &catalog, ExecutionVersion::V10).is_default());
     }
 
     #[test]
@@ -664,14 +676,17 @@ mod tests {
 
     #[test]
     fn the_search_path_knows_the_schema_of_the_user() {
+        let path = |settings: &Settings, catalog: &Catalog| {
+            settings.search_path("ada", catalog, ExecutionVersion::CURRENT)
+        };
         let (mut settings, mut catalog) = (Settings::default(), Catalog::default());
-        assert!(settings.search_path("ada", &catalog).is_default());
+        assert!(path(&settings, &catalog).is_default());
         catalog.schemas.insert("ada".to_string(), types::Schema::default());
-        assert_eq!(settings.search_path("ada", &catalog).schemas(), ["ada", "public"]);
+        assert_eq!(path(&settings, &catalog).schemas(), ["ada", "public"]);
         settings.set("search_path", Some("\"\"")).expect("no schema");
-        assert!(settings.search_path("ada", &catalog).schemas().is_empty());
+        assert!(path(&settings, &catalog).schemas().is_empty());
         settings.set("search_path", Some("a, \"B\"")).expect("a list");
-        assert_eq!(settings.search_path("ada", &catalog).schemas(), ["a", "B"]);
+        assert_eq!(path(&settings, &catalog).schemas(), ["a", "B"]);
         assert!(settings.set("search_path", Some("a b")).is_err());
     }
 

@@ -268,7 +268,7 @@ impl Session {
 
     /// Where the names of the next statement are looked for.
     pub(super) fn search_path(&self) -> SearchPath {
-        self.settings.search_path(&self.identity.user, &self.database.catalog())
+        self.settings.search_path(&self.identity.user, &self.database.catalog(), self.version())
     }
 
     /// What stands in front of the next statement.
