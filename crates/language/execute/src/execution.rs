@@ -12,6 +12,7 @@ use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
 use crate::random::RandomValues;
 use crate::remaining::Remaining;
+use crate::scratch::Scratch;
 use crate::subqueries::{Given, KnownSubqueries};
 use plan::expression::{Environment, Expression, KeptMemory, Memory};
 use plan::polymorphic::Actual;
@@ -42,6 +43,8 @@ pub(crate) struct RunsOn<'a> {
     pub(crate) registers: bool,
     /// Set when nobody wants the result any more; never where a transaction of a block runs.
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
+    /// Where rows go that do not fit into memory; never where a transaction of a block runs.
+    pub(crate) scratch: Option<Arc<dyn Scratch>>,
     /// What the role may do; `None`: everything.
     pub(crate) authority: Option<Authority>,
     pub(crate) signed_by: SignedBy,
@@ -145,6 +148,7 @@ impl<'a> Execution<'a> {
             session_place: None,
             registers: true,
             interrupt: None,
+            scratch: None,
             authority: None,
             signed_by: SignedBy::default(),
         };
@@ -249,6 +253,13 @@ impl<'a> Execution<'a> {
     /// For a client that may lose interest: it ends soon after `interrupt` is set.
     pub fn interrupted_by(mut self, interrupt: &Arc<AtomicBool>) -> Execution<'a> {
         self.on.interrupt = Some(Arc::clone(interrupt));
+        self
+    }
+
+    /// With room outside of memory for rows of queries. Only where nobody else executes the same: whether rows fit into memory
+    /// depends on the node.
+    pub fn with_scratch(mut self, scratch: Option<Arc<dyn Scratch>>) -> Execution<'a> {
+        self.on.scratch = scratch;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Reading a table as it was after an earlier block, and what became of a row.
 
 use crate::execution::Execution;
-use crate::relation::Rows;
+
 use crate::row_security::no_history;
 use crate::scan::VisitKeyed;
 use crate::subqueries::Given;
@@ -112,7 +112,11 @@ impl Execution<'_> {
 
 impl Execution<'_> {
     /// The changes of a row, the oldest first: who made them, and the row's values behind each.
-    pub(super) fn row_history(&mut self, table: &TablePlan, key: &[Value]) -> Result<Rows, SqlError> {
+    pub(super) fn row_history(
+        &mut self,
+        table: &TablePlan,
+        key: &[Value],
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
         if SchemaMembers::has_numbers_of(table.id) {
             return Err(SqlError::unsupported("the history of rows in a schema with members"));
         }

@@ -1,20 +1,16 @@
-//! The rows of relations, and joins of them.
-//!
-//! A join reads its left side, then its right side: once, or, where that looks at the left one, for every row of it. Rows
-//! come in the order of the left side, then of the right one; those of the right side that match nothing come last.
+//! The rows of relations.
 
 use crate::execution::Execution;
+use crate::scratch::{RowList, Rows};
 use crate::sorting::Sortable;
 use crate::subqueries::Given;
-use plan::expression::{Expression, rows_space};
-use plan::statement::{BoundSelect, Join, JoinKind, Relation, SetOperation};
+use plan::expression::{Expression, row_space, rows_space};
+use plan::statement::{BoundSelect, Relation, SetOperation};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use types::{SqlError, Value};
 use values::broken;
-
-/// Rows of a relation.
-pub(super) type Rows = Vec<Vec<Value>>;
 
 impl Execution<'_> {
     /// The rows of a relation, which the query holds from now on.
@@ -28,7 +24,7 @@ impl Execution<'_> {
                 };
                 self.enter_query()?;
                 let inner = Given { frame: given.frame, arguments: &arguments, left: &[] };
-                let rows = self.select_given(query, inner, None);
+                let rows = self.query_rows(query, inner);
                 self.leave_query();
                 match filter {
                     None => rows?,
@@ -36,16 +32,13 @@ impl Execution<'_> {
                 }
             }
             Relation::Values(rows) => {
-                let rows =
-                    rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<Rows, _>>()?;
-                self.meter.memory.hold(rows_space(&rows))?;
-                rows
+                let rows = rows.iter().map(|row| self.evaluate_all(row, given)).collect::<Result<_, _>>()?;
+                self.counted(rows)?
             }
             Relation::Function { function, arguments } => self.function_rows(function, arguments, given)?,
             Relation::Call(call) => {
                 let rows = self.called_rows(call, given)?;
-                self.meter.memory.hold(rows_space(&rows))?;
-                rows
+                self.counted(rows)?
             }
             Relation::Set { operation, all, sides } => {
                 self.enter_query()?;
@@ -56,19 +49,48 @@ impl Execution<'_> {
                 self.charge((left.len() + right.len()) as u64)?;
                 // What tells equal rows are copies.
                 self.meter.memory.hold(rows_space(&left).saturating_add(rows_space(&right)))?;
-                combine(*operation, *all, left, right)
+                Rows::Held(combine(*operation, *all, left, right))
             }
-            Relation::Recursive { number, all, sides } => self.recursive(*number, *all, sides, given)?,
+            Relation::Recursive { number, all, sides } => {
+                Rows::Held(self.recursive(*number, *all, sides, given)?)
+            }
             Relation::Working(number) => {
                 let known = self.running.working.iter().rev().find(|(known, _)| known == number);
                 let (_, rows) = known.ok_or_else(|| broken("the rows of a query that is not running"))?;
                 let rows = Rc::clone(rows);
                 self.charge(rows.len() as u64)?;
-                self.meter.memory.hold(rows_space(&rows))?;
-                rows.as_ref().clone()
+                self.counted(rows.as_ref().clone())?
             }
             Relation::Join(join) => self.joined(join, given)?,
         })
+    }
+
+    /// Rows that the query holds from now on.
+    fn counted(&mut self, rows: Vec<Vec<Value>>) -> Result<Rows, SqlError> {
+        self.meter.memory.hold(rows_space(&rows))?;
+        Ok(Rows::Held(rows))
+    }
+
+    /// The rows of a query in FROM.
+    fn query_rows(&mut self, query: &BoundSelect, given: Given<'_>) -> Result<Rows, SqlError> {
+        let Some(scratch) = self.on.scratch.clone() else {
+            return self.select_given(query, given, None).map(Rows::Held);
+        };
+        let (memory, mut list, mut failed) = (self.meter.memory.clone(), RowList::new(Some(scratch)), Ok(()));
+        let rest = self.select_handing_out(
+            query,
+            given,
+            None,
+            Some(&mut |row: Vec<Value>| {
+                failed = list.push(&memory, row_space(row.len()), row);
+                if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            }),
+        )?;
+        failed?;
+        for row in rest {
+            list.push(&memory, row_space(row.len()), row)?;
+        }
+        list.complete()
     }
 
     fn recursive(
@@ -77,9 +99,9 @@ impl Execution<'_> {
         all: bool,
         [first, then]: &[BoundSelect; 2],
         given: Given<'_>,
-    ) -> Result<Rows, SqlError> {
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
         let mut seen: BTreeMap<Sortable, ()> = BTreeMap::new();
-        let mut new_ones = |rows: &mut Rows| {
+        let mut new_ones = |rows: &mut Vec<Vec<Value>>| {
             if !all {
                 rows.retain(|row| seen.insert(Sortable(row.clone()), ()).is_none());
             }
@@ -117,150 +139,30 @@ impl Execution<'_> {
     }
 
     fn filtered(&mut self, rows: Rows, filter: &Expression, given: Given<'_>) -> Result<Rows, SqlError> {
-        let mut kept = Vec::with_capacity(rows.len());
-        for row in rows {
-            if self.with_subqueries(&row, given, |environment| filter.is_true(environment))? {
-                kept.push(row);
+        // Those that are left take no more room than all did.
+        let (mut kept, mut left) = (Vec::new(), RowList::new(self.on.scratch.clone()));
+        let (is_written, memory) = (matches!(rows, Rows::Written { .. }), self.meter.memory.clone());
+        let mut rows = rows.into_each();
+        while let Some(row) = rows.next()? {
+            if !self.with_subqueries(&row, given, |environment| filter.is_true(environment))? {
+                continue;
+            }
+            match is_written {
+                true => left.push(&memory, row_space(row.len()), row)?,
+                false => kept.push(row),
             }
         }
-        Ok(kept)
+        if is_written { left.complete() } else { Ok(Rows::Held(kept)) }
     }
-
-    fn joined(&mut self, join: &Join, given: Given<'_>) -> Result<Rows, SqlError> {
-        let left_rows = self.relation_rows(&join.left, given)?;
-        if join.dependent {
-            return self.joined_row_by_row(join, left_rows, given);
-        }
-        if left_rows.is_empty() && matches!(join.kind, JoinKind::Inner | JoinKind::Left) {
-            // The right side is not read: whatever it holds, there is nothing to join it with.
-            return Ok(Vec::new());
-        }
-        // It looks at nothing of the left side, but its columns are counted from the begin of FROM.
-        let prefix = with_nulls(given.left, join.left_width);
-        let right_rows = self.relation_rows(&join.right, Given { left: &prefix, ..given })?;
-        let index = match join.equal.is_empty() {
-            true => None,
-            false => Some(self.indexed(&right_rows, join, given)?),
-        };
-        let mut matched = vec![false; right_rows.len()];
-        let width = join.left_width + join.right_width;
-        let mut rows = Vec::new();
-        for left in &left_rows {
-            let candidates: Vec<usize> = match &index {
-                None => (0..right_rows.len()).collect(),
-                Some(index) => {
-                    let keys = join.equal.iter().map(|(left, _)| left);
-                    let keys = self.keys(keys, left, given)?;
-                    keys.and_then(|keys| index.get(&keys)).cloned().unwrap_or_default()
-                }
-            };
-            self.charge(candidates.len() as u64)?;
-            let before = rows.len();
-            for candidate in candidates {
-                let row = [left.as_slice(), &right_rows[candidate]].concat();
-                if self.holds(join.condition.as_ref(), &row, given)? {
-                    matched[candidate] = true;
-                    self.meter.memory.hold_row(width)?;
-                    rows.push(row);
-                }
-            }
-            if rows.len() == before && matches!(join.kind, JoinKind::Left | JoinKind::Full) {
-                self.meter.memory.hold_row(width)?;
-                rows.push(with_nulls(left, join.right_width));
-            }
-        }
-        if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
-            for (right, _) in right_rows.iter().zip(&matched).filter(|(_, matched)| !**matched) {
-                self.meter.memory.hold_row(width)?;
-                let mut row = vec![Value::Null; join.left_width];
-                row.extend(right.iter().cloned());
-                rows.push(row);
-            }
-        }
-        Ok(rows)
-    }
-
-    fn joined_row_by_row(
-        &mut self,
-        join: &Join,
-        left_rows: Rows,
-        given: Given<'_>,
-    ) -> Result<Rows, SqlError> {
-        let mut rows = Vec::new();
-        for left in &left_rows {
-            let prefix = [given.left, left].concat();
-            let held = self.meter.memory.held();
-            let right_rows = self.relation_rows(&join.right, Given { left: &prefix, ..given })?;
-            let before = rows.len();
-            for right in right_rows {
-                let row = [left.as_slice(), &right].concat();
-                if self.holds(join.condition.as_ref(), &row, given)? {
-                    rows.push(row);
-                }
-            }
-            if rows.len() == before && join.kind == JoinKind::Left {
-                rows.push(with_nulls(left, join.right_width));
-            }
-            // The rows of the right side are gone, and those that match have come.
-            self.meter.memory.release_to(held);
-            self.meter.memory.hold(rows_space(&rows[before..]))?;
-        }
-        Ok(rows)
-    }
-
-    fn holds(
-        &mut self,
-        condition: Option<&Expression>,
-        row: &[Value],
-        given: Given<'_>,
-    ) -> Result<bool, SqlError> {
-        match condition {
-            None => Ok(true),
-            Some(condition) => self.with_subqueries(row, given, |environment| condition.is_true(environment)),
-        }
-    }
-
-    /// Positions of rows by what must be equal; NULL equals nothing.
-    fn indexed(
-        &mut self,
-        rows: &[Vec<Value>],
-        join: &Join,
-        given: Given<'_>,
-    ) -> Result<BTreeMap<Sortable, Vec<usize>>, SqlError> {
-        let mut index: BTreeMap<Sortable, Vec<usize>> = BTreeMap::new();
-        for (position, row) in rows.iter().enumerate() {
-            // The right keys look at the right row; what is to its left they take from the same prefix as a condition.
-            let keys = self.keys(join.equal.iter().map(|(_, right)| right), row, given)?;
-            if let Some(keys) = keys {
-                self.meter.memory.hold_row(keys.0.len())?;
-                index.entry(keys).or_default().push(position);
-            }
-        }
-        Ok(index)
-    }
-
-    fn keys<'e>(
-        &mut self,
-        expressions: impl Iterator<Item = &'e Expression>,
-        row: &[Value],
-        given: Given<'_>,
-    ) -> Result<Option<Sortable>, SqlError> {
-        self.with_subqueries(row, given, |environment| {
-            let keys = expressions.map(|expression| expression.evaluate(environment));
-            let keys = keys.collect::<Result<Vec<Value>, SqlError>>()?;
-            Ok((!keys.iter().any(Value::is_null)).then_some(Sortable(keys)))
-        })
-    }
-}
-
-fn with_nulls(left: &[Value], count: usize) -> Vec<Value> {
-    let mut row = left.to_vec();
-    row.resize(left.len() + count, Value::Null);
-    row
 }
 
 /// A set operation. Rows keep the order in which they come first.
-fn combine(operation: SetOperation, all: bool, left: Rows, right: Rows) -> Rows {
+fn combine(
+    operation: SetOperation,
+    all: bool,
+    left: Vec<Vec<Value>>,
+    right: Vec<Vec<Value>>,
+) -> Vec<Vec<Value>> {
     let mut counts: BTreeMap<Sortable, usize> = BTreeMap::new();
     match operation {
         SetOperation::Union => {

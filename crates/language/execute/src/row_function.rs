@@ -1,7 +1,7 @@
 //! The rows of functions in FROM.
 
 use crate::execution::Execution;
-use crate::relation::Rows;
+use crate::scratch::{RowList, Rows};
 use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
 use plan::statement::{JsonCall, RowFunction, RowKind, goes_up};
@@ -27,7 +27,7 @@ impl Execution<'_> {
     ) -> Result<Rows, SqlError> {
         let arguments = self.evaluate_all(arguments, given)?;
         let mut rows = match &function.rows {
-            RowKind::Series(_) => self.series(&arguments)?,
+            RowKind::Series(_) => return self.series(&arguments, function.with_ordinality),
             RowKind::Elements(widths) => self.elements(&arguments, widths)?,
             RowKind::Json(call) => self.rows_of_json(call, &arguments)?,
             RowKind::History(table) => {
@@ -41,10 +41,10 @@ impl Execution<'_> {
                 row.push(Value::BigInt(number));
             }
         }
-        Ok(rows)
+        Ok(Rows::Held(rows))
     }
 
-    fn rows_of_json(&mut self, call: &JsonCall, arguments: &[Value]) -> Result<Rows, SqlError> {
+    fn rows_of_json(&mut self, call: &JsonCall, arguments: &[Value]) -> Result<Vec<Vec<Value>>, SqlError> {
         let [base, json] = arguments else { return Err(broken("rows of JSON without any")) };
         let rows = self.measured(|this| {
             let memory = &this.meter.memory;
@@ -60,11 +60,11 @@ impl Execution<'_> {
         Ok(rows)
     }
 
-    fn series(&mut self, bounds: &[Value]) -> Result<Rows, SqlError> {
+    fn series(&mut self, bounds: &[Value], with_ordinality: bool) -> Result<Rows, SqlError> {
         let [start, stop, step] = bounds else { return Err(broken("a series without bounds")) };
         // NULL gives no rows.
         if bounds.iter().any(Value::is_null) {
-            return Ok(Vec::new());
+            return Ok(Rows::Held(Vec::new()));
         }
         for (bound, name) in bounds.iter().zip(["start value", "stop value", "step size"]) {
             match bound {
@@ -77,7 +77,8 @@ impl Execution<'_> {
             }
         }
         let up = goes_up(step)?;
-        let mut rows = Vec::new();
+        let memory = self.meter.memory.clone();
+        let (mut rows, mut number) = (RowList::new(self.on.scratch.clone()), 0);
         let mut next = Some(start.clone());
         while let Some(value) = next.filter(|value| match value.compare(stop) {
             Some(order) => {
@@ -96,15 +97,19 @@ impl Execution<'_> {
                 Err(error) if error.state == SqlState::NUMERIC_VALUE_OUT_OF_RANGE => None,
                 Err(error) => return Err(error),
             };
-            self.meter.memory.hold_row(1)?;
-            rows.push(vec![value]);
+            number += 1;
+            let row = match with_ordinality {
+                true => vec![value, Value::BigInt(number)],
+                false => vec![value],
+            };
+            rows.push(&memory, row_space(1), row)?;
         }
-        Ok(rows)
+        rows.complete()
     }
 
     /// The elements of arrays side by side, NULL behind the end of the shorter ones. `widths`: how many fields those have
     /// that are rows.
-    fn elements(&mut self, arrays: &[Value], widths: &[Option<usize>]) -> Result<Rows, SqlError> {
+    fn elements(&mut self, arrays: &[Value], widths: &[Option<usize>]) -> Result<Vec<Vec<Value>>, SqlError> {
         let arrays: Vec<&[Value]> = arrays
             .iter()
             .map(|array| match array {

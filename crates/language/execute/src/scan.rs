@@ -2,9 +2,11 @@
 
 use crate::execution::Execution;
 use crate::own::{SCAN_BYTES, key_space};
+use crate::scratch::{RowList, Rows};
 use crate::subqueries::Given;
 use plan::computed_index::primary_of;
 use plan::condition::Condition;
+use plan::expression::row_space;
 use plan::predicate::{CapturedCondition, EntryPredicate};
 use plan::statement::{Access, BoundSelect, From, KeyPart, Scanned, resolve_key};
 use plan::table::TablePlan;
@@ -72,24 +74,20 @@ impl Execution<'_> {
     }
 
     /// The rows of a table that its conditions are true for, in key order.
-    pub(super) fn table_rows(
-        &mut self,
-        scanned: &Scanned,
-        given: Given<'_>,
-    ) -> Result<Vec<Vec<Value>>, SqlError> {
-        let mut rows = Vec::new();
+    pub(super) fn table_rows(&mut self, scanned: &Scanned, given: Given<'_>) -> Result<Rows, SqlError> {
+        let mut rows = RowList::new(self.on.scratch.clone());
         let memory = self.meter.memory.clone();
         self.visit_table(scanned, given, false, &mut |key, row| {
             let mut row = row.to_vec();
-            memory.hold_row(row.len() + 1)?;
+            let mut space = row_space(row.len() + 1);
             if scanned.keyed {
-                memory.hold(key.as_bytes().len() as u64)?;
+                space += key.as_bytes().len() as u64;
                 row.push(Value::Bytea(key.as_bytes().into()));
             }
-            rows.push(row);
+            rows.push(&memory, space, row)?;
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(rows)
+        rows.complete()
     }
 
     fn visit_table(

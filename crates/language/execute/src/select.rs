@@ -1,15 +1,18 @@
 //! SELECT: grouping and sorting of the rows that were found.
 
+use crate::distinct::DistinctRows;
 use crate::execution::Execution;
 use crate::grouping::Groups;
-use crate::sorting::{Sortable, compare_key};
+use crate::scratch::{KeyOrder, Rows, Sorted, Sorter};
+use crate::sorting::Sortable;
 use crate::subqueries::Given;
 use crate::window::window_values;
-use plan::expression::{Environment, Expression, QueryEnvironment, RunSubquery, row_space, rows_space};
+use plan::expression::{
+    Environment, Expression, Memory, QueryEnvironment, RunSubquery, row_space, rows_space,
+};
 use plan::polymorphic::Callee;
-use plan::statement::{BoundSelect, Distinctness, From, Grouping, SortKey};
+use plan::statement::{BoundSelect, Distinctness, From, Grouping};
 use std::cell::RefCell;
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -94,7 +97,7 @@ impl Execution<'_> {
 
     /// Rows that come in their order go to `take`, where there is one; gives the others, and holds nothing but these when
     /// it ends.
-    fn select_handing_out(
+    pub(super) fn select_handing_out(
         &mut self,
         select: &BoundSelect,
         given: Given<'_>,
@@ -128,8 +131,8 @@ impl Execution<'_> {
         }
         let mut output = Output {
             select,
-            rows: Vec::new(),
-            seen: BTreeSet::new(),
+            rows: Sorter::new(KeyOrder::By(&select.order), self.on.scratch.clone()),
+            distinct: DistinctRows::new(self.on.scratch.clone()),
             enough: limit.map(|limit| limit.saturating_add(offset)),
             found: 0,
             offset,
@@ -150,11 +153,17 @@ impl Execution<'_> {
                 Environment { query: Some(&query), ..Environment::new(&[], given.frame, self.on.now) };
             match &select.grouping {
                 Some(grouping) => {
-                    let mut groups = Groups::new(grouping);
+                    let mut groups = Groups::new(grouping, self.on.scratch.clone());
                     self.visit_rows(select, given, &mut |row| {
                         groups.add(&Environment { row, ..environment })?;
                         Ok(ControlFlow::Continue(()))
                     })?;
+                    if groups.are_late() {
+                        groups.finish_each(&environment, &mut |row| {
+                            output.take_group(grouping, &Environment { row: &row, ..environment })
+                        })?;
+                        return self.finished(output, limit);
+                    }
                     for row in groups.finish(&environment)? {
                         if output.take_group(grouping, &Environment { row: &row, ..environment })?.is_break()
                         {
@@ -166,8 +175,60 @@ impl Execution<'_> {
                     .visit_rows(select, given, &mut |row| output.take(&Environment { row, ..environment }))?,
             }
         }
+        self.finished(output, limit)
+    }
+
+    /// The rows in their order, without those that OFFSET and LIMIT leave out.
+    fn finished(
+        &mut self,
+        mut output: Output<'_, '_>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
+        let memory = self.meter.memory.clone();
+        output.take_late(&memory)?;
         self.charge(output.found as u64)?;
-        Ok(output.finish(offset, limit))
+        let Output { select, rows, offset, mut take, .. } = output;
+        let (is_on, most) = (matches!(select.distinct, Distinctness::On(_)), limit.unwrap_or(usize::MAX));
+        let mut sorted = match rows.finish()? {
+            Sorted::Held(rows) if !is_on => {
+                return Ok(rows.map(|(_, row)| row).skip(offset).take(most).collect());
+            }
+            sorted => sorted,
+        };
+        let is_written = sorted.is_written();
+        // What is read again from files is counted where it is held.
+        let hold = |width: usize| if is_written { memory.hold_row(width) } else { Ok(()) };
+        let mut seen = BTreeSet::new();
+        let (mut rows, mut left_out, mut given) = (Vec::new(), 0, 0);
+        while given < most
+            && let Some((mut keys, row)) = sorted.next()?
+        {
+            self.charge(0)?;
+            if is_on {
+                let on = keys.split_off(select.order.len());
+                hold(on.len())?;
+                if !seen.insert(Sortable(on)) {
+                    continue;
+                }
+            }
+            if left_out < offset {
+                left_out += 1;
+                continue;
+            }
+            given += 1;
+            match &mut take {
+                Some(take) if is_written => {
+                    if take(row).is_break() {
+                        break;
+                    }
+                }
+                _ => {
+                    hold(row.len())?;
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(rows)
     }
 
     /// All rows first, then what is made of them: so that subqueries can run in between.
@@ -178,15 +239,17 @@ impl Execution<'_> {
         output: &mut Output<'_, '_>,
     ) -> Result<(), SqlError> {
         let rows = match &select.source {
-            From::Nothing => vec![Vec::new()],
+            From::Nothing => Rows::Held(vec![Vec::new()]),
             From::Table(scanned) => self.table_rows(scanned, given)?,
             From::Relation(relation) => self.relation_rows(relation, given)?,
         };
         if !select.windows.is_empty() {
             return self.windowed(select, rows, given, output);
         }
-        let mut groups = select.grouping.as_ref().map(Groups::new);
-        for row in rows {
+        let scratch = self.on.scratch.clone();
+        let mut groups = select.grouping.as_ref().map(|grouping| Groups::new(grouping, scratch));
+        let mut rows = rows.into_each();
+        while let Some(row) = rows.next()? {
             let go_on = self.with_subqueries(&row, given, |environment| {
                 if let Some(filter) = &select.filter
                     && !filter.is_true(environment)?
@@ -203,6 +266,13 @@ impl Execution<'_> {
             }
         }
         let (Some(grouping), Some(groups)) = (&select.grouping, groups) else { return Ok(()) };
+        if groups.are_late() {
+            return self.with_subqueries(&[], given, |environment| {
+                groups.finish_each(environment, &mut |row| {
+                    output.take_group(grouping, &Environment { row: &row, ..*environment })
+                })
+            });
+        }
         for row in self.with_subqueries(&[], given, |environment| groups.finish(environment))? {
             let go_on =
                 self.with_subqueries(&row, given, |environment| output.take_group(grouping, environment))?;
@@ -217,13 +287,15 @@ impl Execution<'_> {
     fn windowed(
         &mut self,
         select: &BoundSelect,
-        rows: Vec<Vec<Value>>,
+        rows: Rows,
         given: Given<'_>,
         output: &mut Output<'_, '_>,
     ) -> Result<(), SqlError> {
-        let mut groups = select.grouping.as_ref().map(Groups::new);
-        let mut kept = Vec::new();
-        for row in rows {
+        // Groups, and the rows of windows, must fit into memory.
+        let mut groups = select.grouping.as_ref().map(|grouping| Groups::new(grouping, None));
+        let (mut kept, is_written) = (Vec::new(), matches!(rows, Rows::Written { .. }));
+        let mut rows = rows.into_each();
+        while let Some(row) = rows.next()? {
             let keeps = self.with_subqueries(&row, given, |environment| {
                 if let Some(filter) = &select.filter
                     && !filter.is_true(environment)?
@@ -236,6 +308,9 @@ impl Execution<'_> {
                 }
             })?;
             if keeps {
+                if is_written {
+                    self.meter.memory.hold_row(row.len())?;
+                }
                 kept.push(row);
             }
         }
@@ -354,9 +429,9 @@ pub type TakeRow<'t> = dyn FnMut(Vec<Value>) -> ControlFlow<()> + 't;
 /// The rows of a result while they are made.
 struct Output<'b, 't> {
     select: &'b BoundSelect,
-    /// Sort keys and output.
-    rows: Vec<(Vec<Value>, Vec<Value>)>,
-    seen: BTreeSet<Sortable>,
+    /// By their sort keys, where they are not handed out.
+    rows: Sorter<'b>,
+    distinct: DistinctRows,
     /// So many rows are enough, where they come in the wanted order.
     enough: Option<usize>,
     /// So many there were.
@@ -380,15 +455,18 @@ impl Output<'_, '_> {
     }
 
     fn take(&mut self, environment: &Environment<'_>) -> Result<ControlFlow<()>, SqlError> {
+        let memory = environment.query.map(|query| query.memory);
+        let memory = memory.ok_or_else(|| broken("rows of a result outside of a query"))?;
         let mut output = Vec::with_capacity(self.select.projection.len());
         for expression in &self.select.projection {
             output.push(expression.evaluate(environment)?);
         }
-        if self.select.distinct == Distinctness::Distinct {
-            if !self.seen.insert(Sortable(output.clone())) {
-                return Ok(ControlFlow::Continue(()));
-            }
-            environment.hold(row_space(output.len()))?;
+        let is_first = match self.select.distinct {
+            Distinctness::Distinct => self.distinct.is_first(memory, &output)?,
+            _ => Some(true),
+        };
+        if is_first == Some(false) {
+            return Ok(ControlFlow::Continue(()));
         }
         let mut keys = Vec::with_capacity(self.select.order.len());
         for key in &self.select.order {
@@ -402,39 +480,33 @@ impl Output<'_, '_> {
                 keys.push(expression.evaluate(environment)?);
             }
         }
+        match is_first {
+            None => self.distinct.put_off(memory, output, keys).map(ControlFlow::Continue),
+            _ => self.put(memory, output, keys),
+        }
+    }
+
+    fn put(
+        &mut self,
+        memory: &Memory,
+        output: Vec<Value>,
+        keys: Vec<Value>,
+    ) -> Result<ControlFlow<()>, SqlError> {
         self.found += 1;
         let streams = self.select.order.is_empty() && !matches!(self.select.distinct, Distinctness::On(_));
         let mut enough = streams && self.enough.is_some_and(|enough| self.found >= enough);
         match &mut self.take {
             Some(take) if streams => enough |= self.found > self.offset && take(output).is_break(),
-            _ => {
-                environment.hold(row_space(keys.len() + output.len()))?;
-                self.rows.push((keys, output));
-            }
+            _ => self.rows.push(memory, keys, output)?,
         }
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Sorted, without the first `offset` and beyond `limit`. Equal rows keep the order of their keys.
-    fn finish(mut self, offset: usize, limit: Option<usize>) -> Vec<Vec<Value>> {
-        let order = &self.select.order;
-        if !order.is_empty() {
-            self.rows.sort_by(|(left, _), (right, _)| compare_keys(order, left, right));
-        }
-        if let Distinctness::On(_) = self.select.distinct {
-            let mut seen = BTreeSet::new();
-            self.rows.retain(|(keys, _)| seen.insert(Sortable(keys[order.len()..].to_vec())));
-        }
-        let rows = self.rows.into_iter().map(|(_, row)| row).skip(offset);
-        rows.take(limit.unwrap_or(usize::MAX)).collect()
+    /// The rows of which it was not known whether they are the first of their kind.
+    fn take_late(&mut self, memory: &Memory) -> Result<(), SqlError> {
+        let mut distinct = std::mem::replace(&mut self.distinct, DistinctRows::new(None));
+        distinct.later(memory, &mut |output, keys| self.put(memory, output, keys))
     }
-}
-
-fn compare_keys(order: &[SortKey], left: &[Value], right: &[Value]) -> Ordering {
-    let keys = order.iter().zip(left.iter().zip(right));
-    keys.map(|(key, (left, right))| compare_key(key.descending, key.nulls_first, left, right))
-        .find(|order| order.is_ne())
-        .unwrap_or(Ordering::Equal)
 }
 
 /// Refuses a result that is too large for a receipt.

@@ -29,13 +29,18 @@ pub fn compare_key(descending: bool, nulls_first: bool, left: &Value, right: &Va
 #[derive(Clone, Debug)]
 pub struct Sortable(pub Vec<Value>);
 
+/// Compares values as SQL groups them, one behind the other.
+pub(super) fn compare_values(left: &[Value], right: &[Value]) -> Ordering {
+    let pairs = left.iter().zip(right);
+    pairs
+        .map(|(left, right)| left.sort_compare(right))
+        .find(|order| order.is_ne())
+        .unwrap_or_else(|| left.len().cmp(&right.len()))
+}
+
 impl Ord for Sortable {
     fn cmp(&self, other: &Sortable) -> Ordering {
-        let pairs = self.0.iter().zip(&other.0);
-        pairs
-            .map(|(left, right)| left.sort_compare(right))
-            .find(|order| order.is_ne())
-            .unwrap_or_else(|| self.0.len().cmp(&other.0.len()))
+        compare_values(&self.0, &other.0)
     }
 }
 

@@ -34,7 +34,7 @@ mod temporary;
 mod triggers;
 
 pub use endorsed::bind_endorsed;
-pub use execute::{Context, Moves, Oracles};
+pub use execute::{Context, Moves, Oracles, Scratch, ScratchFile};
 pub use fragments::{Fragment, RunFragments};
 pub use governance::{agreed_amendment, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};

@@ -4,7 +4,7 @@ use crate::bind::{bind_parsed, bind_script};
 use crate::fragments::{RunFragments, Runner};
 use crate::library::Library;
 use crate::script::{BoundScript, Elsewhere, Script, StatementKind, Step};
-use execute::{Context, Execution};
+use execute::{Context, Execution, Scratch};
 use plan::logical::Split;
 use plan::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast::Statement;
@@ -41,6 +41,8 @@ pub struct Reader {
     pub interrupt: Arc<AtomicBool>,
     /// What all queries of the node have together; `None`: there is no such limit.
     pub memory: Option<Arc<MemoryPool>>,
+    /// Where rows go that do not fit into memory; `None`: all must fit.
+    pub scratch: Option<Arc<dyn Scratch>>,
     /// Who runs fragments of queries; `None`: queries are run row by row.
     pub fragments: Option<Arc<dyn RunFragments>>,
 }
@@ -234,12 +236,13 @@ impl Prepared {
             let message = "only a script that reads can be run outside of a transaction";
             return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
         }
-        let Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, fragments: _ } = reader;
+        let Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, scratch, fragments: _ } =
+            reader;
         let (timestamp_ms, step_limit) = (*timestamp_ms, *step_limit);
         let context = Context { height: 0, timestamp_ms, index: 0, transaction: *seed, step_limit };
         let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
         let execution =
             Execution::new(&*self.library, snapshot, context).without_registration().sharing(share);
-        Ok(execution.acting_as(principal).interrupted_by(interrupt))
+        Ok(execution.acting_as(principal).interrupted_by(interrupt).with_scratch(scratch.clone()))
     }
 }

@@ -4,7 +4,8 @@ mod support;
 
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 use std::fmt;
-use support::{Database, texts};
+use std::sync::Arc;
+use support::{Database, SmallMemory, texts};
 use types::{Principal, SqlError};
 
 /// The error as the files show it: `SQLSTATE message`, and the detail of a constraint.
@@ -67,16 +68,22 @@ impl DB for Tested {
     }
 }
 
+/// Once with all rows in memory, and once with operators that hold next to nothing.
 fn run(name: &str) {
+    run_with(name, &Database::default());
+    run_with(name, &Database { scratch: Some(Arc::new(SmallMemory::of(200))), ..Database::default() });
+}
+
+fn run_with(name: &str, database: &Database) {
     let path = format!("tests/slt/{name}.slt");
-    let mut runner = Runner::new(|| async { Ok(Tested(Database::default(), String::new())) });
+    let mut runner = Runner::new(|| async { Ok(Tested(database.clone(), String::new())) });
     let records = sqllogictest::parse_file(&path).expect("a good file");
     let failures: Vec<String> = records
         .into_iter()
         .filter_map(|record| runner.run(record).err())
         .map(|error| error.to_string())
         .collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(failures.is_empty(), "with {:?}: {}", database.scratch, failures.join("\n\n"));
 }
 
 #[test]

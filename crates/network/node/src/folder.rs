@@ -60,6 +60,10 @@ pub struct NodeConfig {
     /// nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_memory_megabytes: Option<u64>,
+    /// How much the temporary files of all queries may have on the disk together, for rows that do not fit into memory, in units of
+    /// 1,048,576 bytes; 4096 where nothing is said, 0: all rows must fit into memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_disk_megabytes: Option<u64>,
     /// How much memory copies of tables in columns may have, which analytical queries read, in units of 1,048,576 bytes; 0: there are
     /// none. Where nothing is said, 1024, or an eighth of what the process may have where that is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,6 +193,7 @@ impl NodeConfig {
             row_history_megabytes: None,
             client_transactions_per_second: None,
             query_memory_megabytes: None,
+            query_disk_megabytes: None,
             column_memory_megabytes: None,
             scrub_megabytes_per_second: None,
             pipeline: Pipeline::default(),

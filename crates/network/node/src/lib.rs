@@ -48,6 +48,7 @@ mod process_memory;
 mod proving;
 mod proving_rows;
 mod published;
+mod query_files;
 mod rate_limit;
 mod receipts;
 mod recovery;

@@ -4,13 +4,15 @@
 use crate::charters::DecidedCharters;
 use crate::past::WithPast;
 use crate::published::Published;
+use crate::query_files::QueryFiles;
 use crypto::{Digest, PublicKey};
 use gateway::{
     Binding, BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock,
 };
-use sql::{Library, RunFragments};
+use sql::{Library, RunFragments, Scratch};
 use state::Snapshot;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::SystemTime;
@@ -34,6 +36,8 @@ pub(crate) struct LocalExecution {
     published: Arc<Published>,
     /// What the queries of all sessions have together.
     pub(crate) query_memory: Arc<MemoryPool>,
+    /// Where their rows go that do not fit into memory.
+    scratch: Option<Arc<dyn Scratch>>,
     /// Runs fragments of large queries.
     fragments: Option<Arc<dyn RunFragments>>,
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
@@ -41,16 +45,17 @@ pub(crate) struct LocalExecution {
 }
 
 impl LocalExecution {
-    /// `query_memory_megabytes`: what all queries have together, if `node.toml` says so.
+    /// What all queries have together, if `node.toml` says so: megabytes of memory, and of files in this folder.
     pub(crate) fn new(
         (organisation, session_key): (usize, PublicKey),
         charters: Arc<DecidedCharters>,
         published: Arc<Published>,
-        query_memory_megabytes: Option<u64>,
+        (memory_megabytes, disk_megabytes, temporary): (Option<u64>, Option<u64>, PathBuf),
         fragments: Option<Arc<dyn RunFragments>>,
     ) -> LocalExecution {
-        let bytes = query_memory_megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20);
+        let bytes = memory_megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20);
         let (organisation, query_memory) = (organisation as u16, MemoryPool::new(bytes));
+        let scratch = QueryFiles::in_folder(temporary, disk_megabytes, &query_memory);
         let newest_block_ms = AtomicU64::new(0);
         LocalExecution {
             organisation,
@@ -58,6 +63,7 @@ impl LocalExecution {
             charters,
             published,
             query_memory,
+            scratch,
             fragments,
             newest_block_ms,
         }
@@ -83,9 +89,9 @@ impl LocalExecution {
         let interrupt = Arc::clone(interrupt);
         let (principal, timestamp_ms) = (self.principal(role), now_ms());
         let memory = Some(Arc::clone(&self.query_memory));
-        let fragments = self.fragments.clone();
+        let (scratch, fragments) = (self.scratch.clone(), self.fragments.clone());
         let (step_limit, seed) = (QUERY_STEPS_MAX, random_seed());
-        sql::Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, fragments }
+        sql::Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, scratch, fragments }
     }
 
     fn principal(&self, role: &str) -> Principal {

@@ -158,7 +158,7 @@ impl Node {
             (organisation, session.public_key()),
             parts.charters.clone(),
             published.clone(),
-            config.query_memory_megabytes,
+            (config.query_memory_megabytes, config.query_disk_megabytes, path.join("temporary")),
             fragments.map(counted),
         );
         let database = Arc::new(NodeDatabase {

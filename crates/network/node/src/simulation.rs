@@ -163,6 +163,7 @@ impl SimulatedNode {
             row_history_megabytes: Some(member.row_history_megabytes),
             client_transactions_per_second: None,
             query_memory_megabytes: None,
+            query_disk_megabytes: None,
             column_memory_megabytes: None,
             scrub_megabytes_per_second: Some(0),
             pipeline: member.pipeline,
@@ -314,6 +315,7 @@ impl SimulatedNode {
             seed: TransactionId::default(),
             interrupt: Arc::default(),
             memory: None,
+            scratch: None,
             fragments: None,
         };
         // Nothing is applied meanwhile: it is one thread.

@@ -128,6 +128,11 @@ impl Memory {
         self.held.set(held);
     }
 
+    /// So many bytes of what is held are gone.
+    pub fn release(&self, bytes: u64) {
+        self.held.set(self.held.get().saturating_sub(bytes));
+    }
+
     #[inline]
     fn add(&self, counter: &Cell<u64>, bytes: u64) -> Result<(), SqlError> {
         counter.set(counter.get().saturating_add(bytes));

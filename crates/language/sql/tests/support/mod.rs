@@ -3,17 +3,18 @@
 #![allow(dead_code)]
 
 use sql::{
-    CompileOptions, Context, Invocation, Library, Reader, StatementKind, TemporaryTables, bind_endorsed,
-    is_schema_change, prepare,
+    CompileOptions, Context, Invocation, Library, Reader, Scratch, ScratchFile, StatementKind,
+    TemporaryTables, bind_endorsed, is_schema_change, prepare,
 };
 use state::{
     AfterImage, Effects, EndorsedForm, Footprint, PlainState, RowChange, Simulate, Snapshot, apply_command,
     endorsed_effects,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use types::{
-    EndorsedEffects, ExecutionVersion, Payload, Principal, SqlError, StatementResult, TransactionId, Value,
-    format_value,
+    EndorsedEffects, ExecutionVersion, Payload, Principal, SqlError, SqlState, StatementResult,
+    TransactionId, Value, format_value,
 };
 
 /// Steps that a transaction of a test may take, if the test says nothing else.
@@ -33,6 +34,61 @@ pub struct Database {
     pub temporary: TemporaryTables,
     /// Steps that a transaction may take.
     pub step_limit: u64,
+    /// Where rows of queries go that do not fit into memory.
+    pub scratch: Option<Arc<dyn Scratch>>,
+}
+
+/// Files in memory, for operators that hold so many bytes.
+#[derive(Debug, Default)]
+pub struct SmallMemory {
+    pub operator_bytes: u64,
+    /// Bytes that have been written.
+    pub written: Arc<AtomicU64>,
+    /// Files that there are.
+    pub files: Arc<()>,
+    /// So many bytes have room.
+    pub room: Option<u64>,
+}
+
+impl SmallMemory {
+    pub fn of(operator_bytes: u64) -> SmallMemory {
+        SmallMemory { operator_bytes, ..SmallMemory::default() }
+    }
+}
+
+impl Scratch for SmallMemory {
+    fn file(&self) -> Result<Box<dyn ScratchFile>, SqlError> {
+        let (written, room) = (self.written.clone(), self.room);
+        Ok(Box::new(FileInMemory { bytes: Vec::new(), written, room, _file: self.files.clone() }))
+    }
+
+    fn operator_bytes(&self) -> u64 {
+        self.operator_bytes
+    }
+}
+
+struct FileInMemory {
+    bytes: Vec<u8>,
+    written: Arc<AtomicU64>,
+    room: Option<u64>,
+    _file: Arc<()>,
+}
+
+impl ScratchFile for FileInMemory {
+    fn append(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        let written = self.written.fetch_add(bytes.len() as u64, Relaxed) + bytes.len() as u64;
+        if self.room.is_some_and(|room| written > room) {
+            return Err(SqlError::new(SqlState::DISK_FULL, "no room"));
+        }
+        self.bytes.extend(bytes);
+        Ok(())
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), SqlError> {
+        let begin = offset as usize;
+        bytes.copy_from_slice(&self.bytes[begin..begin + bytes.len()]);
+        Ok(())
+    }
 }
 
 impl Default for Database {
@@ -55,6 +111,7 @@ impl Database {
             principal: Principal::default(),
             temporary: TemporaryTables::default(),
             step_limit: STEP_LIMIT,
+            scratch: None,
         }
     }
 
@@ -76,7 +133,8 @@ impl Database {
     /// Who reads here.
     pub fn reader(&self) -> Reader {
         let (principal, timestamp_ms) = (self.principal.clone(), START_MS + 1000 * self.height);
-        Reader { principal, step_limit: self.step_limit, timestamp_ms, ..Reader::default() }
+        let scratch = self.scratch.clone();
+        Reader { principal, step_limit: self.step_limit, timestamp_ms, scratch, ..Reader::default() }
     }
 
     /// Where the next transaction runs.

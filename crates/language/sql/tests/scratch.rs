@@ -1,0 +1,152 @@
+//! Queries whose rows do not fit into memory give what they give with all rows in memory.
+
+mod support;
+
+use sql::{Reader, prepare};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use support::{Database, SmallMemory, shown, texts};
+use types::{MemoryPool, format_value};
+
+const TABLES: [&str; 4] = [
+    "CREATE TABLE t (k integer PRIMARY KEY, g integer, word text, at numeric)",
+    "INSERT INTO t SELECT n, n * 7919 % 13, CASE WHEN n % 11 > 0 THEN 'word ' || n * 31 % 101 END, n % 5 / 2.0 \
+     FROM generate_series(1, 1500) AS s (n)",
+    "CREATE TABLE other (k integer PRIMARY KEY, g integer, note text)",
+    "INSERT INTO other SELECT n, CASE WHEN n % 7 > 0 THEN n % 17 END, repeat('long ', n % 40) FROM generate_series(1, 300) AS s (n)",
+];
+
+/// Queries, and whether their rows are written where an operator holds 4 kilobytes.
+const QUERIES: [&str; 26] = [
+    "SELECT * FROM t ORDER BY word, g DESC, k",
+    "SELECT word, k FROM t ORDER BY word NULLS FIRST, at",
+    "SELECT k FROM t ORDER BY g",
+    "SELECT g, k FROM t ORDER BY g DESC NULLS LAST, word OFFSET 700 LIMIT 20",
+    "SELECT DISTINCT word FROM t",
+    "SELECT DISTINCT word, at FROM t ORDER BY at DESC, word LIMIT 30",
+    "SELECT DISTINCT word, g FROM t OFFSET 200 LIMIT 50",
+    "SELECT DISTINCT ON (g) g, k, word FROM t ORDER BY g, k DESC",
+    "SELECT DISTINCT ON (word) word, k FROM t",
+    "SELECT word, count(*), sum(k), array_agg(k), min(at) FROM t GROUP BY word",
+    "SELECT k % 400, count(*), string_agg(word, ',' ORDER BY k DESC) FROM t GROUP BY 1 HAVING count(*) > 3 ORDER BY 2, 1",
+    "SELECT word, at, count(DISTINCT g) FROM t GROUP BY word, at ORDER BY 3 DESC, word, at LIMIT 25",
+    "SELECT t.k, other.k, note FROM t JOIN other ON t.g = other.g",
+    "SELECT t.k, other.k FROM t LEFT JOIN other ON t.g = other.g AND t.k % 3 = other.k % 3",
+    "SELECT t.k, other.k FROM other RIGHT JOIN t ON t.g = other.g AND t.k < other.k",
+    "SELECT t.k, other.k, note FROM t FULL JOIN other ON t.k = other.k + 200",
+    "SELECT a.k, b.k FROM other a JOIN other b ON a.k < b.k AND a.g > b.g",
+    "SELECT count(*), sum(a.k) FROM t a, other b WHERE a.k > b.k",
+    "SELECT word, (SELECT max(note) FROM other WHERE other.g = t.g) FROM t ORDER BY k DESC",
+    "SELECT * FROM (SELECT word, count(*) AS n FROM t GROUP BY word) AS s JOIN t USING (word) ORDER BY n, k",
+    "SELECT k FROM t WHERE EXISTS (SELECT FROM other WHERE other.g = t.g AND other.k > t.k) ORDER BY word",
+    "SELECT * FROM (SELECT k, word FROM t UNION ALL SELECT k, note FROM other) AS u ORDER BY 2, 1",
+    "SELECT n, k FROM generate_series(1, 2000) AS s (n) LEFT JOIN t ON n = k + 5 ORDER BY k NULLS FIRST, n",
+    "SELECT t.k, x.k FROM t LEFT JOIN LATERAL (SELECT k FROM other WHERE other.g = t.g ORDER BY note LIMIT 2) AS x ON true",
+    "SELECT k, rank() OVER (PARTITION BY g ORDER BY word) FROM t ORDER BY k",
+    "WITH w AS (SELECT g, word FROM t) SELECT g, count(*) FROM w JOIN other USING (g) GROUP BY g",
+];
+
+fn filled() -> Database {
+    Database { step_limit: 100_000_000, ..Database::with(&TABLES) }
+}
+
+#[test]
+fn what_does_not_fit_comes_to_the_same() {
+    let mut whole = filled();
+    for query in QUERIES {
+        let expected = whole.rows(query);
+        assert!(!expected.is_empty(), "{query}");
+        for operator_bytes in [1, 600, 4_096, 1 << 30] {
+            let memory = SmallMemory::of(operator_bytes);
+            let (written, files) = (memory.written.clone(), memory.files.clone());
+            let mut small = Database { scratch: Some(Arc::new(memory)), ..whole.clone() };
+            let found = small.rows(query);
+            let differs = found.iter().zip(&expected).find(|(found, expected)| found != expected);
+            assert!(found == expected, "{query} with {operator_bytes} bytes: {differs:?}");
+            assert_eq!(
+                written.load(Relaxed) > 0,
+                operator_bytes <= 4_096,
+                "{query} with {operator_bytes} bytes"
+            );
+            drop(small);
+            assert_eq!(Arc::strong_count(&files), 1, "files of {query} are left");
+        }
+    }
+}
+
+/// A reader with so much memory for all queries, and files.
+fn reader(database: &Database, memory: u64, operator_bytes: u64) -> Reader {
+    let scratch: Arc<dyn sql::Scratch> = Arc::new(SmallMemory::of(operator_bytes));
+    Reader { memory: Some(MemoryPool::new(memory)), scratch: Some(scratch), ..database.reader() }
+}
+
+#[test]
+fn rows_are_handed_out_that_no_memory_would_hold() {
+    let mut database = filled();
+    for query in [
+        "SELECT a.k, b.k FROM t a JOIN t b ON a.g = b.g ORDER BY b.word, a.k, b.k",
+        "SELECT DISTINCT a.k, b.k % 400 FROM t a JOIN t b ON a.g = b.g",
+        "SELECT a.k, b.word, count(*) FROM t a JOIN t b ON a.g = b.g GROUP BY a.k, b.word",
+    ] {
+        let prepared = prepare(&database.library, query, &[]).expect("a query");
+        // Memory for some thousand of more than a hundred thousand rows.
+        let reader = reader(&database, 2 << 20, 64 << 10);
+        let mut found = Vec::new();
+        let mut take = |row: Vec<types::Value>| {
+            found.push(
+                row.iter()
+                    .map(format_value)
+                    .map(|text| text.unwrap_or("NULL".into()))
+                    .collect::<Vec<String>>(),
+            );
+            ControlFlow::Continue(())
+        };
+        prepared.query_each(&reader, &database.state, &[], &mut take).expect(query);
+        let expected = database.rows(query);
+        assert_eq!(found.len(), expected.len(), "{query}");
+        let differs = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+        assert!(differs.is_none_or(|at| panic!("{query}: {:?} for {:?}", found[at], expected[at])));
+        assert!(found.len() > 20_000, "{query}");
+        // Without files it is an error, and so is the whole result at once.
+        let without = Reader { scratch: None, ..reader.clone() };
+        let mut nothing = |_| ControlFlow::Continue(());
+        let error = prepared.query_each(&without, &database.state, &[], &mut nothing).expect_err("no room");
+        assert_eq!(error.state.to_string(), "53200", "{query}: {error:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_and_a_client_that_goes_end_a_query() {
+    let mut database = filled();
+    database.scratch = Some(Arc::new(SmallMemory { room: Some(10_000), ..SmallMemory::of(1_000) }));
+    for query in [QUERIES[0], QUERIES[4], QUERIES[9], QUERIES[12]] {
+        assert_eq!(shown(database.gateway(query)), "53100 no room", "{query}");
+    }
+    database.scratch = Some(Arc::new(SmallMemory::of(1_000)));
+    let reader = database.reader();
+    let prepared = prepare(&database.library, QUERIES[0], &[]).expect("a query");
+    let mut first = Vec::new();
+    let mut take = |row: Vec<types::Value>| {
+        first.push(row);
+        if first.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    prepared.query_each(&reader, &database.state, &[], &mut take).expect("enough");
+    assert_eq!(first.len(), 3);
+    reader.interrupt.store(true, Relaxed);
+    let error = prepared.query_as(&reader, &database.state, &[]).expect_err("interrupted");
+    assert_eq!(error.state.to_string(), "57014");
+}
+
+#[test]
+fn transactions_have_no_files() {
+    let mut database = filled();
+    let memory = SmallMemory::of(1);
+    let written = memory.written.clone();
+    database.scratch = Some(Arc::new(memory));
+    let inserted =
+        "INSERT INTO other SELECT 1000 + k, g, word FROM (SELECT DISTINCT * FROM t ORDER BY word) AS s";
+    assert_eq!(shown(database.run(inserted)), "INSERT 0 1500");
+    assert_eq!(written.load(Relaxed), 0);
+    assert_eq!(texts(&database.gateway("SELECT count(*) FROM other").expect("rows")[0]), [["1800"]]);
+}
