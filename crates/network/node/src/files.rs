@@ -32,8 +32,11 @@ pub(crate) fn write_secret(path: &Path, content: &str) -> Result<(), NodeError> 
     file.and_then(|mut file| file.write_all(content.as_bytes())).map_err(failed("write", path))
 }
 
-/// Writes a file in the place of the one that is there, if any: whoever ends meanwhile has the one or the other.
+/// Writes a file in the place of the one that is there, if any: whoever ends meanwhile has the one or the other. Where a link is, the
+/// file that it names is replaced: `node.toml` may stand in `/etc`.
 pub(crate) fn replace(path: &Path, content: &str, readers: Readers) -> Result<(), NodeError> {
+    let named = std::fs::canonicalize(path);
+    let path = named.as_deref().unwrap_or(path);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".unfinished");
     let unfinished = path.with_file_name(name);
@@ -66,4 +69,26 @@ pub(crate) fn is_empty(path: &Path) -> Result<(), NodeError> {
         return Err(NodeError::FolderNotEmpty(path.to_path_buf()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_where_a_link_names_it() {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let (etc, folder) = (place.path().join("etc"), place.path().join("node"));
+        for folder in [&etc, &folder] {
+            create(folder).expect("created");
+        }
+        let (file, link) = (etc.join("node.toml"), folder.join("node.toml"));
+        write(&file, "before").expect("written");
+        std::os::unix::fs::symlink(&file, &link).expect("linked");
+        replace(&link, "after", Readers::All).expect("replaced");
+        assert_eq!(read(&file).expect("readable"), "after");
+        assert!(link.is_symlink(), "the link stays");
+        replace(&folder.join("new"), "new", Readers::Owner).expect("written");
+        assert_eq!(read(&folder.join("new")).expect("readable"), "new");
+    }
 }
