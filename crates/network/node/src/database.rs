@@ -9,6 +9,7 @@ use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
 use crate::own_execution::OwnExecution;
+use crate::present::Present;
 use crate::private::{self, AnswerWhen, AskedOfOffer, Asking, Bundle, PrivateSchemas, Routed};
 use crate::process_memory;
 use crate::proving;
@@ -26,6 +27,7 @@ use ordering::Ordering;
 use sql::Library;
 use state::{StoreStatistics, Stores};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -47,6 +49,8 @@ pub(crate) struct NodeDatabase {
     /// Says when keys expire.
     pub(crate) keys: Arc<KeyWatch>,
     pub(crate) organisation: usize,
+    /// The node's.
+    pub(crate) folder: PathBuf,
     pub(crate) session: Identity,
     pub(crate) ordering: Arc<dyn Ordering>,
     pub(crate) ledger: Arc<Ledger>,
@@ -397,6 +401,7 @@ impl Database for NodeDatabase {
         if let Some(own) = self.own_database_status() {
             self.metrics.own_database(&own);
         }
+        self.metrics.present(self.present(), &self.folder);
         let holders = self.holders.as_ref().map(|holders| holders.metrics()).unwrap_or_default();
         self.metrics.text() + &self.ordering.metrics() + &holders
     }
@@ -459,6 +464,26 @@ impl NodeDatabase {
         let status = own.or_else(|| Some(self.own_execution.as_ref()?.status()))?;
         let certified = self.published.certified().height().min(self.published.newest().0);
         Some(OwnDatabaseStatus { lag_blocks: certified.saturating_sub(status.height), ..status })
+    }
+
+    /// What metrics say of the moment.
+    fn present(&self) -> Present {
+        let height = self.published.newest().0;
+        let ordering = self.ordering.status();
+        let others = self.nodes().into_iter().filter(|node| !node.is_this_node);
+        Present {
+            organisation: self.organisation_name(),
+            serves: self.published.not_serving().is_none(),
+            warnings: self.warnings(height).len(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            execution_versions: (
+                self.charters.at(height + 1).execution_version,
+                self.charters.known_versions().newest().number(),
+            ),
+            waiting_transactions: ordering.pending_transactions,
+            connected_members: ordering.connected_peers,
+            members: others.map(|node| (node.organisation, node.height.unwrap_or(0))).collect(),
+        }
     }
 
     /// What somebody must do before long: replace a key, make room, or install a newer program.

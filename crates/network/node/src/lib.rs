@@ -43,6 +43,7 @@ mod own_execution;
 mod own_judgement;
 mod past;
 mod pipeline;
+mod present;
 mod private;
 mod process_memory;
 mod proving;

@@ -1,6 +1,7 @@
 //! One registry; names are `entente_<stage>_<what>_<unit>`.
 
 use crate::joining::FetchProgress;
+use crate::present::{Present, PresentGauges};
 use crate::schema_counts::SchemaCounts;
 use engine::ExecutedBlock;
 use gateway::OwnDatabaseStatus;
@@ -12,7 +13,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use state::StoreStatistics;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct OutcomeLabel {
@@ -45,6 +48,7 @@ pub(crate) struct NodeMetrics {
     collected: Family<OutcomeLabel, Counter>,
     diverging: Counter,
     height: Gauge,
+    clock_difference: Gauge<f64, AtomicU64>,
     certified: Gauge,
     diverged: Counter,
     contradicted: Counter,
@@ -60,6 +64,7 @@ pub(crate) struct NodeMetrics {
     fragments: Family<FragmentLabel, Counter>,
     store: StoreGauges,
     database: DatabaseGauges,
+    present: PresentGauges,
     /// Of schemas with members.
     pub(crate) schemas: SchemaCounts,
     queue: Family<StageLabel, Gauge>,
@@ -76,6 +81,13 @@ pub(crate) const ANSWER: &str = "answer";
 pub(crate) const CHECKPOINT_SNAPSHOT: &str = "checkpoint_snapshot";
 pub(crate) const CHECKPOINT_WRITE: &str = "checkpoint_write";
 pub(crate) const CHECKPOINT_ROOT: &str = "checkpoint_root";
+
+/// What fragments of queries may be run on.
+const FRAGMENTS_FROM: [&str; 2] = ["columns", "rows"];
+/// What may become of an endorsement.
+const COLLECTED: [&str; 5] = ["aborted", "endorsed", "not_endorsed", "rejected", "stale"];
+/// What reading again may find damaged.
+const DAMAGED: [&str; 3] = ["block", "checkpoint", "state"];
 
 /// What the store of the state has, as it was when somebody last asked.
 #[derive(Default)]
@@ -204,6 +216,7 @@ impl NodeMetrics {
             collected: Family::default(),
             diverging: Counter::default(),
             height: Gauge::default(),
+            clock_difference: Gauge::default(),
             certified: Gauge::default(),
             diverged: Counter::default(),
             contradicted: Counter::default(),
@@ -219,6 +232,7 @@ impl NodeMetrics {
             fragments: Family::default(),
             store: StoreGauges::default(),
             database: DatabaseGauges::default(),
+            present: PresentGauges::default(),
             schemas: SchemaCounts::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
@@ -230,6 +244,7 @@ impl NodeMetrics {
         metrics.register_files_and_stages(&mut registry);
         metrics.store.register(&mut registry);
         metrics.database.register(&mut registry);
+        metrics.present.register(&mut registry);
         metrics.schemas.register(&mut registry);
         NodeMetrics { registry, ..metrics }
     }
@@ -255,6 +270,9 @@ impl NodeMetrics {
             "Transactions of this node's clients by what became of their endorsement",
             self.collected.clone(),
         );
+        for outcome in COLLECTED {
+            drop(self.collected.get_or_create(&OutcomeLabel { outcome }));
+        }
         registry.register(
             "entente_endorse_diverging",
             "Answers of other endorsers that were not what this node found",
@@ -268,6 +286,11 @@ impl NodeMetrics {
             "entente_record_height",
             "Height of the newest recorded block",
             self.height.clone(),
+        );
+        registry.register(
+            "entente_record_clock_difference_seconds",
+            "This machine's clock minus the time of the newest recorded block, when it was recorded",
+            self.clock_difference.clone(),
         );
         registry.register(
             "entente_attest_height",
@@ -326,6 +349,13 @@ impl NodeMetrics {
             "Damage that was found in files or in rows, by what is damaged",
             self.scrub_found.clone(),
         );
+        // A counter that comes into being with its first count shows no increase.
+        for what in DAMAGED {
+            drop(self.scrub_found.get_or_create(&FoundLabel { what }));
+        }
+        for from in FRAGMENTS_FROM {
+            drop(self.fragments.get_or_create(&FragmentLabel { from }));
+        }
         registry.register(
             "entente_fragments",
             "Fragments of queries outside of transactions, by what they were run on",
@@ -386,10 +416,13 @@ impl NodeMetrics {
         self.diverging.inc_by(answers);
     }
 
-    pub(crate) fn recorded(&self, blocks: u64, height: u64) {
+    /// So many blocks are recorded, and this is the newest one's height and time.
+    pub(crate) fn recorded(&self, blocks: u64, height: u64, timestamp_ms: u64) {
         self.blocks.inc_by(blocks);
         self.flushes.inc();
         self.height.set(height as i64);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.clock_difference.set(now.as_secs_f64() - timestamp_ms as f64 / 1_000.0);
     }
 
     pub(crate) fn certified(&self, height: u64) {
@@ -418,6 +451,11 @@ impl NodeMetrics {
     /// What the store of the state has.
     pub(crate) fn stored(&self, statistics: &StoreStatistics) {
         self.store.set(statistics);
+    }
+
+    /// What is so now. `folder`: the node's.
+    pub(crate) fn present(&self, present: Present, folder: &Path) {
+        self.present.set(present, folder);
     }
 
     /// How far the organisation's own database is.
@@ -462,11 +500,13 @@ mod tests {
     #[test]
     fn names_tell_stage_thing_and_unit() {
         let metrics = NodeMetrics::new();
-        metrics.recorded(3, 17);
+        metrics.recorded(3, 17, 1_000);
         metrics.waiting(RECORD, 2);
         metrics.worked(VERIFY, Duration::from_millis(2));
         let text = metrics.text();
         assert!(text.contains("entente_record_height 17"), "{text}");
+        assert!(text.contains("entente_record_clock_difference_seconds "), "{text}");
+        assert!(text.contains("entente_scrub_found_total{what=\"state\"} 0"), "{text}");
         assert!(text.contains("entente_pipeline_queue_blocks{stage=\"record\"} 2"), "{text}");
         assert!(text.contains("entente_pipeline_stage_seconds_count{stage=\"verify\"} 1"), "{text}");
     }

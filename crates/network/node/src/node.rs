@@ -165,6 +165,7 @@ impl Node {
             charters: parts.charters,
             keys: parts.keys,
             organisation,
+            folder: path.clone(),
             session,
             ordering: ordering.clone(),
             ledger: parts.ledger,

@@ -62,8 +62,9 @@ impl RecordStage {
             self.published.recorded(record.block.header.height, record.outcome.header.state_digest);
         }
         if let Some(last) = group.last() {
-            let height = last.record.block.header.height;
-            self.metrics.recorded(group.len() as u64, height);
+            let header = &last.record.block.header;
+            let height = header.height;
+            self.metrics.recorded(group.len() as u64, height, header.timestamp_ms);
             self.stores.recorded(height);
             if let Some(private) = &self.private {
                 private.recorded(height);
