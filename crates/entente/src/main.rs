@@ -10,6 +10,7 @@ mod terminal;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use terminal::LogFormat;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -48,12 +49,24 @@ enum Command {
     Bench(commands::bench::BenchCommand),
 }
 
+impl Command {
+    /// How the log of this command looks.
+    fn log(&self) -> LogFormat {
+        match self {
+            Command::Node(arguments) => arguments.log,
+            _ => LogFormat::default(),
+        }
+    }
+}
+
 /// What ends a command: a sentence for the person in front of it.
 pub(crate) type CommandError = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
-    terminal::start_log();
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    let log = command.log();
+    terminal::start_log(log);
+    let result = match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Agree(arguments) => commands::agree::run(&arguments),
         Command::AcceptMembership(arguments) => commands::governance::accept(&arguments),
@@ -77,7 +90,10 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("entente: {error}");
+            match log {
+                LogFormat::Text => eprintln!("entente: {error}"),
+                LogFormat::Json => tracing::error!("{error}"),
+            }
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,10 @@
-use crate::{CommandError, terminal};
+use crate::CommandError;
+use crate::terminal::{self, LogFormat};
 use analytics::DataFusion;
 use chainify::{Address, OwnDatabase, OwnDatabaseOptions, OwnRules, ScriptDatabase, ScriptDatabaseOptions};
 use clap::Args;
-use node::{HolderFolder, HolderNode, Node, NodeFolder, NodeOptions};
+use node::{HolderFolder, HolderNode, Node, NodeConfig, NodeFolder, NodeOptions};
+use sd_notify::NotifyState;
 use sql::RunFragments;
 use std::io::Read;
 use std::path::PathBuf;
@@ -21,6 +23,9 @@ pub(crate) struct NodeArguments {
     /// The node's folder, as `entente keys` or `entente init` has made it
     #[arg(long)]
     dir: PathBuf,
+    /// How log lines look: `text`, or `json` with one object per line. `RUST_LOG` chooses which there are, as in RUST_LOG=info
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) log: LogFormat,
     /// Stop when standard input ends, so that nodes end with the program that started them
     #[arg(long, hide = true)]
     stop_with_input: bool,
@@ -33,30 +38,17 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     let folder = NodeFolder::open(&arguments.dir)?;
     keep_memory_in_small_pages();
     let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
+    let log = arguments.log;
     let up = Arc::new(AtomicBool::new(false));
-    let interruptions = interruptions_of(Arc::clone(&up))?;
+    let interruptions = interruptions_of(Arc::clone(&up), log)?;
     allow_many_connections();
     let fragments = Some(Arc::new(DataFusion::default()) as Arc<dyn RunFragments>);
     let mut options = NodeOptions { fragments, ..NodeOptions::default() };
     use_database(&folder, &mut options)?;
     let node = Node::start_with(folder, options)?;
     up.store(true, Ordering::Release);
-    let report = node.report();
-    println!(
-        "{name} at height {}: checkpoint {}, {} blocks replayed in {:.1} s; Postgres {}, HTTP {}",
-        report.height,
-        report.checkpoint,
-        report.replayed,
-        report.time.as_secs_f64(),
-        config.postgres,
-        config.http
-    );
-    for (schema, height) in &report.schemas {
-        println!("schema {schema} goes on behind block {height}");
-    }
-    for repair in &report.repairs {
-        println!("repaired: {repair}");
-    }
+    say_up(&name, &node, &config, log);
+    tell_systemd(&[NotifyState::Ready]);
     if arguments.stop_with_input {
         stop_with_input();
     }
@@ -64,16 +56,64 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
     while interruptions.recv_timeout(Duration::from_millis(200)).is_err() {
         let reason = node.not_serving();
         if reason != told {
-            if let Some(reason) = &reason {
-                eprintln!("entente: this node does not serve: {reason}");
+            match (&reason, log) {
+                (Some(reason), LogFormat::Text) => eprintln!("entente: this node does not serve: {reason}"),
+                (Some(reason), LogFormat::Json) => tracing::warn!(reason, "this node does not serve"),
+                (None, LogFormat::Text) => {}
+                (None, LogFormat::Json) => tracing::info!("this node serves again"),
             }
             told = reason;
         }
     }
+    tell_systemd(&[NotifyState::Stopping]);
     node.stop();
     match told {
         Some(reason) => Err(reason.into()),
         None => Ok(()),
+    }
+}
+
+/// What a node has started with.
+fn say_up(name: &str, node: &Node, config: &NodeConfig, log: LogFormat) {
+    let report = node.report();
+    let (seconds, NodeConfig { postgres, http, .. }) = (report.time.as_secs_f64(), config);
+    let (height, checkpoint, replayed) = (report.height, report.checkpoint, report.replayed);
+    match log {
+        LogFormat::Text => println!(
+            "{name} at height {height}: checkpoint {checkpoint}, {replayed} blocks replayed in {seconds:.1} s; \
+             Postgres {postgres}, HTTP {http}"
+        ),
+        LogFormat::Json => tracing::info!(
+            organisation = name,
+            height,
+            checkpoint,
+            replayed,
+            seconds,
+            %postgres,
+            %http,
+            "the node is up"
+        ),
+    }
+    for (schema, height) in &report.schemas {
+        match log {
+            LogFormat::Text => println!("schema {schema} goes on behind block {height}"),
+            LogFormat::Json => {
+                tracing::info!(schema = &**schema, height, "the schema goes on behind this block")
+            }
+        }
+    }
+    for repair in &report.repairs {
+        match log {
+            LogFormat::Text => println!("repaired: {repair}"),
+            LogFormat::Json => tracing::warn!("repaired: {repair}"),
+        }
+    }
+}
+
+/// Says to systemd how far the node is, where systemd has started it and waits for that.
+fn tell_systemd(states: &[NotifyState]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!(%error, "systemd does not hear how far this node is");
     }
 }
 
@@ -83,12 +123,18 @@ fn run_holder(arguments: &NodeArguments) -> Result<(), CommandError> {
     keep_memory_in_small_pages();
     let interruptions = terminal::interruptions()?;
     let holder = HolderNode::start(&folder)?;
-    println!("{} holds {} at {}", folder.options.name, folder.options.schemas.join(", "), holder.address());
+    let (name, schemas) = (&folder.options.name, folder.options.schemas.join(", "));
+    match arguments.log {
+        LogFormat::Text => println!("{name} holds {schemas} at {}", holder.address()),
+        LogFormat::Json => tracing::info!(name, schemas, address = %holder.address(), "the holder is up"),
+    }
+    tell_systemd(&[NotifyState::Ready]);
     if arguments.stop_with_input {
         stop_with_input();
     }
     // Nobody else ends it.
     let _ = interruptions.recv();
+    tell_systemd(&[NotifyState::Stopping]);
     holder.stop();
     Ok(())
 }
@@ -105,13 +151,16 @@ fn stop_with_input() {
 
 /// Interruptions once the node is `up`. Before that it may wait for a database: it ends at once, and nothing is lost, because the
 /// next start recovers as this one did.
-fn interruptions_of(up: Arc<AtomicBool>) -> Result<Receiver<()>, CommandError> {
+fn interruptions_of(up: Arc<AtomicBool>, log: LogFormat) -> Result<Receiver<()>, CommandError> {
     let interruptions = terminal::interruptions()?;
     let (told, heard) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         while interruptions.recv().is_ok() {
             if !up.load(Ordering::Acquire) {
-                eprintln!("entente: stopped before the node was up");
+                match log {
+                    LogFormat::Text => eprintln!("entente: stopped before the node was up"),
+                    LogFormat::Json => tracing::warn!("stopped before the node was up"),
+                }
                 std::process::exit(130);
             }
             // Whoever listened has ended.

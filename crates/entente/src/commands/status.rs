@@ -15,6 +15,9 @@ pub(crate) struct StatusArguments {
     /// HTTP addresses of the nodes
     #[arg(required = true)]
     addresses: Vec<String>,
+    /// End with an error unless every node serves, as a container's health check asks
+    #[arg(long)]
+    serving: bool,
 }
 
 pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
@@ -30,11 +33,12 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         "memory MB",
         "health",
     ]);
-    let (mut silent, mut warnings, mut databases) = (0, BTreeSet::new(), Vec::new());
+    let (mut silent, mut not_serving, mut warnings, mut databases) = (0, 0, BTreeSet::new(), Vec::new());
     let mut holders = Vec::new();
     for address in &arguments.addresses {
         match runtime.block_on(ask(address)) {
             Ok(status) => {
+                not_serving += usize::from(status.not_serving.is_some());
                 warnings.extend(status.warnings);
                 databases.extend(status.database.map(|database| (status.organisation.clone(), database)));
                 holders
@@ -80,6 +84,12 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
     }
     if silent == arguments.addresses.len() {
         return Err("no node answers; start them with `entente node --dir FOLDER`".into());
+    }
+    if arguments.serving && silent + not_serving > 0 {
+        return Err(format!(
+            "expected every node to serve: {silent} do not answer, {not_serving} do not serve"
+        )
+        .into());
     }
     Ok(())
 }
