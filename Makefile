@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check sim soak lakehouse dist fmt setup-rust setup-clients
+.PHONY: demo test check sim soak lakehouse dist deb image fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -51,6 +51,15 @@ dist: setup-rust
 	cp "$$(scripts/target-folder.sh)/release/entente" dist/entente
 	@ls -l dist/entente
 
+# A Debian package with that binary, a systemd unit, alert rules and a dashboard, in dist/ (docs/operating.md).
+deb: dist
+	@packaging/deb/build.sh dist/entente dist
+
+# An OCI image with that binary, in dist/, for docker load, podman load and skopeo. No daemon makes it.
+image: dist
+	@scripts/install-missing.sh python3:python3
+	@packaging/image/build.py dist/entente dist
+
 fmt: setup-rust
 	$(CARGO) fmt --all
 
@@ -61,4 +70,5 @@ setup-rust:
 # What tests need: clients, a C compiler, runtimes of drivers. ENTENTE_TESTS_WITHOUT=java,mvn leaves out what needs those.
 setup-clients:
 	@scripts/install-missing.sh --but "$(ENTENTE_TESTS_WITHOUT)" psql:postgresql-client pgbench:postgresql-contrib \
-		python3:python3-venv node:nodejs npm:npm java:default-jdk-headless mvn:maven
+		python3:python3-venv node:nodejs npm:npm java:default-jdk-headless mvn:maven \
+		systemd-analyze:systemd promtool:prometheus fakeroot:fakeroot

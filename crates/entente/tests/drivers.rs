@@ -6,54 +6,17 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::TestNetwork;
+use support::programs::{command, packages, run};
 
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/drivers")
-}
-
-/// Runs a command to its end; what it printed.
-fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let [out, errors] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-    assert!(output.status.success(), "{command:?}: {}\n{out}\n{errors}", output.status);
-    out
-}
-
-/// A folder for packages of `program`, which `install` fills the first time; `None` where they cannot be had, without a network
-/// for example, and may be left out.
-fn packages(program: &str, install: impl FnOnce(&Path) -> Vec<Command>) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(program);
-    let done = folder.join("installed");
-    if !done.exists() {
-        // Half an installation of a run that was stopped.
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("a folder");
-        for mut command in install(&folder) {
-            let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-            if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let reason = format!("its packages cannot be had: {command:?}: {said}");
-                test_programs::leave_out(program, &reason);
-                return None;
-            }
-        }
-        std::fs::write(done, "").expect("written");
-    }
-    Some(folder)
-}
-
-fn command(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments);
-    command
 }
 
 fn python() -> Option<PathBuf> {
     if !test_programs::required("python3") {
         return None;
     }
-    let folder = packages("python3", |folder| {
+    let folder = packages("drivers-python3", "python3", |folder| {
         let mut venv = command("python3", &["-m", "venv"]);
         venv.arg(folder);
         let pip = [
@@ -95,7 +58,7 @@ async fn node_postgres() {
     if !["node", "npm"].into_iter().all(test_programs::required) {
         return;
     }
-    let folder = packages("npm", |folder| {
+    let folder = packages("drivers-npm", "npm", |folder| {
         let npm =
             ["install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", "pg@8.23.1", "--prefix"];
         let mut npm = command("npm", &npm);
@@ -113,7 +76,7 @@ async fn jdbc() {
     if !["java", "mvn"].into_iter().all(test_programs::required) {
         return;
     }
-    let folder = packages("mvn", |folder| {
+    let folder = packages("drivers-mvn", "mvn", |folder| {
         let artifact = "-Dartifact=org.postgresql:postgresql:42.7.4";
         let output = format!("-DoutputDirectory={}", folder.display());
         vec![command("mvn", &["--quiet", "--batch-mode", "dependency:copy", artifact, &output])]

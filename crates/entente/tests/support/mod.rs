@@ -3,6 +3,7 @@
 
 pub mod databases;
 pub mod load;
+pub mod programs;
 
 use client::Client;
 use node::founding::{KeysOptions, accept, make_keys};
