@@ -2,6 +2,14 @@
 
 mod support;
 
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use axum::routing::post;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -168,5 +176,76 @@ async fn a_node_has_every_metric_that_somebody_looks_at() {
         let value: f64 =
             line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name}: {shown}"));
         assert!((at_least..=at_most).contains(&value), "{name} {value}");
+    }
+}
+
+/// A collector's address, and what it is sent.
+async fn collector() -> (String, tokio::sync::mpsc::UnboundedReceiver<ExportTraceServiceRequest>) {
+    let (sender, requests) = tokio::sync::mpsc::unbounded_channel();
+    let take = move |body: Bytes| {
+        let request = ExportTraceServiceRequest::decode(body);
+        let status = request.map_or(StatusCode::BAD_REQUEST, |request| {
+            let _ = sender.send(request);
+            StatusCode::OK
+        });
+        async move { status }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/v1/traces", post(take))).await });
+    (format!("http://{address}/v1/traces"), requests)
+}
+
+/// An attribute that is a text.
+fn attribute<'a>(attributes: &'a [KeyValue], name: &str) -> Option<&'a str> {
+    let found = attributes.iter().find(|attribute| attribute.key == name)?;
+    match found.value.as_ref()?.value.as_ref()? {
+        any_value::Value::StringValue(text) => Some(text),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_are_traced_from_the_gateway_to_the_receipt() {
+    let (endpoint, mut requests) = collector().await;
+    let mut network = TestNetwork::create(|_| {});
+    let config = network.node_folder(0).join("node.toml");
+    let text = fs::read_to_string(&config).expect("written");
+    fs::write(&config, format!("trace_endpoint = \"{endpoint}\"\n{text}")).expect("written");
+    network.start_all().await;
+    let session = network.session(0).await;
+    session.batch_execute("CREATE TABLE t (id bigint PRIMARY KEY)").await.expect("created");
+    session.batch_execute("INSERT INTO t VALUES (1)").await.expect("inserted");
+    session.batch_execute("INSERT INTO t VALUES (1)").await.expect_err("it is there");
+    drop(session);
+    // A node that is told to stop sends what is left.
+    tokio::task::block_in_place(|| network.interrupt(0));
+    let (mut spans, mut names) = (Vec::<Span>::new(), BTreeSet::new());
+    while let Ok(request) = requests.try_recv() {
+        for sent in request.resource_spans {
+            let resource = sent.resource.expect("it says who it is");
+            names.insert(attribute(&resource.attributes, "service.instance.id").map(String::from));
+            spans.extend(sent.scope_spans.into_iter().flat_map(|scope| scope.spans));
+        }
+    }
+    assert_eq!(names, BTreeSet::from([Some("org1".to_string())]));
+    let roots: Vec<&Span> = spans.iter().filter(|span| span.name == "transaction").collect();
+    let outcomes: Vec<Option<&str>> =
+        roots.iter().map(|root| attribute(&root.attributes, "entente.outcome")).collect();
+    assert_eq!(outcomes, [Some("committed"), Some("committed"), Some("business_abort")]);
+    assert_eq!(roots[2].status.as_ref().map(|status| status.message.as_str()), Some("23505"));
+    for root in roots {
+        assert!(root.parent_span_id.is_empty());
+        let mut parts: Vec<&Span> = spans.iter().filter(|span| span.parent_span_id == root.span_id).collect();
+        parts.sort_by_key(|part| part.start_time_unix_nano);
+        let named: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(named, ["admit", "order", "verify", "execute", "record", "attest"]);
+        let mut before = root.start_time_unix_nano;
+        for part in parts {
+            assert_eq!(part.trace_id, root.trace_id);
+            assert!(before <= part.start_time_unix_nano, "{} begins before what leads to it ends", part.name);
+            before = part.end_time_unix_nano;
+        }
+        assert!(before <= root.end_time_unix_nano);
     }
 }

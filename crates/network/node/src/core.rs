@@ -27,6 +27,7 @@ use crate::scrub::Scrub;
 use crate::store_choice::{StoreChoice, column_bytes};
 use crate::store_failure::StoreHealth;
 use crate::submission::Submitter;
+use crate::traces::Traces;
 use crate::{Faults, NodeConfig, NodeError};
 use bytes::Bytes;
 use columns::WithColumns;
@@ -60,6 +61,16 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
+    /// What sends traces of transactions, where `node.toml` says so.
+    fn traces(&self) -> Result<Option<Arc<Traces>>, NodeError> {
+        let key = self.node_key.public_key();
+        let name = match self.charter.member(&key) {
+            Some(position) => self.charter.organisations[position].name.clone(),
+            None => key.to_string(),
+        };
+        Ok(Traces::of(self.config, self.folder, &name)?.map(Arc::new))
+    }
+
     /// How whoever waits for other members of schemas knows the time.
     fn patience(&self) -> Patience {
         match self.options.is_simulated {
@@ -166,7 +177,8 @@ pub(crate) fn open(
     let recovery = files.recovery(&member)?;
     let recovered = recovery.recover()?;
     let tip = Tip::of(&files, &recovered)?;
-    let mut parts = NodeParts::of(&member, &files, &recovery, &recovered, &tip);
+    let traces = member.traces()?;
+    let mut parts = NodeParts::of(&member, &files, &recovery, &recovered, &tip, traces);
     let repairs = parts.repairs(&member, &files.opened, &recovered.refused);
     let services = join(tip.ordering_start(&files), parts.admission())?;
     services.certifying.decided(parts.charters.all());
@@ -307,12 +319,13 @@ impl NodeParts {
         recovery: &Recovery,
         recovered: &Recovered,
         tip: &Tip,
+        traces: Option<Arc<Traces>>,
     ) -> NodeParts {
         let (charter, executor) = (member.charter, &*recovered.executor);
         let Recovery { ledger, checkpoints, verifier, rows, own_database, .. } = recovery;
         let charters =
             Arc::new(DecidedCharters::of(executor, files.charters.clone(), member.options.known_versions));
-        let receipts = Arc::new(Receipts::new());
+        let receipts = Arc::new(Receipts::new().with_traces(traces.clone()));
         let store_health = Arc::<StoreHealth>::default();
         let states = (charter.execution != ExecutionModel::OrderExecute).then(|| {
             let timestamp_ms = tip.last.as_ref().map_or(0, |last| last.timestamp_ms);
@@ -346,7 +359,7 @@ impl NodeParts {
             own_database: own_database.clone(),
             holders: recovery.holders.clone(),
             private: None,
-            metrics: Arc::new(NodeMetrics::new()),
+            metrics: Arc::new(NodeMetrics::new().with_traces(traces)),
         }
     }
 

@@ -72,6 +72,10 @@ pub struct NodeConfig {
     /// 0: nothing. Where nothing is said, so much that everything is read within a checkpoint interval, and 50 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scrub_megabytes_per_second: Option<u64>,
+    /// Where traces of this node's transactions go: the address of a collector that speaks OTLP over HTTP; nowhere where nothing is
+    /// said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_endpoint: Option<String>,
     /// How validation is scheduled, where transactions are executed before they are ordered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pipeline: Pipeline,
@@ -196,6 +200,7 @@ impl NodeConfig {
             query_disk_megabytes: None,
             column_memory_megabytes: None,
             scrub_megabytes_per_second: None,
+            trace_endpoint: None,
             pipeline: Pipeline::default(),
             answer_at: AnswerAt::default(),
             join: Join::default(),

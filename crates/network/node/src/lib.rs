@@ -61,6 +61,7 @@ pub mod simulation;
 mod store_choice;
 mod store_failure;
 mod submission;
+mod traces;
 
 pub use access::PASSWORDS_FILE;
 pub use convert_store::{ConvertedStore, convert_store};

@@ -3,6 +3,7 @@
 use crate::joining::FetchProgress;
 use crate::present::{Present, PresentGauges};
 use crate::schema_counts::SchemaCounts;
+use crate::traces::Traces;
 use engine::ExecutedBlock;
 use gateway::OwnDatabaseStatus;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -14,8 +15,9 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use state::StoreStatistics;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub(crate) struct OutcomeLabel {
@@ -69,6 +71,8 @@ pub(crate) struct NodeMetrics {
     pub(crate) schemas: SchemaCounts,
     queue: Family<StageLabel, Gauge>,
     latency: Family<StageLabel, Histogram>,
+    /// Notes when stages worked, where transactions are traced.
+    traces: Option<Arc<Traces>>,
 }
 
 /// The parts of a block's way that have a latency of their own.
@@ -236,6 +240,7 @@ impl NodeMetrics {
             schemas: SchemaCounts::default(),
             queue: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.000_05, 2.0, 18))),
+            traces: None,
             registry: Registry::default(),
         };
         metrics.register_blocks(&mut registry);
@@ -372,6 +377,31 @@ impl NodeMetrics {
             Unit::Seconds,
             self.latency.clone(),
         );
+    }
+
+    /// Tells these when stages have worked.
+    pub(crate) fn with_traces(self, traces: Option<Arc<Traces>>) -> NodeMetrics {
+        NodeMetrics { traces, ..self }
+    }
+
+    /// A stage has worked on the blocks at these heights since `start`.
+    pub(crate) fn worked_on(
+        &self,
+        stage: &'static str,
+        heights: impl IntoIterator<Item = u64>,
+        start: Instant,
+    ) {
+        self.worked(stage, start.elapsed());
+        if let Some(traces) = &self.traces {
+            heights.into_iter().for_each(|height| traces.worked(stage, height, start));
+        }
+    }
+
+    /// Nothing is measured any more.
+    pub(crate) fn end(&self) {
+        if let Some(traces) = &self.traces {
+            traces.end();
+        }
     }
 
     pub(crate) fn waiting(&self, stage: &'static str, blocks: usize) {

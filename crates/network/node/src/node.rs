@@ -257,6 +257,7 @@ impl Node {
         if let Some(holders) = &self.holders {
             holders.stop();
         }
+        self.database.metrics.end();
     }
 }
 

@@ -1,7 +1,10 @@
+use crate::traces::{Traces, Way};
 use ledger::Ledger;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, Charters, Outcome, Receipt, RejectReason, SubmissionRefusal, SubmissionReply, TransactionId,
@@ -20,11 +23,14 @@ struct Waiter {
     expires_at: u64,
     answer_at: AnswerAt,
     reply: mpsc::Sender<SubmissionReply>,
+    /// Where transactions are traced.
+    way: Option<Box<Way>>,
 }
 
 /// Clients that wait for receipts, by transaction.
 pub(crate) struct Receipts {
     shards: Vec<Mutex<FxHashMap<TransactionId, Vec<Waiter>>>>,
+    traces: Option<Arc<Traces>>,
 }
 
 /// Where this node's blocks begin, and how many blocks before its expiry a transaction may stand.
@@ -53,7 +59,12 @@ impl Begins {
 
 impl Receipts {
     pub(crate) fn new() -> Receipts {
-        Receipts { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+        Receipts { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), traces: None }
+    }
+
+    /// Tells these when receipts go out.
+    pub(crate) fn with_traces(self, traces: Option<Arc<Traces>>) -> Receipts {
+        Receipts { traces, ..self }
     }
 
     fn shard(&self, id: &TransactionId) -> &Mutex<FxHashMap<TransactionId, Vec<Waiter>>> {
@@ -70,11 +81,25 @@ impl Receipts {
         answer_at: AnswerAt,
         reply: mpsc::Sender<SubmissionReply>,
     ) -> bool {
+        self.wait_since(Instant::now(), (id, name), position, expires_at, answer_at, reply)
+    }
+
+    /// The same for a transaction that came at this time.
+    pub(crate) fn wait_since(
+        &self,
+        came: Instant,
+        (id, name): (TransactionId, TransactionId),
+        position: u32,
+        expires_at: u64,
+        answer_at: AnswerAt,
+        reply: mpsc::Sender<SubmissionReply>,
+    ) -> bool {
         let mut shard = self.shard(&id).lock();
         if shard.len() >= WAITING_MAX / SHARDS {
             return false;
         }
-        shard.entry(id).or_default().push(Waiter { position, name, expires_at, answer_at, reply });
+        let way = self.traces.as_ref().map(|_| Box::new(Way { came, admitted: Instant::now() }));
+        shard.entry(id).or_default().push(Waiter { position, name, expires_at, answer_at, reply, way });
         true
     }
 
@@ -128,8 +153,11 @@ impl Receipts {
                 _ => None,
             };
             for waiter in waiters {
-                let result = Ok(first.as_ref().unwrap_or(receipt).clone());
-                waiter.send(result);
+                let receipt = first.as_ref().unwrap_or(receipt);
+                waiter.send(Ok(receipt.clone()));
+                if let (Some(traces), Some(way)) = (&self.traces, waiter.way) {
+                    traces.answered(receipt, *way);
+                }
             }
         }
     }

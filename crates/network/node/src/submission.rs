@@ -68,6 +68,7 @@ impl Submitter {
 
     /// What goes to ordering, and what it is known by there; the others are answered.
     fn admit(&self, transactions: Vec<Submitted>) -> (Vec<Known>, Vec<Bytes>) {
+        let came = Instant::now();
         let bytes: Vec<Bytes> = transactions.iter().map(|one| one.bytes.clone()).collect();
         let height = self.published.newest().0;
         let charters = self.charters.all();
@@ -123,7 +124,8 @@ impl Submitter {
                 continue;
             }
             let known_by = (transaction.id, name);
-            if !self.receipts.wait(known_by, one.position, expires_at, one.answer_at, one.replies.clone()) {
+            let (position, answer_at, replies) = (one.position, one.answer_at, one.replies.clone());
+            if !self.receipts.wait_since(came, known_by, position, expires_at, answer_at, replies) {
                 one.reply(Err(SubmissionRefusal::Full));
                 continue;
             }

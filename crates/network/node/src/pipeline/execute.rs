@@ -81,7 +81,7 @@ impl Executing {
         let executed = self.stage.pool.install(|| self.executor.execute(&block.verified));
         let executed = executed.inspect_err(|error| self.stage.published.note_store_failure(error))?;
         self.tell(&block, &executed);
-        self.stage.metrics.worked(EXECUTE, start.elapsed());
+        self.stage.metrics.worked_on(EXECUTE, [block.block.header.height], start);
         self.request_checkpoint();
         let ExecutedBlock { receipts, digest, outcome: header, row_history, changes, .. } = executed;
         let own_changes = before.map(|before| OwnChanges::new(before, self.executor.snapshot(), changes));

@@ -57,7 +57,8 @@ impl RecordStage {
         if !Faults::lack(self.faults.as_deref(), Defence::FlushBeforeAnswer) {
             self.ledger.flush()?;
         }
-        self.metrics.worked(RECORD, start.elapsed());
+        let heights = group.iter().map(|executed| executed.record.block.header.height);
+        self.metrics.worked_on(RECORD, heights, start);
         for Executed { record, .. } in &group {
             self.published.recorded(record.block.header.height, record.outcome.header.state_digest);
         }

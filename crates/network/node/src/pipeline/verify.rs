@@ -77,7 +77,7 @@ impl Verifying {
         let charters = certificates.charters().clone();
         drop(certificates);
         let verified = pool.install(|| verifier.verify_block(&charters, &block));
-        metrics.worked(VERIFY, start.elapsed());
+        metrics.worked_on(VERIFY, [height], start);
         self.next_height += 1;
         Ok(Some(Verified { block, certificate, verified }))
     }
