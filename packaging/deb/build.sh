@@ -12,6 +12,7 @@ version="$("$program" --version | cut -d' ' -f2)"
 architecture="$(dpkg --print-architecture)"
 maintainer="The authors of Entente <entente@example.org>"
 tree="$(mktemp -d)"
+chmod 755 "$tree"
 trap 'rm -rf "$tree"' EXIT
 umask 022
 
@@ -25,6 +26,8 @@ put 644 packaging/systemd/journald@entente.conf etc/systemd/journald@entente.con
 put 644 packaging/prometheus/alerts.yaml usr/share/entente/prometheus/alerts.yaml
 put 644 packaging/grafana/entente.json usr/share/entente/grafana/entente.json
 put 644 packaging/deb/copyright usr/share/doc/entente/copyright
+mkdir -p "$tree/usr/share/man/man1"
+gzip -9 -n <"$source/packaging/deb/entente.1" >"$tree/usr/share/man/man1/entente.1.gz"
 for page in "$source"/docs/*.md; do
   gzip -9 -n <"$page" >"$tree/usr/share/doc/entente/$(basename "$page").gz"
 done
