@@ -78,6 +78,18 @@ pub enum OrderingError {
         /// Height of the node's ledger.
         height: u64,
     },
+    /// Somebody else has voted with this node's key.
+    #[error(
+        "somebody else votes with this node's key ({found}), or the folder of its votes was rolled back: the node does not vote. Find \
+         and stop the other node, and give the organisation a new node key (`SELECT entente.replace_node_key(…)`); if no other node \
+         has the key any more, remove {path} and start this one again"
+    )]
+    OtherVoter {
+        /// The file that says so.
+        path: PathBuf,
+        /// What contradicts what.
+        found: String,
+    },
     /// The topic is not as it has to be, or not this ledger's.
     #[error("topic {topic}: expected {expected}, found {found}; {remedy}")]
     Topic {

@@ -53,6 +53,7 @@ pub mod solo;
 pub use certificate::{CertificateVerifier, verify_certificate};
 pub use certify::CertificateSigner;
 pub use error::{CertificateError, OrderingError, SubmitError};
+pub use members::proving::{Proving, prove_members};
 pub use mempool::MempoolLimits;
 pub use services::{
     CertifyOutcomes, ExchangeMessages, MESSAGE_BYTES_MAX, Ordering, OrderingStatus, Services,

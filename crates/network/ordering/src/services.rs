@@ -9,7 +9,7 @@
 //! [`crate::bft`], [`crate::raft`], [`crate::kafka`] and [`crate::solo`] give all three. A service that orders only leaves the other two
 //! to somebody else, and [`Services`] is put together of several parts where the node opens.
 
-use crate::{CertificateError, Delivery, SubmitError};
+use crate::{CertificateError, Delivery, OrderingError, SubmitError};
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
@@ -58,6 +58,17 @@ pub trait Ordering: Send + Sync {
     /// What keeps the service from ordering now and may pass, in words for whoever runs the node. By default nothing does.
     fn trouble(&self) -> Option<String> {
         None
+    }
+
+    /// Why the service has ended by itself, where it knows more than its log. By default it does not.
+    fn failure(&self) -> Option<OrderingError> {
+        None
+    }
+
+    /// Positions in the charter of the other members that were heard from within the last seconds, over connections on which each
+    /// has proved its node key. By default there are none.
+    fn connected(&self) -> Vec<u16> {
+        Vec::new()
     }
 
     /// The service's own metrics as Prometheus text. By default it has none.

@@ -8,6 +8,7 @@ use super::block::{OrderedBlock, consensus_digest, plain_digest};
 use super::config::SPREAD_MEMBERS;
 use super::delivery::Acknowledgements;
 use super::finalization::{self, Floor};
+use super::own_votes::OwnVotes;
 use super::work::{Giving, Work};
 use crate::certificates::Allowed;
 use crate::computation::off_the_reactor;
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub mempool: Arc<Mempool>,
     pub admission: Arc<dyn Admission>,
     pub work: Arc<Work>,
+    /// What was signed with this node's key.
+    pub own_votes: Arc<OwnVotes>,
     /// Whether certificates in others' blocks are looked at: a test takes them on trust to see what happens.
     pub checks_certificates: bool,
     pub clock: Clock,

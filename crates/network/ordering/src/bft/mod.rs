@@ -26,6 +26,7 @@ mod delivery;
 mod epochs;
 mod finalization;
 mod network;
+mod own_votes;
 mod reigns;
 mod wiring;
 mod work;
@@ -91,6 +92,8 @@ pub struct Bft {
     marshal: wiring::MarshalMailbox,
     deliveries: Receiver<Delivery>,
     running: Running,
+    /// Of this node's votes.
+    folder: PathBuf,
 }
 
 /// Starts this organisation's node. Returns when it listens and has opened its folder, not when it has found the
@@ -115,13 +118,13 @@ pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Bft
         .with_storage_directory(&config.storage);
     // Not the runtime's clock: whatever holds on to the runtime's context keeps the folder from the next service.
     let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-    let charters = config.charters.clone();
+    let (charters, folder) = (config.charters.clone(), config.storage.clone());
     let shared = network::shared(charters, &config.node_key, config.mempool, admission, clock);
     let node = Node { config, shared: shared.clone(), acknowledgements: acknowledgements.clone(), sink };
     let (marshal, running) = Running::start("bft ordering", settings, |context, ready, stopped| {
         node.run(context, ready, stopped)
     })?;
-    Ok(Arc::new(Bft { shared, acknowledgements, marshal, deliveries, running }))
+    Ok(Arc::new(Bft { shared, acknowledgements, marshal, deliveries, running, folder }))
 }
 
 impl Bft {
@@ -167,6 +170,12 @@ impl Node {
         }
         commonware_macros::select! {
             _ = stopped => {},
+            found = shared.own_votes.contradicted() => {
+                tracing::error!(found, "somebody else votes with this node's key; the ordering service ends with it");
+                if let Err(error) = folder::note_other_voter(&config.storage, &config.node_key, &found) {
+                    tracing::error!(%error, "this cannot be noted for the next start");
+                }
+            },
             _ = futures::future::select_all(member.tasks) => {
                 tracing::error!("a part of the ordering service failed; the service ends with it");
             },
@@ -217,6 +226,15 @@ impl Ordering for Bft {
     fn trouble(&self) -> Option<String> {
         let height = self.shared.final_height.load(std::sync::atomic::Ordering::Relaxed);
         self.shared.members.trouble_with_clocks(height, (self.shared.clock)())
+    }
+
+    fn failure(&self) -> Option<OrderingError> {
+        let found = self.shared.own_votes.contradiction()?;
+        Some(OrderingError::OtherVoter { path: folder::other_voter(&self.folder), found })
+    }
+
+    fn connected(&self) -> Vec<u16> {
+        self.shared.work.connected_members()
     }
 
     fn metrics(&self) -> String {

@@ -39,6 +39,7 @@ pub(crate) fn shared(
         ledger: charters.ledger(),
         members: Members::new(charters, node_key),
         work: Arc::new(Work::new(clock.clone())),
+        own_votes: Arc::default(),
         mempool: Arc::new(Mempool::new(limits, clock.clone())),
         admission,
         checks_certificates: true,

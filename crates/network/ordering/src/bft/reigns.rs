@@ -10,6 +10,7 @@
 
 use super::application::Shared;
 use super::config::{Timing, memory};
+use super::own_votes::Watched;
 use super::wiring::MarshalMailbox;
 use crate::members::Peers;
 use commonware_consensus::marshal::Identifier;
@@ -18,7 +19,9 @@ use commonware_consensus::simplex::types::{Activity, Context as View};
 use commonware_consensus::simplex::{self, Plan, SkipBudget, elector::RoundRobin, scheme::ed25519::Scheme};
 use commonware_consensus::types::{Epoch, Height, ViewDelta};
 use commonware_consensus::{CertifiableAutomaton, Relay, Reporter};
-use commonware_cryptography::{Digestible as _, Sha256, ed25519::PublicKey, sha256};
+use commonware_cryptography::{
+    Digestible as _, Sha256, certificate::Scheme as _, ed25519::PublicKey, sha256,
+};
 use commonware_macros::select;
 use commonware_p2p::utils::mux::{MuxHandle, Muxer};
 use commonware_p2p::{Blocker, Receiver, Sender};
@@ -142,6 +145,8 @@ where
         let scheme = epochs.scheme(epoch)?;
         let timing = Timing::of(&charter.block);
         let place = epochs.own_at(first);
+        let own = scheme.me().and_then(|membership| membership.signer());
+        let reporter = Watched::new(self.automaton.clone(), self.shared.own_votes.clone(), own);
         tracing::info!(
             epoch,
             first,
@@ -157,7 +162,7 @@ where
                 blocker: self.blocker.clone(),
                 automaton: self.automaton.clone(),
                 relay: self.automaton.clone(),
-                reporter: self.automaton.clone(),
+                reporter,
                 strategy: Sequential,
                 // Of this key alone: votes of one that it has replaced are another's.
                 partition: format!("{}-simplex-{epoch}-{:.16}", self.prefix, epochs.own_key().to_string()),

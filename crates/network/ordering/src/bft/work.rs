@@ -90,6 +90,14 @@ impl Work {
         self.within(CONNECTED, |heard| heard.last)
     }
 
+    /// Who they are.
+    pub(crate) fn connected_members(&self) -> Vec<u16> {
+        let now = (self.clock)();
+        let is_here = |heard: &Heard| heard.last.is_some_and(|at| now.saturating_sub(at) < CONNECTED);
+        let heard = self.heard.lock();
+        heard.iter().filter(|(_, heard)| is_here(heard)).map(|(member, _)| *member as u16).collect()
+    }
+
     fn within(&self, time: Duration, of: impl Fn(&Heard) -> Option<Duration>) -> usize {
         let now = (self.clock)();
         self.heard

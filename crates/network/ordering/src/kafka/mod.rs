@@ -316,6 +316,10 @@ impl Ordering for Kafka {
         self.shared.trouble.lock().clone()
     }
 
+    fn connected(&self) -> Vec<u16> {
+        self.shared.heard.connected_members(self.shared.now())
+    }
+
     fn metrics(&self) -> String {
         let mut text = String::new();
         let (shared, tip) = (&self.shared, self.shared.tip());

@@ -18,6 +18,13 @@ impl Heard {
     pub(crate) fn connected(&self, now: Duration) -> usize {
         self.0.lock().values().filter(|at| now.saturating_sub(**at) < CONNECTED).count()
     }
+
+    /// Who they are.
+    pub(crate) fn connected_members(&self, now: Duration) -> Vec<u16> {
+        let heard = self.0.lock();
+        let connected = heard.iter().filter(|(_, at)| now.saturating_sub(**at) < CONNECTED);
+        connected.map(|(member, _)| *member as u16).collect()
+    }
 }
 
 #[cfg(test)]
@@ -33,5 +40,6 @@ mod tests {
         heard.hear(2, Duration::from_secs(3));
         assert_eq!(heard.connected(Duration::from_secs(3)), 2);
         assert_eq!(heard.connected(CONNECTED), 1);
+        assert_eq!(heard.connected_members(CONNECTED), [2]);
     }
 }

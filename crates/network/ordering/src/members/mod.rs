@@ -9,6 +9,7 @@ pub(crate) mod forwarding;
 mod heard;
 pub(crate) mod messages;
 pub(crate) mod network;
+pub(crate) mod proving;
 mod services;
 
 pub(crate) use epochs::Epochs;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tracing::{error, warn};
 use types::{Charters, limits};
 
-type Handshake = Cups<Sake<ed25519::PrivateKey>, ChaCha20Poly1305>;
+pub(super) type Handshake = Cups<Sake<ed25519::PrivateKey>, ChaCha20Poly1305>;
 type Sender = lookup::Sender<ed25519::PublicKey, Context>;
 type Receiver = lookup::Receiver<ed25519::PublicKey>;
 
@@ -110,6 +110,19 @@ fn room(charters: &Charters) -> usize {
     (2 * members).max(members + 12).min(4 * limits::ORGANISATIONS_MAX)
 }
 
+/// How both sides of a connection prove their keys.
+pub(super) fn handshake(node_key: &SecretKey) -> Handshake {
+    Cups::<_, ChaCha20Poly1305>::new(
+        Sake {
+            signer: committee::private_key(node_key),
+            synchrony_bound: Duration::from_secs(10),
+            max_handshake_age: Duration::from_secs(20),
+            version: sake::Version::V1,
+        },
+        cups::Version::V1,
+    )
+}
+
 /// Prepares the network, with a channel per quota; it runs once it is started.
 pub(crate) fn join<const CHANNELS: usize>(
     context: &Context,
@@ -117,15 +130,7 @@ pub(crate) fn join<const CHANNELS: usize>(
     quotas: [(u64, Quota); CHANNELS],
     max_message_size: u32,
 ) -> (Network<Context, Handshake>, Oracle<ed25519::PublicKey>, Channels<CHANNELS>) {
-    let handshake = Cups::<_, ChaCha20Poly1305>::new(
-        Sake {
-            signer: committee::private_key(config.node_key),
-            synchrony_bound: Duration::from_secs(10),
-            max_handshake_age: Duration::from_secs(20),
-            version: sake::Version::V1,
-        },
-        cups::Version::V1,
-    );
+    let handshake = handshake(config.node_key);
     let (mut network, oracle) = Network::new(
         context.child("network"),
         lookup::Config {

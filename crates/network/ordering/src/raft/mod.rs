@@ -240,6 +240,10 @@ impl Ordering for Raft {
         self.shared.members.trouble_with_clocks(self.shared.height(), (self.shared.wall_clock)())
     }
 
+    fn connected(&self) -> Vec<u16> {
+        self.shared.heard.connected_members(self.shared.now())
+    }
+
     fn metrics(&self) -> String {
         self.running.as_ref().map_or_else(String::new, Running::metrics)
     }
