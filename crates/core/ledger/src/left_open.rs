@@ -46,7 +46,8 @@ pub fn newest_certificate(checkpoints: &Path) -> Result<Option<(u64, Vec<u8>)>, 
     }
 }
 
-/// What proves each amended charter that blocks up to `height` carry, in their order. Reads all of these blocks.
+/// What proves each amended charter that blocks up to `height` carry, in their order. Reads the first block of each file, and all of
+/// the files that carry one.
 ///
 /// # Errors
 /// As [`LedgerFiles::open`] and [`crate::Records`].
@@ -56,16 +57,26 @@ pub fn read_handovers(folder: &Path, ledger: Digest, height: u64) -> Result<Vec<
         Some(anchor) => (anchor.handovers.clone(), anchor.header.charters),
         None => (Vec::new(), ledger),
     };
-    for record in files.records() {
-        let record = record?;
-        let header = &record.summary().header;
-        if header.height > height {
-            break;
+    for file in 0..files.files().len() {
+        let next = files.files().get(file + 1).map_or(u64::MAX, |(first, _)| *first);
+        // What headers name only grows: where the next file begins with the same, this one has nothing else.
+        if next <= height
+            && let Some(first) = files.records_from(file + 1).next()
+            && first?.summary().header.charters == named
+        {
+            continue;
         }
-        // What headers name only grows: a block that names something else than the one before carries it.
-        if header.charters != named {
-            named = header.charters;
-            handovers.extend(record.decode()?.block.attested.handover());
+        for record in files.records_from(file) {
+            let record = record?;
+            let header = &record.summary().header;
+            if header.height > height || header.height >= next {
+                break;
+            }
+            // A block that names something else than the one before carries it.
+            if header.charters != named {
+                named = header.charters;
+                handovers.extend(record.decode()?.block.attested.handover());
+            }
         }
     }
     Ok(handovers)

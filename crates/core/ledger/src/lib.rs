@@ -195,7 +195,7 @@ pub use disk::{Disk, Faults};
 pub use error::LedgerError;
 pub use ledger::{Blocks, Ledger, LedgerOptions};
 pub use left_open::{newest_certificate, read_handovers};
-pub use open::OpenReport;
+pub use open::{OpenReport, in_use};
 pub use outbox::{BlockNetChanges, NetChange, Outbox};
 pub use reading::{LedgerFiles, Records, StoredRecord, TornEnd};
 pub use record::{BlockOutcome, BlockRecord, BlockSummary, OutcomeCounts, RECORD_BYTES_MAX};

@@ -81,27 +81,62 @@ pub(crate) fn open_folder(disk: &Disk, folder: &Path, ledger: Digest) -> Result<
     Ok(Opened { lock, ledger_file, segments, anchor, end, unindexed, report })
 }
 
+/// So often a lock is tried again that somebody has who may only look.
+const LOOKS_WAITED_FOR: usize = 5;
+/// A look is over within this time.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// Takes the folder for this process; the operating system gives it back when the process ends, however it ends.
 fn lock_folder(folder: &Path) -> Result<File, LedgerError> {
     let path = folder.join("LOCK");
     let failed = |error| LedgerError::io("lock", &path, error);
     let mut options = File::options();
     let mut file = options.read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-    match file.try_lock() {
+    // Who only looks whether the folder is in use ([`in_use`]) has it for an instant.
+    let mut locked = file.try_lock();
+    for _ in 0..LOOKS_WAITED_FOR {
+        if !matches!(locked, Err(std::fs::TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(LOOK);
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => {}
         Err(std::fs::TryLockError::WouldBlock) => {
-            let mut process = String::new();
-            // The number is only for the message.
-            let _ = file.take(20).read_to_string(&mut process);
-            let process = process.trim();
-            let process = if process.is_empty() { "?" } else { process }.to_string();
-            return Err(LedgerError::InUse { path: folder.to_path_buf(), process });
+            return Err(LedgerError::InUse { path: folder.to_path_buf(), process: holder(file) });
         }
         Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
     }
     // The number is only for messages; on a full disk the folder must still open for reading.
     let _ = file.set_len(0).and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()));
     Ok(file)
+}
+
+/// The process that has locked the folder, as the lock's file says: the number is only for messages.
+fn holder(lock: File) -> String {
+    let mut process = String::new();
+    let _ = lock.take(20).read_to_string(&mut process);
+    let process = process.trim();
+    if process.is_empty() { "?" } else { process }.to_string()
+}
+
+/// The number of the process that has a data folder open, as the folder says; `None` where no process has. Changes nothing.
+///
+/// # Errors
+/// [`LedgerError::Io`].
+pub fn in_use(folder: &Path) -> Result<Option<String>, LedgerError> {
+    let path = folder.join("LOCK");
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(|error| LedgerError::io("read", &path, error))?,
+    };
+    match file.try_lock_shared() {
+        // Given back with the file.
+        Ok(()) => Ok(None),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(Some(holder(file))),
+        Err(std::fs::TryLockError::Error(error)) => Err(LedgerError::io("lock", &path, error)),
+    }
 }
 
 /// A file that a crash left while it was created holds no block: heads are flushed before the first one is written.

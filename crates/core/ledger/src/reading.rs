@@ -20,7 +20,7 @@ use std::sync::Arc;
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// The files of blocks of a folder, as far as they go now.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LedgerFiles {
     folder: PathBuf,
     ledger: Digest,
@@ -70,6 +70,17 @@ impl LedgerFiles {
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// First height and bytes of each file, in their order.
+    pub fn files(&self) -> &[(u64, u64)] {
+        &self.files
+    }
+
+    /// The records of one file and of those behind it.
+    pub fn records_from(&self, file: usize) -> Records {
+        let next_height = self.files.get(file).map_or(1, |(first, _)| *first);
+        Records { files: self.clone(), file: None, next_file: file, next_height, torn: None, ended: false }
     }
 
     /// The records, from the first height on.
