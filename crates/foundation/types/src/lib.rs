@@ -56,6 +56,7 @@ mod partitioning;
 mod parts_draft;
 mod policy;
 mod polymorphic;
+mod presence;
 mod privilege;
 mod proposal;
 mod quoted_field;
@@ -154,6 +155,7 @@ pub use partitioning::{
 pub use parts_draft::{DraftPart, PartsDraft};
 pub use policy::{Policy, PolicyError};
 pub use polymorphic::Polymorphic;
+pub use presence::Presence;
 pub use privilege::{Grantee, Privileges};
 pub use proposal::{
     PROPOSALS_MAX, Proposal, ProposalAnswer, ProposalRefusal, ProposalReply, ProposalRequest,

@@ -10,19 +10,24 @@ const PIECE_BYTES: u64 = 16 * 1024;
 /// So much memory, for all who take shares of it.
 #[derive(Debug)]
 pub struct MemoryPool {
-    most: u64,
+    most: AtomicU64,
     taken: AtomicU64,
 }
 
 impl MemoryPool {
     /// With so many bytes.
     pub fn new(most: u64) -> Arc<MemoryPool> {
-        Arc::new(MemoryPool { most, taken: AtomicU64::new(0) })
+        Arc::new(MemoryPool { most: AtomicU64::new(most), taken: AtomicU64::new(0) })
     }
 
     /// The bytes that there are for all.
     pub fn most(&self) -> u64 {
-        self.most
+        self.most.load(Relaxed)
+    }
+
+    /// From now on there are so many bytes for all. Who has more keeps what it has.
+    pub fn set_most(&self, most: u64) {
+        self.most.store(most, Relaxed);
     }
 
     /// The bytes that are taken.
@@ -31,7 +36,7 @@ impl MemoryPool {
     }
 
     fn take(&self, bytes: u64) -> bool {
-        let more = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= self.most);
+        let more = |taken: u64| taken.checked_add(bytes).filter(|taken| *taken <= self.most());
         self.taken.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 
@@ -39,7 +44,7 @@ impl MemoryPool {
     fn exhausted(&self) -> SqlError {
         let message = format!(
             "the queries of this node have no memory left: all of them together get {} megabytes (query_memory_megabytes)",
-            self.most >> 20
+            self.most() >> 20
         );
         SqlError::new(SqlState::OUT_OF_MEMORY, message).hint(
             "Ask for fewer rows at a time, wait until other queries have ended, or give them more in node.toml.",

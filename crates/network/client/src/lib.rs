@@ -24,4 +24,6 @@ mod endorser;
 mod submission;
 
 pub use endorser::{EndorseError, Endorser, endorse};
-pub use submission::{Client, ClientError, HolderStatus, OwnDatabaseStatus, Replies, Status, StatusAt};
+pub use submission::{
+    Client, ClientError, HolderStatus, MemberStatus, OwnDatabaseStatus, Replies, Status, StatusAt,
+};

@@ -4,7 +4,7 @@ use futures::stream::BoxStream;
 use serde::Deserialize;
 use std::time::Duration;
 use types::{
-    AnswerAt, FrameError, Identity, PartSubmission, Receipt, SUBMISSION_BYTES_MAX,
+    AnswerAt, FrameError, Identity, PartSubmission, Presence, Receipt, SUBMISSION_BYTES_MAX,
     SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX, SignedTransaction, SubmissionReply, encode,
     read_frame, write_frame,
 };
@@ -66,12 +66,43 @@ pub struct Status {
     pub not_serving: Option<String>,
     /// What somebody must do before long: node keys that expire soon, or have expired.
     pub warnings: Vec<String>,
+    /// Version of the program.
+    #[serde(default)]
+    pub version: String,
+    /// Version of the rules that the next block is executed with.
+    #[serde(default)]
+    pub execution_version: u32,
+    /// The newest version that the program knows.
+    #[serde(default)]
+    pub execution_version_known: u32,
+    /// The members of the newest charter that the node knows.
+    #[serde(default)]
+    pub members: Vec<MemberStatus>,
     /// The organisation's own database, where it keeps tables in one.
     #[serde(default)]
     pub database: Option<OwnDatabaseStatus>,
     /// Other nodes of the organisation that hold schemas.
     #[serde(default)]
     pub holders: Vec<HolderStatus>,
+}
+
+/// A member of the ledger, as one of the nodes knows it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MemberStatus {
+    /// Name of the organisation.
+    pub organisation: String,
+    /// Its node key, as hexadecimal text.
+    pub node_key: String,
+    /// Where the other nodes reach its node.
+    pub address: String,
+    /// Where its node answers HTTP.
+    pub gateway: String,
+    /// Whether it is the node that answers.
+    pub is_this_node: bool,
+    /// Whether the node that answers is connected with it, and it has proved its node key.
+    pub connected: bool,
+    /// The newest height that it has attested, as far as that node knows.
+    pub height: Option<u64>,
 }
 
 /// Another node of an organisation, which holds schemas.
@@ -182,6 +213,21 @@ impl Client {
         let request = self.http.get(format!("{}/status", self.url)).timeout(Duration::from_secs(10));
         let response = self.checked(request).await?;
         response.json().await.map_err(|error| self.unreachable(error))
+    }
+
+    /// Who answers, and what its clock shows: the signature has been checked, whose key it is has not.
+    ///
+    /// # Errors
+    /// The gateway does not answer, or not with a signed answer to this question.
+    pub async fn presence(&self) -> Result<Presence, ClientError> {
+        let question = crypto::Digest(crypto::random_bytes());
+        let request = self.http.get(format!("{}/v1/presence/{question}", self.url));
+        let response = self.checked(request.timeout(Duration::from_secs(5))).await?;
+        let presence: Presence = response.json().await.map_err(|error| self.unreachable(error))?;
+        match presence.answers(&question) {
+            true => Ok(presence),
+            false => Err(ClientError::Reply("its signature is not under this answer".to_string())),
+        }
     }
 
     /// The gateway's metrics, in the text format of Prometheus.

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, Catalog, DataType, ExecutionModel, ExecutionVersion, MemoryPool, OutputColumn, PartSubmission,
-    Payload, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SqlError, StatementResult,
-    SubmissionReply, TransactionId, Value,
+    Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SqlError,
+    StatementResult, SubmissionReply, TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -262,6 +262,25 @@ pub struct HolderStatus {
     pub rows: Option<u64>,
 }
 
+/// A member of the ledger, as `GET /status` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct PeerStatus {
+    /// Name of the organisation.
+    pub organisation: String,
+    /// Its node key, as hexadecimal text.
+    pub node_key: String,
+    /// Where the other nodes reach its node.
+    pub address: String,
+    /// Where its node answers HTTP.
+    pub gateway: String,
+    /// Whether it is the node that answers.
+    pub is_this_node: bool,
+    /// Whether it was heard from within the last seconds, over a connection on which it has proved its node key.
+    pub connected: bool,
+    /// The newest height that it has attested, as far as this node knows.
+    pub height: Option<u64>,
+}
+
 /// What `GET /status` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct NodeStatus {
@@ -302,6 +321,8 @@ pub struct NodeStatus {
     /// Where its outcomes were not those of a quorum the last time that this was so, since it started: from which block on,
     /// and in which tables.
     pub diverged: Option<String>,
+    /// The members of the newest charter that the node knows.
+    pub members: Vec<PeerStatus>,
     /// Why the node does not serve (it differs from the others, its disk is full, it catches up); `None` when it does.
     pub not_serving: Option<String>,
     /// What somebody must do before long: node keys that expire within 30 days or have expired.
@@ -508,6 +529,9 @@ pub trait Database: Send + Sync + 'static {
 
     /// What `GET /status` answers.
     fn status(&self) -> NodeStatus;
+
+    /// Who answers, and what its clock shows.
+    fn presence(&self, question: &Digest) -> Presence;
 
     /// Prometheus text exposition of the node's metrics.
     fn metrics(&self) -> String;

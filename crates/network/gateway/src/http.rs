@@ -5,6 +5,7 @@
 //! | `GET /health` | 200 `ok`, or 503 and why the node does not serve |
 //! | `GET /status` | [`NodeStatus`](crate::NodeStatus) as JSON |
 //! | `GET /metrics` | Prometheus text |
+//! | `GET /v1/presence/{question}` | who answers and what its clock shows, signed with the node key: [`Presence`](types::Presence) as JSON; the question is 64 hexadecimal digits |
 //! | `POST /v1/transactions` | body: frames ([`types::write_frame`]) with canonical bytes of signed transactions; answer: frames with [`SubmissionReply`](types::SubmissionReply)s, streamed as they become final and are attested; with `?answer_at=recorded` as they are on the node's disk |
 //! | `POST /v1/parts` | the same for transactions in schemas with members: frames with [`types::PartSubmission`]s |
 //! | `POST /v1/proposals` | body: a [`ProposalRequest`]; answer: a [`ProposalReply`](types::ProposalReply), both in the canonical encoding |
@@ -69,6 +70,7 @@ fn router(database: Arc<dyn Database>) -> Router {
         .route("/health", get(health))
         .route("/status", get(status))
         .route("/metrics", get(metrics))
+        .route("/v1/presence/{question}", get(presence))
         .route(SUBMISSIONS, post(submit))
         .route(PARTS, post(submit_parts))
         .route(PROPOSALS, post(propose))
@@ -114,7 +116,7 @@ async fn admit(State(door): State<Door>, request: Request, next: Next) -> Respon
 async fn unknown() -> Response {
     text(
         StatusCode::NOT_FOUND,
-        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions, POST /v1/parts, POST /v1/proposals, GET /v1/receipts/{id} and GET /v1/proofs/receipts/{id}",
+        "unknown path; there are GET /health, GET /status, GET /metrics, POST /v1/transactions, POST /v1/parts, POST /v1/proposals, GET /v1/presence/{question}, GET /v1/receipts/{id} and GET /v1/proofs/receipts/{id}",
     )
 }
 
@@ -127,6 +129,13 @@ async fn health(State(door): State<Door>) -> Response {
 
 async fn status(State(door): State<Door>) -> Response {
     Json(door.database.status()).into_response()
+}
+
+async fn presence(State(door): State<Door>, Path(question): Path<String>) -> Response {
+    match question.parse() {
+        Ok(question) => Json(door.database.presence(&question)).into_response(),
+        Err(_) => text(StatusCode::BAD_REQUEST, "expected a question of 64 hexadecimal digits"),
+    }
 }
 
 async fn metrics(State(door): State<Door>) -> Response {

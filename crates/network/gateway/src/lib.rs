@@ -42,11 +42,13 @@ mod http;
 pub mod limits;
 mod postgres;
 
-pub use access::{Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, Verifier};
+pub use access::{
+    Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, SharedAccess, Verifier,
+};
 pub use database::{
     Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, HolderStatus, NodeRow, NodeStatus,
-    OwnDatabaseStatus, Prepared, StateAt, StatementKind, StoreStatus, TemporaryTables, TransactionBlock,
-    TransactionFilter, TransactionOutcome, TransactionRow,
+    OwnDatabaseStatus, PeerStatus, Prepared, StateAt, StatementKind, StoreStatus, TemporaryTables,
+    TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http::serve_http;

@@ -9,6 +9,7 @@ use crate::folder::Join;
 use crate::holders::Holders;
 use crate::joining::{Exchange, Wanted};
 use crate::key_watch::KeyWatch;
+use crate::live::Live;
 use crate::metrics::NodeMetrics;
 use crate::node::NodeOptions;
 use crate::own_database::OwnDatabase;
@@ -19,12 +20,11 @@ use crate::pipeline::{
 };
 use crate::private::{Asking, Holding, PartStore, Patience, PrivateSchemas, SchemaStores, SchemasNode};
 use crate::published::Published;
-use crate::rate_limit::RateLimit;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, Recovery, attestable};
 use crate::row_history::KeptRows;
 use crate::scrub::Scrub;
-use crate::store_choice::{StoreChoice, column_bytes};
+use crate::store_choice::StoreChoice;
 use crate::store_failure::StoreHealth;
 use crate::submission::Submitter;
 use crate::traces::Traces;
@@ -40,7 +40,7 @@ use parking_lot::Mutex;
 use state::Stores;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 use types::{BlockHeader, Charter, Charters, ExecutionModel};
 
@@ -56,6 +56,8 @@ pub(crate) struct Member<'a> {
     pub(crate) charter: &'a Arc<Charter>,
     pub(crate) node_key: SecretKey,
     pub(crate) config: &'a NodeConfig,
+    /// Settings that may change while the node runs.
+    pub(crate) live: Arc<Live>,
     pub(crate) options: NodeOptions,
     pub(crate) clock: Clock,
 }
@@ -95,11 +97,11 @@ impl Member<'_> {
             Some(stores) => stores.clone(),
             None => StoreChoice { kind, memory_megabytes }.open(&self.folder.join("state"))?,
         };
-        let bytes = column_bytes(self.config.column_memory_megabytes);
+        let bytes = &self.live.column_bytes;
         // Columns are of rows that stand here: around holders' stores nobody would hear what changes there.
-        Ok(match self.options.fragments.is_some() && bytes > 0 {
+        Ok(match self.options.fragments.is_some() && bytes.load(Relaxed) > 0 {
             true => {
-                let columns = WithColumns::new(stores, bytes).kept_up();
+                let columns = WithColumns::sharing(stores, bytes.clone()).kept_up();
                 Arc::new(columns.map_err(|error| NodeError::Thread { name: "columns", error })?)
             }
             false => stores,
@@ -487,7 +489,7 @@ impl NodeParts {
             verifier: self.verifier.clone(),
             published: self.published.clone(),
             receipts: self.receipts.clone(),
-            rate_limit: member.config.client_transactions_per_second.map(RateLimit::new),
+            live: member.live.clone(),
             started: Instant::now(),
         })
     }

@@ -5,6 +5,7 @@ use crate::endorsing::{Collector, Endorser};
 use crate::history;
 use crate::holders::Holders;
 use crate::key_watch::KeyWatch;
+use crate::live::Live;
 use crate::local::{self, LocalExecution, NodeTemporaryTables};
 use crate::metrics::NodeMetrics;
 use crate::own_database::OwnDatabase;
@@ -18,9 +19,10 @@ use crate::published::Published;
 use crate::submission::{Submitted, Submitter, results_of};
 use async_trait::async_trait;
 use bytes::Bytes;
+use crypto::{Digest, SecretKey};
 use gateway::{
-    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, OwnDatabaseStatus, Prepared, StateAt,
-    StoreStatus, TemporaryTables, TransactionFilter, TransactionRow,
+    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, OwnDatabaseStatus, PeerStatus, Prepared,
+    StateAt, StoreStatus, TemporaryTables, TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
@@ -29,12 +31,12 @@ use state::{StoreStatistics, Stores};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, Catalog, Charter, DataType, ExecutionModel, ExecutionVersion, Identity, MemoryPool,
-    PartSubmission, Payload, ProposalReply, ProposalRequest, Receipt, RequestId, SignedTransaction, SqlError,
-    SqlState, SubmissionRefusal, SubmissionReply, TransactionId,
+    Organisation, PartSubmission, Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId,
+    SignedTransaction, SqlError, SqlState, SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// How many blocks ahead the expiry height of a session's transaction lies.
@@ -68,11 +70,20 @@ pub(crate) struct NodeDatabase {
     /// What asks other members of schemas, and proves what has happened in them.
     pub(crate) schemas: (Arc<Asking>, Arc<PrivateSchemas>),
     pub(crate) metrics: Arc<NodeMetrics>,
-    /// When clients are answered who do not say when.
-    pub(crate) answer_at: AnswerAt,
+    /// Settings that may change while the node runs.
+    pub(crate) live: Arc<Live>,
+    /// Says of this process who it is.
+    pub(crate) who: Who,
     pub(crate) started: Instant,
     /// Runs what nobody else has to run.
     pub(crate) local: Arc<LocalExecution>,
+}
+
+/// Who this process is.
+pub(crate) struct Who {
+    /// Drawn when it started.
+    pub(crate) process: Digest,
+    pub(crate) node_key: SecretKey,
 }
 
 /// What a node does for endorsements.
@@ -191,7 +202,7 @@ impl Database for NodeDatabase {
     }
 
     fn answer_at(&self) -> AnswerAt {
-        self.answer_at
+        self.live.answer_at()
     }
 
     fn has_formats(&self) -> bool {
@@ -388,10 +399,17 @@ impl Database for NodeDatabase {
             store: self.stores.newest().map(|store| store_status(&store.statistics())),
             database: self.own_database_status(),
             holders: self.holders.as_ref().map(|holders| holders.status()).unwrap_or_default(),
+            members: self.members(),
             diverged: self.published.certified().reported(),
             not_serving: self.published.not_serving(),
             warnings: self.warnings(height),
         }
+    }
+
+    fn presence(&self, question: &Digest) -> Presence {
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let Who { process, node_key } = &self.who;
+        Presence::sign(self.charters.ledger(), *process, time.as_millis() as u64, question, node_key)
     }
 
     fn metrics(&self) -> String {
@@ -456,6 +474,30 @@ impl NodeDatabase {
         let order = async |bundle| self.ordered_bundle(bundle, answer_at).await;
         let ran = asking.run(routed, (&self.session, role), heights, answer_when(answer_at), order).await;
         ran.map(|(results, height)| Executed { results, height })
+    }
+
+    /// Who the members are as far as it is decided, and who of them is there.
+    fn members(&self) -> Vec<PeerStatus> {
+        let (charter, connected) = (self.charters.newest(), self.ordering.connected());
+        let own = self.who.node_key.public_key();
+        let certified = self.published.certified();
+        let of = |(position, member): (u16, &Organisation)| {
+            let is_this_node = member.node_key == own;
+            let height = match is_this_node {
+                true => Some(self.published.newest().0),
+                false => certified.told(position.into()).map(|(height, _)| height),
+            };
+            PeerStatus {
+                organisation: member.name.clone(),
+                node_key: member.node_key.to_string(),
+                address: member.address.clone(),
+                gateway: member.gateway.clone(),
+                is_this_node,
+                connected: connected.contains(&position) && !is_this_node,
+                height,
+            }
+        };
+        charter.members().map(of).collect()
     }
 
     /// Of the database that has copies of tables, or executes scripts.

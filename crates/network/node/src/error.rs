@@ -199,6 +199,16 @@ pub enum NodeError {
     /// A schema with members cannot go on; others do.
     #[error(transparent)]
     Schema(#[from] engine::SchemaError),
+    /// Another process with this node's key.
+    #[error(
+        "a process with this node's key runs already: it answers at {gateway}, where the charter says that this node is. Two nodes \
+         with one key count as a member that lies, so nothing was started. Stop the other one first; who moves a node stops it, moves \
+         its whole folder, and starts it there"
+    )]
+    RunsElsewhere {
+        /// Where it answers.
+        gateway: String,
+    },
     /// The store of the state.
     #[error(transparent)]
     Store(#[from] state::StoreError),

@@ -1,6 +1,6 @@
 use crate::NodeError;
 use crate::files::{Readers, read, remove, replace, write_secret};
-use crate::founding::{CARD_FILE, differs_from_signed};
+use crate::founding::{CARD_FILE, NODE_KEY_FILE, differs_from_signed};
 use crate::holders::HolderConfig;
 use crate::kafka::KafkaConfig;
 use crate::own_database::OwnDatabaseConfig;
@@ -40,6 +40,9 @@ pub struct NodeConfig {
     /// Postgres clients are counted by role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_transactions_per_second: Option<u32>,
+    /// Which lines go to the log, as `RUST_LOG` says it, which counts instead where it is set; `warn` where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
     /// Threads of the deterministic core.
     pub threads: usize,
     /// Where the rows of the state are: `memory` or `disk`.
@@ -190,6 +193,7 @@ impl NodeConfig {
             tls_certificate: Some("tls.crt".into()),
             tls_key: Some("tls.key".into()),
             connections_max: None,
+            log: None,
             threads,
             store: StoreKind::default(),
             memory_megabytes: None,
@@ -221,22 +225,9 @@ impl NodeFolder {
     /// Names the file and what is wrong with it.
     pub fn open(path: &Path) -> Result<NodeFolder, NodeError> {
         let charter = open_charter(path)?;
-        let config_path = path.join("node.toml");
-        let config: NodeConfig = toml::from_str(&read(&config_path)?)
-            .map_err(|error| NodeError::Config { path: config_path, reason: error.to_string() })?;
-        let key_path = path.join("node.key");
-        let node_key = SecretKey::from_hex(&read(&key_path)?)
-            .map_err(|error| NodeError::Key { path: key_path.clone(), reason: error.to_string() })?;
-        let session_path = path.join("session.toml");
-        if !session_path.exists() && path.join(CARD_FILE).exists() {
-            return Err(NodeError::NotInstalled { folder: path.to_path_buf() });
-        }
-        let session = Identity::from_toml(&read(&session_path)?)
-            .map_err(|error| NodeError::Identity { path: session_path.clone(), error })?;
-        if session.ledger() != charter.ledger() {
-            let (expected, found) = (charter.ledger(), session.ledger());
-            return Err(NodeError::OtherLedger { path: session_path, expected, found });
-        }
+        let config = open_config(path)?;
+        let node_key = open_node_key(path)?;
+        let session = open_session(path, &charter)?;
         // Of a node whose key the founding charter does not name, the session's credential says whose it is.
         let organisation = usize::from(session.organisation());
         let named = charter.member(&node_key.public_key());
@@ -245,7 +236,7 @@ impl NodeFolder {
                 "node key {} is that of another organisation than session.toml",
                 node_key.public_key()
             );
-            return Err(NodeError::Key { path: key_path, reason });
+            return Err(NodeError::Key { path: path.join(NODE_KEY_FILE), reason });
         }
         Ok(NodeFolder { path: path.to_path_buf(), charter, organisation, config, node_key, session })
     }
@@ -354,8 +345,37 @@ impl NodeFolder {
     }
 }
 
+/// What `node.toml` says.
+pub(crate) fn open_config(folder: &Path) -> Result<NodeConfig, NodeError> {
+    let path = folder.join("node.toml");
+    toml::from_str(&read(&path)?).map_err(|error| NodeError::Config { path, reason: error.to_string() })
+}
+
+/// The key that signs votes.
+pub(crate) fn open_node_key(folder: &Path) -> Result<SecretKey, NodeError> {
+    let path = folder.join(NODE_KEY_FILE);
+    SecretKey::from_hex(&read(&path)?).map_err(|error| NodeError::Key { path, reason: error.to_string() })
+}
+
+/// The identity that signs for psql users, which is for the charter's ledger.
+pub(crate) fn open_session(folder: &Path, charter: &Charter) -> Result<Identity, NodeError> {
+    let path = folder.join("session.toml");
+    if !path.exists() && folder.join(CARD_FILE).exists() {
+        return Err(NodeError::NotInstalled { folder: folder.to_path_buf() });
+    }
+    let session = Identity::from_toml(&read(&path)?)
+        .map_err(|error| NodeError::Identity { path: path.clone(), error })?;
+    match session.ledger() == charter.ledger() {
+        true => Ok(session),
+        false => {
+            let (expected, found) = (charter.ledger(), session.ledger());
+            Err(NodeError::OtherLedger { path, expected, found })
+        }
+    }
+}
+
 /// The charter in a node's folder, which all founders have signed.
-fn open_charter(folder: &Path) -> Result<Charter, NodeError> {
+pub(crate) fn open_charter(folder: &Path) -> Result<Charter, NodeError> {
     let path = folder.join("charter.toml");
     if !path.exists() && folder.join(CARD_FILE).exists() {
         return Err(NodeError::NotInstalled { folder: folder.to_path_buf() });

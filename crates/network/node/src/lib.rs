@@ -17,6 +17,7 @@
 
 mod access;
 mod admission;
+mod ask;
 mod attesting;
 mod charters;
 mod checkpoints;
@@ -35,6 +36,7 @@ mod holders;
 pub mod joining;
 mod kafka;
 mod key_watch;
+mod live;
 mod local;
 mod metrics;
 mod node;
@@ -53,6 +55,7 @@ mod query_files;
 mod rate_limit;
 mod receipts;
 mod recovery;
+mod reload;
 mod row_history;
 mod schema_counts;
 mod scrub;
@@ -62,6 +65,7 @@ mod store_choice;
 mod store_failure;
 mod submission;
 mod traces;
+mod twin;
 
 pub use access::PASSWORDS_FILE;
 pub use convert_store::{ConvertedStore, convert_store};
@@ -78,4 +82,5 @@ pub use own_execution::OwnExecution;
 pub use own_judgement::JudgeScripts;
 pub use private::{FolderParts, ReplayedSchema, SchemaReplay};
 pub use proving::receipt_proof;
+pub use reload::Reloaded;
 pub use store_choice::{MEMORY_MEGABYTES, MEMORY_MEGABYTES_MIN, StoreChoice, StoreKind};

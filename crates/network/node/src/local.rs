@@ -53,8 +53,8 @@ impl LocalExecution {
         (memory_megabytes, disk_megabytes, temporary): (Option<u64>, Option<u64>, PathBuf),
         fragments: Option<Arc<dyn RunFragments>>,
     ) -> LocalExecution {
-        let bytes = memory_megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20);
-        let (organisation, query_memory) = (organisation as u16, MemoryPool::new(bytes));
+        let query_memory = MemoryPool::new(query_bytes(memory_megabytes));
+        let organisation = organisation as u16;
         let scratch = QueryFiles::in_folder(temporary, disk_megabytes, &query_memory);
         let newest_block_ms = AtomicU64::new(0);
         LocalExecution {
@@ -107,6 +107,11 @@ impl LocalExecution {
             self.newest_block_ms.fetch_update(atomic::Ordering::Relaxed, atomic::Ordering::Relaxed, later);
         newest.map_or(now, |newest| now.max(newest + 1))
     }
+}
+
+/// Bytes that all queries have together, of a node whose `node.toml` says so or nothing.
+pub(crate) fn query_bytes(megabytes: Option<u64>) -> u64 {
+    megabytes.unwrap_or(QUERY_MEMORY_MEGABYTES).saturating_mul(1 << 20)
 }
 
 /// This node's clock, in milliseconds since 1970-01-01 00:00 UTC.

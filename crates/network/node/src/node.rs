@@ -1,9 +1,10 @@
 use crate::core::{self, Core, Member, NodeParts, OrderingStart};
-use crate::database::{Endorsing, NodeDatabase};
+use crate::database::{Endorsing, NodeDatabase, Who};
 use crate::endorsing::{Collector, Endorser, OracleSources, Peers, Sources};
 use crate::fragments::CountedFragments;
 use crate::holders::Holders;
 use crate::kafka::{self, LedgerBlocks};
+use crate::live::Live;
 use crate::local::LocalExecution;
 use crate::own_database::{Following, KeepOwnDatabase};
 use crate::own_execution::OwnExecution;
@@ -12,10 +13,11 @@ use crate::pipeline;
 use crate::private::PrivateSchemas;
 use crate::published::Published;
 use crate::recovery::Recovered;
+use crate::reload::{Reloaded, Reloading};
 use crate::submission::Submitter;
-use crate::{Faults, NodeConfig, NodeError, NodeFolder, access};
-use crypto::SecretKey;
-use gateway::{Access, Database};
+use crate::{Faults, NodeConfig, NodeError, NodeFolder, access, twin};
+use crypto::{Digest, SecretKey};
+use gateway::{Database, SharedAccess};
 use ordering::bft::{self, BftConfig};
 use ordering::raft::{self, RaftConfig};
 use ordering::solo::{self, SoloConfig};
@@ -99,6 +101,7 @@ pub struct Node {
     own_database: Option<Following>,
     own_execution: Option<Arc<dyn OwnExecution>>,
     holders: Option<Arc<Holders>>,
+    reloading: Reloading,
     report: StartReport,
 }
 
@@ -120,8 +123,11 @@ impl Node {
         let start = Instant::now();
         let NodeFolder { path, charter, organisation, config, node_key, session } = folder;
         let charter = Arc::new(charter);
-        let access = access::open(&path, &config)?;
+        let access = SharedAccess::from(access::open(&path, &config)?);
+        // Before the ports, so that whoever starts a folder twice is told of that, and not of a port.
+        check_unused(&path)?;
         let gateway = gateway_runtime()?;
+        gateway.block_on(twin::refuse(&charter, &node_key))?;
         let (postgres, http) = gateway.block_on(async {
             let postgres = gateway::bind(config.postgres, "the Postgres protocol").await?;
             let http = gateway::bind(config.http, "HTTP").await?;
@@ -129,12 +135,15 @@ impl Node {
         })?;
 
         let (member_key, began, fragments) = (node_key.clone(), Instant::now(), options.fragments.clone());
+        let has_columns = fragments.is_some() && config.column_memory_megabytes != Some(0);
+        let live = Live::of(&config);
         let (own_execution, judge) = (options.own_execution.clone(), options.judge.clone());
         let member = Member {
             folder: &path,
             charter: &charter,
             node_key: node_key.clone(),
             config: &config,
+            live: live.clone(),
             options,
             clock: Arc::new(move || began.elapsed()),
         };
@@ -150,6 +159,7 @@ impl Node {
         let whose = (charter.ledger(), node_key.public_key());
         let own = parts.own_database.as_ref();
         let following = own.map(|own| own.start(whose, published.clone(), attests)).transpose()?;
+        let whom = Who { process: Digest(crypto::random_bytes()), node_key: node_key.clone() };
         let who = (organisation as u16, node_key);
         let endorsing = endorsing(&parts, who, (&config, &path, judge), &submitter, gateway.handle())?;
         let counted =
@@ -161,6 +171,8 @@ impl Node {
             (config.query_memory_megabytes, config.query_disk_megabytes, path.join("temporary")),
             fragments.map(counted),
         );
+        let shared = (local.query_memory.clone(), has_columns);
+        let reloading = Reloading::new((path.clone(), &config), access.clone(), live.clone(), shared);
         let database = Arc::new(NodeDatabase {
             charters: parts.charters,
             keys: parts.keys,
@@ -178,7 +190,8 @@ impl Node {
             own_execution: own_execution.clone(),
             holders: parts.holders,
             metrics: parts.metrics,
-            answer_at: config.answer_at,
+            live,
+            who: whom,
             started: Instant::now(),
             local: Arc::new(local),
         });
@@ -194,6 +207,7 @@ impl Node {
             own_database,
             own_execution,
             holders,
+            reloading,
             report,
         })
     }
@@ -201,6 +215,18 @@ impl Node {
     /// What starting found.
     pub fn report(&self) -> &StartReport {
         &self.report
+    }
+
+    /// Reads `node.toml` again, and the files that it names, and takes up what can change while the node runs. `check`: what else must
+    /// be right with it.
+    ///
+    /// # Errors
+    /// What is wrong with which file; nothing has changed then.
+    pub fn reload(
+        &self,
+        check: impl FnOnce(&NodeConfig) -> Result<(), String>,
+    ) -> Result<Reloaded, NodeError> {
+        self.reloading.reload(check)
     }
 
     /// What clients are answered with.
@@ -258,6 +284,16 @@ impl Node {
             holders.stop();
         }
         self.database.metrics.end();
+    }
+}
+
+/// Refuses a folder that another process has open.
+fn check_unused(folder: &Path) -> Result<(), NodeError> {
+    match ledger::in_use(&folder.join("ledger"))? {
+        Some(process) => {
+            Err(NodeError::Ledger(ledger::LedgerError::InUse { path: folder.to_path_buf(), process }))
+        }
+        None => Ok(()),
     }
 }
 
@@ -328,7 +364,7 @@ fn serve(
     gateway: &tokio::runtime::Runtime,
     database: &Arc<NodeDatabase>,
     postgres: tokio::net::TcpListener,
-    access: Access,
+    access: SharedAccess,
     http: tokio::net::TcpListener,
 ) {
     let asked: Arc<dyn Database> = database.clone();

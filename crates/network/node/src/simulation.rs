@@ -165,6 +165,7 @@ impl SimulatedNode {
             query_memory_megabytes: None,
             query_disk_megabytes: None,
             column_memory_megabytes: None,
+            log: None,
             scrub_megabytes_per_second: Some(0),
             pipeline: member.pipeline,
             answer_at: AnswerAt::default(),
@@ -188,6 +189,7 @@ impl SimulatedNode {
             charter: &member.charter,
             node_key: member.node_key.clone(),
             config: &config,
+            live: crate::live::Live::of(&config),
             options,
             clock: clock.clone(),
         };

@@ -2,8 +2,8 @@
 
 use crate::admission::ordering_names;
 use crate::charters::DecidedCharters;
+use crate::live::Live;
 use crate::published::Published;
-use crate::rate_limit::RateLimit;
 use crate::receipts::{Begins, Receipts};
 use bytes::Bytes;
 use engine::Verifier;
@@ -45,8 +45,8 @@ pub(crate) struct Submitter {
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) published: Arc<Published>,
     pub(crate) receipts: Arc<Receipts>,
-    /// How much a client may submit, where that is bounded.
-    pub(crate) rate_limit: Option<RateLimit>,
+    /// How much a client may submit.
+    pub(crate) live: Arc<Live>,
     /// Counts from here.
     pub(crate) started: Instant,
 }
@@ -70,6 +70,7 @@ impl Submitter {
     fn admit(&self, transactions: Vec<Submitted>) -> (Vec<Known>, Vec<Bytes>) {
         let came = Instant::now();
         let bytes: Vec<Bytes> = transactions.iter().map(|one| one.bytes.clone()).collect();
+        let rate_limit = self.live.rate_limit();
         let height = self.published.newest().0;
         let charters = self.charters.all();
         let judged = self.verifier.check(Place { charters: &charters, height: height + 1 }, &bytes);
@@ -116,7 +117,7 @@ impl Submitter {
             }
             // What nodes bring for others is no client's.
             let is_brought = transaction.payload.is_brought_by_nodes();
-            if let Some(limit) = &self.rate_limit
+            if let Some(limit) = &rate_limit
                 && !is_brought
                 && !limit.admit(transaction.client.key, &transaction.principal, self.started.elapsed())
             {

@@ -8,6 +8,8 @@ use crate::values::DoesNotFit;
 use state::{AfterImage, ColumnBatch, KeyRange, RowId, Snapshot, StoreError, Version};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use types::{Catalog, Key, Table, TableId};
 
 /// About what a key takes that nobody has seen yet.
@@ -92,7 +94,7 @@ impl From<DoesNotFit> for Failed {
 
 impl Columns {
     /// No columns, of a store at `version`. All of them together take at most so many bytes, without what is lent.
-    pub(crate) fn new(version: Version, memory_bytes_max: u64) -> Columns {
+    pub(crate) fn new(version: Version, memory_bytes_max: Arc<AtomicU64>) -> Columns {
         Columns { registry: Registry::new(version, memory_bytes_max) }
     }
 

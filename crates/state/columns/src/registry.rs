@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use state::{AfterImage, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use types::{Catalog, TableId};
 
 /// The columns of a table, and the versions whose rows they have.
@@ -28,7 +29,7 @@ const ROUNDS_ASKED: u64 = 50;
 
 /// The tables that have columns.
 pub(crate) struct Registry {
-    bytes_max: u64,
+    bytes_max: Arc<AtomicU64>,
     known: Mutex<Known>,
 }
 
@@ -64,7 +65,7 @@ type Removed = Vec<Entry>;
 
 impl Registry {
     /// No tables, in a store at `version`.
-    pub(crate) fn new(version: Version, bytes_max: u64) -> Registry {
+    pub(crate) fn new(version: Version, bytes_max: Arc<AtomicU64>) -> Registry {
         let known = Known {
             announced: version,
             questions: 0,
@@ -200,8 +201,9 @@ impl Registry {
             return true;
         }
         // All others may go but those that somebody works on.
-        let fits = known.bytes_but(table, Entry::is_busy).saturating_add(bytes) <= self.bytes_max;
-        while fits && known.bytes_but(table, |_| true).saturating_add(bytes) > self.bytes_max {
+        let bytes_max = self.bytes_max.load(Relaxed);
+        let fits = known.bytes_but(table, Entry::is_busy).saturating_add(bytes) <= bytes_max;
+        while fits && known.bytes_but(table, |_| true).saturating_add(bytes) > bytes_max {
             let Some(oldest) = known.oldest_but(table) else { break };
             removed.extend(known.tables.remove(&oldest));
         }

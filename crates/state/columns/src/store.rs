@@ -10,6 +10,7 @@ use state::{
     StoreStatistics, Version,
 };
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use types::{Catalog, TableId};
 
 /// Another store, and copies of its tables in columns.
@@ -22,7 +23,7 @@ pub(crate) struct ColumnedStore {
 
 impl ColumnedStore {
     /// No columns of `inner` yet.
-    pub(crate) fn new(inner: Arc<dyn Store>, memory_bytes_max: u64) -> ColumnedStore {
+    pub(crate) fn new(inner: Arc<dyn Store>, memory_bytes_max: Arc<AtomicU64>) -> ColumnedStore {
         let columns = Arc::new(Columns::new(inner.version(), memory_bytes_max));
         ColumnedStore { inner, columns, newest_before: Mutex::new(None) }
     }

@@ -7,6 +7,7 @@ use proofs::state::TreeShape;
 use state::{AfterImage, Filling, KeptState, Reopened, ResumePoint, Store, StoreError, Stores, Version};
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use types::Catalog;
@@ -25,13 +26,13 @@ pub struct WithColumns {
 /// The stores that were given and that somebody has.
 #[derive(Clone)]
 struct Given {
-    memory_bytes_max: u64,
+    memory_bytes_max: Arc<AtomicU64>,
     stores: Arc<Mutex<Vec<Weak<ColumnedStore>>>>,
 }
 
 impl Given {
     fn give(&self, inner: Arc<dyn Store>) -> Arc<dyn Store> {
-        let store = Arc::new(ColumnedStore::new(inner, self.memory_bytes_max));
+        let store = Arc::new(ColumnedStore::new(inner, self.memory_bytes_max.clone()));
         let mut stores = self.stores.lock();
         stores.retain(|store| store.strong_count() > 0);
         stores.push(Arc::downgrade(&store));
@@ -51,6 +52,12 @@ impl WithColumns {
     /// Stores as `inner` makes them. The columns of one of them take at most so many bytes, without what queries still read
     /// after it has changed.
     pub fn new(inner: Arc<dyn Stores>, memory_bytes_max: u64) -> WithColumns {
+        WithColumns::sharing(inner, Arc::new(AtomicU64::new(memory_bytes_max)))
+    }
+
+    /// The same; whoever has the number changes it while the stores are used. What is more than it is forgotten when the next
+    /// columns are made.
+    pub fn sharing(inner: Arc<dyn Stores>, memory_bytes_max: Arc<AtomicU64>) -> WithColumns {
         WithColumns { inner, given: Given { memory_bytes_max, stores: Arc::default() }, _keeper: None }
     }
 

@@ -8,6 +8,7 @@ pub(crate) use role_password::RolePassword;
 pub use passwords::{PasswordError, Passwords, Verifier};
 
 use crate::limits;
+use parking_lot::RwLock;
 use pgwire::api::auth::sasl::scram::ScramServerAuth;
 use std::fmt;
 use std::str::FromStr;
@@ -105,6 +106,13 @@ impl Certificate {
     }
 }
 
+impl PartialEq for Certificate {
+    /// Whether clients are shown the same chain.
+    fn eq(&self, other: &Certificate) -> bool {
+        self.pem == other.pem
+    }
+}
+
 /// Who may connect to the Postgres port.
 pub struct Access {
     /// What clients must show.
@@ -115,6 +123,28 @@ pub struct Access {
     pub certificate: Option<Certificate>,
     /// Sessions at the same time; one more gets `53300`.
     pub connections_max: usize,
+}
+
+/// Who may connect, for a gateway that runs: whoever has it changes that for all who connect from then on. Sessions go on.
+#[derive(Clone)]
+pub struct SharedAccess(Arc<RwLock<Arc<Access>>>);
+
+impl From<Access> for SharedAccess {
+    fn from(access: Access) -> SharedAccess {
+        SharedAccess(Arc::new(RwLock::new(Arc::new(access))))
+    }
+}
+
+impl SharedAccess {
+    /// What holds now.
+    pub fn get(&self) -> Arc<Access> {
+        self.0.read().clone()
+    }
+
+    /// From now on this holds.
+    pub fn set(&self, access: Access) {
+        *self.0.write() = Arc::new(access);
+    }
 }
 
 impl Default for Access {

@@ -42,7 +42,7 @@ mod transaction;
 mod transaction_command;
 
 use crate::catalogue::NodeCatalogue;
-use crate::{Access, Authentication as Wanted, Database, GatewayError, limits};
+use crate::{Access, Authentication as Wanted, Database, GatewayError, SharedAccess, limits};
 use authenticate::{Refusal, authenticate};
 use connection::{Closed, Connection, ReadError};
 use message::{Malformed, Startup};
@@ -56,11 +56,11 @@ use starting::Starting;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use types::{SqlError, SqlState};
 
@@ -72,9 +72,9 @@ use types::{SqlError, SqlState};
 pub async fn serve_postgres(
     listener: TcpListener,
     database: Arc<dyn Database>,
-    access: Access,
+    access: impl Into<SharedAccess>,
 ) -> Result<(), GatewayError> {
-    let server = Arc::new(PostgresServer::new(database, access));
+    let server = Arc::new(PostgresServer::new(database, access.into()));
     let mut tasks = JoinSet::new();
     let mut failures = 0_u32;
     loop {
@@ -112,8 +112,8 @@ pub async fn serve_postgres(
 pub struct PostgresServer {
     database: Arc<dyn Database>,
     catalogue: Arc<NodeCatalogue>,
-    access: Access,
-    sessions: Semaphore,
+    access: SharedAccess,
+    sessions: AtomicUsize,
     starting: Starting,
     /// By process number: the secret, and who is to be woken.
     cancels: Mutex<HashMap<i32, (i32, Arc<Notify>)>>,
@@ -151,14 +151,32 @@ impl Drop for Registration<'_> {
     }
 }
 
+/// A session that counts as long as it lasts.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Counted<'_> {
+    /// One more, where there are fewer than `most`.
+    fn one_of(sessions: &AtomicUsize, most: usize) -> Option<Counted<'_>> {
+        let more = |count: usize| (count < most).then_some(count + 1);
+        sessions.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
+        Some(Counted(sessions))
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl PostgresServer {
     /// Answers for `database` to whom `access` lets in.
-    pub fn new(database: Arc<dyn Database>, access: Access) -> PostgresServer {
+    pub fn new(database: Arc<dyn Database>, access: impl Into<SharedAccess>) -> PostgresServer {
         PostgresServer {
             catalogue: Arc::new(NodeCatalogue::new(Arc::clone(&database))),
             database,
-            sessions: Semaphore::new(access.connections_max),
-            access,
+            sessions: AtomicUsize::new(0),
+            access: access.into(),
             starting: Starting::default(),
             cancels: Mutex::default(),
             next_process: AtomicI32::new(1),
@@ -180,8 +198,8 @@ impl PostgresServer {
         drop(place);
         let Ok(Some(Admitted { connection, minor, parameters, user, role })) = admitted else { return };
         // Counted from here on: who only holds connections takes no session from anybody.
-        let Ok(_session) = self.sessions.try_acquire() else {
-            let most = self.access.connections_max;
+        let most = self.access.get().connections_max;
+        let Some(_session) = Counted::one_of(&self.sessions, most) else {
             let message = format!("sorry, too many clients already: at most {most} (connections_max)");
             let error = SqlError::new(SqlState::TOO_MANY_CONNECTIONS, message);
             let error = error.hint("close sessions that are not needed, or pool connections");
@@ -226,9 +244,10 @@ impl PostgresServer {
                 return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, what));
             }
         };
-        let user = refuse(&self.access, loopback, encrypted, &parameters)?;
-        if !loopback || self.access.authentication == Wanted::ScramSha256 {
-            match authenticate(connection, &self.access, &user, encrypted).await {
+        let access = self.access.get();
+        let user = refuse(&access, loopback, encrypted, &parameters)?;
+        if !loopback || access.authentication == Wanted::ScramSha256 {
+            match authenticate(connection, &access, &user, encrypted).await {
                 Ok(()) => {}
                 Err(Refusal::Problem(error)) => {
                     tracing::info!(user, %error, "a client is not let in");
@@ -251,7 +270,7 @@ impl PostgresServer {
                 Err(ReadError::Closed) => return Err(Closed),
                 Err(ReadError::Malformed(malformed)) => Err(malformed),
             };
-            match (startup, &self.access.certificate) {
+            match (startup, &self.access.get().certificate) {
                 (Ok(Startup::Ssl), Some(certificate)) if !encrypted => {
                     connection = match connection.encrypt(&certificate.acceptor).await {
                         Ok(connection) => connection,
@@ -305,7 +324,7 @@ impl PostgresServer {
         warnings.iter().for_each(|warning| connection.put_warning(WARNING, warning));
         let identity = Identity { user, process, role };
         let (database, catalogue) = (Arc::clone(&self.database), Arc::clone(&self.catalogue));
-        let passwords = Arc::clone(&self.access.passwords);
+        let passwords = Arc::clone(&self.access.get().passwords);
         Session::new(connection, database, catalogue, identity, settings, passwords, cancel).run().await;
     }
 

@@ -793,6 +793,11 @@ impl Database for Fake {
         }
     }
 
+    fn presence(&self, question: &Digest) -> types::Presence {
+        let key = crypto::SecretKey::from_bytes([7; 32]);
+        types::Presence::sign(Digest::ZERO, Digest([1; 32]), 1_700_000_000_000, question, &key)
+    }
+
     fn metrics(&self) -> String {
         "# HELP entente_height height\nentente_height 150000\n".into()
     }

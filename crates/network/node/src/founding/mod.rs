@@ -48,8 +48,8 @@ use types::{Charter, CharterSignature, FoundingError, MemberCard};
 pub(crate) const CARD_FILE: &str = "card.toml";
 const SIGNED_FILE: &str = "signed.toml";
 const CREDENTIALS_FILE: &str = "credentials.toml";
-const ROOT_KEY_FILE: &str = "root.key";
-const NODE_KEY_FILE: &str = "node.key";
+pub(crate) const ROOT_KEY_FILE: &str = "root.key";
+pub(crate) const NODE_KEY_FILE: &str = "node.key";
 
 fn named(path: &Path) -> impl FnOnce(FoundingError) -> NodeError {
     move |error| NodeError::Founding { path: path.to_path_buf(), error }

@@ -95,7 +95,9 @@ impl Verifying {
                 recv(stopped) -> _ => return Ok(()),
                 recv(ordering.deliveries()) -> delivery => match delivery {
                     Ok(delivery) => delivery,
-                    Err(_) => return Err(NodeError::OrderingEnded),
+                    Err(_) => {
+                        return Err(ordering.failure().map_or(NodeError::OrderingEnded, NodeError::Ordering));
+                    }
                 },
             };
             metrics.waiting(VERIFY, ordering.deliveries().len());
