@@ -33,6 +33,7 @@ enum Command {
     #[command(subcommand)]
     Charter(commands::charter::CharterCommand),
     ConvertStore(commands::convert_store::ConvertStoreArguments),
+    Doctor(commands::doctor::DoctorArguments),
     Export(commands::export::ExportArguments),
     Init(commands::init::InitArguments),
     Keys(commands::keys::KeysArguments),
@@ -66,29 +67,31 @@ fn main() -> ExitCode {
     let command = Arguments::parse().command;
     let log = command.log();
     terminal::start_log(log);
+    let done = |()| ExitCode::SUCCESS;
     let result = match command {
-        Command::Demo(arguments) => demo::run(&arguments),
-        Command::Agree(arguments) => commands::agree::run(&arguments),
-        Command::AcceptMembership(arguments) => commands::governance::accept(&arguments),
-        Command::Approve(arguments) => commands::governance::approve(&arguments),
-        Command::Chainify(arguments) => commands::chainify::run(&arguments),
-        Command::Charter(command) => commands::charter::run(&command),
-        Command::ConvertStore(arguments) => commands::convert_store::run(&arguments),
-        Command::Export(arguments) => commands::export::run(&arguments),
-        Command::Init(arguments) => commands::init::run(&arguments),
-        Command::Keys(arguments) => commands::keys::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments).map(done),
+        Command::Agree(arguments) => commands::agree::run(&arguments).map(done),
+        Command::AcceptMembership(arguments) => commands::governance::accept(&arguments).map(done),
+        Command::Approve(arguments) => commands::governance::approve(&arguments).map(done),
+        Command::Chainify(arguments) => commands::chainify::run(&arguments).map(done),
+        Command::Charter(command) => commands::charter::run(&command).map(done),
+        Command::ConvertStore(arguments) => commands::convert_store::run(&arguments).map(done),
+        Command::Doctor(arguments) => commands::doctor::run(&arguments),
+        Command::Export(arguments) => commands::export::run(&arguments).map(done),
+        Command::Init(arguments) => commands::init::run(&arguments).map(done),
+        Command::Keys(arguments) => commands::keys::run(&arguments).map(done),
         Command::Node(arguments) => commands::node::run(&arguments),
-        Command::Password(arguments) => commands::password::run(&arguments),
-        Command::Place(arguments) => commands::place::run(&arguments),
-        Command::Proposals(arguments) => commands::governance::proposals(&arguments),
-        Command::RootKey(command) => commands::keys::root_key(&command),
-        Command::Sql(arguments) => commands::sql::run(&arguments),
-        Command::Status(arguments) => commands::status::run(&arguments),
-        Command::Verify(arguments) => commands::verify::run(&arguments),
-        Command::Bench(command) => commands::bench::run(&command),
+        Command::Password(arguments) => commands::password::run(&arguments).map(done),
+        Command::Place(arguments) => commands::place::run(&arguments).map(done),
+        Command::Proposals(arguments) => commands::governance::proposals(&arguments).map(done),
+        Command::RootKey(command) => commands::keys::root_key(&command).map(done),
+        Command::Sql(arguments) => commands::sql::run(&arguments).map(done),
+        Command::Status(arguments) => commands::status::run(&arguments).map(done),
+        Command::Verify(arguments) => commands::verify::run(&arguments).map(done),
+        Command::Bench(command) => commands::bench::run(&command).map(done),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             match log {
                 LogFormat::Text => eprintln!("entente: {error}"),

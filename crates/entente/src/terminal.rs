@@ -1,8 +1,11 @@
 //! What a person sees and does, and what collects logs: the log, in lines for people or in JSON; waiting for Ctrl-C.
 
 use clap::ValueEnum;
+use node::NodeConfig;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 /// How log lines look.
@@ -15,21 +18,99 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Log lines go to standard error; `RUST_LOG` chooses them, errors and warnings of our own crates by default. In JSON what a command
-/// itself says is an event too, so that every line is one.
-pub(crate) fn start_log(format: LogFormat) {
+/// What is logged where nobody says anything. In JSON what a command itself says is an event too, so that every line is one.
+fn usual(format: LogFormat) -> EnvFilter {
     let own = if format == LogFormat::Json { "warn,entente=info" } else { "warn" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
-        EnvFilter::new(format!("{own},commonware=error,commonware_p2p=error,commonware_consensus=error"))
-    });
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    EnvFilter::new(format!("{own},commonware=error,commonware_p2p=error,commonware_consensus=error"))
+}
+
+/// Changes which lines are logged.
+type Change = Box<dyn Fn(EnvFilter) + Send + Sync>;
+
+static CHANGE: OnceLock<(LogFormat, Change)> = OnceLock::new();
+
+/// Log lines go to standard error; `RUST_LOG` chooses them, errors and warnings of our own crates by default.
+pub(crate) fn start_log(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| usual(format));
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
     match format {
-        // Files and journals show the codes of colours as they are.
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Text => {
+            // Files and journals show the codes of colours as they are.
+            let log = log.with_ansi(std::io::stderr().is_terminal());
+            let log = log.with_env_filter(filter).with_filter_reloading();
+            let handle = log.reload_handle();
+            // An error says that the log has ended, with the program.
+            _ = CHANGE.set((format, Box::new(move |filter| _ = handle.reload(filter))));
+            log.init();
+        }
         LogFormat::Json => {
-            log.json().flatten_event(true).with_current_span(false).with_span_list(false).init()
+            let log = log.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            let log = log.with_env_filter(filter).with_filter_reloading();
+            let handle = log.reload_handle();
+            _ = CHANGE.set((format, Box::new(move |filter| _ = handle.reload(filter))));
+            log.init();
         }
     }
+}
+
+/// Whether `log` of `node.toml` chooses lines.
+pub(crate) fn check_log(config: &NodeConfig) -> Result<(), String> {
+    let Some(log) = &config.log else { return Ok(()) };
+    match EnvFilter::try_new(log) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!(
+            "log: expected what RUST_LOG may say (`warn`, `info,ordering=debug`), found {log:?}: {error}"
+        )),
+    }
+}
+
+/// Lines are logged as `node.toml` says from now on; where `RUST_LOG` is set that counts.
+pub(crate) fn follow_log(config: &NodeConfig) {
+    if std::env::var_os(EnvFilter::DEFAULT_ENV).is_some() {
+        return;
+    }
+    let Some((format, change)) = CHANGE.get() else { return };
+    match config.log.as_deref().map(EnvFilter::try_new) {
+        None => change(usual(*format)),
+        Some(Ok(filter)) => change(filter),
+        // It has been checked.
+        Some(Err(_)) => {}
+    }
+}
+
+/// What somebody wants of a process that runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wish {
+    /// SIGINT, SIGTERM: end.
+    End,
+    /// SIGHUP: read the settings again.
+    Reload,
+}
+
+/// A channel that gets what is wanted, at each signal.
+pub(crate) fn wishes() -> std::io::Result<Receiver<Wish>> {
+    let (sender, receiver) = channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let signals = {
+        let _entered = runtime.enter();
+        let of = |kind| signal(kind);
+        [of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?]
+    };
+    let waiting = async move {
+        let [mut interrupt, mut terminate, mut hangup] = signals;
+        loop {
+            let wish = tokio::select! {
+                _ = interrupt.recv() => Wish::End,
+                _ = terminate.recv() => Wish::End,
+                _ = hangup.recv() => Wish::Reload,
+            };
+            if sender.send(wish).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_string()).spawn(move || runtime.block_on(waiting))?;
+    Ok(receiver)
 }
 
 /// A channel that gets a message at each Ctrl-C or termination signal.

@@ -17,6 +17,7 @@ mod bench_tpch;
 pub(crate) mod chainify;
 pub(crate) mod charter;
 pub(crate) mod convert_store;
+pub(crate) mod doctor;
 pub(crate) mod export;
 mod figures;
 pub(crate) mod governance;

@@ -1,13 +1,15 @@
+use super::doctor;
 use crate::CommandError;
-use crate::terminal::{self, LogFormat};
+use crate::terminal::{self, LogFormat, Wish};
 use analytics::DataFusion;
 use chainify::{Address, OwnDatabase, OwnDatabaseOptions, OwnRules, ScriptDatabase, ScriptDatabaseOptions};
 use clap::Args;
-use node::{HolderFolder, HolderNode, Node, NodeConfig, NodeFolder, NodeOptions};
+use node::{HolderFolder, HolderNode, Node, NodeConfig, NodeFolder, NodeOptions, Reloaded};
 use sd_notify::NotifyState;
 use sql::RunFragments;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -26,21 +28,34 @@ pub(crate) struct NodeArguments {
     /// How log lines look: `text`, or `json` with one object per line. `RUST_LOG` chooses which there are, as in RUST_LOG=info
     #[arg(long, value_enum, default_value_t)]
     pub(crate) log: LogFormat,
+    /// Check whether the node would start, and start nothing: exit code 0 or 1, as `entente doctor` without asking other nodes
+    #[arg(long)]
+    check: bool,
     /// Stop when standard input ends, so that nodes end with the program that started them
     #[arg(long, hide = true)]
     stop_with_input: bool,
 }
 
-pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
-    if HolderFolder::is_one(&arguments.dir) {
-        return run_holder(arguments);
+pub(crate) fn run(arguments: &NodeArguments) -> Result<ExitCode, CommandError> {
+    let is_holder = HolderFolder::is_one(&arguments.dir);
+    match (arguments.check, is_holder) {
+        (true, false) => return Ok(doctor::check(&arguments.dir)),
+        (true, true) => _ = HolderFolder::open(&arguments.dir)?,
+        (false, true) => run_holder(arguments)?,
+        (false, false) => run_node(arguments)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_node(arguments: &NodeArguments) -> Result<(), CommandError> {
     let folder = NodeFolder::open(&arguments.dir)?;
     keep_memory_in_small_pages();
     let (name, config) = (folder.organisation_name().to_string(), folder.config.clone());
+    terminal::check_log(&config).map_err(|reason| format!("node.toml: {reason}"))?;
+    terminal::follow_log(&config);
     let log = arguments.log;
     let up = Arc::new(AtomicBool::new(false));
-    let interruptions = interruptions_of(Arc::clone(&up), log)?;
+    let wishes = wishes_of(Arc::clone(&up), log)?;
     allow_many_connections();
     let fragments = Some(Arc::new(DataFusion::default()) as Arc<dyn RunFragments>);
     let mut options = NodeOptions { fragments, ..NodeOptions::default() };
@@ -53,7 +68,12 @@ pub(crate) fn run(arguments: &NodeArguments) -> Result<(), CommandError> {
         stop_with_input();
     }
     let mut told = None;
-    while interruptions.recv_timeout(Duration::from_millis(200)).is_err() {
+    loop {
+        match wishes.recv_timeout(Duration::from_millis(200)) {
+            Ok(Wish::End) => break,
+            Ok(Wish::Reload) => reload(&node, &arguments.dir, log),
+            Err(_) => {}
+        }
         let reason = node.not_serving();
         if reason != told {
             match (&reason, log) {
@@ -149,14 +169,47 @@ fn stop_with_input() {
     });
 }
 
+/// Reads the settings again, and says what came of it.
+fn reload(node: &Node, dir: &Path, log: LogFormat) {
+    let mut read = None;
+    let reloaded = node.reload(|config| {
+        read = Some(config.clone());
+        terminal::check_log(config)
+    });
+    let Reloaded { applied, at_restart } = match reloaded {
+        Ok(reloaded) => reloaded,
+        Err(error) => {
+            match log {
+                LogFormat::Text => eprintln!("entente: the settings are as before: {error}"),
+                LogFormat::Json => tracing::error!(%error, "the settings are as before"),
+            }
+            return;
+        }
+    };
+    if let Some(config) = &read {
+        terminal::follow_log(config);
+    }
+    let shown = |names: &[String]| if names.is_empty() { "nothing".to_string() } else { names.join(", ") };
+    let (applied, at_restart) = (shown(&applied), shown(&at_restart));
+    match log {
+        LogFormat::Text => {
+            println!("settings read again from {}: {applied} from now on", dir.display());
+            if at_restart != "nothing" {
+                println!("needs a restart: {at_restart}");
+            }
+        }
+        LogFormat::Json => tracing::info!(applied, at_restart, "settings read again"),
+    }
+}
+
 /// Interruptions once the node is `up`. Before that it may wait for a database: it ends at once, and nothing is lost, because the
 /// next start recovers as this one did.
-fn interruptions_of(up: Arc<AtomicBool>, log: LogFormat) -> Result<Receiver<()>, CommandError> {
-    let interruptions = terminal::interruptions()?;
+fn wishes_of(up: Arc<AtomicBool>, log: LogFormat) -> Result<Receiver<Wish>, CommandError> {
+    let wishes = terminal::wishes()?;
     let (told, heard) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        while interruptions.recv().is_ok() {
-            if !up.load(Ordering::Acquire) {
+        while let Ok(wish) = wishes.recv() {
+            if !up.load(Ordering::Acquire) && wish == Wish::End {
                 match log {
                     LogFormat::Text => eprintln!("entente: stopped before the node was up"),
                     LogFormat::Json => tracing::warn!("stopped before the node was up"),
@@ -164,7 +217,7 @@ fn interruptions_of(up: Arc<AtomicBool>, log: LogFormat) -> Result<Receiver<()>,
                 std::process::exit(130);
             }
             // Whoever listened has ended.
-            let _ = told.send(());
+            let _ = told.send(wish);
         }
     });
     Ok(heard)

@@ -176,10 +176,15 @@ impl TestNetwork {
 
     /// Memory that the node's process occupies.
     pub fn resident_megabytes(&self, node: usize) -> u64 {
-        let id = self.processes[node].as_ref().expect("the node runs").id();
+        let id = self.process(node);
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("the system tells");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says how much");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number of kilobytes") / 1024
+    }
+
+    /// The number of a node's process.
+    pub fn process(&self, node: usize) -> u32 {
+        self.processes[node].as_ref().expect("the node runs").id()
     }
 
     /// Whether the node has ended by itself.

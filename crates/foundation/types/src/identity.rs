@@ -43,6 +43,11 @@ impl Identity {
         self.key.public_key()
     }
 
+    /// Whether the organisation with this root key has said that the key is its client's.
+    pub fn is_vouched_for_by(&self, root: &crypto::PublicKey) -> bool {
+        self.credential.verify(root, &self.ledger, &self.public_key())
+    }
+
     /// The ledger that it signs for.
     pub fn ledger(&self) -> Digest {
         self.ledger

@@ -59,8 +59,7 @@ impl KeyWatch {
             return Vec::new();
         }
         let pace_ms = self.pace_ms(&charter, height);
-        let found = expiring(&charter, height, pace_ms).into_iter();
-        found.map(|expiry| expiry.text(height, pace_ms)).collect()
+        expiring_soon(&charter, height, pace_ms)
     }
 
     /// A block has been executed: what is new, or was said a day ago, goes to the log.
@@ -97,6 +96,11 @@ impl KeyWatch {
             _ => idle_ms,
         }
     }
+}
+
+/// What to warn of at a height where blocks take so long, for people.
+pub(crate) fn expiring_soon(charter: &Charter, height: u64, pace_ms: u64) -> Vec<String> {
+    expiring(charter, height, pace_ms).into_iter().map(|expiry| expiry.text(height, pace_ms)).collect()
 }
 
 fn has_expiring(charter: &Charter) -> bool {

@@ -24,6 +24,7 @@ mod checkpoints;
 mod convert_store;
 mod core;
 mod database;
+pub mod doctor;
 mod endorsing;
 mod error;
 mod faults;

@@ -4,11 +4,23 @@ use std::path::{Path, PathBuf};
 
 /// Where control groups are.
 const MOUNT: &str = "/sys/fs/cgroup";
+/// In which ones a process is.
+const GROUPS: &str = "/proc/self/cgroup";
 
 /// Bytes that this process may have at most: the least of what its control groups allow, of either version, and of what the
 /// machine has; `None` where the system does not tell.
 pub(crate) fn limit_bytes() -> Option<u64> {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
+    limit_of(&read)
+}
+
+/// The same of another process.
+pub(crate) fn limit_bytes_of(process: u32) -> Option<u64> {
+    let groups = format!("/proc/{process}/cgroup");
+    let read = |path: &Path| {
+        let path = if path == Path::new(GROUPS) { Path::new(&groups) } else { path };
+        std::fs::read_to_string(path).ok()
+    };
     limit_of(&read)
 }
 
@@ -37,7 +49,7 @@ fn limit_of(read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
         let kilobytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         Some(kilobytes.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? << 10)
     });
-    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let groups = read(Path::new(GROUPS)).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);

@@ -89,7 +89,7 @@ impl StoreChoice {
     }
 
     /// Whether a store on the disk may use so much of what this process may have.
-    fn check_limit(self, limit: Option<u64>) -> Result<(), NodeError> {
+    pub(crate) fn check_limit(self, limit: Option<u64>) -> Result<(), NodeError> {
         let (StoreKind::Disk, Some(limit)) = (self.kind, limit) else { return Ok(()) };
         let (asked, found) = (self.memory_megabytes.unwrap_or(MEMORY_MEGABYTES), limit >> 20);
         match asked.saturating_mul(2) > found {

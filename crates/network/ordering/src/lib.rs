@@ -53,6 +53,7 @@ pub mod solo;
 pub use certificate::{CertificateVerifier, verify_certificate};
 pub use certify::CertificateSigner;
 pub use error::{CertificateError, OrderingError, SubmitError};
+pub use members::folder::check_votes;
 pub use members::proving::{Proving, prove_members};
 pub use mempool::MempoolLimits;
 pub use services::{

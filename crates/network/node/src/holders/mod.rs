@@ -188,7 +188,7 @@ fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Whether a validator's `node.toml` can be.
-fn check(config: &NodeConfig) -> Result<(), String> {
+pub(crate) fn check(config: &NodeConfig) -> Result<(), String> {
     config.holders.iter().try_for_each(|holder| check_name(&holder.name))?;
     let mut held: Vec<&str> = Vec::new();
     for holder in &config.holders {

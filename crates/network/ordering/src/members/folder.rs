@@ -22,38 +22,83 @@ pub(crate) struct Claim<'a> {
     pub start: u64,
 }
 
+/// What a folder is to a node that may use it.
+enum Folder {
+    /// It is the node's.
+    Own,
+    /// It was that of the key that this node's has replaced.
+    Former,
+    /// There is none, and this node has not voted.
+    New,
+}
+
+impl Claim<'_> {
+    fn owner(&self) -> String {
+        format!("ledger {}\nnode key {}\n", self.charters.ledger(), self.node_key.public_key())
+    }
+
+    fn failed(&self) -> impl Fn(std::io::Error) -> OrderingError + '_ {
+        |error| OrderingError::Storage { path: self.folder.to_path_buf(), reason: error.to_string() }
+    }
+
+    /// Whether this node may vote from the folder. Changes nothing.
+    fn check(&self) -> Result<Folder, OrderingError> {
+        let (path, failed) = (&self.folder.to_path_buf(), self.failed());
+        if let Some(found) = other_voter_of(path, &self.node_key.public_key()).map_err(&failed)? {
+            return Err(OrderingError::OtherVoter { path: other_voter(path), found });
+        }
+        let owner = self.owner();
+        match std::fs::read_to_string(path.join(OWNER)) {
+            Ok(found) if found == owner => Ok(Folder::Own),
+            Ok(found) if replaces(self, &found) => Ok(Folder::Former),
+            Ok(found) => {
+                let line = |text: &str| text.trim().replace('\n', ", ");
+                Err(OrderingError::OtherNode {
+                    path: path.clone(),
+                    expected: line(&owner),
+                    found: line(&found),
+                })
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let claimed = path.with_extension(CLAIMED);
+                // Only a key that comes after the one which was here has not voted.
+                let voted = std::fs::read_to_string(claimed).is_ok_and(|found| !replaces(self, &found));
+                match voted || self.start > 0 && may_have_voted(self) {
+                    true => Err(OrderingError::VotesLost { path: path.clone(), height: self.start }),
+                    false => Ok(Folder::New),
+                }
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+/// Whether a node with this key, whose ledger has this height, may vote from a folder, which need not be there. Changes nothing.
+///
+/// # Errors
+/// Why it may not: the folder is another node's, or has been lost, or somebody else has voted with the key.
+pub fn check_votes(
+    folder: &Path,
+    charters: &Charters,
+    node_key: &SecretKey,
+    height: u64,
+) -> Result<(), OrderingError> {
+    Claim { folder, charters, node_key, start: height }.check().map(drop)
+}
+
 /// Makes the folder this node's, or checks that it is already.
 pub(crate) fn claim(claim: &Claim<'_>) -> Result<(), OrderingError> {
-    let path = &claim.folder.to_path_buf();
-    let failed =
-        |error: std::io::Error| OrderingError::Storage { path: path.clone(), reason: error.to_string() };
-    let owner = format!("ledger {}\nnode key {}\n", claim.charters.ledger(), claim.node_key.public_key());
-    let (file, claimed) = (path.join(OWNER), path.with_extension(CLAIMED));
-    let beside = beside(path);
-    if let Some(found) = other_voter_of(path, &claim.node_key.public_key()).map_err(failed)? {
-        return Err(OrderingError::OtherVoter { path: other_voter(path), found });
+    let (path, failed, owner) = (claim.folder, claim.failed(), claim.owner());
+    let (file, claimed, beside) = (path.join(OWNER), path.with_extension(CLAIMED), beside(path));
+    match claim.check()? {
+        Folder::Own => {}
+        Folder::Former => write(path, &file, &owner).map_err(&failed)?,
+        Folder::New => {
+            std::fs::create_dir_all(path).map_err(&failed)?;
+            write(path, &file, &owner).map_err(&failed)?;
+        }
     }
-    match std::fs::read_to_string(&file) {
-        Ok(found) if found == owner => write(&beside, &claimed, &owner).map_err(failed),
-        Ok(found) if replaces(claim, &found) => {
-            write(path, &file, &owner).and_then(|()| write(&beside, &claimed, &owner)).map_err(failed)
-        }
-        Ok(found) => {
-            let line = |text: &str| text.trim().replace('\n', ", ");
-            Err(OrderingError::OtherNode { path: path.clone(), expected: line(&owner), found: line(&found) })
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            // Only a key that comes after the one which was here has not voted.
-            let voted = std::fs::read_to_string(&claimed).is_ok_and(|found| !replaces(claim, &found));
-            if voted || claim.start > 0 && may_have_voted(claim) {
-                return Err(OrderingError::VotesLost { path: path.clone(), height: claim.start });
-            }
-            std::fs::create_dir_all(path).map_err(failed)?;
-            write(path, &file, &owner).map_err(failed)?;
-            write(&beside, &claimed, &owner).map_err(failed)
-        }
-        Err(error) => Err(failed(error)),
-    }
+    write(&beside, &claimed, &owner).map_err(failed)
 }
 
 fn beside(folder: &Path) -> PathBuf {

@@ -18,6 +18,9 @@ const STREAM: &[u8] = b"_STREAM";
 /// No message is read or written.
 const MESSAGE_BYTES_MAX: u32 = 1_024;
 
+/// After this time somebody who has not proved the key is asked again.
+const AGAIN: Duration = Duration::from_millis(200);
+
 /// What came of asking whoever answers at an address for the proof of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Proving {
@@ -51,31 +54,44 @@ pub fn prove_members(
             let tasks = members.into_iter().map(|(key, address)| {
                 let (namespace, handshake) = (namespace.clone(), handshake.clone());
                 context.child("proving").spawn(move |context| async move {
-                    let asked = async {
-                        let Some(key) = committee::public_key(&key) else {
-                            return Proving::NotProved("its key is no curve point".to_string());
-                        };
-                        let (sink, stream) = match context.dial(address).await {
-                            Ok(connection) => connection,
-                            Err(error) => return Proving::Unreachable(error.to_string()),
-                        };
-                        let shaken = handshake.dial(
-                            context.child("handshake"),
-                            &namespace,
-                            MESSAGE_BYTES_MAX,
-                            key,
-                            stream,
-                            sink,
-                        );
-                        match shaken.await {
-                            Ok(_) => Proving::Proved,
-                            Err(error) => Proving::NotProved(error.to_string()),
+                    let Some(key) = committee::public_key(&key) else {
+                        return Proving::NotProved("its key is no curve point".to_string());
+                    };
+                    let mut last = Proving::Unreachable(format!("no answer within {patience:?}"));
+                    let asking = async {
+                        loop {
+                            let (sink, stream) = match context.dial(address).await {
+                                Ok(connection) => connection,
+                                Err(error) => {
+                                    last = Proving::Unreachable(error.to_string());
+                                    return;
+                                }
+                            };
+                            last = Proving::NotProved(format!("no answer within {patience:?}"));
+                            let shaking = handshake.clone().dial(
+                                context.child("handshake"),
+                                &namespace,
+                                MESSAGE_BYTES_MAX,
+                                key.clone(),
+                                stream,
+                                sink,
+                            );
+                            last = match shaking.await {
+                                Ok(_) => Proving::Proved,
+                                Err(error) => Proving::NotProved(error.to_string()),
+                            };
+                            if last == Proving::Proved {
+                                return;
+                            }
+                            // It may be trying to connect with this node at the moment, and takes nobody else meanwhile.
+                            context.sleep(AGAIN).await;
                         }
                     };
                     commonware_macros::select! {
-                        came = asked => came,
-                        _ = context.sleep(patience) => Proving::NotProved(format!("no answer within {patience:?}")),
+                        _ = asking => {},
+                        _ = context.sleep(patience) => {},
                     }
+                    last
                 })
             });
             let came = futures::future::join_all(tasks).await;
