@@ -121,12 +121,15 @@ fn a_folder_of_another_network_is_refused_and_both_are_named() {
 #[test]
 fn a_second_opener_is_refused_until_the_first_has_closed() {
     let folder = chain::folder();
+    assert_eq!(ledger::in_use(folder.path()).expect("nothing is there"), None);
     let (first, _) = open(folder.path(), 4_000);
+    assert_eq!(ledger::in_use(folder.path()).expect("read"), Some(std::process::id().to_string()));
     let error = Ledger::open(folder.path(), network()).err().expect("refused");
     assert!(
         matches!(&error, LedgerError::InUse { process, .. } if *process == std::process::id().to_string())
     );
     drop(first);
+    assert_eq!(ledger::in_use(folder.path()).expect("read"), None);
     open(folder.path(), 4_000);
 }
 

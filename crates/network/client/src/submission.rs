@@ -44,7 +44,7 @@ pub enum ClientError {
 }
 
 /// The part of a node's status that clients need.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Status {
     /// Name of the organisation.
     pub organisation: String,

@@ -53,6 +53,17 @@ async fn started() -> (Arc<Fake>, u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_answers_is_said_under_a_signature() {
+    let (_, port) = started().await;
+    let question = sha256(&[b"a question"]);
+    let (status, body) = get(port, &format!("/v1/presence/{question}")).await;
+    let presence: types::Presence = serde_json::from_str(&body).expect("a presence");
+    assert!(status == 200 && presence.answers(&question), "{body}");
+    let (status, body) = get(port, "/v1/presence/who").await;
+    assert_eq!((status, body.as_str()), (400, "expected a question of 64 hexadecimal digits\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn health_status_and_metrics_are_answered() {
     let (fake, port) = started().await;
     assert_eq!(get(port, "/health").await, (200, "ok\n".into()));

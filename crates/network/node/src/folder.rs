@@ -162,6 +162,7 @@ mod as_text {
 ///  outbox/         what the organisation's own database does not have yet
 ///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
+///  ordering.other_voter  somebody else has voted with this node's key
 ///  card.toml and others  from the founding (`founding`); no node needs them any more
 /// ```
 pub struct NodeFolder {

@@ -398,20 +398,7 @@ mod tests {
         let recent = (height.saturating_sub(9)..=height)
             .map(|height| StatusAt { height, state_digest: format!("{digest} {height}") })
             .collect();
-        Some(Status {
-            organisation: String::new(),
-            ledger: String::new(),
-            height,
-            state_digest: String::new(),
-            certified_height: height,
-            recent,
-            resident_bytes: 0,
-            diverged: None,
-            not_serving: None,
-            warnings: Vec::new(),
-            holders: Vec::new(),
-            database: None,
-        })
+        Some(Status { height, certified_height: height, recent, ..Status::default() })
     }
 
     #[test]

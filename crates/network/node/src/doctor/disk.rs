@@ -56,7 +56,7 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) {
         }
         match nix::sys::statvfs::statvfs(&path) {
             Ok(room) => {
-                let free = room.blocks_available() as u64 * room.fragment_size() as u64;
+                let free = room.blocks_available() * room.fragment_size();
                 let has_ledger = parts.contains("ledger");
                 enough(free, per_day.filter(|_| has_ledger), &parts, findings);
             }

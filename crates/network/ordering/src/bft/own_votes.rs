@@ -94,16 +94,16 @@ impl OwnVotes {
         let has_signed = |certificate: &Certificate| certificate.signers.iter().any(|signer| signer == own);
         let seen = match activity {
             Activity::Notarize(vote) => {
-                (vote.signer() == own).then(|| (vote.proposal.round, Vote::Notarize(vote.proposal.payload)))
+                (vote.signer() == own).then_some((vote.proposal.round, Vote::Notarize(vote.proposal.payload)))
             }
             Activity::Finalize(vote) => {
-                (vote.signer() == own).then(|| (vote.proposal.round, Vote::Finalize(vote.proposal.payload)))
+                (vote.signer() == own).then_some((vote.proposal.round, Vote::Finalize(vote.proposal.payload)))
             }
             Activity::Nullify(vote) => (vote.signer() == own).then_some((vote.round, Vote::Nullify)),
             Activity::Notarization(proof) | Activity::Certification(proof) => has_signed(&proof.certificate)
-                .then(|| (proof.proposal.round, Vote::Notarize(proof.proposal.payload))),
+                .then_some((proof.proposal.round, Vote::Notarize(proof.proposal.payload))),
             Activity::Finalization(proof) => has_signed(&proof.certificate)
-                .then(|| (proof.proposal.round, Vote::Finalize(proof.proposal.payload))),
+                .then_some((proof.proposal.round, Vote::Finalize(proof.proposal.payload))),
             Activity::Nullification(proof) => {
                 has_signed(&proof.certificate).then_some((proof.round, Vote::Nullify))
             }
