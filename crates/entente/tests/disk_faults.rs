@@ -9,25 +9,10 @@ mod support;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use support::TestNetwork;
 use support::load::{Load, variable};
-
-/// The library with the faults, compiled.
-fn library(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/disk_faults.c");
-    let library = folder.join("disk_faults.so");
-    let compiled = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .arg(&library)
-        .arg(source)
-        .arg("-ldl")
-        .status();
-    assert!(compiled.expect("cc runs").success());
-    library
-}
+use support::{TestNetwork, preloaded};
 
 /// Waits until the node says that it does not serve, or has ended.
 async fn wait_for_stop(network: &mut TestNetwork, node: usize, what: &str) {
@@ -62,7 +47,7 @@ async fn every_receipt_survives_full_disks_and_failing_flushes() {
     let mut network = TestNetwork::create(|charter| {
         charter.checkpoint_blocks = 25;
     });
-    let library = library(network.folder());
+    let library = preloaded(network.folder(), "disk_faults");
     let fault = |node: usize, network: &TestNetwork| network.folder().join(format!("fault{node}"));
     let faults: Vec<PathBuf> = (0..4).map(|node| fault(node, &network)).collect();
     let start = |network: &mut TestNetwork, node: usize| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
-use support::{ENTENTE, TestNetwork};
+use support::{ENTENTE, TestNetwork, preloaded};
 
 /// What a command prints, and its exit code.
 fn run(arguments: &[&str], folder: &Path) -> (Option<i32>, String) {
@@ -71,6 +71,7 @@ async fn the_doctor_finds_what_is_wrong_with_a_network() {
     settings_are_read_again(&network);
     a_copy_of_the_folder_is_refused(&network);
     members_that_are_away_or_others_are_named(&mut network);
+    a_clock_that_is_an_hour_off_is_named(&mut network);
 }
 
 fn all_is_well(network: &TestNetwork) {
@@ -183,4 +184,24 @@ fn members_that_are_away_or_others_are_named(network: &mut TestNetwork) {
     let found = with(&findings, "members", "problem", "org4: whoever answers at 127.0.0.1");
     assert!(found["found"].as_str().is_some_and(|found| found.contains("has the node key")), "{found}");
     with(&findings, "members", "problem", "org4: somebody answers at 127.0.0.1");
+}
+
+fn a_clock_that_is_an_hour_off_is_named(network: &mut TestNetwork) {
+    if !test_programs::required("cc") {
+        return;
+    }
+    let clock = preloaded(network.folder(), "clock");
+    network.interrupt(2);
+    let started = network.log(2).matches(" at height ").count();
+    network.start_with(2, &[("LD_PRELOAD", &clock)]);
+    let begin = Instant::now();
+    while network.log(2).matches(" at height ").count() == started {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{}", network.log(2));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (code, findings) = examined(&network.node_folder(2));
+    assert_eq!(code, Some(1), "{findings:#?}");
+    with(&findings, "clock", "problem", "this node's clock is 3600 s ahead of those of org1, org2");
+    let (_, findings) = examined(&network.node_folder(0));
+    with(&findings, "clock", "warning", "the clock of org3 is 3600 s ahead of this node's");
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use node::{HolderFolder, HolderNode, Node, NodeConfig, NodeFolder, NodeOptions, Reloaded};
 use sd_notify::NotifyState;
 use sql::RunFragments;
-use std::io::Read;
+use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -67,11 +67,13 @@ fn run_node(arguments: &NodeArguments) -> Result<(), CommandError> {
     if arguments.stop_with_input {
         stop_with_input();
     }
-    let mut told = None;
+    let (mut told, in_terminal) = (None, std::io::stdout().is_terminal());
     loop {
         match wishes.recv_timeout(Duration::from_millis(200)) {
             Ok(Wish::End) => break,
-            Ok(Wish::Reload) => reload(&node, &arguments.dir, log),
+            // A terminal that closes says the same as somebody who wants the settings read again.
+            Ok(Wish::Reload) if reload(&node, &arguments.dir, log).is_err() && in_terminal => break,
+            Ok(Wish::Reload) => {}
             Err(_) => {}
         }
         let reason = node.not_serving();
@@ -170,7 +172,10 @@ fn stop_with_input() {
 }
 
 /// Reads the settings again, and says what came of it.
-fn reload(node: &Node, dir: &Path, log: LogFormat) {
+///
+/// # Errors
+/// Nobody can read that any more.
+fn reload(node: &Node, dir: &Path, log: LogFormat) -> std::io::Result<()> {
     let mut read = None;
     let reloaded = node.reload(|config| {
         read = Some(config.clone());
@@ -178,28 +183,27 @@ fn reload(node: &Node, dir: &Path, log: LogFormat) {
     });
     let Reloaded { applied, at_restart } = match reloaded {
         Ok(reloaded) => reloaded,
-        Err(error) => {
-            match log {
-                LogFormat::Text => eprintln!("entente: the settings are as before: {error}"),
-                LogFormat::Json => tracing::error!(%error, "the settings are as before"),
-            }
-            return;
+        Err(error) if log == LogFormat::Json => {
+            tracing::error!(%error, "the settings are as before");
+            return Ok(());
         }
+        Err(error) => return writeln!(std::io::stderr(), "entente: the settings are as before: {error}"),
     };
     if let Some(config) = &read {
         terminal::follow_log(config);
     }
     let shown = |names: &[String]| if names.is_empty() { "nothing".to_string() } else { names.join(", ") };
     let (applied, at_restart) = (shown(&applied), shown(&at_restart));
-    match log {
-        LogFormat::Text => {
-            println!("settings read again from {}: {applied} from now on", dir.display());
-            if at_restart != "nothing" {
-                println!("needs a restart: {at_restart}");
-            }
-        }
-        LogFormat::Json => tracing::info!(applied, at_restart, "settings read again"),
+    if log == LogFormat::Json {
+        tracing::info!(applied, at_restart, "settings read again");
+        return Ok(());
     }
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "settings read again from {}: {applied} from now on", dir.display())?;
+    if at_restart != "nothing" {
+        writeln!(output, "needs a restart: {at_restart}")?;
+    }
+    output.flush()
 }
 
 /// Interruptions once the node is `up`. Before that it may wait for a database: it ends at once, and nothing is lost, because the

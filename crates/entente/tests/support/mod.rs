@@ -42,6 +42,16 @@ pub fn free_port_base(members: u16) -> u16 {
     panic!("no free ports");
 }
 
+/// Compiles `NAME.c` of this folder into a library that stands between a program and the system (`LD_PRELOAD`). Needs `cc`.
+pub fn preloaded(folder: &Path, name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/support/{name}.c"));
+    let library = folder.join(format!("{name}.so"));
+    let mut compile = Command::new("cc");
+    compile.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
+    assert!(compile.status().expect("cc runs").success());
+    library
+}
+
 /// Listens on a port that [`free_port_base`] found free. A program that another test starts at that moment still holds
 /// what this process listened on until the program's own code begins, so that a free port may look taken for an instant.
 pub fn take_port(port: u16) -> TcpListener {
