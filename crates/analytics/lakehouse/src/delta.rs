@@ -3,17 +3,19 @@
 use crate::LakehouseError;
 use crate::error::words;
 use crate::layout::Layout;
-use crate::target::Target;
 use deltalake_core::DeltaTable;
 use deltalake_core::kernel::Action;
 use deltalake_core::kernel::transaction::CommitBuilder;
-use deltalake_core::logstore::LogStoreRef;
+use deltalake_core::logstore::{LogStoreRef, StorageConfig, default_logstore};
 use deltalake_core::protocol::{DeltaOperation, SaveMode};
 use deltalake_core::table::state::DeltaTableState;
+use object_store::prefix::PrefixStore;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use targets::Target;
 use types::Table;
 
 /// The property of a table that names the ledger.
@@ -60,6 +62,15 @@ pub(crate) struct Change<'c> {
     pub(crate) added: Vec<WrittenFile>,
 }
 
+/// Where the table in this folder has its log.
+fn log_store(target: &Target, folder: &str) -> LogStoreRef {
+    let mut url = target.url().clone();
+    let path = format!("{}/{folder}/", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    let prefixed = PrefixStore::new(target.store().clone(), target.path(folder));
+    default_logstore(Arc::new(prefixed), target.store().clone(), &url, &StorageConfig::default())
+}
+
 impl<'t> DeltaLog<'t> {
     /// The table in this folder, at its newest version or another one.
     pub(crate) async fn open(
@@ -67,7 +78,7 @@ impl<'t> DeltaLog<'t> {
         folder: &str,
         version: Option<u64>,
     ) -> Result<DeltaLog<'t>, LakehouseError> {
-        let log = target.log_store(folder)?;
+        let log = log_store(target, folder);
         let mut opened = DeltaLog { target, folder: folder.to_string(), log, state: None };
         let exists = opened.log.is_delta_table_location().await;
         if exists.map_err(|error| opened.failed(&words(&error)))? {

@@ -4,34 +4,14 @@ use ledger::LedgerError;
 use proofs::ProofError;
 use state::StoreError;
 use std::fmt::Display;
+use targets::TargetError;
 
 /// Why tables were not exported, or an export is not what it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum LakehouseError {
-    /// The name of a target is none.
-    #[error(
-        "expected a folder, or the address of an object store (s3://, gs://, az://, abfs://), found {found}: {what}"
-    )]
-    Address {
-        /// What was given.
-        found: String,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The target cannot be read or written.
-    #[error(
-        "cannot {action} {path} in {target}: {what}; what is there already stays readable, and the next export goes on from it"
-    )]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// With which file.
-        path: String,
-        /// Of which target.
-        target: String,
-        /// What it says.
-        what: String,
-    },
+    /// The target: its name is none, or it cannot be read or written.
+    #[error(transparent)]
+    Target(#[from] TargetError),
     /// The log of a table cannot be read or written.
     #[error(
         "the log of {folder} in {target}: {what}; what is there already stays readable, and the next export goes on from it"
@@ -159,7 +139,7 @@ impl LakehouseError {
     pub fn may_pass(&self) -> bool {
         matches!(
             self,
-            LakehouseError::Storage { .. }
+            LakehouseError::Target(TargetError::Storage { .. })
                 | LakehouseError::Log { .. }
                 | LakehouseError::Vanished { .. }
                 | LakehouseError::Ledger(_)

@@ -18,13 +18,13 @@ use crate::manifest::{
     KIND, LATEST, Manifest, ManifestTable, OWNER, Owner, WRITING, Writing, manifest_path, proof_path, to_json,
 };
 use crate::names::table_folder;
-use crate::target::Target;
 use crate::{LakehouseError, state_source::CertifiedState};
 use crypto::Digest;
 use state::StateNode;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use targets::Target;
 use types::{Charter, Table};
 
 /// Exports the checkpoints of one ledger into one target.
@@ -185,7 +185,7 @@ impl Exporter {
                 }
             }
         }
-        self.target.remove(WRITING).await
+        Ok(self.target.remove(WRITING).await?)
     }
 
     /// Exports a checkpoint. What fails leaves each table as it was or as it is at this checkpoint, and can be tried again.

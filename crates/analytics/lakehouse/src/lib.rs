@@ -42,7 +42,6 @@ mod layout;
 mod manifest;
 mod names;
 mod state_source;
-mod target;
 mod to_columns;
 mod verify;
 
@@ -52,5 +51,5 @@ pub use export::{Exported, Exporter};
 pub use manifest::{Manifest, ManifestSignature, ManifestTable};
 pub use names::{KEY_COLUMN, ROW_COLUMN, table_folder};
 pub use state_source::{CertifiedState, NodeState};
-pub use target::Target;
+pub use targets::{Target, TargetError};
 pub use verify::{VerifiedExport, verify_export};

@@ -13,12 +13,12 @@ use crate::delta::DeltaLog;
 use crate::layout::Layout;
 use crate::manifest::{KIND, LATEST, Manifest, ManifestTable, OWNER, Owner, manifest_path, proof_path};
 use crate::names::table_folder;
-use crate::target::Target;
 use bytes::Bytes;
 use crypto::Digest;
 use proofs::{ProvedTable, TablesProof};
 use state::{HashedGroup, TableHashing};
 use std::collections::VecDeque;
+use targets::Target;
 use types::{Charter, Key, Row, Table, format_value};
 
 /// What is right.

@@ -50,6 +50,11 @@ impl Chain {
         self.outcomes.get(height.checked_sub(self.base)? as usize).copied()
     }
 
+    /// The charters that blocks so far name.
+    pub(crate) fn charters(&self) -> &Charters {
+        &self.charters
+    }
+
     /// Height of the last block.
     pub(crate) fn height(&self) -> u64 {
         self.base + self.outcomes.len() as u64 - 1

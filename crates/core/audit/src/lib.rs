@@ -19,7 +19,8 @@
 //! # }
 //! ```
 //!
-//! An audit reads files by itself ([`ledger::LedgerFiles`]): no lock, no index, no repair. With a [`Replay`],
+//! An audit reads files by itself ([`ledger::LedgerFiles`]): no lock, no index, no repair; or it is given records that stand
+//! elsewhere ([`audit_records`]). With a [`Replay`],
 //! receipts that call a transaction malformed or badly signed are judged again to the letter. Signatures are verified
 //! over many blocks at once, because a signature costs the less the larger the batch is and the fewer keys it has.
 //! Credentials and endorsers' signatures are verified once; good ones are remembered.
@@ -35,5 +36,5 @@ mod schemas;
 mod signatures;
 
 pub use error::{AuditError, Part, RecordLocation};
-pub use pipeline::{AuditProgress, Options, Replay, Report, audit};
+pub use pipeline::{AuditProgress, Ledger, Options, RecordSource, Replay, Report, audit, audit_records};
 pub use schemas::{HeldParts, Named, SchemasReport};

@@ -6,7 +6,7 @@ use crate::signatures::SignatureRules;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use ledger::{Anchor, BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, StoredRecord, TornEnd};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::{Block, Charter, Charters, Receipt, TableId};
 
@@ -78,12 +78,38 @@ pub struct Report {
     pub first_height: u64,
     /// The highest height whose outcome a certificate in the ledger proves; those above are not certified yet.
     pub certified_height: u64,
+    /// The charters that the blocks name; `None` where not even the beginning is right.
+    pub charters: Option<Charters>,
     /// What was found of schemas with members.
     pub schemas: SchemasReport,
     /// A record at the end that a crash has torn or that is being written.
     pub torn: Option<TornEnd>,
     /// The first thing that is wrong.
     pub error: Option<AuditError>,
+}
+
+/// Records of a ledger in the order of their heights, wherever they are.
+pub trait RecordSource: Iterator<Item = Result<StoredRecord, LedgerError>> + Send {
+    /// What was found behind the last record, once that has been read.
+    fn torn(&self) -> Option<TornEnd> {
+        None
+    }
+}
+
+impl RecordSource for Records {
+    fn torn(&self) -> Option<TornEnd> {
+        Records::torn(self).cloned()
+    }
+}
+
+/// What of a ledger is checked.
+pub struct Ledger<'l> {
+    /// The records.
+    pub records: Box<dyn RecordSource + 'l>,
+    /// The block in front of the first one, where the ledger does not begin at height 1, and what names it in errors.
+    pub anchor: Option<(Anchor, PathBuf)>,
+    /// Bytes of all records, about, to tell how far it is.
+    pub bytes: u64,
 }
 
 /// Checks the files of a ledger's folder, up to where they go now. `progress` hears of every piece.
@@ -97,67 +123,68 @@ pub fn audit(
     options: Options<'_>,
     progress: &mut dyn FnMut(&AuditProgress),
 ) -> Result<Report, ordering::CertificateError> {
-    let founding = Arc::new(charter.clone());
     let files = match LedgerFiles::open(folder, charter.ledger()) {
         Ok(files) => files,
         Err(error) => return Ok(Report { error: Some(error.into()), ..Report::default() }),
     };
-    let anchor = files.anchor();
-    let first_height = anchor.map_or(1, |anchor| anchor.height() + 1);
-    let wrong = |anchor: &Anchor, (part, what)| {
-        let place = RecordLocation { path: files.anchor_path(), offset: 0, height: anchor.height() };
+    let anchor = files.anchor().map(|anchor| (anchor.clone(), files.anchor_path()));
+    let bytes = files.bytes();
+    audit_records(charter, Ledger { records: Box::new(files.records()), anchor, bytes }, options, progress)
+}
+
+/// Checks records, wherever they come from. Their heights are checked like everything else that they say.
+///
+/// # Errors
+/// As [`audit`].
+pub fn audit_records(
+    charter: &Charter,
+    ledger: Ledger<'_>,
+    options: Options<'_>,
+    progress: &mut dyn FnMut(&AuditProgress),
+) -> Result<Report, ordering::CertificateError> {
+    let founding = Arc::new(charter.clone());
+    let Ledger { records, anchor, bytes } = ledger;
+    let first_height = anchor.as_ref().map_or(1, |(anchor, _)| anchor.height() + 1);
+    let wrong = |(anchor, path): &(Anchor, PathBuf), (part, what)| {
+        let place = RecordLocation { path: path.clone(), offset: 0, height: anchor.height() };
         AuditError::Wrong { place, part, what }
     };
-    let charters = match anchor.map(|anchor| (anchor, anchor.charters(&founding))) {
+    let charters = match anchor.as_ref().map(|begin| (begin, begin.0.charters(&founding))) {
         None => Charters::new(founding),
         Some((_, Ok(charters))) => charters,
-        Some((anchor, Err(what))) => {
-            let error = Some(wrong(anchor, (Part::Charters, what)));
+        Some((begin, Err(what))) => {
+            let error = Some(wrong(begin, (Part::Charters, what)));
             return Ok(Report { first_height, error, ..Report::default() });
         }
     };
     let rules = Arc::new(Rules::new(&charters, options.parts)?);
-    let begins = match anchor {
+    let begins = match &anchor {
         Some(_) if options.replay.is_some() => Err(AuditError::NoReplay { first: first_height }),
-        Some(anchor) => rules.content.check_anchor(anchor).map_err(|fault| wrong(anchor, fault)),
+        Some(begin) => rules.content.check_anchor(&begin.0).map_err(|fault| wrong(begin, fault)),
         None => Ok(()),
     };
     if let Err(error) = begins {
         return Ok(Report { first_height, error: Some(error), ..Report::default() });
     }
     let mut consumer = Consumer {
-        chain: Chain::new(charters.clone(), anchor),
+        chain: Chain::new(charters.clone(), anchor.as_ref().map(|(anchor, _)| anchor)),
         replay: options.replay,
         schemas: SchemasReport::default(),
-        checked: AuditProgress {
-            bytes_total: files.bytes(),
-            height: first_height - 1,
-            ..AuditProgress::default()
-        },
+        checked: AuditProgress { bytes_total: bytes, height: first_height - 1, ..AuditProgress::default() },
         progress,
     };
-    let threads = options.threads.max(1);
-    let (permits, permitted) = bounded(threads * PIECES_PER_THREAD);
-    let (results, checked) = unbounded();
-    for _ in 0..threads * PIECES_PER_THREAD {
-        // There is room for all of them.
-        let _ = permits.send(());
-    }
-    let mut torn = None;
-    let error = std::thread::scope(|scope| {
-        let reader = Reader { records: files.records(), charters, rules, permitted, results };
-        let reading = scope.spawn(move || reader.run(threads));
-        let error = consumer.run(&checked, permits);
-        drop(checked);
-        match reading.join() {
-            Ok(Ok(found)) => torn = found,
-            Ok(Err(failed)) => return error.or(Some(failed)),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-        error
-    });
+    let (torn, error) = consumer.check(ReaderParts { records, charters, rules }, options.threads.max(1));
     let Consumer { chain, checked, schemas, .. } = consumer;
-    Ok(Report { checked, first_height, certified_height: chain.certified(), schemas, torn, error })
+    let charters = Some(chain.charters().clone());
+    Ok(Report {
+        checked,
+        first_height,
+        certified_height: chain.certified(),
+        charters,
+        schemas,
+        torn,
+        error,
+    })
 }
 
 struct Rules {
@@ -181,9 +208,16 @@ struct CheckedPiece {
     error: Option<AuditError>,
 }
 
+/// What a reader begins with.
+struct ReaderParts<'l> {
+    records: Box<dyn RecordSource + 'l>,
+    charters: Charters,
+    rules: Arc<Rules>,
+}
+
 /// Reads pieces and has them checked, as many at a time as there are permits.
-struct Reader {
-    records: Records,
+struct Reader<'l> {
+    records: Box<dyn RecordSource + 'l>,
     /// Those that records before name, and the rules under them.
     charters: Charters,
     rules: Arc<Rules>,
@@ -191,7 +225,7 @@ struct Reader {
     results: Sender<(u64, CheckedPiece)>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn run(mut self, threads: usize) -> Result<Option<TornEnd>, AuditError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -219,7 +253,7 @@ impl Reader {
                 break;
             }
         }
-        Ok(self.records.torn().cloned())
+        Ok(self.records.torn())
     }
 
     /// Records that are checked under the same rules, and these. A piece ends with the record that carries an amended
@@ -322,6 +356,28 @@ struct Consumer<'r, 'p> {
 }
 
 impl Consumer<'_, '_> {
+    /// Has everything read and checked. Gives what is torn at the end, and the first error.
+    fn check(&mut self, parts: ReaderParts<'_>, threads: usize) -> (Option<TornEnd>, Option<AuditError>) {
+        let ReaderParts { records, charters, rules } = parts;
+        let (permits, permitted) = bounded(threads * PIECES_PER_THREAD);
+        let (results, checked) = unbounded();
+        for _ in 0..threads * PIECES_PER_THREAD {
+            // There is room for all of them.
+            let _ = permits.send(());
+        }
+        std::thread::scope(|scope| {
+            let reader = Reader { records, charters, rules, permitted, results };
+            let reading = scope.spawn(move || reader.run(threads));
+            let error = self.run(&checked, permits);
+            drop(checked);
+            match reading.join() {
+                Ok(Ok(torn)) => (torn, error),
+                Ok(Err(failed)) => (None, error.or(Some(failed))),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
     /// Gives back a permit for each piece that is done; without permits the reader ends.
     fn run(&mut self, pieces: &Receiver<(u64, CheckedPiece)>, permits: Sender<()>) -> Option<AuditError> {
         let (mut waiting, mut next) = (BTreeMap::new(), 0);

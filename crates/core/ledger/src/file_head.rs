@@ -37,13 +37,21 @@ impl FileHead {
     /// # Errors
     /// [`LedgerError::Damaged`], [`LedgerError::Version`] and [`LedgerError::OtherLedger`].
     pub(crate) fn check(self, file: &File, path: &Path) -> Result<(), LedgerError> {
-        let damaged = |offset, what: String| LedgerError::damaged(path, offset, self.height, what);
         let mut bytes = [0; FILE_HEAD_BYTES];
         let read = read_up_to(file, &mut bytes, 0).map_err(|error| LedgerError::io("read", path, error))?;
-        if read < FILE_HEAD_BYTES {
+        self.check_bytes(&bytes[..read], path)
+    }
+
+    /// The same of bytes that a file begins with.
+    ///
+    /// # Errors
+    /// As [`FileHead::check`].
+    pub(crate) fn check_bytes(self, begin: &[u8], path: &Path) -> Result<(), LedgerError> {
+        let damaged = |offset, what: String| LedgerError::damaged(path, offset, self.height, what);
+        let Some(bytes) = begin.first_chunk::<FILE_HEAD_BYTES>() else {
             let what = format!("expected a file head of {FILE_HEAD_BYTES} bytes, found the end of the file");
-            return Err(damaged(read as u64, what));
-        }
+            return Err(damaged(begin.len() as u64, what));
+        };
         let (found, expected) = (checksum(&[&bytes[..60]]), Fields(&bytes[60..]).u32());
         if bytes[..8] != self.magic || expected != found {
             return Err(damaged(

@@ -61,12 +61,12 @@ pub fn read_handovers(folder: &Path, ledger: Digest, height: u64) -> Result<Vec<
         let next = files.files().get(file + 1).map_or(u64::MAX, |(first, _)| *first);
         // What headers name only grows: where the next file begins with the same, this one has nothing else.
         if next <= height
-            && let Some(first) = files.records_from(file + 1).next()
+            && let Some(first) = files.records_from_file(file + 1).next()
             && first?.summary().header.charters == named
         {
             continue;
         }
-        for record in files.records_from(file) {
+        for record in files.records_from_file(file) {
             let record = record?;
             let header = &record.summary().header;
             if header.height > height || header.height >= next {

@@ -4,6 +4,7 @@
 //! - [`Ledger`]: append-only files of [`BlockRecord`]s. One thread appends and flushes, any number read.
 //! - [`CheckpointStore`]: the two newest snapshots, checked chunk by chunk.
 //! - [`LedgerFiles`]: the records of a folder that somebody else may have open, for audits.
+//! - [`BlockFile`]: such a file in memory, for backups.
 //! - [`RowHistory`]: what became of rows, found by table and key; follows from the blocks.
 //! - [`Outbox`]: what blocks did to tables that an organisation keeps in a database of its own, until that has it.
 //! - [`LedgerError`]: everything that can go wrong, with what to do.
@@ -170,6 +171,7 @@
 //! `checkpoint-height20.certificate`: the certificate of its root, as whoever has collected it hands it over.
 
 mod anchor;
+mod block_file;
 mod checkpoint;
 mod disk;
 mod error;
@@ -190,6 +192,7 @@ mod transaction_index;
 mod writer;
 
 pub use anchor::{Anchor, HANDOVERS_BYTES_MAX, handovers_up_to, prove_charters};
+pub use block_file::BlockFile;
 pub use checkpoint::{CheckpointReader, CheckpointStore, CheckpointWriter};
 pub use disk::{Disk, Faults};
 pub use error::LedgerError;

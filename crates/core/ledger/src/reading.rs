@@ -77,15 +77,33 @@ impl LedgerFiles {
         &self.files
     }
 
+    /// Height of the first block that the ledger has, or will have.
+    pub fn first_height(&self) -> u64 {
+        self.anchor.as_ref().map_or(1, |anchor| anchor.height() + 1)
+    }
+
     /// The records of one file and of those behind it.
-    pub fn records_from(&self, file: usize) -> Records {
+    pub fn records_from_file(&self, file: usize) -> Records {
         let next_height = self.files.get(file).map_or(1, |(first, _)| *first);
         Records { files: self.clone(), file: None, next_file: file, next_height, torn: None, ended: false }
     }
 
+    /// The records from this height on; files in front of it are not read.
+    pub fn records_from(self, height: u64) -> impl Iterator<Item = Result<StoredRecord, LedgerError>> {
+        let records = match self.files.iter().rposition(|(first, _)| *first <= height) {
+            Some(begun) if begun > 0 => self.records_from_file(begun),
+            // A gap in front of the first file is found where that one is read.
+            _ => self.records(),
+        };
+        let is_before = move |record: &Result<StoredRecord, LedgerError>| {
+            record.as_ref().is_ok_and(|record| record.head.height() < height)
+        };
+        records.skip_while(is_before)
+    }
+
     /// The records, from the first height on.
     pub fn records(self) -> Records {
-        let next_height = self.anchor.as_ref().map_or(1, |anchor| anchor.height() + 1);
+        let next_height = self.first_height();
         Records { files: self, file: None, next_file: 0, next_height, torn: None, ended: false }
     }
 }
@@ -118,6 +136,35 @@ impl StoredRecord {
     /// Its bytes in the file.
     pub fn bytes(&self) -> u64 {
         self.head.record_bytes()
+    }
+
+    /// Appends its bytes as they stand in the file.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.head.to_bytes());
+        self.parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    }
+
+    /// The record that begins at an offset of a file's content.
+    pub(crate) fn of_bytes(path: &Arc<Path>, offset: usize, content: &Bytes) -> Result<StoredRecord, String> {
+        let cut_off = |bytes: u64| {
+            format!("expected {bytes} bytes of a record, the file ends at byte {}", content.len())
+        };
+        let rest = content.get(offset..).unwrap_or_default();
+        let head = rest.first_chunk().ok_or_else(|| cut_off(HEAD_BYTES as u64))?;
+        let head = RecordHead::from_bytes(head)?;
+        if head.record_bytes() > rest.len() as u64 {
+            return Err(cut_off(head.record_bytes()));
+        }
+        let part = |part| {
+            let (start, length) = head.extent(part);
+            let start = offset + start as usize;
+            content.slice(start..start + length)
+        };
+        let parts = Part::ALL.map(part);
+        for (part, bytes) in Part::ALL.into_iter().zip(&parts) {
+            head.check(part, bytes)?;
+        }
+        Ok(StoredRecord { path: path.clone(), offset: offset as u64, head, parts })
     }
 
     /// Decodes it.

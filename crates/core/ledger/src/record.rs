@@ -145,7 +145,7 @@ impl RecordHead {
         Err(format!("expected the {} with checksum {expected:08x}, found {found:08x}", part.name()))
     }
 
-    fn to_bytes(&self) -> [u8; HEAD_BYTES] {
+    pub(crate) fn to_bytes(&self) -> [u8; HEAD_BYTES] {
         let summary = &self.summary;
         let counts = summary.counts;
         let mut bytes = Vec::with_capacity(HEAD_BYTES);

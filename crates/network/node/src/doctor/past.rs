@@ -37,7 +37,7 @@ impl Past {
         let mut newest = Vec::new();
         // The newest file may have been begun a moment ago.
         for begin in (0..files.files().len()).rev().take(2) {
-            for record in files.records_from(begin) {
+            for record in files.records_from_file(begin) {
                 let record = record.map_err(|error| error.to_string())?;
                 let header = &record.summary().header;
                 newest.push((header.height, header.timestamp_ms, record.bytes(), header.charters));

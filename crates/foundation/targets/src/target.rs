@@ -1,11 +1,9 @@
-//! Where an export goes: a folder on a disk, or a prefix in a bucket.
+//! A folder on a disk, or a prefix in a bucket.
 
-use crate::LakehouseError;
+use crate::TargetError;
 use bytes::Bytes;
-use deltalake_core::logstore::{LogStoreRef, StorageConfig, default_logstore};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, parse_url_opts};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +14,7 @@ const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "abfs", "abfss", "adl", "fi
 /// What settings of object stores are called in the environment.
 const SETTINGS: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
-/// Where tables are exported to, or were.
+/// Where something is kept outside of a node's folder.
 #[derive(Clone)]
 pub struct Target {
     store: Arc<dyn ObjectStore>,
@@ -32,9 +30,9 @@ impl Target {
     /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT` and so on).
     ///
     /// # Errors
-    /// [`LakehouseError::Address`].
-    pub fn open(to: &str) -> Result<Target, LakehouseError> {
-        let failed = |what: String| LakehouseError::Address { found: to.to_string(), what };
+    /// [`TargetError::Address`].
+    pub fn open(to: &str) -> Result<Target, TargetError> {
+        let failed = |what: String| TargetError::Address { found: to.to_string(), what };
         if !to.contains("://") {
             return Target::folder(to.into());
         }
@@ -55,8 +53,8 @@ impl Target {
     }
 
     /// A folder, which need not be there.
-    fn folder(path: PathBuf) -> Result<Target, LakehouseError> {
-        let failed = |what: String| LakehouseError::Address { found: path.display().to_string(), what };
+    fn folder(path: PathBuf) -> Result<Target, TargetError> {
+        let failed = |what: String| TargetError::Address { found: path.display().to_string(), what };
         let absolute = std::path::absolute(&path).map_err(|error| failed(error.to_string()))?;
         if absolute.exists() && !absolute.is_dir() {
             return Err(failed("it is no folder".to_string()));
@@ -71,9 +69,9 @@ impl Target {
     /// A part of a store that the caller has made: for tests, and stores that this crate does not know.
     ///
     /// # Errors
-    /// [`LakehouseError::Address`].
-    pub fn in_store(store: Arc<dyn ObjectStore>, root: &str) -> Result<Target, LakehouseError> {
-        let failed = |what: String| LakehouseError::Address { found: root.to_string(), what };
+    /// [`TargetError::Address`].
+    pub fn in_store(store: Arc<dyn ObjectStore>, root: &str) -> Result<Target, TargetError> {
+        let failed = |what: String| TargetError::Address { found: root.to_string(), what };
         let path = Path::parse(root).map_err(|error| failed(error.to_string()))?;
         let url = Url::parse(&format!("memory:///{path}")).map_err(|error| failed(error.to_string()))?;
         Ok(Target { store, root: path, url, folder: None })
@@ -88,23 +86,24 @@ impl Target {
     }
 
     /// The key of a file: names that come from the store are encoded as it needs them already.
-    fn path(&self, relative: &str) -> Path {
+    pub fn path(&self, relative: &str) -> Path {
         let key = format!("{}/{relative}", self.root);
         let key = key.trim_start_matches('/');
         Path::parse(key).unwrap_or_else(|_| Path::from(key))
     }
 
-    /// Where the table in this folder has its log.
-    pub(crate) fn log_store(&self, folder: &str) -> Result<LogStoreRef, LakehouseError> {
-        let mut url = self.url.clone();
-        let path = format!("{}/{folder}/", self.url.path().trim_end_matches('/'));
-        url.set_path(&path);
-        let prefixed = PrefixStore::new(self.store.clone(), self.path(folder));
-        Ok(default_logstore(Arc::new(prefixed), self.store.clone(), &url, &StorageConfig::default()))
+    /// The store that it is in.
+    pub fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
     }
 
-    fn failed(&self, action: &'static str, path: &str, error: &dyn std::fmt::Display) -> LakehouseError {
-        LakehouseError::Storage {
+    /// Its address.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    fn failed(&self, action: &'static str, path: &str, error: &dyn std::fmt::Display) -> TargetError {
+        TargetError::Storage {
             action,
             path: path.to_string(),
             target: self.address(),
@@ -113,7 +112,10 @@ impl Target {
     }
 
     /// A file's content; `None`: it is not there.
-    pub(crate) async fn read(&self, path: &str) -> Result<Option<Bytes>, LakehouseError> {
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub async fn read(&self, path: &str) -> Result<Option<Bytes>, TargetError> {
         let found = match self.store.get(&self.path(path)).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             found => found.map_err(|error| self.failed("read", path, &error))?,
@@ -122,16 +124,22 @@ impl Target {
     }
 
     /// Writes a file, whole or not at all. On a disk it is flushed.
-    pub(crate) async fn write(&self, path: &str, content: Vec<u8>) -> Result<(), LakehouseError> {
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub async fn write(&self, path: &str, content: Vec<u8>) -> Result<(), TargetError> {
         self.put(path, content, PutMode::Overwrite).await.map(drop)
     }
 
     /// The same where there is none of this name. False: there is.
-    pub(crate) async fn create(&self, path: &str, content: Vec<u8>) -> Result<bool, LakehouseError> {
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub async fn create(&self, path: &str, content: Vec<u8>) -> Result<bool, TargetError> {
         self.put(path, content, PutMode::Create).await
     }
 
-    async fn put(&self, path: &str, content: Vec<u8>, mode: PutMode) -> Result<bool, LakehouseError> {
+    async fn put(&self, path: &str, content: Vec<u8>, mode: PutMode) -> Result<bool, TargetError> {
         let options = PutOptions { mode, ..PutOptions::default() };
         match self.store.put_opts(&self.path(path), PutPayload::from(content), options).await {
             Ok(_) => self.flush(path).map(|()| true),
@@ -141,7 +149,10 @@ impl Target {
     }
 
     /// Makes a file survive a loss of power: an object store does that by itself.
-    pub(crate) fn flush(&self, path: &str) -> Result<(), LakehouseError> {
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub fn flush(&self, path: &str) -> Result<(), TargetError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let file = folder.join(path);
         let flushed = |path: &std::path::Path| std::fs::File::open(path)?.sync_all();
@@ -149,7 +160,11 @@ impl Target {
         done.map_err(|error| self.failed("flush", path, &error))
     }
 
-    pub(crate) async fn remove(&self, path: &str) -> Result<(), LakehouseError> {
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub async fn remove(&self, path: &str) -> Result<(), TargetError> {
         match self.store.delete(&self.path(path)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.failed("remove", path, &error)),
@@ -157,7 +172,10 @@ impl Target {
     }
 
     /// Names of the files in a folder, with those that were being written when somebody fell.
-    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<String>, LakehouseError> {
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub async fn list(&self, folder: &str) -> Result<Vec<String>, TargetError> {
         if let Some(root) = &self.folder {
             return match std::fs::read_dir(root.join(folder)) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -175,7 +193,10 @@ impl Target {
     }
 
     /// Removes a file of this name, which may be one that was being written.
-    pub(crate) async fn remove_left(&self, folder: &str, name: &str) -> Result<(), LakehouseError> {
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub async fn remove_left(&self, folder: &str, name: &str) -> Result<(), TargetError> {
         match &self.folder {
             None => self.remove(&format!("{folder}/{name}")).await,
             Some(root) => match std::fs::remove_file(root.join(folder).join(name)) {
