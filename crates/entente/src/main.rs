@@ -29,6 +29,7 @@ enum Command {
     Agree(commands::agree::AgreeArguments),
     AcceptMembership(commands::governance::AcceptArguments),
     Approve(commands::governance::ApproveArguments),
+    Backup(commands::backup::BackupArguments),
     Chainify(commands::chainify::ChainifyArguments),
     #[command(subcommand)]
     Charter(commands::charter::CharterCommand),
@@ -41,6 +42,7 @@ enum Command {
     Password(commands::password::PasswordArguments),
     Place(commands::place::PlaceArguments),
     Proposals(commands::governance::ProposalsArguments),
+    Restore(commands::restore::RestoreArguments),
     #[command(subcommand)]
     RootKey(commands::keys::RootKeyCommand),
     Sql(commands::sql::SqlArguments),
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Agree(arguments) => commands::agree::run(&arguments).map(done),
         Command::AcceptMembership(arguments) => commands::governance::accept(&arguments).map(done),
         Command::Approve(arguments) => commands::governance::approve(&arguments).map(done),
+        Command::Backup(arguments) => commands::backup::run(&arguments).map(done),
         Command::Chainify(arguments) => commands::chainify::run(&arguments).map(done),
         Command::Charter(command) => commands::charter::run(&command).map(done),
         Command::ConvertStore(arguments) => commands::convert_store::run(&arguments).map(done),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Password(arguments) => commands::password::run(&arguments).map(done),
         Command::Place(arguments) => commands::place::run(&arguments).map(done),
         Command::Proposals(arguments) => commands::governance::proposals(&arguments).map(done),
+        Command::Restore(arguments) => commands::restore::run(&arguments).map(done),
         Command::RootKey(command) => commands::keys::root_key(&command).map(done),
         Command::Sql(arguments) => commands::sql::run(&arguments).map(done),
         Command::Status(arguments) => commands::status::run(&arguments).map(done),

@@ -176,15 +176,7 @@ pub fn audit_records(
     let (torn, error) = consumer.check(ReaderParts { records, charters, rules }, options.threads.max(1));
     let Consumer { chain, checked, schemas, .. } = consumer;
     let charters = Some(chain.charters().clone());
-    Ok(Report {
-        checked,
-        first_height,
-        certified_height: chain.certified(),
-        charters,
-        schemas,
-        torn,
-        error,
-    })
+    Ok(Report { checked, first_height, certified_height: chain.certified(), charters, schemas, torn, error })
 }
 
 struct Rules {

@@ -1,9 +1,10 @@
 use super::sql::{connect, statement};
 use crate::CommandError;
 use clap::Args;
+use crypto::PublicKey;
 use node::founding;
 use std::path::PathBuf;
-use types::{CharterChange, ProposedChange};
+use types::{CharterChange, Organisation, ProposedChange};
 
 /// Approve a proposal in the name of the node's organisation.
 ///
@@ -40,6 +41,7 @@ pub(crate) struct ProposalsArguments {
 /// `entente keys` has made the keys before. The charter goes into the node's folder, so that the node can start.
 ///
 /// Example: entente accept-membership --dir emma --charter charter.toml --position 4
+/// Example: entente accept-membership --replace-key --dir org4 --charter org4/charter.toml --position 3
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AcceptArguments {
@@ -52,14 +54,34 @@ pub(crate) struct AcceptArguments {
     /// How many organisations the ledger has had before: SELECT count(*) FROM entente.organisations
     #[arg(long)]
     position: u16,
+    /// It is a member already, and its node's keys are lost: vouch for the new ones. --position is its own then
+    #[arg(long)]
+    replace_key: bool,
 }
 
 pub(crate) fn accept(arguments: &AcceptArguments) -> Result<(), CommandError> {
+    if arguments.replace_key {
+        let member = founding::renew(&arguments.dir, &arguments.charter, arguments.position)?;
+        println!("{};", replacement(member.name, member.node_key));
+        return Ok(());
+    }
     let accepted = founding::accept(&arguments.dir, &arguments.charter, arguments.position)?;
     let (organisation, acceptance) = accepted;
     let change = CharterChange::AddOrganisation { organisation, acceptance };
     println!("{};", sql::describe_change(&ProposedChange::Charter(change)));
     Ok(())
+}
+
+/// The statement with which a member proposes that another key takes the place of a node's.
+pub(super) fn replacement(name: String, node_key: PublicKey) -> String {
+    let change = CharterChange::ReplaceNodeKey { name, node_key, expires: None };
+    sql::describe_change(&ProposedChange::Charter(change))
+}
+
+/// The statement with which a member proposes that a node is elsewhere.
+pub(super) fn new_address(member: &Organisation) -> String {
+    let Organisation { name, address, gateway, .. } = member.clone();
+    sql::describe_change(&ProposedChange::Charter(CharterChange::SetAddress { name, address, gateway }))
 }
 
 pub(crate) fn approve(arguments: &ApproveArguments) -> Result<(), CommandError> {

@@ -124,6 +124,9 @@ pub(crate) struct SignArguments {
     /// Folder with the root key
     #[arg(long)]
     dir: PathBuf,
+    /// Sign it although this root key has signed another card: the node's keys are lost, and these take their place
+    #[arg(long)]
+    replace: bool,
     /// The card, as `entente keys --root-key` has written it
     card: PathBuf,
 }
@@ -135,7 +138,7 @@ pub(crate) fn root_key(command: &RootKeyCommand) -> Result<(), CommandError> {
             println!("{key}");
         }
         RootKeyCommand::Sign(arguments) => {
-            let card = sign_card(&arguments.dir, &arguments.card)?;
+            let card = sign_card(&arguments.dir, &arguments.card, arguments.replace)?;
             show(&card);
             println!(
                 "The signed card: {}/card.toml; bring it into the node's folder, in the place of the one there",

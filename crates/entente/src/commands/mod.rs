@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod agree;
+pub(crate) mod backup;
 pub(crate) mod bench;
 mod bench_analytics;
 mod bench_anker;
@@ -27,6 +28,7 @@ mod measured_network;
 pub(crate) mod node;
 pub(crate) mod password;
 pub(crate) mod place;
+pub(crate) mod restore;
 pub(crate) mod sql;
 pub(crate) mod status;
 pub(crate) mod verify;

@@ -123,6 +123,18 @@ impl Target {
         found.bytes().await.map(Some).map_err(|error| self.failed("read", path, &error))
     }
 
+    /// How many bytes a file has; `None`: it is not there.
+    ///
+    /// # Errors
+    /// [`TargetError::Storage`].
+    pub async fn size(&self, path: &str) -> Result<Option<u64>, TargetError> {
+        match self.store.head(&self.path(path)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed("read", path, &error)),
+            Ok(found) => Ok(Some(found.size)),
+        }
+    }
+
     /// Writes a file, whole or not at all. On a disk it is flushed.
     ///
     /// # Errors

@@ -67,6 +67,18 @@ pub enum NodeError {
         /// The folder.
         folder: PathBuf,
     },
+    /// A folder that was restored, with keys for which nobody vouches.
+    #[error(
+        "{folder} was restored from a backup, and the root key does not vouch for its new keys yet: run `entente accept-membership \
+         --replace-key --dir {folder} --charter {folder}/charter.toml --position {position}` if root.key is in it; else do so where \
+         the root key is, and bring card.toml and credentials.toml from there (docs/backup.md)"
+    )]
+    NotVouchedFor {
+        /// The folder.
+        folder: PathBuf,
+        /// The organisation's position.
+        position: u16,
+    },
     /// A folder without a member card.
     #[error("{folder} has no card.toml and keys of a node: expected a folder that `entente keys` has made")]
     NoCard {
@@ -92,8 +104,8 @@ pub enum NodeError {
     },
     /// A root key that has signed another card.
     #[error(
-        "{path} is another card that this root key has signed: one organisation has one card in a network; for another network \
-         make another root key"
+        "{path} is another card that this root key has signed: one organisation has one card in a network; where the node's \
+         keys are lost, `--replace` signs the new one; for another network make another root key"
     )]
     OtherCard {
         /// The card that was signed.

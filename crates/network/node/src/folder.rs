@@ -1,6 +1,6 @@
 use crate::NodeError;
 use crate::files::{Readers, read, remove, replace, write_secret};
-use crate::founding::{CARD_FILE, NODE_KEY_FILE, differs_from_signed};
+use crate::founding::{CARD_FILE, NODE_KEY_FILE, differs_from_signed, not_vouched_for};
 use crate::holders::HolderConfig;
 use crate::kafka::KafkaConfig;
 use crate::own_database::OwnDatabaseConfig;
@@ -163,7 +163,7 @@ mod as_text {
 ///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
 ///  ordering.other_voter  somebody else has voted with this node's key
-///  card.toml and others  from the founding (`founding`); no node needs them any more
+///  card.toml and others  from the founding (`founding`), restored.toml from a backup; no node needs them any more
 /// ```
 pub struct NodeFolder {
     /// The folder.
@@ -362,7 +362,8 @@ pub(crate) fn open_node_key(folder: &Path) -> Result<SecretKey, NodeError> {
 pub(crate) fn open_session(folder: &Path, charter: &Charter) -> Result<Identity, NodeError> {
     let path = folder.join("session.toml");
     if !path.exists() && folder.join(CARD_FILE).exists() {
-        return Err(NodeError::NotInstalled { folder: folder.to_path_buf() });
+        let not_installed = || NodeError::NotInstalled { folder: folder.to_path_buf() };
+        return Err(not_vouched_for(folder).unwrap_or_else(not_installed));
     }
     let session = Identity::from_toml(&read(&path)?)
         .map_err(|error| NodeError::Identity { path: path.clone(), error })?;

@@ -18,6 +18,7 @@ use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError, NodeFolder, access, twin};
 use crypto::{Digest, SecretKey};
 use gateway::{Database, SharedAccess};
+use ledger::Ledger;
 use ordering::bft::{self, BftConfig};
 use ordering::raft::{self, RaftConfig};
 use ordering::solo::{self, SoloConfig};
@@ -312,10 +313,11 @@ fn start_services(
         return Ok(Services::of(solo::start(config, admission)?));
     }
     let (storage, listen, worker_threads) = (folder.join("ordering"), config.listen, 2);
+    let own_blocks = OwnBlocks { is_new: !storage.exists(), height, ledger: ledger.clone() };
     if charter.ordering == "raft" {
         let config =
             RaftConfig { charters, node_key, storage, listen, last, joined, mempool, worker_threads };
-        return Ok(raft::start(config, admission)?.services());
+        return own_blocks.are_not_fetched(raft::start(config, admission)?.services());
     }
     if charter.ordering == "kafka" {
         let settings = kafka::settings(config.kafka.as_ref(), &charter.ledger())?;
@@ -334,10 +336,38 @@ fn start_services(
         return Ok(ordering::kafka::start(config, admission)?.services());
     }
     let config = BftConfig { charters, node_key, storage, listen, start: height, mempool, worker_threads };
-    Ok(bft::start(config, admission)?.services())
+    own_blocks.are_not_fetched(bft::start(config, admission)?.services())
 }
 
-/// What endorses for others, and collects endorsements for this node's clients.
+/// The blocks of a node whose ordering has none of them.
+struct OwnBlocks {
+    /// Ordering has no folder yet.
+    is_new: bool,
+    height: u64,
+    ledger: Arc<Ledger>,
+}
+
+/// So many of the newest blocks are looked at for one that was finalized by itself.
+const OWN_FINALIZATION_BLOCKS: u64 = 64;
+
+impl OwnBlocks {
+    /// A node that was restored from a backup has blocks, and ordering none: it goes on behind the newest one that was finalized
+    /// by itself, instead of fetching all of them from other members again. Where there is none among the newest, it fetches them.
+    fn are_not_fetched(self, services: Services) -> Result<Services, NodeError> {
+        if !self.is_new || self.height == 0 {
+            return Ok(services);
+        }
+        let oldest = self.height.saturating_sub(OWN_FINALIZATION_BLOCKS).max(self.ledger.first_height());
+        for height in (oldest..=self.height).rev() {
+            let Some((block, certificate)) = self.ledger.block(height)? else { break };
+            if services.ordering.skip_to(&block.header, &certificate).is_ok() {
+                break;
+            }
+        }
+        Ok(services)
+    }
+}
+
 /// What endorses, where transactions are executed before they are ordered.
 fn endorsing(
     parts: &NodeParts,

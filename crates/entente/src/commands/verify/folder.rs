@@ -38,7 +38,7 @@ impl LedgerFolder {
 }
 
 /// Reads a charter and checks it whole.
-pub(super) fn read_charter(path: &Path) -> Result<Charter, CommandError> {
+pub(in crate::commands) fn read_charter(path: &Path) -> Result<Charter, CommandError> {
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     Charter::from_toml(&text).map_err(|error| format!("{}: {error}", path.display()).into())

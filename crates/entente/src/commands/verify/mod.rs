@@ -1,3 +1,4 @@
+mod backed_up;
 mod exported;
 mod folder;
 mod proof;
@@ -9,6 +10,7 @@ use audit::{AuditProgress, HeldParts, Options, Replay, Report};
 use bench::grouped;
 use clap::Args;
 use folder::LedgerFolder;
+pub(super) use folder::read_charter;
 use indicatif::{ProgressBar, ProgressStyle};
 use node::{FolderParts, ReplayedSchema, SchemaReplay};
 use schemas::{Held, SchemasRecord};
@@ -18,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::Charter;
 
-/// Check a ledger, a receipt, a row, or an export, offline: from the charter alone, without believing anybody.
+/// Check a ledger, a receipt, a row, an export, or a backup, offline: from the charter alone, without believing anybody.
 ///
 /// A ledger's folder is a node's folder, or its `ledger` with `charter.toml` in it or beside it. The node may be running.
 /// Of schemas with members the folder's parts are checked, too, and with --replay what they came to.
@@ -27,11 +29,12 @@ use types::Charter;
 /// Example: entente verify --receipt receipt.json --charter charter.toml
 /// Example: entente verify --row row.json --key 7 --charter charter.toml
 /// Example: entente verify --export /srv/lake --charter charter.toml
+/// Example: entente verify --backup /srv/backup/org1
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct VerifyArguments {
     /// The ledger's folder
-    #[arg(required_unless_present_any = ["receipt", "row", "export"])]
+    #[arg(required_unless_present_any = ["receipt", "row", "export", "backup"])]
     ledger_dir: Option<PathBuf>,
     /// Execute every block as well and compare what it comes to
     #[arg(long)]
@@ -55,6 +58,12 @@ pub(crate) struct VerifyArguments {
     /// Of which checkpoint; the newest one by default
     #[arg(long, requires = "export")]
     height: Option<u64>,
+    /// Check the backup that `entente backup` has written there: a folder, or the address of an object store
+    #[arg(long, value_name = "TARGET", conflicts_with_all = ["ledger_dir", "replay", "receipt", "row", "export"])]
+    backup: Option<String>,
+    /// Number of the backup; the newest one by default
+    #[arg(long, requires = "backup")]
+    number: Option<u64>,
     /// Where to write what was found
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -88,6 +97,10 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
     }
     if let (Some(target), Some(charter)) = (&arguments.export, &arguments.charter) {
         return exported::verify(target, arguments.height, &folder::read_charter(charter)?);
+    }
+    if let Some(target) = &arguments.backup {
+        let charter = arguments.charter.as_deref().map(read_charter).transpose()?;
+        return backed_up::verify(target, arguments.number, charter.as_ref());
     }
     let Some(path) = &arguments.ledger_dir else { return Err("expected a ledger's folder".into()) };
     let LedgerFolder { charter, blocks } = LedgerFolder::find(path, arguments.charter.as_deref())?;
@@ -144,19 +157,30 @@ fn check(
         rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build_global()?;
     }
     options.replay = replay.as_mut().map(|replay| replay as &mut dyn Replay);
+    let report = with_bar(|progress| audit::audit(charter, blocks, options, progress))?;
+    Ok((report, replay.map(|replay| replay.schemas()).unwrap_or_default()))
+}
+
+/// Shows how far an audit is.
+pub(super) fn with_bar<T, E>(
+    work: impl FnOnce(&mut dyn FnMut(&AuditProgress)) -> Result<T, E>,
+) -> Result<T, CommandError>
+where
+    CommandError: From<E>,
+{
     let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template(
         "{wide_bar} {bytes}/{total_bytes}  {msg}  {elapsed} of {duration}",
     )?);
     bar.enable_steady_tick(Duration::from_millis(200));
-    let report = audit::audit(charter, blocks, options, &mut |progress: &AuditProgress| {
+    let done = work(&mut |progress: &AuditProgress| {
         bar.set_length(progress.bytes_total);
         bar.set_position(progress.bytes);
         let (height, transactions) = (grouped(progress.height), grouped(progress.transactions));
         bar.set_message(format!("height {height}, {transactions} transactions"));
-    })?;
+    });
     bar.finish_and_clear();
-    Ok((report, replay.map(|replay| replay.schemas()).unwrap_or_default()))
+    Ok(done?)
 }
 
 fn print(report: &Report, record: &Record) {

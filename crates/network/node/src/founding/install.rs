@@ -1,3 +1,4 @@
+use super::restored::Restored;
 use super::root::{is_key, read_key};
 use super::sign::{is_not_installed, own_card};
 use super::signed::{differs_from_signed, read_signed, shown};
@@ -45,7 +46,11 @@ pub fn install(folder: &Path, charter_path: &Path) -> Result<Installed, NodeErro
     let credentials = read_credentials(folder, &card, &charter)?;
     // Whoever comes later does not stand in the founding charter, and its card is held against the ledger by the members.
     if charter.organisations.iter().any(|organisation| organisation.name == card.name) {
-        let position = card.position_in(&charter).map_err(named(charter_path))?;
+        // The node key of a restored folder takes the place of the charter's.
+        let position = match Restored::read(folder)? {
+            Some(restored) => restored.position_of(&card, &charter)?,
+            None => card.position_in(&charter).map_err(named(charter_path))?,
+        };
         if position != usize::from(credentials.organisation) {
             let reason =
                 format!("they are for position {}, the charter has {position}", credentials.organisation);
@@ -126,7 +131,7 @@ fn read_credentials(folder: &Path, card: &MemberCard, charter: &Charter) -> Resu
 
 /// Makes identities of the folder's keys, and writes them and then the charter. The keys stay, so that it can be done again after it
 /// was broken off, or for another position.
-fn write_member(
+pub(super) fn write_member(
     folder: &Path,
     charter: &Charter,
     card: &MemberCard,

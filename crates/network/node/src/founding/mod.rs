@@ -10,6 +10,9 @@
 //! accepts its membership ([`accept`]). Only [`make_keys`], [`sign`] and [`accept`] need the root key; with [`make_root`] and
 //! [`sign_card`] it can stay on a machine that has nothing else.
 //!
+//! Whoever has lost a node makes new keys, and the root key vouches for them ([`renew`]); a folder that was restored from a backup
+//! says so ([`Restored`]).
+//!
 //! What a folder has between keys and charter:
 //!
 //! ```text
@@ -24,6 +27,7 @@ mod assemble;
 mod install;
 mod keys;
 mod network;
+mod restored;
 mod root;
 mod sign;
 mod signed;
@@ -34,6 +38,8 @@ pub use assemble::assemble;
 pub use install::{Installed, accept, install};
 pub use keys::{KeysOptions, make_keys};
 pub use network::{Network, NetworkOptions};
+pub(crate) use restored::not_vouched_for;
+pub use restored::{Restored, read_new_card, renew, renew_with};
 pub use root::{make_root, sign_card};
 pub use sign::{Signed, sign};
 pub(crate) use signed::differs_from_signed;

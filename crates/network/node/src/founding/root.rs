@@ -19,11 +19,12 @@ pub fn make_root(folder: &Path) -> Result<PublicKey, NodeError> {
     Ok(root.public_key())
 }
 
-/// Signs a card with the root key in a folder, and keeps the card there. The node's folder needs it too.
+/// Signs a card with the root key in a folder, and keeps the card there. The node's folder needs it too. Another card of the same
+/// organisation in the same network is signed only if it is to take the first one's place, because the node's keys were lost.
 ///
 /// # Errors
 /// The card was altered, names another root key, or is not the one that was signed before.
-pub fn sign_card(folder: &Path, card_path: &Path) -> Result<MemberCard, NodeError> {
+pub fn sign_card(folder: &Path, card_path: &Path, replaces: bool) -> Result<MemberCard, NodeError> {
     let root = read_root(folder)?;
     let card = MemberCard::from_unsigned(&read(card_path)?).map_err(named(card_path))?;
     is_key(card_path, "the card", "root key", card.root_key, &root)?;
@@ -31,7 +32,8 @@ pub fn sign_card(folder: &Path, card_path: &Path) -> Result<MemberCard, NodeErro
     let own = folder.join(CARD_FILE);
     if own.exists() {
         let before = MemberCard::from_toml(&read(&own)?).map_err(named(&own))?;
-        if before != card {
+        let is_other = (&before.network, &before.name) != (&card.network, &card.name);
+        if before != card && (is_other || !replaces) {
             return Err(NodeError::OtherCard { path: own });
         }
     }

@@ -131,9 +131,9 @@ fn a_root_key_can_stay_where_nothing_else_is() {
     assert!(!node.join("root.key").exists());
     assert!(error(read_card(&node.join("card.toml"))).contains("not signed by its root key yet"));
     let stranger = make_root(&ceremony.path("other"))
-        .and_then(|_| sign_card(&ceremony.path("other"), &node.join("card.toml")));
+        .and_then(|_| sign_card(&ceremony.path("other"), &node.join("card.toml"), false));
     assert!(error(stranger).contains("belong together"));
-    let card = sign_card(&vault, &node.join("card.toml")).expect("its own card");
+    let card = sign_card(&vault, &node.join("card.toml"), false).expect("its own card");
     ceremony.cards.push(card);
     let draft = ceremony.draft(1);
     assert!(error(sign(&node, &draft, &[], false)).contains("has no root.key"));
@@ -154,7 +154,7 @@ fn a_root_key_can_stay_where_nothing_else_is() {
     let again = ceremony.path("again");
     make_keys(&again, &KeysOptions { root_key: Some(root), ..options("clearing", "bank_e", 5) })
         .expect("empty");
-    assert!(error(sign_card(&vault, &again.join("card.toml"))).contains("another card"));
+    assert!(error(sign_card(&vault, &again.join("card.toml"), false)).contains("another card"));
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_newcomers_root_key_can_stay_where_nothing_else_is() {
     let (vault, node) = (ceremony.path("vault"), ceremony.path("emma"));
     let root = make_root(&vault).expect("an empty folder");
     make_keys(&node, &KeysOptions { root_key: Some(root), ..options("clearing", "emma", 4) }).expect("empty");
-    sign_card(&vault, &node.join("card.toml")).expect("its own card");
+    sign_card(&vault, &node.join("card.toml"), false).expect("its own card");
     accept(&vault, &charter, 4).expect("a new member");
     for file in ["card.toml", "credentials.toml"] {
         std::fs::copy(vault.join(file), node.join(file)).expect("copied");
