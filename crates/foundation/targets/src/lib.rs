@@ -14,6 +14,8 @@
 //! ```
 
 mod error;
+#[cfg(feature = "failing")]
+pub mod failing;
 mod target;
 
 pub use error::TargetError;

@@ -73,7 +73,7 @@ pub fn back_up(path: &Path, place: &Place) -> Result<Made, BackupError> {
     let (state, state_bytes) = state_pieces::write(&node, place, within, state_before)?;
     written.bytes += state_bytes;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let mut manifest = Manifest {
+    let manifest = Manifest {
         number: before.as_ref().map_or(1, |before| before.number + 1),
         ledger: node.charter.ledger().to_string(),
         organisation: node.organisation.clone(),
@@ -99,7 +99,6 @@ pub fn back_up(path: &Path, place: &Place) -> Result<Made, BackupError> {
         return Err(BackupError::Meanwhile { target: place.address(), number: manifest.number });
     }
     clean_up(place, &manifest, before.as_ref())?;
-    manifest.blocks.shrink_to_fit();
     Ok(made(&manifest, written.blocks, written.bytes + bytes, node.left_out()?))
 }
 
@@ -111,7 +110,7 @@ fn made(manifest: &Manifest, new_blocks: u64, written: u64, left_out: Vec<String
         new_blocks,
         state: manifest.state.as_ref().map(|state| state.height),
         written,
-        bytes: manifest.bytes(),
+        bytes: manifest.bytes() + manifest.to_bytes().len() as u64,
         left_out,
     }
 }
