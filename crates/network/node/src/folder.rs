@@ -163,6 +163,7 @@ mod as_text {
 ///  joining/        pieces of a checkpoint of other nodes, while the node joins
 ///  ordering/       this node's votes; never lost, copied or rolled back
 ///  ordering.other_voter  somebody else has voted with this node's key
+///  exporting/ backing-up/  what exports and backups link while they read
 ///  card.toml and others  from the founding (`founding`), restored.toml from a backup; no node needs them any more
 /// ```
 pub struct NodeFolder {

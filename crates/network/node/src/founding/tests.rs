@@ -390,3 +390,47 @@ fn a_newcomers_root_key_can_stay_where_nothing_else_is() {
     install(&node, &charter).expect("with the credentials");
     assert_eq!(NodeFolder::open(&node).expect("a node's folder").organisation, 4);
 }
+
+#[test]
+fn the_root_key_vouches_for_new_keys_of_a_node_that_is_lost() {
+    let ceremony = Ceremony::begin();
+    let charter = ceremony.charter();
+    let (vault, node) = (ceremony.path("vault"), ceremony.path("again"));
+    std::fs::create_dir_all(&vault).expect("made");
+    for file in ["root.key", "card.toml"] {
+        std::fs::copy(ceremony.path("bank_d").join(file), vault.join(file)).expect("copied");
+    }
+    let root_key = Some(ceremony.cards[3].root_key);
+    make_keys(&node, &KeysOptions { root_key, ..options("clearing", "bank_d", 7) }).expect("empty");
+    let card = read_new_card(&node).expect("its keys were not used");
+    // As a restored folder is.
+    std::fs::copy(&charter, node.join("charter.toml")).expect("copied");
+    let replaces = ceremony.cards[3].node_key.to_string();
+    let restored = Restored { organisation: "bank_d".into(), position: 3, height: 9, replaces };
+    restored.write(&node).expect("written");
+    assert_eq!(Restored::read(&node).expect("reads"), Some(restored));
+    assert!(error(NodeFolder::open(&node)).contains("does not vouch for its new keys yet"));
+
+    assert!(error(sign_card(&vault, &node.join("card.toml"), false)).contains("another card"));
+    sign_card(&vault, &node.join("card.toml"), true).expect("it takes the first one's place");
+    assert!(error(renew(&vault, &charter, 2)).contains("position 2 in the charter that of bank_c"));
+    assert!(error(renew(&vault, &charter, 7)).contains("bank_d has position 3"));
+    assert_eq!(renew(&vault, &charter, 3).expect("its own").node_key, card.node_key);
+    for file in ["card.toml", "credentials.toml"] {
+        std::fs::copy(vault.join(file), node.join(file)).expect("copied");
+    }
+    install(&node, &charter).expect("with the credentials");
+    let opened = NodeFolder::open(&node).expect("a node's folder");
+    assert_eq!((opened.organisation, opened.node_key.public_key()), (3, card.node_key));
+    assert!(error(read_new_card(&node)).contains("may have voted"));
+
+    // Another root key vouches for nobody else, and a founder's node does not take another key than its charter's.
+    let stranger = ceremony.path("stranger");
+    make_keys(&stranger, &options("clearing", "bank_d", 8)).expect("empty");
+    assert!(error(renew(&stranger, &charter, 3)).contains("only the root key in the charter"));
+    std::fs::remove_file(node.join(RESTORED)).expect("there");
+    std::fs::remove_file(node.join("session.toml")).expect("there");
+    assert!(error(install(&node, &charter)).contains("node key"));
+}
+
+const RESTORED: &str = "restored.toml";
