@@ -53,13 +53,13 @@ pub(crate) fn start_log(format: LogFormat) {
     }
 }
 
-/// Whether `log` of `node.toml` chooses lines.
+/// Whether `log_filter` of `node.toml` chooses lines.
 pub(crate) fn check_log(config: &NodeConfig) -> Result<(), String> {
-    let Some(log) = &config.log else { return Ok(()) };
-    match EnvFilter::try_new(log) {
+    let Some(filter) = &config.log_filter else { return Ok(()) };
+    match EnvFilter::try_new(filter) {
         Ok(_) => Ok(()),
         Err(error) => Err(format!(
-            "log: expected what RUST_LOG may say (`warn`, `info,ordering=debug`), found {log:?}: {error}"
+            "log_filter: expected what RUST_LOG may say (`warn`, `info,ordering=debug`), found {filter:?}: {error}"
         )),
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn follow_log(config: &NodeConfig) {
         return;
     }
     let Some((format, change)) = CHANGE.get() else { return };
-    match config.log.as_deref().map(EnvFilter::try_new) {
+    match config.log_filter.as_deref().map(EnvFilter::try_new) {
         None => change(usual(*format)),
         Some(Ok(filter)) => change(filter),
         // It has been checked.

@@ -104,10 +104,10 @@ fn settings_are_read_again(network: &TestNetwork) {
         assert!(sent.success());
     };
     let before = std::fs::read_to_string(&path).expect("it is there");
-    std::fs::write(&path, format!("connections_max = 9\nlog = \"info\"\nhistory_heights = 20\n{before}"))
+    std::fs::write(&path, format!("connections_max = 9\nlog_filter = \"info\"\nhistory_heights = 20\n{before}"))
         .expect("written");
     hang_up();
-    wait_for_log(network, 0, "connections_max, log from now on");
+    wait_for_log(network, 0, "connections_max, log_filter from now on");
     wait_for_log(network, 0, "needs a restart: history_heights");
     std::fs::write(&path, format!("conections_max = 9\n{before}")).expect("written");
     hang_up();

@@ -42,7 +42,7 @@ pub struct NodeConfig {
     pub client_transactions_per_second: Option<u32>,
     /// Which lines go to the log, as `RUST_LOG` says it, which counts instead where it is set; `warn` where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log: Option<String>,
+    pub log_filter: Option<String>,
     /// Threads of the deterministic core.
     pub threads: usize,
     /// Where the rows of the state are: `memory` or `disk`.
@@ -164,6 +164,7 @@ mod as_text {
 ///  ordering/       this node's votes; never lost, copied or rolled back
 ///  ordering.other_voter  somebody else has voted with this node's key
 ///  exporting/ backing-up/  what exports and backups link while they read
+///  temporary/      rows of queries that do not fit into memory, in files without names
 ///  card.toml and others  from the founding (`founding`), restored.toml from a backup; no node needs them any more
 /// ```
 pub struct NodeFolder {
@@ -195,7 +196,7 @@ impl NodeConfig {
             tls_certificate: Some("tls.crt".into()),
             tls_key: Some("tls.key".into()),
             connections_max: None,
-            log: None,
+            log_filter: None,
             threads,
             store: StoreKind::default(),
             memory_megabytes: None,

@@ -21,7 +21,7 @@ const TAKEN_UP: [&str; 9] = [
     "query_memory_megabytes",
     "column_memory_megabytes",
     "answer_at",
-    "log",
+    "log_filter",
 ];
 
 /// What came of reading the settings again.
@@ -177,8 +177,8 @@ mod tests {
         let folder = network(place.path());
         let reloading = reloading(&folder);
         add(&folder, "connections_max = 7");
-        let error = reloading.reload(|_| Err("log: no".to_string())).expect_err("refused").to_string();
-        assert!(error.contains("node.toml") && error.contains("log: no"), "{error}");
+        let error = reloading.reload(|_| Err("log_filter: no".to_string())).expect_err("refused").to_string();
+        assert!(error.contains("node.toml") && error.contains("log_filter: no"), "{error}");
         add(&folder, "conections_max = 7");
         let error = reloading.reload(|_| Ok(())).expect_err("a mistake").to_string();
         assert!(error.contains("node.toml") && error.contains("conections_max"), "{error}");

@@ -165,7 +165,7 @@ impl SimulatedNode {
             query_memory_megabytes: None,
             query_disk_megabytes: None,
             column_memory_megabytes: None,
-            log: None,
+            log_filter: None,
             scrub_megabytes_per_second: Some(0),
             pipeline: member.pipeline,
             answer_at: AnswerAt::default(),
