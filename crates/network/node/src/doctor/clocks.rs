@@ -4,7 +4,7 @@ use super::finding::Findings;
 
 const CLOCK: &str = "clock";
 /// Nobody is named whose clock is less far off: connections are made within this time, and ordering tolerates as much.
-const TOLERATED_MS: i64 = 10_000;
+pub(super) const TOLERATED_MS: i64 = 10_000;
 
 /// By how many milliseconds a clock is ahead of the one that asked. `took_ms`: from the question to the answer.
 pub(super) fn ahead_ms(theirs_ms: u64, asked_ms: u64, took_ms: u64) -> i64 {

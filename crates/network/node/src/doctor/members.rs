@@ -1,6 +1,6 @@
 //! Other members' nodes: whether they can be reached, who they are, how far they are; and what this node itself says where it runs.
 
-use super::clocks::{self, ahead_ms};
+use super::clocks::{self, TOLERATED_MS, ahead_ms};
 use super::finding::Findings;
 use super::subject::Subject;
 use crate::{NodeError, ask};
@@ -19,8 +19,8 @@ const ONE_KEY: &str = "one key";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A member that is trying to connect with this node takes nobody else meanwhile, for five seconds.
 const PROVING_PATIENCE: Duration = Duration::from_secs(7);
-/// The same where it is known already that somebody else answers.
-const STRANGER_PATIENCE: Duration = Duration::from_millis(1_500);
+/// The same where it is known already why it will not prove its key.
+const HOPELESS_PATIENCE: Duration = Duration::from_millis(1_500);
 /// After this time nodes have noticed who is connected.
 const LOOK_AGAIN: Duration = Duration::from_secs(4);
 /// A node that is further behind catches up, or does not get on.
@@ -75,6 +75,7 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) -> Result<(), No
     }
     let mut others =
         runtime.block_on(join_all(others.into_iter().map(|member| ask_other(member, own_status))));
+    let elsewhere = this.first().map(|this| (this, runtime.block_on(answer_of(&this.gateway))));
     if this.is_empty() {
         findings.warning(
             MEMBERS,
@@ -82,7 +83,9 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) -> Result<(), No
             "see what is said of the charter above",
         );
     } else {
-        prove(founding, key, &mut others)?;
+        let has_twin =
+            own.is_none() && elsewhere.as_ref().is_some_and(|(_, answer)| answer.has_key(&key.public_key()));
+        prove((founding, key), &mut others, has_twin)?;
     }
     let is_strange =
         |other: &Other| !other.connected && other.proving != Some(Proving::Proved) && other.is_there();
@@ -94,7 +97,6 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) -> Result<(), No
             .iter_mut()
             .for_each(|other| other.connected = is_connected(again.as_ref().ok(), &other.member));
     }
-    let elsewhere = this.first().map(|this| (this, runtime.block_on(answer_of(&this.gateway))));
     report(subject, &others, findings);
     quorum(founding, &others, findings);
     behind(subject, own_status, &others, findings);
@@ -171,12 +173,24 @@ async fn ask_other(member: Member, own: Option<&Status>) -> Other {
     Other { member, answer, connected, resolved, proving: None }
 }
 
-/// Has those prove their keys that this node is not connected with.
-fn prove(founding: &Charter, own: &SecretKey, others: &mut [Other]) -> Result<(), NodeError> {
+impl Answer {
+    /// Whether it is signed with this key.
+    fn has_key(&self, key: &PublicKey) -> bool {
+        self.presence.as_ref().is_some_and(|presence| presence.node_key == *key)
+    }
+}
+
+/// Has those prove their keys that this node is not connected with. `has_twin`: they are connected with somebody who has this node's
+/// key, and take nobody else.
+fn prove(
+    (founding, own): (&Charter, &SecretKey),
+    others: &mut [Other],
+    has_twin: bool,
+) -> Result<(), NodeError> {
     let unproved = others.iter_mut().filter(|other| !other.connected);
-    let (strangers, unproved): (Vec<&mut Other>, Vec<&mut Other>) =
-        unproved.partition(|other| other.stranger().is_some());
-    for (mut asked, patience) in [(strangers, STRANGER_PATIENCE), (unproved, PROVING_PATIENCE)] {
+    let (hopeless, unproved): (Vec<&mut Other>, Vec<&mut Other>) =
+        unproved.partition(|other| has_twin || other.will_not_prove());
+    for (mut asked, patience) in [(hopeless, HOPELESS_PATIENCE), (unproved, PROVING_PATIENCE)] {
         asked.retain(|other| other.resolved.is_ok() && other.member.key.parse::<PublicKey>().is_ok());
         if asked.is_empty() {
             continue;
@@ -195,6 +209,11 @@ impl Other {
     fn stranger(&self) -> Option<String> {
         let found = self.answer.presence.as_ref()?.node_key.to_string();
         (found != self.member.key).then_some(found)
+    }
+
+    /// Whether it is known already that it has another key, or a clock with which nobody connects.
+    fn will_not_prove(&self) -> bool {
+        self.stranger().is_some() || self.answer.ahead_ms.is_some_and(|ahead| ahead.abs() > TOLERATED_MS)
     }
 
     /// Whether somebody answers at its address.
@@ -281,9 +300,6 @@ fn report(subject: &Subject, others: &[Other], findings: &mut Findings) {
                 format!("{name}: whoever answers at {gateway} has the node key {found}, the charter says {key}"),
                 format!("ask {name} over the phone which key is theirs; a new key or address is an amendment (docs/governance.md)"),
             );
-            if !other.is_proved() {
-                continue;
-            }
         }
         match (&other.resolved, &other.proving) {
             _ if other.is_proved() => {
