@@ -166,6 +166,7 @@ impl SimulatedNode {
             query_disk_megabytes: None,
             column_memory_megabytes: None,
             log_filter: None,
+            trace_endpoint: None,
             scrub_megabytes_per_second: Some(0),
             pipeline: member.pipeline,
             answer_at: AnswerAt::default(),
