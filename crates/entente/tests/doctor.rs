@@ -113,6 +113,10 @@ fn settings_are_read_again(network: &TestNetwork) {
     hang_up();
     wait_for_log(network, 0, "the settings are as before");
     wait_for_log(network, 0, "unknown field `conections_max`");
+    std::fs::write(&path, format!("log = \"ordering=loud\"\n{before}")).expect("written");
+    hang_up();
+    wait_for_log(network, 0, "log: expected what RUST_LOG may say");
+    assert_eq!(run(&["node", "--check"], &network.node_folder(0)).0, Some(1));
     std::fs::write(&path, before).expect("written");
     hang_up();
 }

@@ -1,8 +1,8 @@
 use super::node::own_address;
 use crate::{CommandError, terminal};
 use clap::Args;
-use node::NodeFolder;
 use node::doctor::{self, Finding, Level};
+use node::{HolderFolder, NodeFolder};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,6 +23,10 @@ pub(crate) struct DoctorArguments {
 }
 
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode, CommandError> {
+    if HolderFolder::is_one(&arguments.dir) {
+        let message = "this is the folder of a node that holds schemas: look at its validator's folder, and `entente place`";
+        return Err(message.into());
+    }
     let mut findings = doctor::examine(&arguments.dir)?;
     findings.extend(own_settings(&arguments.dir));
     if arguments.json {
