@@ -1,3 +1,5 @@
+//! `entente doctor`, and `entente node --check`.
+
 use super::node::own_address;
 use crate::{CommandError, terminal};
 use clap::Args;

@@ -16,7 +16,7 @@ use crate::recovery::Recovered;
 use crate::reload::{Reloaded, Reloading};
 use crate::submission::Submitter;
 use crate::{Faults, NodeConfig, NodeError, NodeFolder, access, twin};
-use crypto::{Digest, SecretKey};
+use crypto::{Digest, PublicKey, SecretKey};
 use gateway::{Database, SharedAccess};
 use ledger::Ledger;
 use ordering::bft::{self, BftConfig};
@@ -29,6 +29,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
 use types::{Charter, CheckpointCertificate, KnownVersions, OutcomeCertificate};
 
 /// Threads that serve clients.
@@ -128,13 +129,7 @@ impl Node {
         // Before the ports, so that whoever starts a folder twice is told of that, and not of a port.
         check_unused(&path)?;
         let gateway = gateway_runtime()?;
-        gateway.block_on(twin::refuse(&charter, &node_key))?;
-        let (postgres, http) = gateway.block_on(async {
-            let postgres = gateway::bind(config.postgres, "the Postgres protocol").await?;
-            let http = gateway::bind(config.http, "HTTP").await?;
-            Ok::<_, NodeError>((postgres, http))
-        })?;
-
+        let (postgres, http) = gateway.block_on(listen(&charter, &node_key, &config))?;
         let (member_key, began, fragments) = (node_key.clone(), Instant::now(), options.fragments.clone());
         let has_columns = fragments.is_some() && config.column_memory_megabytes != Some(0);
         let live = Live::of(&config);
@@ -163,15 +158,8 @@ impl Node {
         let whom = Who { process: Digest(crypto::random_bytes()), node_key: node_key.clone() };
         let who = (organisation as u16, node_key);
         let endorsing = endorsing(&parts, who, (&config, &path, judge), &submitter, gateway.handle())?;
-        let counted =
-            |inner| Arc::new(CountedFragments::new(inner, parts.metrics.clone())) as Arc<dyn RunFragments>;
-        let local = LocalExecution::new(
-            (organisation, session.public_key()),
-            parts.charters.clone(),
-            published.clone(),
-            (config.query_memory_megabytes, config.query_disk_megabytes, path.join("temporary")),
-            fragments.map(counted),
-        );
+        let session_key = session.public_key();
+        let local = local_execution((organisation, session_key), &parts, (&config, &path), fragments);
         let shared = (local.query_memory.clone(), has_columns);
         let reloading = Reloading::new((path.clone(), &config), access.clone(), live.clone(), shared);
         let database = Arc::new(NodeDatabase {
@@ -298,6 +286,31 @@ fn check_unused(folder: &Path) -> Result<(), NodeError> {
     }
 }
 
+/// Listens for clients, where no other process has this node's key.
+async fn listen(
+    charter: &Charter,
+    node_key: &SecretKey,
+    config: &NodeConfig,
+) -> Result<(TcpListener, TcpListener), NodeError> {
+    twin::refuse(charter, node_key).await?;
+    let postgres = gateway::bind(config.postgres, "the Postgres protocol").await?;
+    Ok((postgres, gateway::bind(config.http, "HTTP").await?))
+}
+
+/// What runs the statements of sessions. `whose`: the organisation's position, and the key that signs for it.
+fn local_execution(
+    whose: (usize, PublicKey),
+    parts: &NodeParts,
+    (config, folder): (&NodeConfig, &Path),
+    fragments: Option<Arc<dyn RunFragments>>,
+) -> LocalExecution {
+    let counted =
+        |inner| Arc::new(CountedFragments::new(inner, parts.metrics.clone())) as Arc<dyn RunFragments>;
+    let (charters, published) = (parts.charters.clone(), parts.published.clone());
+    let room = (config.query_memory_megabytes, config.query_disk_megabytes, folder.join("temporary"));
+    LocalExecution::new(whose, charters, published, room, fragments.map(counted))
+}
+
 /// Starts what the charter's ordering names; it gives everything that a node needs of the network.
 fn start_services(
     OrderingStart { height, last, certificate, ledger, joined, charters }: OrderingStart,
@@ -393,9 +406,9 @@ fn endorsing(
 fn serve(
     gateway: &tokio::runtime::Runtime,
     database: &Arc<NodeDatabase>,
-    postgres: tokio::net::TcpListener,
+    postgres: TcpListener,
     access: SharedAccess,
-    http: tokio::net::TcpListener,
+    http: TcpListener,
 ) {
     let asked: Arc<dyn Database> = database.clone();
     let published = database.published.clone();
