@@ -1,6 +1,6 @@
 //! Making a backup: pieces first, the manifest last.
 
-use crate::blocks::{BlockPieces, not_needed};
+use crate::blocks::{BlockPieces, is_ours, not_needed};
 use crate::error::BackupError;
 use crate::manifest::{BLOCKS, MANIFESTS, Manifest, PieceFile, STATE};
 use crate::node_folder::NodeSource;
@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use types::{CheckpointCertificate, decode_exactly};
 
 /// So many of the newest backups can be restored; pieces that none of them has go.
-const KEPT: usize = 2;
+const KEPT: u64 = 2;
 
 /// What was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +49,9 @@ pub fn back_up(path: &Path, place: &Place) -> Result<Made, BackupError> {
     };
     if let Some(before) = &before {
         belongs(before, &node, place)?;
+    }
+    if !node.ledger().exists() {
+        return Err(BackupError::NoBlocks { path: path.to_path_buf() });
     }
     // The certificate first: then the blocks go as far as the state, or further.
     let certified = newest_certificate(&path.join("checkpoints"))?;
@@ -149,13 +152,15 @@ fn anchor(
 
 /// Removes what neither this backup nor the one before needs: what runs that fell have left, and pieces that were put together.
 fn clean_up(place: &Place, newest: &Manifest, before: Option<&Manifest>) -> Result<(), BackupError> {
-    let numbers = place.numbers()?;
     let manifests = [Some(newest), before].into_iter().flatten();
     let needed: BTreeSet<String> =
         manifests.flat_map(|manifest| manifest.files().map(|file| file.name.clone())).collect();
-    for number in numbers.iter().rev().skip(KEPT).rev() {
-        let name = Manifest::name(*number);
-        place.remove_left(MANIFESTS, name.rsplit('/').next().unwrap_or_default())?;
+    let oldest = (newest.number + 1).saturating_sub(KEPT);
+    for name in place.list(MANIFESTS)? {
+        let is_old = Manifest::number_of(&name).map_or(is_ours(&name), |number| number < oldest);
+        if is_old {
+            place.remove_left(MANIFESTS, &name)?;
+        }
     }
     for folder in [BLOCKS, STATE] {
         for name in not_needed(place.list(folder)?, folder, &needed) {

@@ -153,9 +153,13 @@ impl Open {
     }
 }
 
+/// Whether a backup has given a file this name. What a folder has while a file is being written has the file's name and something
+/// behind.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name.len() > 20 && name.as_bytes()[..20].iter().all(u8::is_ascii_digit)
+}
+
 /// Names of files in a folder of a target that no backup needs.
 pub(crate) fn not_needed(there: BTreeSet<String>, folder: &str, needed: &BTreeSet<String>) -> Vec<String> {
-    // What a folder has while a file is being written has the file's name and something behind.
-    let ours = |name: &String| name.len() > 20 && name.as_bytes()[..20].iter().all(u8::is_ascii_digit);
-    there.into_iter().filter(|name| ours(name) && !needed.contains(&format!("{folder}/{name}"))).collect()
+    there.into_iter().filter(|name| is_ours(name) && !needed.contains(&format!("{folder}/{name}"))).collect()
 }

@@ -1,6 +1,6 @@
 //! Whether a backup is whole, is what was written, and is what the ledger's members have signed.
 
-use crate::blocks::not_needed;
+use crate::blocks::{is_ours, not_needed};
 use crate::error::BackupError;
 use crate::manifest::{BLOCKS, BlocksPiece, Manifest, STATE};
 use crate::places::Place;
@@ -115,8 +115,9 @@ impl Begun {
     ) -> Result<(Checked, Option<Index>), BackupError> {
         let Begun { manifest, charter, anchor } = self;
         let failure = Mutex::new(None);
-        let outcome_at = manifest.state.as_ref().map(|state| state.height);
-        let outcome = Mutex::new(anchor.as_ref().map(|anchor| (anchor.height(), anchor.outcome.digest())));
+        let height = manifest.state.as_ref().map(|state| state.height);
+        let begins = anchor.as_ref().filter(|anchor| Some(anchor.height()) == height);
+        let outcome = Mutex::new(OutcomeAt { height, outcome: begins.map(|anchor| anchor.outcome.digest()) });
         let records = PieceRecords {
             place,
             ledger: charter.ledger(),
@@ -124,7 +125,7 @@ impl Begun {
             taking,
             open: None,
             failure: &failure,
-            outcome: (outcome_at, &outcome),
+            outcome: &outcome,
         };
         let bytes = manifest.blocks.iter().map(|piece| piece.file.bytes).sum();
         let file = manifest.anchor.as_ref().map(|file| path_of(place, &file.name)).unwrap_or_default();
@@ -149,8 +150,8 @@ impl Begun {
             Some(state) => {
                 let index = state_pieces::read_index(place, state)?;
                 state_pieces::check_index(place, state, &index, &charters)?;
-                let (expected, found) = (outcome.into_inner(), index.certificate.statement.outcome);
-                if expected.is_some_and(|(height, expected)| height != state.height || expected != found) {
+                let found = index.certificate.statement.outcome;
+                if outcome.into_inner().outcome != Some(found) {
                     let what =
                         format!("it is certified for the outcome {found}, which the blocks do not have");
                     let (target, name) = (place.address(), state.index.name.clone());
@@ -168,9 +169,8 @@ impl Begun {
         let mut strangers = Vec::new();
         for folder in [BLOCKS, STATE] {
             let there = place.list(folder)?;
-            let foreign =
-                |name: &&String| name.len() <= 20 || !name.as_bytes()[..20].iter().all(u8::is_ascii_digit);
-            strangers.extend(there.iter().filter(foreign).map(|name| format!("{folder}/{name}")));
+            strangers
+                .extend(there.iter().filter(|name| !is_ours(name)).map(|name| format!("{folder}/{name}")));
             strangers.extend(
                 not_needed(there, folder, &needed).into_iter().map(|name| format!("{folder}/{name}")),
             );
@@ -200,6 +200,12 @@ fn path_of(place: &Place, name: &str) -> PathBuf {
     Path::new(&place.address()).join(name)
 }
 
+/// What the block of a height has come to, once it was read.
+struct OutcomeAt {
+    height: Option<u64>,
+    outcome: Option<Digest>,
+}
+
 type OpenPiece = Box<dyn Iterator<Item = Result<StoredRecord, LedgerError>> + Send>;
 
 /// The records of a backup, piece by piece.
@@ -211,8 +217,7 @@ struct PieceRecords<'p> {
     open: Option<(OpenPiece, u64)>,
     /// Why a piece cannot be read.
     failure: &'p Mutex<Option<BackupError>>,
-    /// The outcome of the block of this height goes there.
-    outcome: (Option<u64>, &'p Mutex<Option<(u64, Digest)>>),
+    outcome: &'p Mutex<OutcomeAt>,
 }
 
 impl PieceRecords<'_> {
@@ -237,10 +242,11 @@ impl Iterator for PieceRecords<'_> {
             if let Some((records, _)) = &mut self.open {
                 match records.next() {
                     Some(Ok(record)) => {
-                        let summary = record.summary();
-                        if Some(summary.header.height) == self.outcome.0 {
-                            *self.outcome.1.lock() = Some((summary.header.height, summary.outcome.digest()));
+                        let (summary, mut at) = (record.summary(), self.outcome.lock());
+                        if Some(summary.header.height) == at.height {
+                            at.outcome = Some(summary.outcome.digest());
                         }
+                        drop(at);
                         return Some(Ok(record));
                     }
                     Some(Err(error)) => return Some(Err(error)),
