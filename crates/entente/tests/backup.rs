@@ -40,7 +40,7 @@ fn backups_with_kills(node: &Path, target: &Path) {
             .stderr(Stdio::null())
             .spawn()
             .expect("the program starts");
-        std::thread::sleep(Duration::from_millis(15 + 10 * attempt));
+        std::thread::sleep(Duration::from_millis(20 + 20 * attempt));
         // It may have come to its end.
         let _ = child.kill();
         killed += u32::from(!child.wait().expect("it has ended").success());

@@ -43,11 +43,14 @@ impl World {
         let source = SignedLedger::create(&places.path().join("source"), options, |_| ()).expect("empty");
         let mut world = World { source, states: Vec::new(), places };
         world.append("CREATE TABLE t (id bigint PRIMARY KEY, name text)");
-        world.append("INSERT INTO t SELECT n, 'row ' || n FROM generate_series(1, 5000) AS n");
+        // Some groups of the state's tree, of which changes below touch the first.
+        world.append(&format!(
+            "INSERT INTO t SELECT n, '{nonce} row ' || n FROM generate_series(1, 3000) AS n"
+        ));
         world.append("INSERT INTO t VALUES (-1, 'first')");
         world.append("INSERT INTO t VALUES (-2, 'second')");
         world.keep_state();
-        world.append("UPDATE t SET name = 'changed' WHERE id = 4000");
+        world.append("UPDATE t SET name = 'changed' WHERE id = 10");
         (0..5).for_each(|n| world.append(&format!("INSERT INTO t VALUES ({}, 'more')", -10 - n)));
         world.keep_state();
         world.make_node();
