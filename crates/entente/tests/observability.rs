@@ -34,10 +34,14 @@ fn fields<'a>(rules: &'a str, field: &str) -> Vec<&'a str> {
     rules.lines().filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix(&field)).collect()
 }
 
-/// Names of our metrics in a text.
+/// Names of our metrics in a text; of packages, too, names begin so.
 fn metrics(text: &str) -> BTreeSet<String> {
     let words = text.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
-    words.filter(|word| word.starts_with("entente_")).map(String::from).collect()
+    let begins = |word: &&str| {
+        word.strip_prefix("entente_")
+            .is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_lowercase()))
+    };
+    words.filter(begins).map(String::from).collect()
 }
 
 fn promtool(arguments: &[&str], folder: &Path) -> Output {
