@@ -250,7 +250,7 @@ fn what_a_run_that_fell_has_written_is_not_written_again() {
     world.give_state(1);
     // Blocks, the rows of the state; not its index.
     remote.store.fail_after(2);
-    back_up(&world.node(), &remote.place).err().expect("it fails");
+    back_up(&world.node(), &remote.place).expect_err("it fails");
     let left: BTreeSet<String> = remote.names().into_iter().collect();
     assert_eq!(left.len(), 2, "{left:?}");
     remote.store.heal();
