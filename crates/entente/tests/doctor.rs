@@ -104,8 +104,11 @@ fn settings_are_read_again(network: &TestNetwork) {
         assert!(sent.success());
     };
     let before = std::fs::read_to_string(&path).expect("it is there");
-    std::fs::write(&path, format!("connections_max = 9\nlog_filter = \"info\"\nhistory_heights = 20\n{before}"))
-        .expect("written");
+    std::fs::write(
+        &path,
+        format!("connections_max = 9\nlog_filter = \"info\"\nhistory_heights = 20\n{before}"),
+    )
+    .expect("written");
     hang_up();
     wait_for_log(network, 0, "connections_max, log_filter from now on");
     wait_for_log(network, 0, "needs a restart: history_heights");
@@ -113,9 +116,9 @@ fn settings_are_read_again(network: &TestNetwork) {
     hang_up();
     wait_for_log(network, 0, "the settings are as before");
     wait_for_log(network, 0, "unknown field `conections_max`");
-    std::fs::write(&path, format!("log = \"ordering=loud\"\n{before}")).expect("written");
+    std::fs::write(&path, format!("log_filter = \"ordering=loud\"\n{before}")).expect("written");
     hang_up();
-    wait_for_log(network, 0, "log: expected what RUST_LOG may say");
+    wait_for_log(network, 0, "log_filter: expected what RUST_LOG may say");
     assert_eq!(run(&["node", "--check"], &network.node_folder(0)).0, Some(1));
     std::fs::write(&path, before).expect("written");
     hang_up();
