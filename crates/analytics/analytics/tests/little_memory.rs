@@ -8,8 +8,9 @@ use analytics::DataFusion;
 use columned::Columned;
 use sql::{Fragment, Reader, RunFragments, prepare};
 use state::{AfterImage, RowId};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
-use support::Database;
+use support::{Database, SmallMemory};
 use types::{Key, MemoryPool, StatementResult, Value};
 
 const ROWS: i64 = 60_000;
@@ -102,4 +103,32 @@ fn what_fits_in_no_way_stays_on_rows() {
     let database = filled(ROWS);
     let question = "SELECT count(*), sum(t.g + u.k) FROM t JOIN u ON u.s = t.s";
     assert_eq!(rows_with(&database, 64 << 10, question), [None]);
+}
+
+#[test]
+fn groups_from_columns_that_no_memory_holds_are_made_of_rows_in_files() {
+    let database = filled(20_000);
+    let question = "SELECT s, count(*), sum(g) FROM t GROUP BY s";
+    let prepared = prepare(&database.library, question, &[]).expect("a query");
+    let expected = prepared.query_as(&database.reader(), &database.state, &[]).expect("an answer");
+    // The groups themselves may have more: what they come to is handed out row by row.
+    let groups = Arc::new(WithMemory(MemoryPool::new(1 << 30), Mutex::default()));
+    let reader = Reader {
+        fragments: Some(groups.clone()),
+        memory: Some(MemoryPool::new(1 << 20)),
+        scratch: Some(Arc::new(SmallMemory::of(100_000))),
+        ..database.reader()
+    };
+    let ask = |reader: &Reader| {
+        let mut rows = Vec::new();
+        let mut take = |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        };
+        prepared.query_each(reader, &Columned(&database.state), &[], &mut take).map(|()| rows)
+    };
+    assert_eq!(ask(&reader).expect("an answer"), expected[0].rows);
+    assert_eq!(*groups.1.lock().expect("nobody panics"), [Some(20_000)]);
+    let error = ask(&Reader { scratch: None, ..reader }).expect_err("no room");
+    assert_eq!(error.state.to_string(), "53200");
 }

@@ -21,14 +21,19 @@ impl<'a> Execution<'a> {
         self.meter.memory.keep(rows_space(rows))
     }
 
-    /// Rows that a query finds under this number, until the execution ends.
+    /// Rows that a query finds under these numbers, until the execution ends. Gives whether there is room for them: where there is not, but
+    /// room outside of memory, the query is to find them itself.
     ///
     /// # Errors
     /// As [`Execution::keep_rows`].
-    pub fn give_rows(&mut self, number: usize, rows: Vec<Vec<Value>>) -> Result<(), SqlError> {
-        self.keep_rows(&rows)?;
-        self.running.working.push((number, Rc::new(rows)));
-        Ok(())
+    pub fn give_rows(&mut self, found: Vec<(usize, Vec<Vec<Value>>)>) -> Result<bool, SqlError> {
+        let space = found.iter().map(|(_, rows)| rows_space(rows)).sum();
+        if let Err(error) = self.meter.memory.keep(space) {
+            self.meter.memory.give_back(space);
+            return if self.on.scratch.is_some() { Ok(false) } else { Err(error) };
+        }
+        self.running.working.extend(found.into_iter().map(|(number, rows)| (number, Rc::new(rows))));
+        Ok(true)
     }
 
     /// Rows of a result are held until the transaction ends; until the end of the statement where a session's client gets

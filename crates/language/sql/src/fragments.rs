@@ -86,7 +86,6 @@ impl Runner<'_> {
                 None => return Ok(false),
             }
         }
-        found.into_iter().try_for_each(|(number, rows)| execution.give_rows(number, rows))?;
-        Ok(true)
+        execution.give_rows(found)
     }
 }
