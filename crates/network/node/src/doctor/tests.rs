@@ -97,8 +97,8 @@ fn what_is_wrong_with_files_is_named() {
 
     fs::rename(folder.join("session.toml"), place.path().join("session.toml")).expect("moved");
     says(folder, "folder", Level::Problem, "lacks session.toml");
-    says(place.path(), "folder", Level::Problem, "is no node's folder");
     fs::rename(place.path().join("session.toml"), folder.join("session.toml")).expect("moved");
+    says(place.path(), "folder", Level::Problem, "is no node's folder");
 
     replace(&folder.join("node.toml"), "threads = 1", "threads = 1\ncolums = 3");
     says(folder, "settings", Level::Problem, "unknown field `colums`");
