@@ -208,7 +208,14 @@ fn a_clock_that_is_an_hour_off_is_named(network: &mut TestNetwork) {
     }
     let (code, findings) = examined(&network.node_folder(2));
     assert_eq!(code, Some(1), "{findings:#?}");
-    with(&findings, "clock", "problem", "this node's clock is 3600 s ahead of those of org1, org2");
+    about_an_hour(with(&findings, "clock", "problem", " s ahead of those of org1, org2"));
     let (_, findings) = examined(&network.node_folder(0));
-    with(&findings, "clock", "warning", "the clock of org3 is 3600 s ahead of this node's");
+    about_an_hour(with(&findings, "clock", "warning", " s ahead of this node's"));
+}
+
+/// That so much is said. Asking takes time, so it is not known to the second.
+fn about_an_hour(finding: &Value) {
+    let found = finding["found"].as_str().unwrap_or_default();
+    let seconds = found.split(' ').find_map(|word| word.parse::<u64>().ok());
+    assert!(seconds.is_some_and(|seconds| (3_590..=3_610).contains(&seconds)), "{found}");
 }
