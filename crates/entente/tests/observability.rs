@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 use support::TestNetwork;
 
 /// Metrics of Prometheus itself.
@@ -153,7 +154,17 @@ async fn a_node_has_every_metric_that_somebody_looks_at() {
     let mut network = TestNetwork::create(|_| {});
     network.start_all().await;
     let url = format!("http://127.0.0.1:{}/metrics", network.port_base + 200);
-    let shown = reqwest::get(url).await.expect("it answers").text().await.expect("text");
+    let ask = async || reqwest::get(&url).await.expect("it answers").text().await.expect("text");
+    let begin = Instant::now();
+    // Members are heard one after the other.
+    let shown = loop {
+        let shown = ask().await;
+        if !shown.contains("entente_order_connected_members 0\n") || begin.elapsed() > Duration::from_secs(20)
+        {
+            break shown;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
     let samples = shown.lines().filter(|line| !line.starts_with('#'));
     let has: BTreeSet<&str> = samples.filter_map(|line| line.split(['{', ' ']).next()).collect();
     for page in ["packaging/prometheus/alerts.yaml", "packaging/grafana/entente.json", "docs/operating.md"] {
