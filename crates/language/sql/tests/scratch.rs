@@ -17,7 +17,7 @@ const TABLES: [&str; 4] = [
     "INSERT INTO other SELECT n, CASE WHEN n % 7 > 0 THEN n % 17 END, repeat('long ', n % 40) FROM generate_series(1, 300) AS s (n)",
 ];
 
-/// Queries, and whether their rows are written where an operator holds 4 kilobytes.
+/// Queries whose rows are written where an operator holds 4 kilobytes.
 const QUERIES: [&str; 26] = [
     "SELECT * FROM t ORDER BY word, g DESC, k",
     "SELECT word, k FROM t ORDER BY word NULLS FIRST, at",
