@@ -1,6 +1,6 @@
 //! `entente agree`: to which scripts an organisation agrees before they are ordered.
 
-use super::node::own_address;
+use super::own_database::own_address;
 use super::sql::connect;
 use crate::CommandError;
 use chainify::{Address, AgreeConfig, AgreeRule, RuleChange};

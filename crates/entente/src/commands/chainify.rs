@@ -1,6 +1,6 @@
 //! `entente chainify`: an organisation keeps its database.
 
-use super::node::own_address;
+use super::own_database::own_address;
 use super::sql::connect;
 use crate::CommandError;
 use bench::grouped;

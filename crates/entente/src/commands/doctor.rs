@@ -1,6 +1,6 @@
 //! `entente doctor`, and `entente node --check`.
 
-use super::node::own_address;
+use super::own_database::own_address;
 use crate::{CommandError, terminal};
 use clap::Args;
 use node::doctor::{self, Finding, Level};
@@ -69,7 +69,8 @@ fn print(findings: &[Finding]) {
         }
     }
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
-    println!("{} problems, {} warnings", count(Level::Problem), count(Level::Warning));
+    let shown = |count: usize, what| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    println!("{}, {}", shown(count(Level::Problem), "problem"), shown(count(Level::Warning), "warning"));
 }
 
 fn code(findings: &[Finding]) -> ExitCode {

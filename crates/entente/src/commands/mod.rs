@@ -1,4 +1,4 @@
-//! One file per command.
+//! One file per command, and what several share.
 
 pub(crate) mod agree;
 pub(crate) mod backup;
@@ -26,6 +26,7 @@ pub(crate) mod init;
 pub(crate) mod keys;
 mod measured_network;
 pub(crate) mod node;
+mod own_database;
 pub(crate) mod password;
 pub(crate) mod place;
 pub(crate) mod restore;

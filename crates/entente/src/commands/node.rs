@@ -1,8 +1,8 @@
 use super::doctor;
+use super::own_database::use_database;
 use crate::CommandError;
 use crate::terminal::{self, LogFormat, Wish};
 use analytics::DataFusion;
-use chainify::{Address, OwnDatabase, OwnDatabaseOptions, OwnRules, ScriptDatabase, ScriptDatabaseOptions};
 use clap::Args;
 use node::{HolderFolder, HolderNode, Node, NodeConfig, NodeFolder, NodeOptions, Reloaded};
 use sd_notify::NotifyState;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
-use types::ExecutionModel;
 
 /// Run one organisation's node from its folder.
 ///
@@ -225,49 +224,6 @@ fn wishes_of(up: Arc<AtomicBool>, log: LogFormat) -> Result<Receiver<Wish>, Comm
         }
     });
     Ok(heard)
-}
-
-/// What keeps tables in the organisation's own database or executes scripts there, where `node.toml` names one, and what judges
-/// scripts by its rules.
-fn use_database(folder: &NodeFolder, options: &mut NodeOptions) -> Result<(), CommandError> {
-    let own = own_address(folder)?;
-    if folder.charter.execution == ExecutionModel::WhateverThenAgree {
-        options.judge = Some(Arc::new(OwnRules::new(&folder.path, own.clone())));
-    }
-    let (Some(config), Some(address)) = (&folder.config.database, own) else { return Ok(()) };
-    if folder.charter.execution == ExecutionModel::WhateverThenAgree {
-        if folder.config.row_history_megabytes.is_some() {
-            let message = "node.toml: row_history_megabytes: the history of rows says which transaction has changed a row, and a \
-                           database that executes scripts does not; leave it out";
-            return Err(message.into());
-        }
-        let database = ScriptDatabase::new(ScriptDatabaseOptions {
-            address,
-            node: folder.node_key.public_key(),
-            connections: config.connections.unwrap_or(chainify::CONNECTIONS).clamp(1, 256),
-            as_sets: true,
-            takes_ledger_rows: config.take_ledger_rows,
-        });
-        options.own_execution = Some(Arc::new(database));
-        return Ok(());
-    }
-    options.own_database = Some(Arc::new(OwnDatabase::new(OwnDatabaseOptions {
-        address,
-        tables: config.tables.clone(),
-        scan_seconds: config.scan_seconds,
-        takes_ledger_rows: config.take_ledger_rows,
-    })));
-    Ok(())
-}
-
-/// The organisation's own database, with its password, where `node.toml` names one.
-pub(super) fn own_address(folder: &NodeFolder) -> Result<Option<Address>, CommandError> {
-    let Some(config) = &folder.config.database else { return Ok(None) };
-    let mut address: Address = config.url.parse()?;
-    if let Some(password) = folder.database_password()? {
-        address.password = Some(password);
-    }
-    Ok(Some(address))
 }
 
 /// A session is an open file, and many systems allow 1,024 to a program that asks for no more.
