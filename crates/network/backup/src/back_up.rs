@@ -43,6 +43,9 @@ pub struct Made {
 /// The folder or the target cannot be read or written, or do not belong together.
 pub fn back_up(path: &Path, place: &Place) -> Result<Made, BackupError> {
     let node = NodeSource::open(path)?;
+    if place.is_inside(path) {
+        return Err(BackupError::InsideOfNode { target: place.address(), folder: path.to_path_buf() });
+    }
     let before = match place.manifest(None) {
         Err(BackupError::NoBackup { .. }) => None,
         found => Some(found?),

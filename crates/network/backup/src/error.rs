@@ -15,6 +15,17 @@ pub enum BackupError {
     /// The target: its name is none, or it cannot be read or written.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// The target is in the folder that is to be backed up.
+    #[error(
+        "{target} is in the node's folder {}: a backup there is lost with the node; name a folder on another machine or disk, or a bucket",
+        folder.display()
+    )]
+    InsideOfNode {
+        /// Which target.
+        target: String,
+        /// The node's folder.
+        folder: PathBuf,
+    },
     /// There is no manifest.
     #[error(
         "{target} has no backup: expected manifests/…json, as `entente backup` writes them last; is it mounted?"

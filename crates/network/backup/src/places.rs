@@ -5,6 +5,7 @@ use crate::manifest::{MANIFEST_BYTES_MAX, MANIFESTS, Manifest, PIECE_BYTES_MAX, 
 use bytes::Bytes;
 use crypto::sha256;
 use std::collections::BTreeSet;
+use std::path::Path;
 use targets::{Target, TargetError};
 use tokio::runtime::Runtime;
 
@@ -28,6 +29,16 @@ impl Place {
     /// Its address, for people.
     pub fn address(&self) -> String {
         self.target.address()
+    }
+
+    /// Whether it is this folder, or in it.
+    pub(crate) fn is_inside(&self, folder: &Path) -> bool {
+        let (Ok(folder), Ok(place)) = (folder.canonicalize(), self.target.url().to_file_path()) else {
+            return false;
+        };
+        // What is not there yet will be in what is.
+        let place = place.ancestors().find_map(|place| place.canonicalize().ok());
+        place.is_some_and(|place| place.starts_with(folder))
     }
 
     /// Names of the files in one of its folders.

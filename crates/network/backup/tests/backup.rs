@@ -3,7 +3,7 @@
 
 mod support;
 
-use backup::{BackupError, Keys, RestoreOptions, back_up};
+use backup::{BackupError, Keys, Place, RestoreOptions, back_up};
 use crypto::sha256;
 use ledger::Ledger;
 use node::founding::{KeysOptions, Restored, make_keys};
@@ -395,4 +395,16 @@ fn forge_first(remote: &Remote, change: impl FnOnce(&mut serde_json::Value)) {
     forge(remote, change);
     remote.put(name, remote.get("manifests/00000000000000000002.json"));
     remote.remove("manifests/00000000000000000002.json");
+}
+
+#[test]
+fn a_target_in_the_folder_of_the_node_is_refused() {
+    let world = World::new(1);
+    world.grow(3);
+    for inside in [world.node(), world.node().join("backups/here")] {
+        let target = targets::Target::open(&inside.display().to_string()).expect("a folder");
+        let error = back_up(&world.node(), &Place::new(target).expect("a place")).expect_err("refused");
+        assert!(matches!(error, BackupError::InsideOfNode { .. }), "{error}");
+        assert!(!inside.join("blocks").exists(), "nothing is written");
+    }
 }
