@@ -34,6 +34,7 @@ enum Command {
     #[command(subcommand)]
     Charter(commands::charter::CharterCommand),
     ConvertStore(commands::convert_store::ConvertStoreArguments),
+    Prune(commands::prune::PruneArguments),
     Doctor(commands::doctor::DoctorArguments),
     Export(commands::export::ExportArguments),
     Init(commands::init::InitArguments),
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
         Command::Chainify(arguments) => commands::chainify::run(&arguments).map(done),
         Command::Charter(command) => commands::charter::run(&command).map(done),
         Command::ConvertStore(arguments) => commands::convert_store::run(&arguments).map(done),
+        Command::Prune(arguments) => commands::prune::run(&arguments).map(done),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments).map(done),
         Command::Init(arguments) => commands::init::run(&arguments).map(done),

@@ -278,3 +278,89 @@ async fn a_running_network_proves_what_it_answers() {
     assert_eq!(record["transactions"], 24);
     assert!(record["certified_height"].as_u64().is_some_and(|height| height > 3), "{record}");
 }
+
+/// A ledger of `blocks` blocks in files of one block each, and its folder's names of files with blocks.
+fn in_small_files(folder: &Path, blocks: u64) -> SignedLedger {
+    let mut ledger =
+        SignedLedger::create(folder, SignedLedgerOptions::default(), |_| ()).expect("an empty folder");
+    for block in 0..blocks {
+        let payload = match block {
+            0 => script("CREATE TABLE notes (id bigint PRIMARY KEY)"),
+            block => script(&format!("INSERT INTO notes VALUES ({block}), ({})", block + 1_000)),
+        };
+        let transactions = ledger.transactions(vec![payload]);
+        ledger.append(transactions, |_| ()).expect("appends");
+        ledger.ledger().begin_file().expect("ends the file");
+    }
+    ledger
+}
+
+fn prune(ledger: &ledger::Ledger, below: u64) {
+    while ledger.prune(below).expect("prunes").is_some() {}
+}
+
+#[test]
+fn of_a_pruned_ledger_what_is_certified_is_right_and_nothing_is_executed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = in_small_files(folder.path(), 12);
+    let whole = record(&[], folder.path()).1;
+    let certified = whole["certified_height"].as_u64().expect("a number");
+    assert!((5..12).contains(&certified), "{whole}");
+    prune(ledger.ledger(), certified + 1);
+    let (right, pruned) = record(&[], folder.path());
+    assert!(right, "{pruned}");
+    assert_eq!(pruned["pruned_blocks"], certified);
+    assert_eq!(
+        (&pruned["pruned_to"], &pruned["pruned_transactions"]),
+        (&certified.into(), &certified.into())
+    );
+    assert_eq!(pruned["transactions"].as_u64().expect("a number") + certified, 12);
+    for same in ["height", "certified_height", "first_height"] {
+        assert_eq!(pruned[same], whole[same]);
+    }
+    let output = verify(&[], folder.path());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("are pruned: their headers, certificates and digests are right"), "{text}");
+    let (right, replayed) = record(&["--replay"], folder.path());
+    let error = replayed["first_error"].as_str().expect("an error");
+    assert!(!right && error.contains("the transactions of block 1 are pruned"), "{error}");
+    // Nothing stands for what the last of them came to.
+    prune(ledger.ledger(), 12);
+    let (right, uncertified) = record(&[], folder.path());
+    let error = uncertified["first_error"].as_str().expect("an error");
+    assert!(!right && error.contains("nothing proves what they came to"), "{error}");
+    ledger.finish().expect("closes");
+}
+
+/// A pruned record says what its block came to, with a right checksum: the certificates in later blocks contradict.
+#[test]
+fn what_a_pruned_block_is_said_to_have_come_to_is_held_against_certificates() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = in_small_files(folder.path(), 12);
+    prune(ledger.ledger(), 4);
+    ledger.finish().expect("closes");
+    let path = folder.path().join("ledger").join(format!("blocks-{:020}.log", 1));
+    let good = std::fs::read(&path).expect("reads");
+    assert!(record(&[], folder.path()).0);
+    // Of the first record's head: counts of transactions, receipts root, state digest.
+    for (at, part) in [(48, "receipts"), (128, "outcome"), (160, "state digest")] {
+        let mut bad = good.clone();
+        bad[64 + at] ^= 1;
+        let crc = crc32(&bad[64 + 8..64 + 416]);
+        bad[64 + 4..64 + 8].copy_from_slice(&crc.to_le_bytes());
+        std::fs::write(&path, &bad).expect("writes");
+        let (right, found) = record(&[], folder.path());
+        let error = found["first_error"].as_str().expect("an error");
+        assert!(!right && error.contains(part), "{part}: {error}");
+    }
+}
+
+/// CRC-32 as in zip.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |crc, byte| {
+        (0..8).fold(
+            crc ^ u32::from(*byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 },
+        )
+    })
+}

@@ -4,7 +4,9 @@ use crate::error::{Fault, Part, differs, equal};
 use crypto::{Digest, Sha256Batch, merkle_root};
 use ledger::{Anchor, BlockRecord, BlockSummary, OutcomeCounts};
 use ordering::{CertificateError, CertificateVerifier};
-use types::{AttestationError, BlockError, Charters, Receipt, SignedTransaction, TransactionId, encode};
+use types::{
+    AttestationError, Attested, BlockError, Charters, Receipt, SignedTransaction, TransactionId, encode,
+};
 
 /// What records of one ledger are checked against.
 pub(crate) struct ContentRules {
@@ -41,7 +43,39 @@ impl ContentRules {
         Ok(ids)
     }
 
+    /// As [`ContentRules::check`] for a block without transactions and receipts: header, certificates and outcome header. That
+    /// these say what the transactions came to a quorum has signed, which [`crate::chain`] holds against them.
+    pub(crate) fn check_pruned(&self, summary: &BlockSummary, record: &BlockRecord) -> Result<(), Fault> {
+        self.check_header(summary, record)?;
+        let (block, attested) = (&record.block.header, &record.block.attested);
+        let (expected, found) = (block.attested, attested.digest());
+        if expected != found {
+            return Err((certificates_part(attested), BlockError::Attested { expected, found }.to_string()));
+        }
+        let certified = self.ordering.verify(block, &record.certificate);
+        certified.map_err(|error| (Part::OrderingCertificate, error.to_string()))?;
+        self.check_certificates(record)?;
+        let counts = summary.counts;
+        let counted = counts.committed + counts.aborted + counts.conflicts + counts.rejected;
+        equal(Part::Receipts, "in the record's head a count of", block.transactions, counted)?;
+        self.check_outcome_header(summary, record)
+    }
+
     fn check_block(&self, summary: &BlockSummary, record: &BlockRecord) -> Result<(), Fault> {
+        self.check_header(summary, record)?;
+        record.block.check_content().map_err(|error| {
+            let part = match error {
+                BlockError::Root { .. } => Part::Transactions,
+                BlockError::Attested { .. } => certificates_part(&record.block.attested),
+                BlockError::Malformed(_) => Part::OutcomeCertificate,
+            };
+            (part, error.to_string())
+        })?;
+        let certified = self.ordering.verify_block(&record.block, &record.certificate);
+        certified.map_err(|error| (Part::OrderingCertificate, error.to_string()))
+    }
+
+    fn check_header(&self, summary: &BlockSummary, record: &BlockRecord) -> Result<(), Fault> {
         let header = &record.block.header;
         equal(Part::Header, "the ledger", self.ledger, header.ledger)?;
         equal(Part::Header, "in the record's head the digest", header.digest(), summary.header_digest)?;
@@ -56,18 +90,7 @@ impl ContentRules {
             let expected = format!("{transactions_max} at most");
             return Err(differs(Part::Header, "a count of transactions of", expected, header.transactions));
         }
-        record.block.check_content().map_err(|error| {
-            let part = match error {
-                BlockError::Root { .. } => Part::Transactions,
-                BlockError::Attested { .. } if record.block.attested.checkpoint.is_some() => {
-                    Part::CheckpointCertificate
-                }
-                BlockError::Attested { .. } | BlockError::Malformed(_) => Part::OutcomeCertificate,
-            };
-            (part, error.to_string())
-        })?;
-        let certified = self.ordering.verify_block(&record.block, &record.certificate);
-        certified.map_err(|error| (Part::OrderingCertificate, error.to_string()))
+        Ok(())
     }
 
     fn check_certificates(&self, record: &BlockRecord) -> Result<(), Fault> {
@@ -105,10 +128,20 @@ impl ContentRules {
             let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
             return Err(differs(Part::Receipts, "in the record's head", expected, found));
         }
-        equal(Part::OutcomeHeader, "the ledger", self.ledger, outcome.header.ledger)?;
-        equal(Part::OutcomeHeader, "the height", block.height, outcome.header.height)?;
-        equal(Part::OutcomeHeader, "the block", summary.header_digest, outcome.header.block)
+        self.check_outcome_header(summary, record)
     }
+
+    fn check_outcome_header(&self, summary: &BlockSummary, record: &BlockRecord) -> Result<(), Fault> {
+        let (block, outcome) = (&record.block.header, &record.outcome.header);
+        equal(Part::OutcomeHeader, "the ledger", self.ledger, outcome.ledger)?;
+        equal(Part::OutcomeHeader, "the height", block.height, outcome.height)?;
+        equal(Part::OutcomeHeader, "the block", summary.header_digest, outcome.block)
+    }
+}
+
+/// Which of the certificates that a block carries is named where they are not those of the header.
+fn certificates_part(attested: &Attested) -> Part {
+    if attested.checkpoint.is_some() { Part::CheckpointCertificate } else { Part::OutcomeCertificate }
 }
 
 fn receipts_root(receipts: &[Receipt]) -> Digest {

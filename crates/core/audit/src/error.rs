@@ -85,6 +85,26 @@ pub enum AuditError {
         /// Height of the first block.
         first: u64,
     },
+    /// Execution needs the transactions.
+    #[error(
+        "the transactions of block {height} are pruned, so it cannot be executed again; verify this ledger without --replay, or \
+         that of a node that keeps all with it"
+    )]
+    PrunedReplay {
+        /// Height of the first pruned block.
+        height: u64,
+    },
+    /// What pruned transactions came to must stand under a quorum's signatures.
+    #[error(
+        "the transactions of blocks up to height {up_to} are pruned, and outcomes are certified up to height {certified} only: \
+         nothing proves what they came to; verify the ledger of another node"
+    )]
+    PrunedUncertified {
+        /// Height of the last pruned block.
+        up_to: u64,
+        /// The highest certified one.
+        certified: u64,
+    },
     /// A record that no honest node has written.
     #[error("{place}: {part}: {what}")]
     Wrong {

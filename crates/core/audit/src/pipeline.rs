@@ -67,6 +67,12 @@ pub struct AuditProgress {
     pub height: u64,
     /// Transactions checked.
     pub transactions: u64,
+    /// Blocks whose transactions are pruned: of these what is certified was checked.
+    pub pruned_blocks: u64,
+    /// Their transactions, as their headers count them.
+    pub pruned_transactions: u64,
+    /// Height of the last of them, 0 for none.
+    pub pruned_to: u64,
 }
 
 /// What was found.
@@ -175,6 +181,8 @@ pub fn audit_records(
     };
     let (torn, error) = consumer.check(ReaderParts { records, charters, rules }, options.threads.max(1));
     let Consumer { chain, checked, schemas, .. } = consumer;
+    let (up_to, certified) = (checked.pruned_to, chain.certified());
+    let error = error.or((certified < up_to).then_some(AuditError::PrunedUncertified { up_to, certified }));
     let charters = Some(chain.charters().clone());
     Ok(Report { checked, first_height, certified_height: chain.certified(), charters, schemas, torn, error })
 }
@@ -281,7 +289,7 @@ impl Reader<'_> {
     /// Takes the charters that a record carries. Nothing here is believed: what is wrong with them is found when the record
     /// is checked, and nothing behind it counts then.
     fn amend(&mut self, record: &StoredRecord) {
-        let Ok(record) = record.decode() else { return };
+        let Ok(record) = record.decode_what_is_kept() else { return };
         if self.charters.follow(&record.block.attested) == Ok(true)
             && let Ok(rules) = Rules::new(&self.charters, self.rules.parts.clone())
         {
@@ -308,8 +316,11 @@ impl Rules {
     fn check(&self, piece: Piece) -> CheckedPiece {
         let (mut blocks, mut error) = (Vec::new(), piece.error.map(AuditError::File));
         for stored in &piece.records {
-            let checked = stored.decode().map_err(AuditError::File).and_then(|record| {
-                let ids = self.content.check(stored.summary(), &record);
+            let checked = stored.decode_what_is_kept().map_err(AuditError::File).and_then(|record| {
+                let ids = match stored.summary().pruned {
+                    true => self.content.check_pruned(stored.summary(), &record).map(|()| Vec::new()),
+                    false => self.content.check(stored.summary(), &record),
+                };
                 ids.map(|ids| (record, ids)).map_err(|fault| wrong(stored, fault))
             });
             match checked {
@@ -377,6 +388,9 @@ impl Consumer<'_, '_> {
             waiting.insert(number, piece);
             while let Some(CheckedPiece { records, error }) = waiting.remove(&next) {
                 for (stored, record, schemas) in records {
+                    if stored.summary().pruned && self.replay.is_some() {
+                        return Some(AuditError::PrunedReplay { height: stored.summary().header.height });
+                    }
                     if let Err(fault) = self.add(&stored, &record) {
                         return Some(wrong(&stored, fault));
                     }
@@ -409,6 +423,11 @@ impl Consumer<'_, '_> {
         checked.bytes += stored.bytes();
         checked.height = record.block.header.height;
         checked.transactions += record.block.transactions.len() as u64;
+        if stored.summary().pruned {
+            checked.pruned_blocks += 1;
+            checked.pruned_transactions += u64::from(record.block.header.transactions);
+            checked.pruned_to = checked.height;
+        }
         Ok(())
     }
 }

@@ -132,6 +132,15 @@ pub enum LedgerError {
         /// Height of the ledger's first block.
         first: u64,
     },
+    /// A block of which only header, certificates and digests are left.
+    #[error(
+        "the transactions and receipts of block {height} are pruned on this node (payload_blocks, payload_days in node.toml); \
+         ask a node that keeps them"
+    )]
+    Pruned {
+        /// The height that was asked for.
+        height: u64,
+    },
     /// A checkpoint that is not there.
     #[error("there is no checkpoint of height {height} in {}; choose one of those that are listed", path.display())]
     NoCheckpoint {

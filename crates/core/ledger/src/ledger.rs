@@ -14,7 +14,7 @@ use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use types::{Block, BlockHeader, Handover, Receipt, TransactionId};
+use types::{Attested, Block, BlockHeader, Handover, Receipt, TransactionId};
 
 /// How a ledger is kept.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ impl Ledger {
         self.writer.lock().flushed
     }
 
-    fn segments(&self) -> Arc<Vec<Arc<Segment>>> {
+    pub(crate) fn segments(&self) -> Arc<Vec<Arc<Segment>>> {
         Arc::clone(&self.view.read().segments)
     }
 
@@ -120,13 +120,23 @@ impl Ledger {
         Some(Arc::clone(&segments[behind.checked_sub(1)?]))
     }
 
+    /// The segment that holds a height with its transactions and receipts, or would.
+    fn segment_with_payload(&self, height: u64) -> Result<Option<Arc<Segment>>, LedgerError> {
+        self.check_kept(height)?;
+        let segment = self.segment_of(height);
+        match segment.as_ref().is_some_and(|segment| segment.pruned && height < segment.next_height()) {
+            true => Err(LedgerError::Pruned { height }),
+            false => Ok(segment),
+        }
+    }
+
     /// Everything about the block of `height`; nothing above the tip.
     ///
     /// # Errors
-    /// [`LedgerError::Damaged`] and [`LedgerError::Io`]; [`LedgerError::NotKept`] in front of [`Ledger::first_height`].
+    /// [`LedgerError::Damaged`] and [`LedgerError::Io`]; [`LedgerError::NotKept`] in front of [`Ledger::first_height`], and
+    /// [`LedgerError::Pruned`] in front of [`Ledger::payloads_from`].
     pub fn read(&self, height: u64) -> Result<Option<BlockRecord>, LedgerError> {
-        self.check_kept(height)?;
-        self.segment_of(height).map_or(Ok(None), |segment| segment.record(height))
+        self.segment_with_payload(height)?.map_or(Ok(None), |segment| segment.record(height))
     }
 
     /// Block and certificate of `height`, as another node wants them that catches up.
@@ -134,8 +144,16 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn block(&self, height: u64) -> Result<Option<(Block, Bytes)>, LedgerError> {
+        self.segment_with_payload(height)?.map_or(Ok(None), |segment| segment.block(height))
+    }
+
+    /// The certificates that the block of `height` carries, and the one that proves it to be final. Pruned blocks have them, too.
+    ///
+    /// # Errors
+    /// As [`Ledger::summary`].
+    pub fn certificates(&self, height: u64) -> Result<Option<(Attested, Bytes)>, LedgerError> {
         self.check_kept(height)?;
-        self.segment_of(height).map_or(Ok(None), |segment| segment.block(height))
+        self.segment_of(height).map_or(Ok(None), |segment| segment.certificates(height))
     }
 
     /// Header of the block of `height`: of those that the ledger has, and of the one that it begins behind. Reads the
@@ -155,14 +173,13 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn outcome(&self, height: u64) -> Result<Option<BlockOutcome>, LedgerError> {
-        self.check_kept(height)?;
-        self.segment_of(height).map_or(Ok(None), |segment| segment.outcome(height))
+        self.segment_with_payload(height)?.map_or(Ok(None), |segment| segment.outcome(height))
     }
 
-    /// Header, digests and counts of the block of `height`. Reads the record's head only.
+    /// Header, digests and counts of the block of `height`, pruned or not. Reads the record's head only.
     ///
     /// # Errors
-    /// As [`Ledger::read`].
+    /// As [`Ledger::read`], without [`LedgerError::Pruned`].
     pub fn summary(&self, height: u64) -> Result<Option<BlockSummary>, LedgerError> {
         self.check_kept(height)?;
         let Some(segment) = self.segment_of(height) else { return Ok(None) };
@@ -212,8 +229,8 @@ impl Ledger {
                 let more = self.header(middle)?.is_some_and(|header| header.charters != named);
                 if more { high = middle } else { low = middle + 1 }
             }
-            let carrying = if low > tip { None } else { self.block(low)? };
-            let Some(handover) = carrying.and_then(|(block, _)| block.attested.handover()) else {
+            let carrying = if low > tip { None } else { self.certificates(low)? };
+            let Some(handover) = carrying.and_then(|(attested, _)| attested.handover()) else {
                 return Ok(handovers);
             };
             (named, known) = (handover.certificate.statement.charters, low);
@@ -254,8 +271,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::read`].
     pub fn receipt_at(&self, height: u64, index: u32) -> Result<Option<Receipt>, LedgerError> {
-        self.check_kept(height)?;
-        self.segment_of(height).map_or(Ok(None), |segment| segment.receipt(height, index))
+        self.segment_with_payload(height)?.map_or(Ok(None), |segment| segment.receipt(height, index))
     }
 
     /// Waits until every finished file has its indexes on disk. For tools and tests; nothing depends on it.

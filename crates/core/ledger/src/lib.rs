@@ -6,6 +6,7 @@
 //! - [`LedgerFiles`]: the records of a folder that somebody else may have open, for audits.
 //! - [`BlockFile`]: such a file in memory, for backups.
 //! - [`RowHistory`]: what became of rows, found by table and key; follows from the blocks.
+//! - [`Ledger::prune`]: old blocks give up their transactions and receipts.
 //! - [`Outbox`]: what blocks did to tables that an organisation keeps in a database of its own, until that has it.
 //! - [`LedgerError`]: everything that can go wrong, with what to do.
 //!
@@ -108,7 +109,7 @@
 //! | 0 | 4 | `EnB2` |
 //! | 4 | 4 | crc of 8..416 |
 //! | 8 | 4 | length of the whole record, at most [`RECORD_BYTES_MAX`] |
-//! | 12 | 4 | kind: 1, a block |
+//! | 12 | 4 | kind: 1, a block; 2, one that is pruned |
 //! | 16 | 8 | height |
 //! | 24 | 12 | lengths of block, certificate and outcome |
 //! | 36 | 12 | crc of block, of certificate and of outcome |
@@ -123,6 +124,9 @@
 //! | 416 | … | block ([`types::Block::to_bytes`]) |
 //! | … | … | certificate |
 //! | … | … | canonical encoding of the [`BlockOutcome`] |
+//!
+//! Of a pruned block there are, instead of block and outcome, the canonical encodings of its [`types::Attested`] and of its
+//! [`types::BlockDigest`]. A file is pruned as a whole, and never the last one; files in front of a pruned one are pruned.
 //!
 //! `blocks-height20.idx`, where the records of a finished file start:
 //!
@@ -184,6 +188,7 @@ mod ledger_file;
 mod left_open;
 mod open;
 mod outbox;
+mod pruning;
 mod reading;
 mod record;
 mod row_history;
@@ -200,6 +205,7 @@ pub use ledger::{Blocks, Ledger, LedgerOptions};
 pub use left_open::{newest_certificate, read_handovers};
 pub use open::{OpenReport, in_use};
 pub use outbox::{BlockNetChanges, NetChange, Outbox};
+pub use pruning::Pruned;
 pub use reading::{LedgerFiles, Records, StoredRecord, TornEnd};
 pub use record::{BlockOutcome, BlockRecord, BlockSummary, OutcomeCounts, RECORD_BYTES_MAX};
 pub use row_history::{RecordedRow, RowHistory, RowVersion};

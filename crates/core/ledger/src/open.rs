@@ -199,7 +199,24 @@ impl Segments<'_> {
         Ok(segment)
     }
 
+    /// A file whose blocks are in the pruned one in front of it, because a crash came before it was removed.
+    fn remove_put_together(&self, first_height: u64) -> Result<bool, LedgerError> {
+        let before = self.segments.last();
+        if !before.is_some_and(|before| before.pruned && first_height < before.next_height()) {
+            return Ok(false);
+        }
+        let path = self.folder.join(Segment::file_name(first_height));
+        for extension in ["idx", "txi", "log"] {
+            disk::remove(&path.with_extension(extension))?;
+        }
+        disk::flush_folder(self.folder)?;
+        Ok(true)
+    }
+
     fn open_finished(&mut self, first_height: u64) -> Result<(), LedgerError> {
+        if self.remove_put_together(first_height)? {
+            return Ok(());
+        }
         let segment = self.open(first_height)?;
         let heights_good = segment.open_finished()?;
         let transactions_good = segment.open_transaction_index()?;

@@ -82,10 +82,38 @@ impl LedgerFiles {
         self.anchor.as_ref().map_or(1, |anchor| anchor.height() + 1)
     }
 
+    /// Height of the first block that has its transactions and receipts, or will have.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`], [`LedgerError::Damaged`].
+    pub fn payloads_from(&self) -> Result<u64, LedgerError> {
+        let mut from = self.first_height();
+        for file in 0..self.files.len() {
+            let mut records = self.records_from_file(file);
+            let Some(first) = records.next().transpose()? else { break };
+            if first.summary().pruned {
+                from = match self.files.get(file + 1) {
+                    Some((next, _)) => *next,
+                    // The last file is never pruned, unless no other was begun behind it.
+                    None => records.try_fold(from, |_, record| Ok(record?.summary().header.height + 1))?,
+                };
+            }
+        }
+        Ok(from)
+    }
+
     /// The records of one file and of those behind it.
     pub fn records_from_file(&self, file: usize) -> Records {
         let next_height = self.files.get(file).map_or(1, |(first, _)| *first);
-        Records { files: self.clone(), file: None, next_file: file, next_height, torn: None, ended: false }
+        Records {
+            files: self.clone(),
+            file: None,
+            next_file: file,
+            next_height,
+            behind_pruned: false,
+            torn: None,
+            ended: false,
+        }
     }
 
     /// The records from this height on; files in front of it are not read.
@@ -104,7 +132,15 @@ impl LedgerFiles {
     /// The records, from the first height on.
     pub fn records(self) -> Records {
         let next_height = self.first_height();
-        Records { files: self, file: None, next_file: 0, next_height, torn: None, ended: false }
+        Records {
+            files: self,
+            file: None,
+            next_file: 0,
+            next_height,
+            behind_pruned: false,
+            torn: None,
+            ended: false,
+        }
     }
 }
 
@@ -170,8 +206,20 @@ impl StoredRecord {
     /// Decodes it.
     ///
     /// # Errors
-    /// [`LedgerError::Damaged`] where the parts are no block and no outcome, or not those of the head.
+    /// [`LedgerError::Damaged`] where the parts are no block and no outcome, or not those of the head;
+    /// [`LedgerError::Pruned`].
     pub fn decode(&self) -> Result<BlockRecord, LedgerError> {
+        match self.head.summary.pruned {
+            true => Err(LedgerError::Pruned { height: self.head.height() }),
+            false => self.decode_what_is_kept(),
+        }
+    }
+
+    /// Decodes it; a pruned one has neither transactions nor receipts.
+    ///
+    /// # Errors
+    /// [`LedgerError::Damaged`] as [`StoredRecord::decode`].
+    pub fn decode_what_is_kept(&self) -> Result<BlockRecord, LedgerError> {
         let place = RecordPlace { path: &self.path, offset: self.offset, height: self.head.height() };
         let [block, certificate, outcome] = &self.parts;
         Ok(BlockRecord {
@@ -203,6 +251,8 @@ pub struct Records {
     file: Option<OpenFile>,
     next_file: usize,
     next_height: u64,
+    /// The last record was pruned.
+    behind_pruned: bool,
     torn: Option<TornEnd>,
     ended: bool,
 }
@@ -249,6 +299,7 @@ impl Records {
                         return Err(LedgerError::damaged(&file.path, offset, height, what));
                     }
                     self.next_height += 1;
+                    self.behind_pruned = record.head.summary.pruned;
                     self.file = Some(file);
                     return Ok(Some(record));
                 }
@@ -266,14 +317,23 @@ impl Records {
     }
 
     fn open_next(&mut self) -> Result<Option<OpenFile>, LedgerError> {
+        // A node that prunes puts files together: what the one in front of a file has that file does not have any more.
+        while self.behind_pruned
+            && self.files.files.get(self.next_file).is_some_and(|(first, _)| *first < self.next_height)
+        {
+            self.next_file += 1;
+        }
         let Some(&(first_height, end)) = self.files.files.get(self.next_file) else { return Ok(None) };
         self.next_file += 1;
         let path = self.files.folder.join(Segment::file_name(first_height));
         if first_height != self.next_height {
             return Err(LedgerError::Gap { path, expected: self.next_height, found: first_height });
         }
-        let file = File::open(&path).map_err(|error| LedgerError::io("open", &path, error))?;
         let last = self.next_file == self.files.files.len();
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.open_put_together(),
+            file => file.map_err(|error| LedgerError::io("open", &path, error))?,
+        };
         let head = FileHead { magic: MAGIC, ledger: self.files.ledger, height: first_height };
         match head.check(&file, &path) {
             // A crash came between the file's creation and the flush of its head.
@@ -285,12 +345,46 @@ impl Records {
             }
             checked => checked?,
         }
+        // A node that runs may have pruned a file meanwhile: then it is shorter, and whole.
+        let now = file.metadata().map_err(|error| LedgerError::io("read", &path, error))?.len();
+        let end = if last { end.min(now) } else { now };
         let mut rest = file;
         io::Seek::seek(&mut rest, io::SeekFrom::Start(SEGMENT_HEAD_BYTES))
             .map_err(|error| LedgerError::io("read", &path, error))?;
         let end = end.max(SEGMENT_HEAD_BYTES);
         let reader = BufReader::with_capacity(BUFFER_BYTES, rest.take(end - SEGMENT_HEAD_BYTES));
         Ok(Some(OpenFile { path: path.into(), reader, offset: SEGMENT_HEAD_BYTES, end, last }))
+    }
+
+    /// The file into which the next one was put since the folder was listed, at the next height.
+    fn open_put_together(&mut self) -> Result<Option<OpenFile>, LedgerError> {
+        let (folder, ledger) = (self.files.folder.clone(), self.files.ledger);
+        let now = LedgerFiles::open(&folder, ledger)?;
+        let holding = now.files.iter().rfind(|(first, _)| *first <= self.next_height);
+        let Some(&(first_height, _)) = holding.filter(|(first, _)| *first < self.next_height) else {
+            let path = folder.join(Segment::file_name(self.next_height));
+            return Err(LedgerError::io("open", &path, io::ErrorKind::NotFound.into()));
+        };
+        let path = folder.join(Segment::file_name(first_height));
+        let failed = |error| LedgerError::io("open", &path, error);
+        let file = File::open(&path).map_err(failed)?;
+        FileHead { magic: MAGIC, ledger, height: first_height }.check(&file, &path)?;
+        let end = file.metadata().map_err(failed)?.len();
+        let mut rest = file;
+        io::Seek::seek(&mut rest, io::SeekFrom::Start(SEGMENT_HEAD_BYTES)).map_err(failed)?;
+        let reader = BufReader::with_capacity(
+            BUFFER_BYTES,
+            rest.take(end.max(SEGMENT_HEAD_BYTES) - SEGMENT_HEAD_BYTES),
+        );
+        let mut opened =
+            OpenFile { path: path.clone().into(), reader, offset: SEGMENT_HEAD_BYTES, end, last: false };
+        for height in first_height..self.next_height {
+            opened.read().map_err(|unreadable| match unreadable {
+                Unreadable::Io(error) => LedgerError::io("read", &path, error),
+                Unreadable::Wrong(what) => LedgerError::damaged(&path, SEGMENT_HEAD_BYTES, height, what),
+            })?;
+        }
+        Ok(Some(opened))
     }
 
     /// Blocks that were flushed must be there.

@@ -6,7 +6,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::Digest;
 use std::path::Path;
-use types::{Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, decode_exactly, encode};
+use types::{
+    Attested, Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, decode_exactly, encode,
+};
 
 /// Bytes of one record: head, block, certificate and outcome.
 pub const RECORD_BYTES_MAX: u64 = 1 << 30;
@@ -17,6 +19,8 @@ pub(crate) const HEAD_BYTES: usize = 416;
 const UNUSED_BYTES: usize = 2;
 const MAGIC: [u8; 4] = *b"EnB2";
 const KIND_BLOCK: u32 = 1;
+/// A block whose transactions and receipts are gone.
+const KIND_PRUNED: u32 = 2;
 
 /// What execution said about a block.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
@@ -86,9 +90,11 @@ pub struct BlockSummary {
     pub certificate_bytes: u32,
     /// Bytes of the encoded outcome.
     pub outcome_bytes: u32,
+    /// Its transactions and receipts are gone ([`crate::Ledger::prune`]); the three lengths are those of what stays.
+    pub pruned: bool,
 }
 
-/// A part of a record.
+/// A part of a record. Of a pruned one the block is its certificates, and the outcome its digests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Block,
@@ -152,7 +158,8 @@ impl RecordHead {
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&(self.record_bytes() as u32).to_le_bytes());
-        bytes.extend_from_slice(&KIND_BLOCK.to_le_bytes());
+        let kind = if summary.pruned { KIND_PRUNED } else { KIND_BLOCK };
+        bytes.extend_from_slice(&kind.to_le_bytes());
         bytes.extend_from_slice(&self.height().to_le_bytes());
         let numbers = [counts.committed, counts.aborted, counts.conflicts, counts.rejected];
         for number in self.lengths().into_iter().chain(self.checksums).chain(numbers) {
@@ -189,8 +196,10 @@ impl RecordHead {
             return Err(format!("expected a record head with checksum {expected:08x}, found {found:08x}"));
         }
         let (record_bytes, kind, height) = (fields.u32(), fields.u32(), fields.u64());
-        if kind != KIND_BLOCK {
-            return Err(format!("expected a record of kind {KIND_BLOCK}, found kind {kind}"));
+        if ![KIND_BLOCK, KIND_PRUNED].contains(&kind) {
+            return Err(format!(
+                "expected a record of kind {KIND_BLOCK} or {KIND_PRUNED}, found kind {kind}"
+            ));
         }
         let lengths: [u32; 3] = std::array::from_fn(|_| fields.u32());
         let checksums = std::array::from_fn(|_| fields.u32());
@@ -226,6 +235,7 @@ impl RecordHead {
             block_bytes,
             certificate_bytes,
             outcome_bytes,
+            pruned: kind == KIND_PRUNED,
         };
         let head = RecordHead { summary, checksums };
         if head.record_bytes() != u64::from(record_bytes) || head.height() != height {
@@ -257,13 +267,32 @@ pub(crate) fn encode_record(record: &BlockRecord, buffer: &mut Vec<u8>) -> Resul
         block_bytes: block.len() as u32,
         certificate_bytes: record.certificate.len() as u32,
         outcome_bytes: outcome.len() as u32,
+        pruned: false,
     };
     let head = RecordHead { summary, checksums: parts.map(|part| checksum(&[part])) };
     buffer.clear();
+    append_record(&head, parts, buffer);
+    Ok(head)
+}
+
+fn append_record(head: &RecordHead, parts: [&[u8]; Part::ALL.len()], buffer: &mut Vec<u8>) {
+    let start = buffer.len();
     buffer.extend_from_slice(&head.to_bytes());
     parts.iter().for_each(|part| buffer.extend_from_slice(part));
-    assert_eq!(buffer.len() as u64, head.record_bytes(), "the head says how long the record is");
-    Ok(head)
+    assert_eq!((buffer.len() - start) as u64, head.record_bytes(), "the head says how long the record is");
+}
+
+/// Appends what stays of a record when it is pruned.
+pub(crate) fn append_pruned(head: &RecordHead, record: &BlockRecord, buffer: &mut Vec<u8>) {
+    let (attested, digest) = (encode(&record.block.attested), encode(&record.outcome.digest));
+    let parts = [attested.as_slice(), record.certificate.as_ref(), digest.as_slice()];
+    let summary = BlockSummary {
+        block_bytes: attested.len() as u32,
+        outcome_bytes: digest.len() as u32,
+        pruned: true,
+        ..head.summary.clone()
+    };
+    append_record(&RecordHead { summary, checksums: parts.map(|part| checksum(&[part])) }, parts, buffer);
 }
 
 /// Where a record stands, for errors.
@@ -280,12 +309,16 @@ impl RecordPlace<'_> {
     }
 }
 
-/// Reads a block whose checksum was right, without copying its transactions.
+/// Reads a block whose checksum was right, without copying its transactions; of a pruned one what there is, without any.
 pub(crate) fn decode_block(
     head: &RecordHead,
     bytes: &Bytes,
     place: RecordPlace<'_>,
 ) -> Result<Block, LedgerError> {
+    if head.summary.pruned {
+        let attested = decode_attested(head, bytes, place)?;
+        return Ok(Block { header: head.summary.header.clone(), attested, transactions: Vec::new() });
+    }
     let block = Block::from_bytes(bytes).map_err(|error| place.damaged(error.to_string()))?;
     if block.header != head.summary.header {
         return Err(place.damaged("expected the same block header in the record's head and in the block"));
@@ -293,12 +326,30 @@ pub(crate) fn decode_block(
     Ok(block)
 }
 
-/// Reads an outcome whose checksum was right.
+/// Reads a block's certificates, from the whole block or from what stays of it.
+pub(crate) fn decode_attested(
+    head: &RecordHead,
+    bytes: &Bytes,
+    place: RecordPlace<'_>,
+) -> Result<Attested, LedgerError> {
+    if !head.summary.pruned {
+        return Ok(decode_block(head, bytes, place)?.attested);
+    }
+    decode_exactly(bytes)
+        .map_err(|error| place.damaged(format!("expected the certificates of a pruned block: {error}")))
+}
+
+/// Reads an outcome whose checksum was right; of a pruned one what there is, without any receipt.
 pub(crate) fn decode_outcome(
     head: &RecordHead,
     bytes: &[u8],
     place: RecordPlace<'_>,
 ) -> Result<BlockOutcome, LedgerError> {
+    if head.summary.pruned {
+        let digest = decode_exactly(bytes)
+            .map_err(|error| place.damaged(format!("expected the digests of a pruned block: {error}")))?;
+        return Ok(BlockOutcome { receipts: Vec::new(), digest, header: head.summary.outcome.clone() });
+    }
     let outcome: BlockOutcome = decode_exactly(bytes)
         .map_err(|error| place.damaged(format!("expected the encoding of an outcome: {error}")))?;
     if outcome.header != head.summary.outcome {

@@ -108,6 +108,7 @@ struct Inner {
 
 /// A file to which nothing is added any more.
 struct Finished {
+    first_height: u64,
     log: File,
     log_path: PathBuf,
     index: File,
@@ -281,6 +282,34 @@ impl RowHistory {
         Ok(())
     }
 
+    /// Forgets what blocks below a height did, as far as whole files go. The file that is being written ends there, where it has any
+    /// such block, so that it can go another time.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn forget_below(&self, height: u64) -> Result<(), LedgerError> {
+        let mut inner = self.inner.write();
+        while let Some(oldest) = inner.finished.first() {
+            let next = match (inner.finished.get(1), &inner.current) {
+                (Some(next), _) => next.first_height,
+                (None, Some(current)) => current.first_height,
+                // The last one says up to where the history goes.
+                (None, None) => break,
+            };
+            if next > height {
+                break;
+            }
+            disk::remove(&oldest.index_path)?;
+            disk::remove(&oldest.log_path)?;
+            inner.finished.remove(0);
+        }
+        if let Some(current) = inner.current.take_if(|current| current.first_height < height) {
+            let finished = self.finish(current)?;
+            inner.finished.push(Arc::new(finished));
+        }
+        Ok(())
+    }
+
     fn begin(&self, first_height: u64) -> Result<Current, LedgerError> {
         let path = self.path(first_height, "log");
         let log = disk::create(&path)?;
@@ -321,6 +350,7 @@ impl RowHistory {
         self.disk.flush(&current.log, &current.path)?;
         self.disk.flush(&index, &index_path)?;
         Ok(Finished {
+            first_height: current.first_height,
             log: disk::open(&current.path)?,
             log_path: current.path,
             index,
@@ -351,7 +381,15 @@ impl RowHistory {
             return Ok(None);
         }
         let entries = (index_bytes - INDEX_HEAD_BYTES) / INDEX_ENTRY_BYTES;
-        Ok(Some(Finished { log, log_path, index, index_path, entries, bytes: log_bytes + index_bytes }))
+        Ok(Some(Finished {
+            first_height,
+            log,
+            log_path,
+            index,
+            index_path,
+            entries,
+            bytes: log_bytes + index_bytes,
+        }))
     }
 
     fn check_head(&self, log: &File, path: &Path) -> Result<bool, LedgerError> {

@@ -3,7 +3,8 @@
 use crate::disk::{self, Disk, read_up_to};
 use crate::file_head::{FILE_HEAD_BYTES, FileHead};
 use crate::record::{
-    BlockRecord, HEAD_BYTES, Part, RecordHead, RecordPlace, decode_block, decode_outcome, decode_receipt,
+    BlockRecord, HEAD_BYTES, Part, RecordHead, RecordPlace, append_pruned, decode_attested, decode_block,
+    decode_outcome, decode_receipt,
 };
 use crate::transaction_index::{IndexFile, IndexedSegment, TransactionLocation, TransactionMap};
 use crate::{LedgerError, height_index};
@@ -12,7 +13,7 @@ use crypto::Digest;
 use parking_lot::{Mutex, RwLock};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use types::{Receipt, TransactionId};
+use types::{Attested, Receipt, TransactionId};
 
 /// Bytes of a segment's head.
 pub(crate) const SEGMENT_HEAD_BYTES: u64 = FILE_HEAD_BYTES as u64;
@@ -35,6 +36,8 @@ pub(crate) struct Segment {
     pub(crate) file: File,
     pub(crate) ledger: Digest,
     pub(crate) first_height: u64,
+    /// Its blocks have no transactions and receipts any more. Nothing is appended to such a file.
+    pub(crate) pruned: bool,
     /// Where each record starts, from the first height on. Records start below 4 GiB, because a segment takes no
     /// more records once it has its size, which is limited to less.
     offsets: RwLock<Vec<u32>>,
@@ -68,7 +71,7 @@ impl Segment {
         disk.flush(&file, &path)?;
         disk::flush_folder(folder)?;
         let places = TransactionPlaces::Memory(TransactionMap::default());
-        Ok(Segment::new(path, file, ledger, first_height, places))
+        Ok(Segment::new(path, file, (ledger, first_height), false, places))
     }
 
     /// Opens a file and checks its head. Its records are not known yet.
@@ -76,18 +79,24 @@ impl Segment {
         let path = folder.join(Segment::file_name(first_height));
         let file = disk::open(&path)?;
         FileHead { magic: MAGIC, ledger, height: first_height }.check(&file, &path)?;
-        Ok(Segment::new(path, file, ledger, first_height, TransactionPlaces::Missing))
+        // A file is pruned as a whole. What is wrong with its first record is found where it is read.
+        let mut first = [0; HEAD_BYTES];
+        let read = read_up_to(&file, &mut first, SEGMENT_HEAD_BYTES)
+            .map_err(|error| LedgerError::io("read", &path, error))?;
+        let pruned =
+            read == HEAD_BYTES && RecordHead::from_bytes(&first).is_ok_and(|head| head.summary.pruned);
+        Ok(Segment::new(path, file, (ledger, first_height), pruned, TransactionPlaces::Missing))
     }
 
     fn new(
         path: PathBuf,
         file: File,
-        ledger: Digest,
-        first_height: u64,
+        (ledger, first_height): (Digest, u64),
+        pruned: bool,
         places: TransactionPlaces,
     ) -> Segment {
         let (offsets, places, rebuilding) = (RwLock::default(), RwLock::new(places), Mutex::default());
-        Segment { path, file, ledger, first_height, offsets, places, rebuilding }
+        Segment { path, file, ledger, first_height, pruned, offsets, places, rebuilding }
     }
 
     /// Height behind the last record.
@@ -177,6 +186,34 @@ impl Segment {
         let bytes = self.part(offset, &head, Part::Block)?;
         let certificate = self.part(offset, &head, Part::Certificate)?;
         Ok(Some((decode_block(&head, &bytes, self.place(height, offset))?, certificate)))
+    }
+
+    /// The certificates that the block carries, and the one that proves it, whether it is pruned or not.
+    pub(crate) fn certificates(&self, height: u64) -> Result<Option<(Attested, Bytes)>, LedgerError> {
+        let Some((offset, head)) = self.head(height)? else { return Ok(None) };
+        let bytes = self.part(offset, &head, Part::Block)?;
+        let certificate = self.part(offset, &head, Part::Certificate)?;
+        Ok(Some((decode_attested(&head, &bytes, self.place(height, offset))?, certificate)))
+    }
+
+    /// The file as it is without transactions and receipts. Reads and checks all of it.
+    pub(crate) fn pruned_bytes(&self) -> Result<Vec<u8>, LedgerError> {
+        let head = FileHead { magic: MAGIC, ledger: self.ledger, height: self.first_height };
+        let mut bytes = head.to_bytes().to_vec();
+        for height in self.first_height..self.next_height() {
+            let (head, record) = (self.head(height)?, self.record(height)?);
+            let (Some((_, head)), Some(record)) = (head, record) else { continue };
+            append_pruned(&head, &record, &mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Everything in the file.
+    pub(crate) fn whole_file(&self) -> Result<Vec<u8>, LedgerError> {
+        let failed = |error| LedgerError::io("read", &self.path, error);
+        let mut bytes = vec![0; self.file.metadata().map_err(failed)?.len() as usize];
+        self.read_exactly(&mut bytes, 0, self.place(self.first_height, 0))?;
+        Ok(bytes)
     }
 
     pub(crate) fn outcome(&self, height: u64) -> Result<Option<crate::BlockOutcome>, LedgerError> {

@@ -40,7 +40,14 @@ impl Writer {
     ) -> Writer {
         let tip = tip.unwrap_or((0, charter));
         let (flushed, truncations, poisoned, buffer) = (tip.0, 0, None, Vec::new());
+        // Blocks with their transactions go into a file of their own.
+        let active = active.filter(|active| !active.pruned);
         Writer { ledger_file, active, end, tip, flushed, truncations, poisoned, buffer }
+    }
+
+    /// Whether the file that is being written holds any block.
+    pub(crate) fn has_blocks_in_file(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| !active.is_empty())
     }
 
     /// Height and header digest of the last block.
@@ -137,7 +144,7 @@ impl Ledger {
     }
 
     /// Finishes the active segment, which is durable from now on, and begins the next.
-    fn begin_segment(&self, writer: &mut Writer) -> Result<Arc<Segment>, LedgerError> {
+    pub(crate) fn begin_segment(&self, writer: &mut Writer) -> Result<Arc<Segment>, LedgerError> {
         if let Some(finished) = writer.active.take() {
             self.disk.flush(&finished.file, &finished.path)?;
             writer.flushed = writer.tip.0;
@@ -185,12 +192,16 @@ impl Ledger {
     /// Nothing happens where the tip is not above `height`.
     ///
     /// # Errors
-    /// As [`Ledger::append`]; also [`LedgerError::Damaged`].
+    /// As [`Ledger::append`]; also [`LedgerError::Damaged`], and [`LedgerError::Pruned`] for blocks that are.
     pub fn truncate_after(&self, height: u64) -> Result<(), LedgerError> {
         let mut writer = self.writer.lock();
         writer.check_usable()?;
         if height >= writer.tip.0 {
             return Ok(());
+        }
+        let kept_from = self.payloads_from();
+        if height + 1 < kept_from && kept_from > self.first_height() {
+            return Err(LedgerError::Pruned { height: height + 1 });
         }
         let truncated = self.truncate(&mut writer, height);
         writer.poison(truncated)
@@ -227,7 +238,7 @@ impl Ledger {
             self.flush_folder()?;
         }
         writer.active = None;
-        if let Some(last) = segments.pop() {
+        if let Some(last) = segments.pop_if(|last| !last.pruned) {
             let (shortened, end) = self.shorten(&last, height)?;
             writer.active = Some(Arc::clone(&shortened));
             writer.end = end;

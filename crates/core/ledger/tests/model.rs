@@ -4,7 +4,7 @@
 mod chain;
 
 use chain::{Chain, files, network, options};
-use ledger::{BlockRecord, Ledger};
+use ledger::{BlockRecord, Ledger, LedgerError};
 use proptest::prelude::*;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,10 @@ enum Step {
         height_percent: u8,
     },
     Settle,
+    /// Old blocks give up their payloads.
+    Prune {
+        below_percent: u8,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -36,6 +40,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0..100u8).prop_map(|kept_percent| Step::PowerFailure { kept_percent }),
         1 => (0..110u8).prop_map(|height_percent| Step::Truncate { height_percent }),
         1 => Just(Step::Settle),
+        1 => (0..110u8).prop_map(|below_percent| Step::Prune { below_percent }),
     ];
     proptest::collection::vec(step, 1..14)
 }
@@ -44,6 +49,8 @@ struct Model {
     blocks: Vec<BlockRecord>,
     flushed: usize,
     salt: u8,
+    /// So many of the first blocks have no payload.
+    pruned: usize,
 }
 
 fn open(folder: &Path, segment_bytes: u64) -> Ledger {
@@ -53,9 +60,22 @@ fn open(folder: &Path, segment_bytes: u64) -> Ledger {
 fn check(ledger: &Ledger, model: &Model, ghosts: &[BlockRecord]) {
     let tip = model.blocks.last().map(|record| (record.block.header.height, record.block.header.digest()));
     assert_eq!(ledger.tip(), tip);
-    let read: Result<Vec<_>, _> = ledger.blocks_from(1).collect();
-    assert_eq!(read.expect("reads"), model.blocks);
-    for receipt in model.blocks.iter().flat_map(|record| &record.outcome.receipts) {
+    assert_eq!(ledger.payloads_from(), model.pruned as u64 + 1);
+    let (pruned, kept) = model.blocks.split_at(model.pruned);
+    let read: Result<Vec<_>, _> = ledger.blocks_from(model.pruned as u64 + 1).collect();
+    assert_eq!(read.expect("reads"), kept);
+    for record in pruned {
+        let height = record.block.header.height;
+        let refused = ledger.read(height);
+        assert!(matches!(refused, Err(LedgerError::Pruned { .. })), "{refused:?}");
+        assert_eq!(ledger.header(height).expect("reads").as_ref(), Some(&record.block.header));
+        let certificates = ledger.certificates(height).expect("reads");
+        assert_eq!(certificates, Some((record.block.attested.clone(), record.certificate.clone())));
+        for receipt in &record.outcome.receipts {
+            assert_eq!(ledger.locate(&receipt.transaction).expect("searches"), None);
+        }
+    }
+    for receipt in kept.iter().flat_map(|record| &record.outcome.receipts) {
         assert_eq!(ledger.receipt(&receipt.transaction).expect("finds").as_ref(), Some(receipt));
     }
     for receipt in ghosts.iter().flat_map(|record| &record.outcome.receipts) {
@@ -83,7 +103,7 @@ fn nothing_flushed() -> (PathBuf, u64) {
 
 fn run(steps: Vec<Step>, segment_bytes: u64) {
     let folder = chain::folder();
-    let mut model = Model { blocks: Vec::new(), flushed: 0, salt: 0 };
+    let mut model = Model { blocks: Vec::new(), flushed: 0, salt: 0, pruned: 0 };
     let mut ghosts: Vec<BlockRecord> = Vec::new();
     let mut ledger = open(folder.path(), segment_bytes);
     let mut flushed_end = nothing_flushed();
@@ -114,8 +134,24 @@ fn run(steps: Vec<Step>, segment_bytes: u64) {
             }
             Step::Truncate { height_percent } => {
                 let height = model.blocks.len() * usize::from(height_percent) / 100;
-                ledger.truncate_after(height as u64).expect("takes back");
-                ghosts.extend(model.blocks.drain(height.min(model.blocks.len())..));
+                let truncated = ledger.truncate_after(height as u64);
+                if height < model.pruned {
+                    assert!(matches!(truncated, Err(LedgerError::Pruned { .. })), "{truncated:?}");
+                } else {
+                    truncated.expect("takes back");
+                    ghosts.extend(model.blocks.drain(height.min(model.blocks.len())..));
+                }
+            }
+            Step::Prune { below_percent } => {
+                let below = (model.blocks.len() * usize::from(below_percent) / 100) as u64 + 1;
+                let (blocks, _) = ledger.prunable(below).expect("reads");
+                let mut done = 0;
+                while let Some(pruned) = ledger.prune(below).expect("prunes") {
+                    done += pruned.blocks;
+                }
+                assert_eq!(done, blocks);
+                model.pruned += done as usize;
+                assert!(done == 0 || model.pruned < below as usize, "no block that shall stay");
             }
         }
         // Blocks that replace lost ones hold other transactions.

@@ -160,3 +160,31 @@ fn a_history_begins_where_its_ledger_was_and_is_of_one_ledger() {
     let other = RowHistory::open(folder.path(), sha256(&[b"other"]), 60, NO_BOUND);
     assert!(matches!(other, Err(LedgerError::OtherLedger { .. })));
 }
+
+#[test]
+fn what_old_blocks_did_is_forgotten_in_whole_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = open(folder.path(), 0);
+    for height in 1..=3 {
+        append(&history, height, "x");
+    }
+    // Blocks up to 3 are in the file that is being written: it ends, and goes once another one goes on.
+    history.forget_below(3).expect("forgets");
+    assert_eq!((heights(&history, 1), history.tip()), (vec![1, 2, 3], 3));
+    history.forget_below(100).expect("nothing goes on behind it");
+    drop(history);
+    let history = open(folder.path(), 3);
+    assert_eq!((heights(&history, 1), history.tip()), (vec![1, 2, 3], 3));
+    history.forget_below(2).expect("forgets");
+    append(&history, 4, "x");
+    append(&history, 5, "x");
+    history.forget_below(3).expect("block 3 is in the first file");
+    assert_eq!(heights(&history, 1), [1, 2, 3, 4, 5]);
+    history.forget_below(4).expect("forgets");
+    assert_eq!((heights(&history, 1), history.tip()), (vec![4, 5], 5));
+    drop(history);
+    let history = open(folder.path(), 5);
+    assert_eq!((heights(&history, 1), history.tip()), (vec![4, 5], 5));
+    append(&history, 6, "x");
+    assert_eq!(heights(&history, 1), [4, 5, 6]);
+}

@@ -29,6 +29,7 @@ pub(crate) mod node;
 mod own_database;
 pub(crate) mod password;
 pub(crate) mod place;
+pub(crate) mod prune;
 pub(crate) mod restore;
 pub(crate) mod sql;
 pub(crate) mod status;

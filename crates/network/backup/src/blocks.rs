@@ -47,6 +47,10 @@ impl BlockPieces<'_> {
         for record in self.files.clone().records_from(next) {
             let record = record?;
             let summary = record.summary();
+            // A file of blocks has its transactions, or has not.
+            if open.as_ref().is_some_and(|open| open.pruned != summary.pruned) {
+                pieces.extend(self.close(open.take(), &mut written)?);
+            }
             if let Some(last) = pieces.last().filter(|_| open.is_none()) {
                 self.follows(last, summary)?;
             }
@@ -63,7 +67,7 @@ impl BlockPieces<'_> {
     }
 
     fn close(&self, open: Option<Open>, written: &mut Written) -> Result<Option<BlocksPiece>, BackupError> {
-        let Some(Open { file, first, last: (last, header, outcome) }) = open else { return Ok(None) };
+        let Some(Open { file, first, last: (last, header, outcome), .. }) = open else { return Ok(None) };
         let content = file.into_bytes();
         let file = PieceFile::of(BLOCKS, &format!("{first:020}-{last:020}"), "blocks", &content);
         written.bytes += self.place.write_piece(&file, content)?;
@@ -80,15 +84,15 @@ impl BlockPieces<'_> {
         let mut kept: Vec<BlocksPiece> =
             before.blocks.iter().take_while(|piece| is_there(&piece.file)).cloned().collect();
         let is_whole = kept.len() == before.blocks.len();
-        let first = self.files.first_height();
-        // Blocks that the folder does not have any more cannot be written again.
-        if let Some(lost) = before.blocks.get(kept.len()).filter(|lost| lost.first < first) {
+        let (first, payloads_from) = (self.files.first_height(), self.files.payloads_from()?);
+        // Blocks that the folder does not have any more cannot be written again, nor can their transactions.
+        if let Some(lost) = before.blocks.get(kept.len()).filter(|lost| lost.first < payloads_from) {
             let (target, name) = (self.place.address(), lost.file.name.clone());
             return Err(BackupError::Missing { target, name, repaired: false });
         }
         let small = kept.iter().rev().take_while(|piece| piece.file.bytes < SMALL_BYTES).count();
         let merged = kept.len() - small;
-        if is_whole && small >= SMALL_PIECES && kept[merged].first >= first {
+        if is_whole && small >= SMALL_PIECES && kept[merged].first >= payloads_from {
             kept.truncate(merged);
         }
         while let Some(last) = kept.last() {
@@ -143,13 +147,15 @@ struct Open {
     first: u64,
     /// Height and digests of the last block.
     last: (u64, Digest, Digest),
+    /// Its blocks have no transactions.
+    pruned: bool,
 }
 
 impl Open {
     fn begin(ledger: Digest, summary: &BlockSummary) -> Open {
         let height = summary.header.height;
         let last = (height, summary.header_digest, summary.outcome.digest());
-        Open { file: BlockFile::begin(ledger, height), first: height, last }
+        Open { file: BlockFile::begin(ledger, height), first: height, last, pruned: summary.pruned }
     }
 }
 

@@ -408,3 +408,52 @@ fn a_target_in_the_folder_of_the_node_is_refused() {
         assert!(!inside.join("blocks").exists(), "nothing is written");
     }
 }
+
+impl World {
+    /// The node has ended its file of blocks, and has the blocks up to this height in another.
+    fn grow_in_another_file(&self, to: u64) {
+        self.ledger().begin_file().expect("ends it");
+        self.grow(to);
+    }
+
+    fn ledger(&self) -> Ledger {
+        Ledger::open(self.node().join("ledger"), self.charter().ledger()).expect("opens").0
+    }
+
+    fn prune(&self, below: u64) {
+        let ledger = self.ledger();
+        while ledger.prune(below).expect("prunes").is_some() {}
+        assert_eq!(ledger.payloads_from(), below);
+    }
+}
+
+#[test]
+fn what_a_backup_has_of_blocks_stays_when_their_node_prunes_them() {
+    let (world, remote) = (World::new(1), Remote::new(Fault::Refused));
+    world.grow(5);
+    back_up(&world.node(), &remote.place).expect("with all transactions");
+    world.grow_in_another_file(7);
+    world.grow_in_another_file(10);
+    world.give_state(1);
+    world.prune(8);
+    let made = back_up(&world.node(), &remote.place).expect("with those of blocks up to 5, and from 8 on");
+    assert_eq!((made.height, made.new_blocks), (10, 5));
+    let checked = remote.check().expect("it is whole");
+    assert_eq!((checked.manifest.height, checked.transactions), (10, 8));
+    let folder = world.path("restored");
+    let with_root = RestoreOptions { root: Some(world.path("vault")), ..options() };
+    remote.restore(&folder, &with_root).expect("it is whole");
+    let report = audit::audit(world.charter(), folder.join("ledger"), audit::Options::default(), &mut |_| ())
+        .expect("keys");
+    assert!(report.error.is_none(), "{report:?}");
+    assert_eq!((report.checked.height, report.checked.pruned_blocks, report.checked.pruned_to), (10, 2, 7));
+    let (ledger, _) = Ledger::open(folder.join("ledger"), world.charter().ledger()).expect("opens");
+    for (height, is_there) in [(1, true), (5, true), (6, false), (7, false), (8, true), (10, true)] {
+        assert_eq!(ledger.read(height).is_ok(), is_there, "block {height}");
+    }
+    // What the target has lost the node cannot give it again.
+    let lost = remote.names().into_iter().find(|name| name.starts_with("blocks/")).expect("a piece");
+    remote.remove(&lost);
+    let error = refused(back_up(&world.node(), &remote.place));
+    assert!(error.contains(&lost), "{error}");
+}

@@ -60,6 +60,12 @@ pub struct Status {
     pub recent: Vec<StatusAt>,
     /// Resident memory of the node in bytes.
     pub resident_bytes: u64,
+    /// Height of the first block that has its transactions and receipts on this node.
+    #[serde(default)]
+    pub payloads_from: u64,
+    /// Bytes of the files of blocks.
+    #[serde(default)]
+    pub ledger_bytes: u64,
     /// Where its outcomes were not those of a quorum the last time that this was so, since it started.
     pub diverged: Option<String>,
     /// Why the node does not serve.

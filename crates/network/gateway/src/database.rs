@@ -312,6 +312,11 @@ pub struct NodeStatus {
     pub execution_version_known: u32,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
+    /// Height of the first block that has its transactions and receipts on this node: others are pruned, or in front of the
+    /// checkpoint that the node joined from.
+    pub payloads_from: u64,
+    /// Bytes of the files of blocks.
+    pub ledger_bytes: u64,
     /// What the store of the state has; `None` where it does not tell.
     pub store: Option<StoreStatus>,
     /// The organisation's own database; `None` where it keeps no tables in one.

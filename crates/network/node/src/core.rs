@@ -19,6 +19,7 @@ use crate::pipeline::{
     VerifyStage,
 };
 use crate::private::{Asking, Holding, PartStore, Patience, PrivateSchemas, SchemaStores, SchemasNode};
+use crate::pruning::{Keeps, Pruning};
 use crate::published::Published;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, Recovery, attestable};
@@ -279,7 +280,7 @@ impl Tip {
         let (certified_height, uncertified) = attestable(&files.ledger)?;
         let certificate = match files.ledger.anchor().filter(|anchor| anchor.height() == height) {
             Some(anchor) => Some(anchor.certificate.clone().into()),
-            None => files.ledger.block(height)?.map(|(_, certificate)| certificate),
+            None => files.ledger.certificates(height)?.map(|(_, certificate)| certificate),
         };
         Ok(Tip { height, last: files.ledger.header(height)?, certificate, certified_height, uncertified })
     }
@@ -527,6 +528,7 @@ impl NodeParts {
             record: self.record(&recovery, services.ordering.clone()),
             answer: self.answer(attest.is_some(), recovery.faults.clone()),
             scrub: self.scrub(member, services.ordering.clone(), checkpoints.clone(), heal),
+            pruning: self.pruning(member, &recovery, services.ordering.clone(), attest.is_some()),
             checkpoints,
             restore: Restore {
                 takeover: Takeover {
@@ -607,6 +609,28 @@ impl NodeParts {
             metrics: self.metrics.clone(),
             attest,
         }
+    }
+
+    /// What prunes old blocks, where that is done.
+    fn pruning(
+        &self,
+        member: &Member<'_>,
+        recovery: &Recovery,
+        ordering: Arc<dyn Ordering>,
+        attests: bool,
+    ) -> Option<Pruning> {
+        Some(Pruning {
+            keeps: Keeps::of(member.config)?,
+            ledger: self.ledger.clone(),
+            checkpoints: self.checkpoints.clone(),
+            charters: self.charters.clone(),
+            attests,
+            published: self.published.clone(),
+            rows: recovery.rows.clone(),
+            private: self.private.clone(),
+            ordering,
+            metrics: self.metrics.clone(),
+        })
     }
 
     /// What reads files again, where that is done.

@@ -396,6 +396,8 @@ impl Database for NodeDatabase {
             execution_version: self.charters.at(height + 1).execution_version,
             execution_version_known: self.charters.known_versions().newest().number(),
             resident_bytes: process_memory::resident_bytes(),
+            payloads_from: self.ledger.payloads_from(),
+            ledger_bytes: self.ledger.bytes().unwrap_or(0),
             store: self.stores.newest().map(|store| store_status(&store.statistics())),
             database: self.own_database_status(),
             holders: self.holders.as_ref().map(|holders| holders.status()).unwrap_or_default(),
@@ -524,6 +526,7 @@ impl NodeDatabase {
             ),
             waiting_transactions: ordering.pending_transactions,
             connected_members: ordering.connected_peers,
+            ledger: (self.ledger.bytes().unwrap_or(0), self.ledger.payloads_from()),
             members: others.map(|node| (node.organisation, node.height.unwrap_or(0))).collect(),
         }
     }

@@ -253,11 +253,12 @@ pub enum NodeError {
     },
     /// Neither a checkpoint nor all blocks are there.
     #[error(
-        "no checkpoint in this folder can be used, and the ledger begins at height {first}, behind the certified checkpoint that \
-         this node joined from: move the folder `ledger` away (never `ordering`) and start the node: it joins again"
+        "no checkpoint in this folder can be used, and the ledger has transactions from height {first} on only, because this node \
+         joined from a certified checkpoint, or has pruned what came before: move the folder `ledger` away (never `ordering`) and \
+         start the node: it joins again"
     )]
     NoState {
-        /// Height of the ledger's first block.
+        /// Height of the first block with transactions.
         first: u64,
     },
     /// This node's outcomes are not those of a quorum, whatever it starts from.

@@ -4,6 +4,7 @@ use crate::founding::{CARD_FILE, NODE_KEY_FILE, differs_from_signed, not_vouched
 use crate::holders::HolderConfig;
 use crate::kafka::KafkaConfig;
 use crate::own_database::OwnDatabaseConfig;
+use crate::pruning::Keeps;
 use crate::store_choice::{StoreChoice, StoreKind};
 use crypto::SecretKey;
 use gateway::Authentication;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use toml_edit::DocumentMut;
-use types::{AnswerAt, Charter, Identity, Pipeline};
+use types::{AnswerAt, Charter, ExecutionModel, Identity, Pipeline};
 
 /// `node.toml`: where a node listens and how many threads it uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,14 @@ pub struct NodeConfig {
     /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_history_megabytes: Option<u64>,
+    /// Of how many of the newest blocks transactions and receipts are kept; those of all where neither this nor `payload_days` says
+    /// anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_blocks: Option<u64>,
+    /// For how many days transactions and receipts of blocks are kept, by the time in the blocks. Where both are said, what either
+    /// says is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_days: Option<u32>,
     /// How much memory the queries of all clients have together, with their results, in units of 1,048,576 bytes; 1024 where
     /// nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,6 +211,8 @@ impl NodeConfig {
             memory_megabytes: None,
             history_heights: None,
             row_history_megabytes: None,
+            payload_blocks: None,
+            payload_days: None,
             client_transactions_per_second: None,
             query_memory_megabytes: None,
             query_disk_megabytes: None,
@@ -229,6 +240,7 @@ impl NodeFolder {
     pub fn open(path: &Path) -> Result<NodeFolder, NodeError> {
         let charter = open_charter(path)?;
         let config = open_config(path)?;
+        check_pruning(path, &charter, &config)?;
         let node_key = open_node_key(path)?;
         let session = open_session(path, &charter)?;
         // Of a node whose key the founding charter does not name, the session's credential says whose it is.
@@ -308,6 +320,27 @@ impl NodeFolder {
         replace(&path, &document.to_string(), Readers::All)
     }
 
+    /// Writes into `node.toml` for how long transactions and receipts of blocks are kept, from the next start on: what either says;
+    /// for ever, where neither says anything. Everything else in there stays.
+    ///
+    /// # Errors
+    /// The settings make no sense, or the file cannot be written.
+    pub fn choose_pruning(&self, blocks: Option<u64>, days: Option<u32>) -> Result<(), NodeError> {
+        let path = self.path.join("node.toml");
+        let wrong = |reason: String| NodeError::Config { path: path.clone(), reason };
+        let config = NodeConfig { payload_blocks: blocks, payload_days: days, ..self.config.clone() };
+        check_pruning(&self.path, &self.charter, &config)?;
+        let mut document: DocumentMut =
+            read(&path)?.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+        for (name, value) in [("payload_blocks", blocks), ("payload_days", days.map(u64::from))] {
+            document.remove(name);
+            if let Some(value) = value {
+                document[name] = toml_edit::value(i64::try_from(value).unwrap_or(i64::MAX));
+            }
+        }
+        replace(&path, &document.to_string(), Readers::All)
+    }
+
     /// Writes into `node.toml` which other nodes of the organisation hold schemas from the next start on. Everything else in there
     /// stays.
     ///
@@ -352,6 +385,23 @@ impl NodeFolder {
 pub(crate) fn open_config(folder: &Path) -> Result<NodeConfig, NodeError> {
     let path = folder.join("node.toml");
     toml::from_str(&read(&path)?).map_err(|error| NodeError::Config { path, reason: error.to_string() })
+}
+
+/// Refuses to prune what will be needed.
+fn check_pruning(folder: &Path, charter: &Charter, config: &NodeConfig) -> Result<(), NodeError> {
+    let wrong = |reason| Err(NodeError::Config { path: folder.join("node.toml"), reason });
+    if let Err(reason) = Keeps::check(config) {
+        return wrong(reason);
+    }
+    let prunes = config.payload_blocks.is_some() || config.payload_days.is_some();
+    match prunes && charter.execution == ExecutionModel::WhateverThenAgree {
+        true => wrong(
+            "payload_blocks and payload_days: where databases execute scripts (whatever-then-agree) all blocks are kept, because a \
+             database that is lost is made again from them"
+                .to_string(),
+        ),
+        false => Ok(()),
+    }
 }
 
 /// The key that signs votes.

@@ -55,7 +55,7 @@ pub(crate) fn transactions(
 ) -> Result<Vec<TransactionRow>, LedgerError> {
     let tip = ledger.tip().map_or(0, |(height, _)| height);
     let heights = filter.heights.clone().unwrap_or(1..=tip);
-    let (mut first, mut last) = ((*heights.start()).max(ledger.first_height()), (*heights.end()).min(tip));
+    let (mut first, mut last) = ((*heights.start()).max(ledger.payloads_from()), (*heights.end()).min(tip));
     if let Some(id) = &filter.id {
         let Some((height, _)) = ledger.locate(id)? else { return Ok(Vec::new()) };
         (first, last) = (first.max(height), last.min(height));

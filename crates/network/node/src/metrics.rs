@@ -63,6 +63,7 @@ pub(crate) struct NodeMetrics {
     checkpoint: Gauge,
     scrubbed: Counter,
     scrub_found: Family<FoundLabel, Counter>,
+    pruned: Counter,
     fragments: Family<FragmentLabel, Counter>,
     store: StoreGauges,
     database: DatabaseGauges,
@@ -233,6 +234,7 @@ impl NodeMetrics {
             checkpoint: Gauge::default(),
             scrubbed: Counter::default(),
             scrub_found: Family::default(),
+            pruned: Counter::default(),
             fragments: Family::default(),
             store: StoreGauges::default(),
             database: DatabaseGauges::default(),
@@ -354,6 +356,11 @@ impl NodeMetrics {
             "Damage that was found in files or in rows, by what is damaged",
             self.scrub_found.clone(),
         );
+        registry.register(
+            "entente_ledger_pruned_bytes",
+            "Bytes of transactions and receipts that old blocks have given up since the node's start",
+            self.pruned.clone(),
+        );
         // A counter that comes into being with its first count shows no increase.
         for what in DAMAGED {
             drop(self.scrub_found.get_or_create(&FoundLabel { what }));
@@ -471,6 +478,11 @@ impl NodeMetrics {
     /// Reading again has found damage.
     pub(crate) fn scrub_found(&self, what: &'static str) {
         self.scrub_found.get_or_create(&FoundLabel { what }).inc();
+    }
+
+    /// Old blocks have given up so many bytes.
+    pub(crate) fn pruned(&self, bytes: u64) {
+        self.pruned.inc_by(bytes);
     }
 
     /// A fragment of a query was run on columns, or is run on rows.

@@ -370,7 +370,7 @@ impl OwnBlocks {
         if !self.is_new || self.height == 0 {
             return Ok(services);
         }
-        let oldest = self.height.saturating_sub(OWN_FINALIZATION_BLOCKS).max(self.ledger.first_height());
+        let oldest = self.height.saturating_sub(OWN_FINALIZATION_BLOCKS).max(self.ledger.payloads_from());
         for height in (oldest..=self.height).rev() {
             let Some((block, certificate)) = self.ledger.block(height)? else { break };
             if services.ordering.skip_to(&block.header, &certificate).is_ok() {

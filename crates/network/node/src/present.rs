@@ -31,6 +31,8 @@ pub(crate) struct Present {
     pub(crate) execution_versions: (u32, u32),
     pub(crate) waiting_transactions: usize,
     pub(crate) connected_members: usize,
+    /// Bytes of the files of blocks, and the first block that has its transactions and receipts.
+    pub(crate) ledger: (u64, u64),
     /// The newest height that each other member has attested; 0 before its first word.
     pub(crate) members: Vec<(String, u64)>,
 }
@@ -50,6 +52,8 @@ pub(crate) struct PresentGauges {
     disk_free_bytes: Gauge,
     waiting_transactions: Gauge,
     connected_members: Gauge,
+    ledger_bytes: Gauge,
+    payloads_from: Gauge,
     member_height: Family<OrganisationLabel, Gauge>,
 }
 
@@ -93,6 +97,12 @@ impl PresentGauges {
                 "Other members heard from within the last seconds",
                 &self.connected_members,
             ),
+            ("entente_ledger_bytes", "Bytes of the files of blocks", &self.ledger_bytes),
+            (
+                "entente_ledger_payloads_from",
+                "Height of the first block that has its transactions and receipts",
+                &self.payloads_from,
+            ),
         ];
         for (name, help, gauge) in gauges {
             registry.register(name, help, gauge.clone());
@@ -123,6 +133,8 @@ impl PresentGauges {
             (&self.disk_free_bytes, disk_free),
             (&self.waiting_transactions, present.waiting_transactions as u64),
             (&self.connected_members, present.connected_members as u64),
+            (&self.ledger_bytes, present.ledger.0),
+            (&self.payloads_from, present.ledger.1),
         ] {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         }
@@ -157,6 +169,7 @@ mod tests {
             execution_versions: (10, 11),
             waiting_transactions: 7,
             connected_members: 3,
+            ledger: (1_000, 17),
             members: vec![("org2".to_string(), height)],
         };
         let text = |present| {
@@ -172,6 +185,7 @@ mod tests {
             "entente_node_warnings 2",
             "entente_node_execution_version_known 11",
             "entente_order_waiting_transactions 7",
+            "entente_ledger_payloads_from 17",
             "entente_attest_member_height{organisation=\"org2\"} 5",
             concat!(
                 "entente_node_program{organisation=\"org1\",version=\"",

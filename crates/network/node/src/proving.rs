@@ -20,9 +20,12 @@ pub fn receipt_proof(
     let Some((height, index)) = ledger.locate(id).map_err(unreadable)? else {
         let message = format!("no receipt of transaction {id} here: it is not final, or was never sent");
         let error = SqlError::new(SqlState::NO_DATA_FOUND, message);
-        return Err(match ledger.first_height() {
-            1 => error,
-            first => error.hint(format!(
+        return Err(match (ledger.first_height(), ledger.payloads_from()) {
+            (1, 1) => error,
+            (first, from) if from > first => error.hint(format!(
+                "This node prunes and has receipts from height {from} on: ask one that keeps all for older ones."
+            )),
+            (first, _) => error.hint(format!(
                 "This node joined from a checkpoint and has blocks from height {first} on: ask another one for older \
                  receipts."
             )),
@@ -85,7 +88,7 @@ fn certificate_in_block(
     if low > tip {
         return Ok(None);
     }
-    Ok(ledger.block(low)?.and_then(|(block, _)| block.attested.outcome))
+    Ok(ledger.certificates(low)?.and_then(|(attested, _)| attested.outcome))
 }
 
 fn unreadable(error: LedgerError) -> SqlError {

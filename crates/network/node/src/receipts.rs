@@ -33,7 +33,7 @@ pub(crate) struct Receipts {
     traces: Option<Arc<Traces>>,
 }
 
-/// Where this node's blocks begin, and how many blocks before its expiry a transaction may stand.
+/// Where this node's blocks with receipts begin, and how many blocks before its expiry a transaction may stand.
 #[derive(Clone, Copy)]
 pub(crate) struct Begins {
     first: u64,
@@ -44,7 +44,7 @@ impl Begins {
     /// What stands in a block that is not here was admitted under any of the charters until now.
     pub(crate) fn of(ledger: &Ledger, charters: &Charters) -> Begins {
         let expiries = charters.reigns().iter().map(|reign| reign.charter.expiry_blocks_max);
-        Begins { first: ledger.first_height(), expiry_blocks_max: expiries.max().unwrap_or(0).into() }
+        Begins { first: ledger.payloads_from(), expiry_blocks_max: expiries.max().unwrap_or(0).into() }
     }
 
     /// What is told of a transaction that has no receipt here and can no longer be ordered: where it may stand in a block that

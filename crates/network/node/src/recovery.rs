@@ -204,7 +204,7 @@ impl Recovery {
     /// [`NodeError::Diverged`] where a quorum has certified something else: then this program is another one, or the blocks
     /// are.
     fn record_outcomes_again(&self) -> Result<Option<String>, NodeError> {
-        let first = self.ledger.first_height();
+        let first = self.ledger.payloads_from();
         let mut engine = match (first, self.starting_points()?.last()) {
             (1, _) => Engine::founded(self.charter.clone(), &*self.stores, self.known_versions)?,
             (_, None) => return Ok(None),
@@ -369,7 +369,7 @@ impl Recovery {
     /// # Errors
     /// As [`Recovery::recover`].
     pub(crate) fn begin_at_start(&self, known: &Known) -> Result<Recovered, NodeError> {
-        let first = self.ledger.first_height();
+        let first = self.ledger.payloads_from();
         if first > 1 {
             return Err(NodeError::NoState { first });
         }
@@ -482,7 +482,8 @@ pub(crate) fn attestable(ledger: &Ledger) -> Result<(u64, Vec<OwnOutcome>), Node
         if header.is_none_or(|header| header.certified_height == 0) {
             break;
         }
-        let Some(certificate) = ledger.block(height)?.and_then(|(block, _)| block.attested.outcome) else {
+        let Some(certificate) = ledger.certificates(height)?.and_then(|(attested, _)| attested.outcome)
+        else {
             continue;
         };
         if certificate.statement.height < first {

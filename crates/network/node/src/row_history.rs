@@ -83,6 +83,11 @@ impl KeptRows {
         Ok(self.store.read().append(height, rows)?)
     }
 
+    /// Forgets what blocks below a height did, as far as whole files go.
+    pub(crate) fn forget_below(&self, height: u64) -> Result<(), NodeError> {
+        Ok(self.store.read().forget_below(height)?)
+    }
+
     /// The changes of a row, the oldest first.
     pub(crate) fn changes(&self, table: TableId, key: &Key) -> Result<Vec<PastChange>, PastError> {
         let versions = self.store.read().versions(table, key).map_err(|error| {

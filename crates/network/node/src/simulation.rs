@@ -161,6 +161,8 @@ impl SimulatedNode {
             memory_megabytes: None,
             history_heights: None,
             row_history_megabytes: Some(member.row_history_megabytes),
+            payload_blocks: None,
+            payload_days: None,
             client_transactions_per_second: None,
             query_memory_megabytes: None,
             query_disk_megabytes: None,

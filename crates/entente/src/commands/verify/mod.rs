@@ -23,7 +23,8 @@ use types::Charter;
 /// Check a ledger, a receipt, a row, an export, or a backup, offline: from the charter alone, without believing anybody.
 ///
 /// A ledger's folder is a node's folder, or its `ledger` with `charter.toml` in it or beside it. The node may be running.
-/// Of schemas with members the folder's parts are checked, too, and with --replay what they came to.
+/// Of schemas with members the folder's parts are checked, too, and with --replay what they came to. Of pruned blocks headers,
+/// certificates and digests are checked.
 ///
 /// Example: entente verify --replay node1
 /// Example: entente verify --receipt receipt.json --charter charter.toml
@@ -76,6 +77,10 @@ pub(crate) struct VerifyArguments {
 #[derive(Serialize)]
 struct Record {
     transactions: u64,
+    /// Blocks without transactions and receipts, of which what is certified was checked, and the last of them.
+    pruned_blocks: u64,
+    pruned_transactions: u64,
+    pruned_to: u64,
     seconds: f64,
     valid: bool,
     first_error: Option<String>,
@@ -113,6 +118,9 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
     let error = report.error.as_ref().map(ToString::to_string).or(damage);
     let record = Record {
         transactions: report.checked.transactions,
+        pruned_blocks: report.checked.pruned_blocks,
+        pruned_transactions: report.checked.pruned_transactions,
+        pruned_to: report.checked.pruned_to,
         seconds,
         valid: error.is_none(),
         first_error: error.clone(),
@@ -191,6 +199,15 @@ fn print(report: &Report, record: &Record) {
              this folder",
             grouped(record.first_height),
             grouped(record.first_height - 1)
+        );
+    }
+    if record.pruned_blocks > 0 {
+        println!(
+            "{} blocks up to height {} are pruned: their headers, certificates and digests are right; their {} transactions are \
+             not in this folder",
+            grouped(record.pruned_blocks),
+            grouped(record.pruned_to),
+            grouped(record.pruned_transactions)
         );
     }
     println!(

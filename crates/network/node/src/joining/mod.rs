@@ -224,17 +224,18 @@ impl Exchange {
         let failed = |error: LedgerError| error.to_string();
         let missing = || format!("the ledger has no block {height}");
         let outcome = self.ledger.outcome_header(height).map_err(failed)?.ok_or_else(missing)?;
-        let (block, certificate) = self.ledger.block(height).map_err(failed)?.ok_or_else(missing)?;
+        let header = self.ledger.header(height).map_err(failed)?.ok_or_else(missing)?;
+        let (_, certificate) = self.ledger.certificates(height).map_err(failed)?.ok_or_else(missing)?;
         // Ordering can only begin at a block that was finalized by itself.
-        let (ledger, named) = (self.charter.ledger(), block.header.charters);
+        let (ledger, named) = (self.charter.ledger(), header.charters);
         let handovers = match named == ledger {
             true => Vec::new(),
             false => handovers_up_to(self.ledger.handovers(ledger).map_err(failed)?, ledger, named),
         };
         let charters = prove_charters(&self.charter, &handovers, named)?;
         let certificates = CertificateVerifier::new(charters).map_err(|error| error.to_string())?;
-        certificates.verify_own(&block.header, &certificate).map_err(|error| error.to_string())?;
-        let (header, certificate) = (block.header, certificate.to_vec());
+        certificates.verify_own(&header, &certificate).map_err(|error| error.to_string())?;
+        let (header, certificate) = (header, certificate.to_vec());
         let anchor = Anchor { header, certificate, outcome, checkpoint: checkpoint.clone(), handovers };
         anchor.check(self.charter.ledger())?;
         Ok(anchor)

@@ -290,7 +290,7 @@ impl Restore {
                 return self.takeover.take_over(fetched, recovery.tip()).map(Some);
             }
             // The blocks in front of the first are not here.
-            Step::Start if recovery.ledger.first_height() > 1 => None,
+            Step::Start if recovery.ledger.payloads_from() > 1 => None,
             Step::Start => match recovery.begin_at_start(&Known { below: height, state }) {
                 Err(error @ NodeError::State { .. }) => {
                     refused.push(error.to_string());

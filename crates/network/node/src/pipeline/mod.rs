@@ -39,6 +39,7 @@ use crate::attesting::{Attester, Heal, Input};
 use crate::checkpoints::{CheckpointParts, Checkpoints};
 use crate::joining::{Exchange, Fetched};
 use crate::own_database::OwnChanges;
+use crate::pruning::Pruning;
 use crate::published::Published;
 use crate::recovery::Recovered;
 use crate::scrub::Scrub;
@@ -65,6 +66,8 @@ pub(crate) struct Stages {
     pub(crate) checkpoints: CheckpointParts,
     /// Reads files again beside them, where that is done.
     pub(crate) scrub: Option<Scrub>,
+    /// Gives up payloads of old blocks beside them, where that is done.
+    pub(crate) pruning: Option<Pruning>,
     /// Makes the state again between two runs of them.
     pub(crate) restore: Restore,
     /// Where a stage says why it has failed.
@@ -231,6 +234,13 @@ fn run_stages(
         let scrubbing = scrub.until(stopped.clone());
         threads.push(stage("scrub", published, move || {
             scrubbing.run();
+            Ok(())
+        })?);
+    }
+    if let Some(pruning) = stages.pruning.clone() {
+        let stopped = stopped.clone();
+        threads.push(stage("pruning", published, move || {
+            pruning.run(&stopped);
             Ok(())
         })?);
     }

@@ -439,6 +439,11 @@ impl PrivateSchemas {
         !self.node.holds(name) && own.is_some_and(|own| members.is_some_and(|members| members.has(own)))
     }
 
+    /// The height of the first block that a schema of this organisation may have to be executed from.
+    pub(crate) fn since(&self) -> Option<u64> {
+        self.state.lock().schemas.values().map(|schema| schema.executor.members().since).min()
+    }
+
     /// What is wrong with the choice of schemas in `node.toml`.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut unknown = self.node.only.clone().unwrap_or_default();
