@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check sim soak lakehouse dist deb image fmt setup-rust setup-clients
+.PHONY: demo test check sim soak upgrade lakehouse dist deb image fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -31,13 +31,25 @@ SIMULATION = $(CARGO) run --release --locked -p simulation --
 sim: setup-rust
 	$(SIMULATION) $(if $(PRIVATE),--private) $(if $(SEED),--first $(SEED) --seeds 1 --verbose,--seeds $(SEEDS) --threads $(shell nproc))
 
-# What takes too long for every day: a thousand kills and losses of power of the state's disk, and 200 networks with schemas that have
-# members, each up to ten seconds of CPU. KILLS_SEED=7 takes other kills.
+# What takes too long for every day: a thousand kills and losses of power of the state's disk; 200 networks with schemas that have
+# members, each up to ten seconds of CPU; and a network of processes for an hour, with kills, joins, amendments and pruning, whose
+# memory, descriptors and files must not grow. KILLS_SEED=7 takes other kills; MINUTES=10 is shorter. Plots: target/soak/report.html.
 KILLS ?= 1000
 NETWORKS ?= 200
+MINUTES ?= 60
 soak: setup-rust
 	KILLS=$(KILLS) $(CARGO) test --locked -p disk --test power_loss -- --nocapture
 	$(SIMULATION) --private --seeds $(NETWORKS) --threads $(shell nproc)
+	$(CARGO) build --release --locked -p entente
+	@target="$$(scripts/target-folder.sh)" && "$$target/release/entente" bench soak --minutes $(MINUTES) --out "$$target/soak" --json "$$target/soak.json"
+
+# A network of the release before this one is upgraded node by node while clients write. BEFORE is that release's program; without it
+# the nodes are started again with this one.
+BEFORE ?=
+upgrade: setup-rust
+	$(CARGO) build --release --locked -p entente
+	ENTENTE_PROGRAM="$$(scripts/target-folder.sh)/release/entente" $(if $(BEFORE),ENTENTE_PROGRAM_BEFORE=$(abspath $(BEFORE))) \
+	  $(CARGO) test --locked -p entente --test upgrade -- --nocapture
 
 # DuckDB and Spark read the tables of a network that runs, and what they have read is proved. Fetches both the first time.
 lakehouse: setup-rust

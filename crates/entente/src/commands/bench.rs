@@ -8,6 +8,7 @@ use super::bench_join::{self, JoinArguments};
 use super::bench_pcp;
 use super::bench_scale::{self, ScaleArguments};
 use super::bench_shards::{self, ShardsArguments};
+use super::bench_soak::{self, SoakArguments};
 use super::bench_state::{self, GrowthArguments, StateArguments};
 use super::bench_tpch::{self, TpchArguments};
 use crate::CommandError;
@@ -50,6 +51,7 @@ pub(crate) enum BenchCommand {
     Join(JoinArguments),
     Faults(FaultsArguments),
     Shards(ShardsArguments),
+    Soak(SoakArguments),
     Pcp(PcpArguments),
     Scale(ScaleArguments),
 }
@@ -114,6 +116,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<(), CommandError> {
         BenchCommand::Join(arguments) => bench_join::run(arguments),
         BenchCommand::Faults(arguments) => bench_faults::run(arguments),
         BenchCommand::Shards(arguments) => bench_shards::run(arguments),
+        BenchCommand::Soak(arguments) => bench_soak::run(arguments),
         BenchCommand::Pcp(arguments) => bench_pcp::run(arguments),
         BenchCommand::Scale(arguments) => bench_scale::run(arguments),
         BenchCommand::State(arguments) => bench_state::run(arguments),

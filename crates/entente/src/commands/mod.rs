@@ -13,6 +13,7 @@ mod bench_join;
 mod bench_pcp;
 mod bench_scale;
 mod bench_shards;
+mod bench_soak;
 mod bench_state;
 mod bench_tpch;
 pub(crate) mod chainify;

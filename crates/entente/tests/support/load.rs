@@ -72,6 +72,12 @@ impl Load {
         self.progress.receipts.load(Ordering::Relaxed)
     }
 
+    /// Counts the receipts that have come, for somebody else.
+    pub fn counting(&self) -> impl Fn() -> usize + Send + use<> {
+        let progress = self.progress.clone();
+        move || progress.receipts.load(Ordering::Relaxed)
+    }
+
     /// Waits until so many more receipts have come.
     pub async fn wait_for(&self, more: usize, what: &str) {
         let (start, from) = (Instant::now(), self.receipts());

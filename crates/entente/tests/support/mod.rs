@@ -69,6 +69,8 @@ pub fn take_port(port: u16) -> TcpListener {
 pub struct TestNetwork {
     pub network: Network,
     pub port_base: u16,
+    /// What nodes are started with from now on.
+    pub program: PathBuf,
     processes: Vec<Option<Child>>,
     folder: TempDir,
 }
@@ -95,7 +97,13 @@ impl TestNetwork {
             charter,
         };
         let network = Network::create(folder.path(), &options).expect("an empty folder");
-        TestNetwork { network, port_base, processes: (0..4).map(|_| None).collect(), folder }
+        TestNetwork {
+            network,
+            port_base,
+            program: program(),
+            processes: (0..4).map(|_| None).collect(),
+            folder,
+        }
     }
 
     /// The network whose nodes have the folders `org1`, `org2`, … in a folder. Starts nothing.
@@ -106,7 +114,13 @@ impl TestNetwork {
         let client = |node: &PathBuf| Identity::from_toml(&read(node, "client.toml")).expect("an identity");
         let clients = folders.iter().map(client).collect();
         let network = Network { charter, folders, clients };
-        TestNetwork { network, port_base, processes: (0..4).map(|_| None).collect(), folder }
+        TestNetwork {
+            network,
+            port_base,
+            program: program(),
+            processes: (0..4).map(|_| None).collect(),
+            folder,
+        }
     }
 
     /// Starts every node and waits until all serve.
@@ -128,7 +142,7 @@ impl TestNetwork {
             .append(true)
             .open(self.node_folder(node).join("node.log"))
             .expect("a log file");
-        let child = Command::new(program())
+        let child = Command::new(&self.program)
             .args(["node", "--stop-with-input", "--dir"])
             .arg(self.node_folder(node))
             .envs(environment.iter().copied())

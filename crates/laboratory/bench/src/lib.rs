@@ -34,6 +34,7 @@ mod report;
 mod scale;
 mod side_by_side;
 mod signed_ledger;
+mod soak;
 mod stored;
 mod tpcc;
 mod tpch;
@@ -60,6 +61,9 @@ pub use report::grouped;
 pub use scale::{ScaleNetwork, ScaleOptions, ScaleRecord, scale, scale_report, scale_table};
 pub use side_by_side::EntentePlace;
 pub use signed_ledger::{SignedLedger, SignedLedgerError, SignedLedgerOptions};
+pub use soak::{
+    Growth as SoakGrowth, SoakEvent, SoakInterval, SoakRecord, SoakSample, soak_growth, soak_report,
+};
 pub use stored::{
     CheckpointTime, ControlGroup, ControlGroupRecord, DurablePoint, JoinedControlGroup, LoadRecord,
     Percentiles, ReadRecord, ReopenRecord, RunRecord, StateBenchError, StateOptions, StateRecord, TimesMs,
