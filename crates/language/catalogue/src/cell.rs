@@ -10,6 +10,8 @@ pub(crate) enum Cell {
     Boolean(bool),
     Integer(i64),
     Text(String),
+    /// Microseconds since 2000-01-01 00:00 UTC.
+    Instant(i64),
     /// For `int2vector`, `oidvector` and arrays of integers.
     Integers(Vec<i64>),
     /// For arrays of text.
@@ -97,6 +99,7 @@ fn value(cell: &Cell, data_type: DataType) -> Result<Value, SqlError> {
         (Cell::Boolean(value), _) => cast(Value::Boolean(*value)),
         (Cell::Integer(value), _) => cast(Value::BigInt(*value)),
         (Cell::Text(text), _) => cast(Value::text(text.as_str())),
+        (Cell::Instant(instant), _) => cast(Value::TimestampTz(*instant)),
         (Cell::Integers(_) | Cell::Texts(_) | Cell::Null, _) => Ok(Value::Null),
     }
 }

@@ -43,6 +43,6 @@ mod wire;
 pub use history::{History, ROWS_MAX};
 pub use query::{Catalogue, Query};
 pub use relations::is_relation;
-pub use session::SessionFacts;
+pub use session::{PreparedFacts, SessionFacts};
 pub use sql::{Reader, is_asset_function, is_governance_function};
 pub use wire::{type_length, type_modifier};

@@ -2,6 +2,7 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE_OID, Objects};
+use std::sync::Arc;
 use types::DATABASE;
 use types::session_format::SessionFormat;
 
@@ -30,6 +31,23 @@ pub struct SessionFacts {
     pub format: SessionFormat,
     /// The version that the server says it has.
     pub server_version: String,
+    /// Its prepared statements, by name.
+    pub prepared: Vec<PreparedFacts>,
+}
+
+/// A row of `pg_prepared_statements`.
+#[derive(Clone, Debug)]
+pub struct PreparedFacts {
+    /// Its name.
+    pub name: String,
+    /// What the client has sent.
+    pub statement: Arc<str>,
+    /// When, in microseconds since 2000-01-01 00:00 UTC.
+    pub prepared_at: i64,
+    /// Object identifiers of the types of its parameters.
+    pub parameter_types: Vec<u32>,
+    /// Whether PREPARE has made it, and no message.
+    pub from_sql: bool,
 }
 
 impl SessionFacts {
@@ -52,6 +70,25 @@ impl SessionFacts {
         let fixed: Vec<_> =
             fixed.filter(|(name, _)| self.settings.iter().all(|(known, _)| known != name)).collect();
         self.settings.iter().chain(&fixed).map(row).collect()
+    }
+
+    /// The rows of `pg_prepared_statements`. Nothing is planned here, so that nothing is counted of plans.
+    pub(crate) fn prepared_rows(&self) -> Vec<NamedRow> {
+        let row = |known: &PreparedFacts| {
+            vec![
+                ("name", Cell::from(known.name.clone())),
+                ("statement", Cell::from(&*known.statement)),
+                ("prepare_time", Cell::Instant(known.prepared_at)),
+                (
+                    "parameter_types",
+                    Cell::Integers(known.parameter_types.iter().map(|oid| i64::from(*oid)).collect()),
+                ),
+                ("from_sql", known.from_sql.into()),
+                ("generic_plans", 0.into()),
+                ("custom_plans", 0.into()),
+            ]
+        };
+        self.prepared.iter().map(row).collect()
     }
 
     /// Where names without a schema are looked for: `pg_catalog`, at place 0, and the schemas of the search path.

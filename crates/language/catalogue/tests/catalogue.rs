@@ -1,7 +1,7 @@
 //! The catalogue of a ledger: what it answers, compared with PostgreSQL 15 on the same schema, and the statements of psql and
 //! drivers, none of which may fail.
 
-use catalogue::{Catalogue, History, Reader, SessionFacts};
+use catalogue::{Catalogue, History, PreparedFacts, Reader, SessionFacts};
 use crypto::SecretKey;
 use sql::{Context, Invocation, Library};
 use state::{PlainState, Simulate};
@@ -132,6 +132,13 @@ impl Asked {
             settings: vec![("application_name".to_string(), "test".to_string())],
             format: SessionFormat::default(),
             server_version: "15.0".to_string(),
+            prepared: vec![PreparedFacts {
+                name: "p".to_string(),
+                statement: "PREPARE p(int) AS SELECT $1".into(),
+                prepared_at: 86_400_000_000,
+                parameter_types: vec![23],
+                from_sql: true,
+            }],
         };
         Asked { ledger: ledger(include_str!("schema.sql")), catalogue: Catalogue::default(), facts }
     }

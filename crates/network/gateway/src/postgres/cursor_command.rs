@@ -1,6 +1,7 @@
 //! Reading DECLARE, FETCH, MOVE and CLOSE.
 
-use super::script::{Kind, Lexeme, Statement, syntax_error};
+use super::script::{Kind, Lexeme, Statement};
+use super::words::Words;
 use types::SqlError;
 
 /// Where FETCH and MOVE go.
@@ -38,37 +39,7 @@ pub(super) struct Options {
     pub(super) hold: bool,
 }
 
-struct Words<'s, 'a> {
-    statement: &'s Statement<'a>,
-    at: usize,
-}
-
-impl<'a> Words<'_, 'a> {
-    fn peek(&self) -> Option<&Lexeme<'a>> {
-        self.statement.lexemes.get(self.at)
-    }
-
-    fn error(&self) -> SqlError {
-        syntax_error(self.statement, self.peek())
-    }
-
-    fn take(&mut self, word: &str) -> bool {
-        let found = self.peek().is_some_and(|lexeme| lexeme.is(word));
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, word: &str) -> Result<(), SqlError> {
-        if self.take(word) { Ok(()) } else { Err(self.error()) }
-    }
-
-    fn name(&mut self) -> Result<String, SqlError> {
-        let is_name = |lexeme: &&Lexeme<'_>| lexeme.kind == Kind::Word || lexeme.text.starts_with('"');
-        let name = self.peek().filter(is_name).ok_or_else(|| self.error())?.value();
-        self.at += 1;
-        Ok(name)
-    }
-
+impl Words<'_, '_> {
     /// A whole number, with or without a sign.
     fn number(&mut self) -> Option<i64> {
         let sign = self.peek().filter(|lexeme| lexeme.is("-") || lexeme.is("+"))?;
@@ -86,10 +57,6 @@ impl<'a> Words<'_, 'a> {
         self.at += 1;
         Some(number)
     }
-
-    fn end<T>(&self, value: T) -> Result<T, SqlError> {
-        if self.peek().is_some() { Err(self.error()) } else { Ok(value) }
-    }
 }
 
 fn plain_number(lexeme: &Lexeme<'_>) -> Option<i64> {
@@ -98,7 +65,7 @@ fn plain_number(lexeme: &Lexeme<'_>) -> Option<i64> {
 
 /// Reads a statement of the class `Cursor`.
 pub(super) fn parse<'a>(statement: &Statement<'a>) -> Result<CursorCommand<'a>, SqlError> {
-    let mut words = Words { statement, at: 0 };
+    let mut words = Words::of(statement);
     if words.take("declare") {
         return declare(words);
     }
@@ -141,14 +108,7 @@ fn declare<'a>(mut words: Words<'_, 'a>) -> Result<CursorCommand<'a>, SqlError> 
         words.expect("hold")?;
     }
     words.expect("for")?;
-    let statement = words.statement;
-    let lexemes = &statement.lexemes[words.at..];
-    let is_query = ["select", "values", "table", "with", "("];
-    let Some(first) = lexemes.first().filter(|first| is_query.iter().any(|word| first.is(word))) else {
-        return Err(words.error());
-    };
-    let text = &statement.text[first.start - statement.start..];
-    let query = Statement { text, start: first.start, lexemes: lexemes.to_vec() };
+    let query = words.rest(&["select", "values", "table", "with", "("])?;
     Ok(CursorCommand::Declare { name, options, query })
 }
 

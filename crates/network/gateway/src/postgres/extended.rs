@@ -3,8 +3,9 @@
 use super::decode::{decode_parameter, is_newer, is_of_rows, no_such_type};
 use super::encode::{Format, data_row, row_description};
 use super::message::{Message, Target};
+use super::prepared::without_position;
 use super::script;
-use super::session::{Failure, INVALID_CURSOR_NAME, INVALID_STATEMENT_NAME, Session, problem};
+use super::session::{Failure, INVALID_CURSOR_NAME, Session, problem};
 use super::statement::{Body, ParsedStatement, check_length, empty_statement, shift};
 use crate::limits;
 use bytes::Bytes;
@@ -17,8 +18,6 @@ use types::{CompositeTypes, MemoryShare, SqlError, SqlState, StatementResult, Va
 
 /// `42P03` a portal that exists already.
 const DUPLICATE_CURSOR: SqlState = SqlState(*b"42P03");
-/// `42P05` a prepared statement that exists already.
-const DUPLICATE_STATEMENT: SqlState = SqlState(*b"42P05");
 /// `55000` a portal that has run already.
 const NOT_IN_PREREQUISITE_STATE: SqlState = SqlState(*b"55000");
 
@@ -50,7 +49,7 @@ impl Session {
             Message::Execute { portal, rows_max } => self.on_execute(&portal, rows_max).await,
             Message::Close { target, name } => {
                 match target {
-                    Target::Statement => drop(self.statements.remove(&name)),
+                    Target::Statement => self.statements.close(&name),
                     Target::Portal => {
                         self.portals.remove(&name);
                         self.cursors.close(&name);
@@ -75,18 +74,7 @@ impl Session {
 
     async fn on_parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Failure> {
         check_length(sql)?;
-        if !name.is_empty() && self.statements.contains_key(&name) {
-            return Err(problem(
-                DUPLICATE_STATEMENT,
-                format!("prepared statement \"{name}\" already exists"),
-            ));
-        }
-        if self.statements.len() >= limits::PREPARED_STATEMENTS_MAX && !self.statements.contains_key(&name) {
-            let limit = limits::PREPARED_STATEMENTS_MAX;
-            let message =
-                format!("a session has at most {limit} prepared statements (PREPARED_STATEMENTS_MAX)");
-            return Err(problem(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-        }
+        self.statements.check_new(&name)?;
         let statements = script::split(sql);
         let parsed = match statements.as_slice() {
             [] => empty_statement(types),
@@ -101,17 +89,9 @@ impl Session {
                 return Err(problem(SqlState::SYNTAX_ERROR, message));
             }
         };
-        self.statements.insert(name, Arc::new(parsed));
+        self.statements.keep(name, sql, parsed, false);
         self.connection.put(&ParseComplete::new());
         Ok(())
-    }
-
-    fn statement(&self, name: &str) -> Result<Arc<ParsedStatement>, Failure> {
-        let missing = || match name {
-            "" => "unnamed prepared statement does not exist".to_string(),
-            name => format!("prepared statement \"{name}\" does not exist"),
-        };
-        self.statements.get(name).cloned().ok_or_else(|| problem(INVALID_STATEMENT_NAME, missing()))
     }
 
     fn on_bind(
@@ -123,7 +103,7 @@ impl Session {
         results: Vec<i16>,
     ) -> Result<(), Failure> {
         let shown = statement;
-        let statement = self.statement(statement)?;
+        let statement = self.statements.find(statement)?;
         self.check_not_failed(statement.ends_block())?;
         if !name.is_empty() && self.portals.contains_key(&name) {
             return Err(problem(DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
@@ -158,9 +138,8 @@ impl Session {
     }
 
     fn describe_statement(&mut self, name: &str) -> Result<(), Failure> {
-        let statement = self.statement(name)?;
-        let types = (0..statement.parameters.len()).map(|index| statement.parameter_oid(index)).collect();
-        self.connection.put(&ParameterDescription::new(types));
+        let statement = self.statements.find(name)?;
+        self.connection.put(&ParameterDescription::new(statement.parameter_oids()));
         self.describe_rows(&statement, &[]);
         Ok(())
     }
@@ -197,6 +176,14 @@ impl Session {
     }
 
     async fn run_portal(&mut self, name: &str, portal: &mut Portal, rows_max: usize) -> Result<(), Failure> {
+        if !matches!(portal.statement.body, Body::Execute) {
+            return self.run_bound(name, portal, rows_max).await;
+        }
+        (portal.statement, portal.parameters) = self.executed(&portal.statement).await?;
+        self.run_bound(name, portal, rows_max).await.map_err(without_position)
+    }
+
+    async fn run_bound(&mut self, name: &str, portal: &mut Portal, rows_max: usize) -> Result<(), Failure> {
         match &portal.statement.body {
             Body::Empty => {
                 self.connection.put(&EmptyQueryResponse::new());

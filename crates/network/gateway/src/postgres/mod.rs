@@ -31,6 +31,8 @@ mod message;
 mod options;
 mod password;
 mod planner_settings;
+mod prepared;
+mod prepared_command;
 pub(crate) mod script;
 mod session;
 mod session_statement;
@@ -40,6 +42,7 @@ mod starting;
 mod statement;
 mod transaction;
 mod transaction_command;
+mod words;
 
 use crate::catalogue::NodeCatalogue;
 use crate::{Access, Authentication as Wanted, Database, GatewayError, SharedAccess, limits};

@@ -1,6 +1,7 @@
 //! Splits a query string into statements and tells by their first words who answers them. Nothing is parsed here
 //! beyond words, literals and comments; the database parses what it is given.
 
+use super::prepared_command::explains_execute;
 use types::{Catalog, ExecutionVersion, SqlError, SqlState};
 
 /// What a lexeme is.
@@ -251,6 +252,10 @@ pub(crate) enum Class {
     Copy,
     /// DECLARE, FETCH, MOVE and CLOSE.
     Cursor,
+    /// PREPARE.
+    Prepare,
+    /// EXECUTE, and EXPLAIN of it.
+    Execute,
     /// A role's password, which is not for the ledger.
     Password,
     /// BEGIN.
@@ -261,8 +266,8 @@ pub(crate) enum Class {
     Rollback,
     /// What else is said about a transaction block: SAVEPOINT, RELEASE, SET TRANSACTION.
     Transaction,
-    /// What the gateway refuses, with what it is called.
-    Refused(&'static str),
+    /// What the gateway refuses, with what it is called and what to do.
+    Refused { what: &'static str, hint: &'static str },
 }
 
 impl Class {
@@ -336,20 +341,32 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
     match word(0).as_str() {
         "begin" => Class::Begin,
         "start" if word(1) == "transaction" => Class::Begin,
-        "commit" | "end" if word(1) == "prepared" => Class::Refused("COMMIT PREPARED"),
+        "commit" | "end" if word(1) == "prepared" => in_one_phase("COMMIT PREPARED"),
         "commit" | "end" => Class::Commit,
-        "rollback" if word(1) == "prepared" => Class::Refused("ROLLBACK PREPARED"),
+        "rollback" if word(1) == "prepared" => in_one_phase("ROLLBACK PREPARED"),
         "rollback" | "abort" => Class::Rollback,
         "savepoint" | "release" => Class::Transaction,
         "set" if word(1) == "transaction" => Class::Transaction,
         "set" if word(1) == "constraints" && defers_constraints(catalog) => Class::Write,
-        "prepare" if word(1) == "transaction" => Class::Refused("PREPARE TRANSACTION"),
-        "prepare" => Class::Refused("PREPARE as a statement"),
-        "execute" => Class::Refused("EXECUTE as a statement"),
+        "prepare"
+            if word(1) == "transaction" && lexemes.get(2).is_some_and(|name| name.kind == Kind::Quoted) =>
+        {
+            in_one_phase("PREPARE TRANSACTION")
+        }
+        "prepare" => Class::Prepare,
+        "execute" => Class::Execute,
+        "explain" if explains_execute(statement) => Class::Execute,
+        "create" if takes_from_execute(lexemes) => {
+            let hint = "Write its query out: CREATE TABLE … AS SELECT …";
+            Class::Refused { what: "CREATE TABLE … AS EXECUTE", hint }
+        }
         "declare" | "fetch" | "move" | "close" => Class::Cursor,
-        "listen" => Class::Refused("LISTEN"),
-        "notify" => Class::Refused("NOTIFY"),
-        "lock" => Class::Refused("LOCK"),
+        "listen" => Class::Refused { what: "LISTEN", hint: NO_MESSAGES },
+        "notify" => Class::Refused { what: "NOTIFY", hint: NO_MESSAGES },
+        "lock" => Class::Refused {
+            what: "LOCK",
+            hint: "Leave it out: transaction blocks are serializable without.",
+        },
         "set" | "show" | "reset" | "discard" | "deallocate" | "unlisten" => Class::Session,
         "vacuum" | "analyze" | "analyse" => Class::Session,
         "copy" => Class::Copy,
@@ -372,6 +389,21 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         }
         _ => Class::Write,
     }
+}
+
+const NO_MESSAGES: &str = "Ask for new rows, for example of entente.transactions.";
+
+/// What asks for a second phase of a transaction.
+fn in_one_phase(what: &'static str) -> Class {
+    Class::Refused { what, hint: "COMMIT: what it says stands, there is no second phase." }
+}
+
+/// Whether it is CREATE TABLE … AS EXECUTE.
+fn takes_from_execute(lexemes: &[Lexeme<'_>]) -> bool {
+    let kinds = ["table", "temporary", "temp", "local", "global", "unlogged"];
+    let creates = lexemes.get(1).is_some_and(|kind| kinds.iter().any(|word| kind.is(word)));
+    let first = lexemes.iter().position(|lexeme| lexeme.is("as")).filter(|_| creates);
+    first.and_then(|at| lexemes.get(at + 1)).is_some_and(|query| query.is("execute"))
 }
 
 /// Whether the ledger executes with a version that knows constraints which can be deferred.
@@ -512,6 +544,30 @@ mod tests {
                 Class::Transaction
             ]
         );
+        assert_eq!(
+            classes(
+                "prepare a as select 1; prepare transaction as select 1; PREPARE transaction(int) AS select 1"
+            ),
+            [Class::Prepare; 3]
+        );
+        assert_eq!(
+            classes(
+                "execute a; explain execute a(1); explain (costs off) execute a; explain verbose execute a"
+            ),
+            [Class::Execute; 4]
+        );
+        assert_eq!(
+            classes("explain select 1 as execute; create table a as select 1 as execute"),
+            [Class::Read, Class::Write]
+        );
+        for sql in ["create table a as execute b", "CREATE TEMP TABLE a (b) AS EXECUTE c(1)"] {
+            assert!(
+                matches!(classes(sql)[0], Class::Refused { what: "CREATE TABLE … AS EXECUTE", .. }),
+                "{sql}"
+            );
+        }
+        let two_phases = "prepare transaction 'a'; commit prepared 'a'; rollback prepared 'a'";
+        assert!(classes(two_phases).iter().all(|class| matches!(class, Class::Refused { .. })));
         assert_eq!(
             classes("SET a = 1; show all; copy t from stdin"),
             [Class::Session, Class::Session, Class::Copy]

@@ -5,9 +5,9 @@ use super::connection::{Closed, Connection, ReadError};
 use super::cursor::Cursors;
 use super::extended::Portal;
 use super::message::{Malformed, Message};
+use super::prepared::PreparedStatements;
 use super::session_statement::SessionStatement;
 use super::settings::{SERVER_VERSION, Settings, WARNING};
-use super::statement::ParsedStatement;
 use super::transaction::Block;
 use crate::catalogue::NodeCatalogue;
 use crate::{Database, Passwords, TemporaryTables};
@@ -67,7 +67,7 @@ pub(super) struct Session {
     pub(super) passwords: Arc<Passwords>,
     pub(super) temporary: Arc<Mutex<Box<dyn TemporaryTables>>>,
     pub(super) cancel: Arc<Notify>,
-    pub(super) statements: HashMap<String, Arc<ParsedStatement>>,
+    pub(super) statements: PreparedStatements,
     pub(super) portals: HashMap<String, Portal>,
     pub(super) cursors: Cursors,
     /// The transaction block that is open.
@@ -86,7 +86,6 @@ impl Session {
         passwords: Arc<Passwords>,
         cancel: Arc<Notify>,
     ) -> Session {
-        let (statements, portals) = (HashMap::new(), HashMap::new());
         let temporary = Arc::new(Mutex::new(database.temporary_tables()));
         Session {
             connection,
@@ -97,8 +96,8 @@ impl Session {
             passwords,
             temporary,
             cancel,
-            statements,
-            portals,
+            statements: PreparedStatements::default(),
+            portals: HashMap::new(),
             cursors: Cursors::default(),
             block: None,
             skip_to_sync: false,
@@ -215,6 +214,7 @@ impl Session {
             settings: self.settings.all(),
             format: self.settings.format(),
             server_version: SERVER_VERSION.to_string(),
+            prepared: self.statements.facts(),
         }
     }
 
@@ -272,10 +272,7 @@ impl Session {
                 "DEALLOCATE ALL"
             }
             SessionStatement::Deallocate(Some(name)) => {
-                if self.statements.remove(name).is_none() {
-                    let message = format!("prepared statement \"{name}\" does not exist");
-                    return Err(SqlError::new(INVALID_STATEMENT_NAME, message));
-                }
+                self.statements.deallocate(name)?;
                 "DEALLOCATE"
             }
             SessionStatement::DiscardNothing(tag) | SessionStatement::Nothing(tag) => tag,

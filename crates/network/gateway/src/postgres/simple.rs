@@ -1,6 +1,7 @@
 //! The simple protocol: query strings.
 
 use super::encode::{data_row, row_description};
+use super::prepared::without_position;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session, problem};
 use super::statement::{Body, ParsedStatement, check_length, shift};
@@ -9,7 +10,15 @@ use crate::limits;
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;
 use types::session_format::within_format;
-use types::{Payload, SqlState, StatementResult};
+use types::{Payload, SqlState, StatementResult, Value};
+
+/// How many of the first statements are one transaction in PostgreSQL, where there is an EXECUTE among them that is not alone.
+fn implicit_block(classes: &[Class]) -> Option<usize> {
+    let runs = |class: &&Class| matches!(class, Class::Read | Class::Write | Class::Execute);
+    let count = classes.iter().take_while(|class| runs(class) || **class == Class::Prepare).count();
+    let run = &classes[..count];
+    (run.contains(&Class::Execute) && run.iter().filter(runs).count() > 1).then_some(count)
+}
 
 impl Session {
     pub(super) async fn simple_query(&mut self, sql: &str) -> Result<(), Failure> {
@@ -42,22 +51,53 @@ impl Session {
         statements: &[Statement<'_>],
         classes: &[Class],
     ) -> Result<usize, Failure> {
-        if self.block.is_none()
-            && let Some(count) = self.whole_transaction(sql, statements, classes).await?
-        {
-            return Ok(count);
+        if self.block.is_none() {
+            if let Some(count) = implicit_block(classes) {
+                self.run_implicit_block(sql, &statements[..count], &classes[..count]).await?;
+                return Ok(count);
+            }
+            if let Some(count) = self.whole_transaction(sql, statements, classes).await? {
+                return Ok(count);
+            }
         }
-        let start = statements[0].start;
-        self.check_not_failed(classes[0].ends_block())?;
-        let parsed = self.parse(&statements[0], classes[0], Vec::new()).await;
+        self.simple_statement(sql, &statements[0], classes[0]).await?;
+        Ok(1)
+    }
+
+    async fn simple_statement(
+        &mut self,
+        sql: &str,
+        statement: &Statement<'_>,
+        class: Class,
+    ) -> Result<(), Failure> {
+        let start = statement.start;
+        self.check_not_failed(class.ends_block())?;
+        let parsed = self.parse(statement, class, Vec::new()).await;
         let parsed = parsed.map_err(|failure| shift(failure, sql, start))?;
         if !parsed.parameters.is_empty() {
             return Err(problem(SqlState::UNDEFINED_PARAMETER, "there is no parameter $1"));
         }
         // A block may change the catalog before it runs, and nobody has been told its columns.
         let parsed = Arc::new(ParsedStatement { described: false, ..parsed });
-        self.run_simple(&parsed).await.map_err(|failure| shift(failure, sql, start))?;
-        Ok(1)
+        self.run_simple(&parsed).await.map_err(|failure| shift(failure, sql, start))
+    }
+
+    /// Runs statements of which EXECUTE is one as a block that nobody has begun: what an EXECUTE runs is known when its turn has
+    /// come, so that they cannot be one script.
+    async fn run_implicit_block(
+        &mut self,
+        sql: &str,
+        statements: &[Statement<'_>],
+        classes: &[Class],
+    ) -> Result<(), Failure> {
+        self.open_block();
+        for (statement, class) in statements.iter().zip(classes) {
+            if let Err(failure) = self.simple_statement(sql, statement, *class).await {
+                self.roll_back();
+                return Err(failure);
+            }
+        }
+        self.commit().await.map(drop)
     }
 
     /// Runs the first statements as one transaction if they are known to be one: a run of statements with a write among
@@ -97,6 +137,18 @@ impl Session {
 
     /// Runs one statement and sends everything that it gives.
     async fn run_simple(&mut self, statement: &Arc<ParsedStatement>) -> Result<(), Failure> {
+        if !matches!(statement.body, Body::Execute) {
+            return self.run_with(statement, Vec::new()).await;
+        }
+        let (statement, parameters) = self.executed(statement).await?;
+        self.run_with(&statement, parameters).await.map_err(without_position)
+    }
+
+    async fn run_with(
+        &mut self,
+        statement: &Arc<ParsedStatement>,
+        parameters: Vec<Value>,
+    ) -> Result<(), Failure> {
         if let Body::Copy(copy) = &statement.body {
             let copy = Arc::clone(copy);
             return self.copy_in(copy).await;
@@ -105,7 +157,7 @@ impl Session {
             let copy = Arc::clone(copy);
             return self.copy_out(&copy).await;
         }
-        let result = self.execute_statement(statement, Vec::new()).await?;
+        let result = self.execute_statement(statement, parameters).await?;
         let _memory = self.share_of(&result)?;
         let rows = statement.returns_rows || !result.columns.is_empty();
         self.send_result(&result, &statement.type_numbers, rows).await

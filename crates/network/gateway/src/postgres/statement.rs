@@ -6,6 +6,7 @@ use super::cursor::CursorStatement;
 use super::cursor_command;
 use super::decode::types_of_oids;
 use super::encode::wire_type;
+use super::prepared_command;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session};
 use super::session_statement::{self, SessionStatement};
@@ -22,8 +23,6 @@ use types::{
     Catalog, DataType, ExecutionVersion, MemoryShare, OutputColumn, Payload, RequestId, ScriptSettings,
     SearchPath, SessionStep, SqlError, SqlState, StatementResult, Value,
 };
-
-const REFUSED_HINT: &str = "use the messages of the extended protocol, or a procedure";
 
 /// `55006` somebody else uses it.
 const OBJECT_IN_USE: SqlState = SqlState(*b"55006");
@@ -44,6 +43,10 @@ pub(super) enum Body {
     CopyOut(Arc<CopyOut>),
     /// About cursors.
     Cursor(CursorStatement),
+    /// PREPARE.
+    Prepare,
+    /// EXECUTE, with EXPLAIN or not: what it runs is looked for when it runs.
+    Execute,
     /// CREATE ROLE and ALTER ROLE with a password.
     Password(RolePassword),
     /// Answered by the database; prepared again when the catalog or the execution version changes.
@@ -72,6 +75,11 @@ impl ParsedStatement {
     pub(super) fn ends_block(&self) -> bool {
         use TransactionCommand::{Commit, Rollback, RollbackTo};
         matches!(self.body, Body::Empty | Body::Transaction(Commit | Rollback | RollbackTo(_)))
+    }
+
+    /// Those of all parameters.
+    pub(super) fn parameter_oids(&self) -> Vec<u32> {
+        (0..self.parameters.len()).map(|index| self.parameter_oid(index)).collect()
     }
 
     /// Object identifier of the type of parameter `index`, as the client was or will be told.
@@ -114,34 +122,20 @@ impl Session {
                 let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
                 let returns_rows = returns_rows(&prepared, class);
                 let body = Body::Database(Mutex::new(Arc::new(prepared)));
-                let (settings, type_numbers) = (self.script_settings(), Vec::new());
-                ParsedStatement {
-                    sql,
-                    body,
-                    given,
-                    parameters,
-                    columns,
-                    type_numbers,
-                    returns_rows,
-                    described: true,
-                    settings,
-                }
+                let settings = self.script_settings();
+                ParsedStatement { sql, parameters, columns, returns_rows, settings, ..none(body) }
             }
             Class::Catalogue => {
                 let query = self.catalogue.prepare(&sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
-                let (body, type_numbers) = (Body::Catalogue, query.type_numbers().to_vec());
-                let (returns_rows, settings) = (true, ScriptSettings::default());
+                let (returns_rows, type_numbers) = (true, query.type_numbers().to_vec());
                 ParsedStatement {
                     sql,
-                    body,
-                    given,
                     parameters,
                     columns,
                     type_numbers,
                     returns_rows,
-                    described: true,
-                    settings,
+                    ..none(Body::Catalogue)
                 }
             }
             Class::Session => {
@@ -168,10 +162,18 @@ impl Session {
                 let (parsed, cursor) = self.parse_cursor(statement, command, given).await?;
                 ParsedStatement { sql, body: Body::Cursor(cursor), ..parsed }
             }
+            Class::Prepare => {
+                prepared_command::parse_prepare(statement)?;
+                ParsedStatement { sql, ..none(Body::Prepare) }
+            }
+            Class::Execute => {
+                let execute = prepared_command::parse_execute(statement)?;
+                self.describe_execute(sql, &execute, given)
+            }
             Class::Begin | Class::Commit | Class::Rollback | Class::Transaction => {
                 none(Body::Transaction(transaction_command::parse(statement)?))
             }
-            Class::Refused(what) => return Err(SqlError::unsupported(what).hint(REFUSED_HINT).into()),
+            Class::Refused { what, hint } => return Err(SqlError::unsupported(what).hint(hint).into()),
         })
     }
 
@@ -182,7 +184,9 @@ impl Session {
         parameters: Vec<Value>,
     ) -> Result<StatementResult, Failure> {
         Ok(match &statement.body {
-            Body::Empty | Body::Copy(_) | Body::CopyOut(_) => StatementResult::default(),
+            // What copies or executes is known to who called.
+            Body::Empty | Body::Copy(_) | Body::CopyOut(_) | Body::Execute => StatementResult::default(),
+            Body::Prepare => self.prepare_statement(&statement.sql).await?,
             Body::Session(session) => self.session_statement(session)?,
             Body::Transaction(command) => self.transaction_command(command).await?,
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,

@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    fn open_block(&mut self) {
+    pub(super) fn open_block(&mut self) {
         self.block = Some(Block {
             failed: false,
             read_only: false,
@@ -243,7 +243,7 @@ impl Session {
         result
     }
 
-    async fn commit(&mut self) -> Result<StatementResult, Failure> {
+    pub(super) async fn commit(&mut self) -> Result<StatementResult, Failure> {
         let tagged = |tag: &str| StatementResult { tag: tag.to_string(), ..StatementResult::default() };
         match &self.block {
             None => {
@@ -277,7 +277,7 @@ impl Session {
         Ok(tagged("COMMIT"))
     }
 
-    fn roll_back(&mut self) {
+    pub(super) fn roll_back(&mut self) {
         match self.block.take() {
             Some(block) => {
                 self.portals.clear();

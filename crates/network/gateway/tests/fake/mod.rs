@@ -277,6 +277,7 @@ impl BoundQuery for FakeQuery {
         let rows = match &self.plan {
             Plan::EveryType => every_type().1,
             Plan::Echo => vec![parameters.to_vec()],
+            Plan::Row(row) => vec![row.clone()],
             Plan::Series(count) => (1..=*count).map(|n| vec![Value::Integer(n)]).collect(),
             Plan::Slow => {
                 for _ in 0..6_000 {
@@ -315,9 +316,38 @@ impl BoundQuery for FakeQuery {
 enum Plan {
     EveryType,
     Echo,
+    Row(Vec<Value>),
     Series(i32),
     Slow,
     Write,
+}
+
+/// `VALUES (1 + 1, 'x')`: sums of numbers, and texts.
+fn values(lower: &str) -> Option<(Vec<OutputColumn>, Vec<Value>)> {
+    let list = lower.strip_prefix("values (")?.strip_suffix(")")?;
+    let value = |text: &str| match text.trim().strip_prefix('\'') {
+        Some(text) => Value::text(text.trim_end_matches('\'')),
+        None => Value::Integer(text.split('+').filter_map(|number| number.trim().parse::<i32>().ok()).sum()),
+    };
+    let row: Vec<Value> = list.split(',').map(value).collect();
+    let column = |(at, value): (usize, &Value)| OutputColumn {
+        name: format!("column{}", at + 1),
+        data_type: value.data_type(),
+    };
+    Some((row.iter().enumerate().map(column).collect(), row))
+}
+
+/// `SELECT CAST(NULL AS type)`.
+fn null_of(lower: &str) -> Option<Result<DataType, SqlError>> {
+    let name = lower.strip_prefix("select cast(null as ")?.strip_suffix(")")?;
+    Some(match name {
+        "int" => Ok(DataType::Integer),
+        "text" => Ok(DataType::Text(None)),
+        other => {
+            let message = format!("type \"{other}\" does not exist");
+            Err(SqlError::new(SqlState(*b"42704"), message).at(21))
+        }
+    })
 }
 
 fn tag(sql: &str) -> String {
@@ -432,6 +462,10 @@ impl TransactionBlock for FakeBlock {
                     let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
                     let tag = format!("SELECT {count}");
                     return Ok(StatementResult { tag, columns, rows, notices: Vec::new() });
+                }
+                if let Some((columns, row)) = values(&lower) {
+                    let (tag, notices) = ("SELECT 1".into(), Vec::new());
+                    return Ok(StatementResult { tag, columns, rows: vec![row], notices });
                 }
                 if lower.starts_with("select") {
                     let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
@@ -551,12 +585,30 @@ fn prepare(
     let holes = (1..).take_while(|n| sql.contains(&format!("${n}"))).count().max(types.len());
     let parameters: Vec<DataType> =
         (0..holes).map(|n| types.get(n).copied().unwrap_or(DataType::Unknown)).collect();
+    if let Some((columns, row)) = values(&lower).filter(|_| !lower.contains("()") && !lower.contains("(*")) {
+        return Ok(describe(
+            inside,
+            catalog_version,
+            parameters,
+            (StatementKind::Read, columns, Plan::Row(row)),
+        ));
+    }
+    if let Some(null) = null_of(&lower) {
+        let columns = vec![OutputColumn { data_type: null?, ..number }];
+        let plan = Plan::Row(vec![Value::Null]);
+        return Ok(describe(inside, catalog_version, parameters, (StatementKind::Read, columns, plan)));
+    }
     let statement = match lower.as_str() {
         "select every_type" => (StatementKind::Read, every_type().0, Plan::EveryType),
         "select version" => {
             let column = OutputColumn { name: format!("v{catalog_version}"), ..number };
             (StatementKind::Read, vec![column], Plan::Series(1))
         }
+        "values (count(*))" => {
+            let message = "aggregate functions are not allowed in VALUES";
+            return Err(SqlError::new(SqlState::GROUPING_ERROR, message).at(9));
+        }
+        "values (writes())" => (StatementKind::Write, vec![number], Plan::Write),
         "select slow" => (StatementKind::Read, vec![number], Plan::Slow),
         "select missing" => {
             let error = SqlError::new(SqlState::UNDEFINED_COLUMN, "column \"missing\" does not exist");
@@ -566,6 +618,12 @@ fn prepare(
             let columns = parameters.iter().enumerate();
             let columns = columns.map(|(n, t)| OutputColumn { name: format!("c{n}"), data_type: *t });
             (StatementKind::Read, columns.collect(), Plan::Echo)
+        }
+        explain if explain.starts_with("explain ") => {
+            let from = explain.find("delete").unwrap_or(0);
+            let plan = vec![Value::text(format!("plan of {}", &explain[from..]))];
+            let column = OutputColumn { name: "QUERY PLAN".into(), data_type: DataType::Text(None) };
+            (StatementKind::Read, vec![column], Plan::Row(plan))
         }
         series if series.starts_with("select series ") => {
             let count = series.trim_start_matches("select series ").parse().unwrap_or(0);

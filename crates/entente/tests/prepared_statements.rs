@@ -1,0 +1,184 @@
+//! PREPARE and EXECUTE on a network of real processes. Answers are those of PostgreSQL 15.
+
+mod support;
+
+use support::TestNetwork;
+use tokio_postgres::error::ErrorPosition;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+/// What a query string gives: the values of its rows, or the error with its position.
+async fn run(client: &Client, sql: &str) -> String {
+    match client.simple_query(sql).await {
+        Ok(messages) => {
+            let shown = |message: &SimpleQueryMessage| match message {
+                SimpleQueryMessage::Row(row) => {
+                    let values = (0..row.len()).map(|column| row.get(column).unwrap_or("NULL"));
+                    Some(values.collect::<Vec<_>>().join("|"))
+                }
+                _ => None,
+            };
+            messages.iter().filter_map(shown).collect::<Vec<_>>().join(" ")
+        }
+        Err(error) => {
+            let error = error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error:?}"));
+            let at = match error.position() {
+                Some(ErrorPosition::Original(at)) => format!(" at {at}"),
+                _ => String::new(),
+            };
+            format!("{} {}{at}", error.code().code(), error.message())
+        }
+    }
+}
+
+async fn check(client: &Client, expected: &[(&str, &str)]) {
+    for (sql, answer) in expected {
+        assert_eq!(run(client, sql).await, *answer, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_are_prepared_and_executed_as_in_postgresql() {
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let session = network.session(0).await;
+    check(
+        &session,
+        &[
+            ("CREATE TABLE items (id integer PRIMARY KEY, name varchar(20), price numeric(8,2))", ""),
+            ("CREATE TYPE mood AS ENUM ('sad', 'ok')", ""),
+            ("CREATE SEQUENCE s", ""),
+            // Values are assigned to the types of the parameters.
+            ("PREPARE a(int) AS SELECT $1 + 1", ""),
+            ("EXECUTE a(1 + 2)", "4"),
+            ("EXECUTE a('7')", "8"),
+            ("EXECUTE a(1.7::numeric)", "3"),
+            ("EXECUTE a(null)", "NULL"),
+            ("EXECUTE a(length('abc') - 5)", "-1"),
+            ("EXECUTE a('x')", "22P02 invalid input syntax for type integer: \"x\" at 11"),
+            (
+                "EXECUTE a('1'::text)",
+                "42804 parameter $1 of type text cannot be coerced to the expected type integer at 11",
+            ),
+            (
+                "EXECUTE a(true)",
+                "42804 parameter $1 of type boolean cannot be coerced to the expected type integer at 11",
+            ),
+            ("EXECUTE a(id)", "42703 column \"id\" does not exist at 11"),
+            ("EXECUTE a((SELECT 1))", "0A000 cannot use subquery in EXECUTE parameter at 11"),
+            ("EXECUTE a(count(*))", "42803 aggregate functions are not allowed in EXECUTE parameters at 11"),
+            (
+                "EXECUTE a(generate_series(1, 2))",
+                "0A000 set-returning functions are not allowed in EXECUTE parameters at 11",
+            ),
+            (
+                "EXECUTE a(row_number() OVER ())",
+                "42P20 window functions are not allowed in EXECUTE parameters at 11",
+            ),
+            ("EXECUTE a(nofunc(1))", "42883 function nofunc(integer) does not exist at 11"),
+            ("EXECUTE a($1)", "42P02 there is no parameter $1"),
+            ("EXECUTE a(1 / 0)", "22012 division by zero"),
+            ("EXECUTE a", "42601 wrong number of parameters for prepared statement \"a\""),
+            // Types, and their modifiers, which do not count.
+            ("PREPARE y(numeric(3,1), int[], text, mood) AS SELECT $1, $2, $3, $4", ""),
+            ("EXECUTE y(1.2345, '{1}', 5, 'ok')", "1.2345|{1}|5|ok"),
+            ("EXECUTE y(1.2345, ARRAY[1.5], true, 'sad')", "1.2345|{2}|true|sad"),
+            ("EXECUTE y(1, '{a}', 'a', 'ok')", "22P02 invalid input syntax for type integer: \"a\" at 14"),
+            ("PREPARE f(nosuch) AS SELECT 1", "42704 type \"nosuch\" does not exist"),
+            ("PREPARE e AS SELECT $1", ""),
+            ("EXECUTE e(1)", "1"),
+            ("PREPARE d(date) AS SELECT $1", ""),
+            ("EXECUTE d('2026-11-29'::date + 1)", "2026-11-30"),
+            ("EXECUTE d('2026-11-29 10:00'::timestamp)", "2026-11-29"),
+            // All that PREPARE takes.
+            ("PREPARE i AS INSERT INTO items VALUES ($1, $2, $3) RETURNING *", ""),
+            ("EXECUTE i(1, 'x', 2)", "1|x|2.00"),
+            ("EXECUTE i(1, 'x', 2)", "23505 duplicate key value violates unique constraint \"items_pkey\""),
+            ("PREPARE u(int) AS UPDATE items SET price = price + 1 WHERE id = $1", ""),
+            ("EXECUTE u(1)", ""),
+            ("PREPARE t AS TABLE items", ""),
+            ("EXECUTE t", "1|x|3.00"),
+            ("PREPARE v AS VALUES (1), ($1)", ""),
+            ("EXECUTE v(2)", "1 2"),
+            (
+                "PREPARE w AS WITH gone AS (DELETE FROM items WHERE id = $1 RETURNING id) SELECT * FROM gone",
+                "",
+            ),
+            ("EXECUTE w(1)", "1"),
+            ("PREPARE n AS SELECT missing", "42703 column \"missing\" does not exist at 21"),
+            ("PREPARE c AS CALL p()", "42601 syntax error at or near \"CALL\" at 14"),
+            ("CREATE TABLE k AS EXECUTE t", "0A000 CREATE TABLE … AS EXECUTE is not supported"),
+            // What the catalogue answers can be prepared, too, and can be an argument.
+            ("PREPARE p AS SELECT count(*) FROM pg_prepared_statements WHERE name = $1", ""),
+            ("EXECUTE p('p')", "1"),
+            ("EXECUTE e(current_user)", "entente"),
+            (
+                "EXECUTE a(nextval('s'))",
+                "0A000 a function that writes in a parameter of EXECUTE is not supported",
+            ),
+        ],
+    )
+    .await;
+    assert!(run(&session, "EXPLAIN EXECUTE u(1)").await.contains("items"));
+    // Another statement of the same name gives other columns.
+    check(&session, &[("ALTER TABLE items ADD COLUMN more integer", "")]).await;
+    assert_eq!(run(&session, "EXECUTE t").await, "0A000 cached plan must not change result type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prepared_statements_in_blocks_are_run_by_every_node() {
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let session = network.session(0).await;
+    check(
+        &session,
+        &[
+            ("CREATE TABLE t (id bigint PRIMARY KEY, at timestamptz)", ""),
+            ("CREATE SEQUENCE s", ""),
+            ("PREPARE i(bigint, timestamptz) AS INSERT INTO t VALUES ($1, $2) RETURNING id", ""),
+            ("BEGIN", ""),
+            ("EXECUTE i(1, now())", "1"),
+            ("EXECUTE i(1 + 1, '2026-01-01')", "2"),
+            ("SAVEPOINT s", ""),
+            ("EXECUTE i(2, NULL)", "23505 duplicate key value violates unique constraint \"t_pkey\""),
+            ("ROLLBACK TO s", ""),
+            ("COMMIT", ""),
+            ("SELECT count(*), count(at) FROM t", "2|2"),
+            ("BEGIN", ""),
+        ],
+    )
+    .await;
+    // In a block an argument may write: it is a step of its own.
+    assert!(run(&session, "EXECUTE i(nextval('s'), now())").await.parse::<i64>().expect("an id") > 2);
+    check(
+        &session,
+        &[
+            ("COMMIT", ""),
+            // A query string is one transaction.
+            ("EXECUTE i(10, NULL); INSERT INTO t VALUES (11); EXECUTE i(12, NULL)", "10 12"),
+            (
+                "EXECUTE i(20, NULL); EXECUTE i(10, NULL)",
+                "23505 duplicate key value violates unique constraint \"t_pkey\"",
+            ),
+            ("SELECT id FROM t WHERE id >= 10 AND id < 30 ORDER BY id", "10 11 12"),
+            ("PREPARE r(bigint) AS DELETE FROM t WHERE id = $1; EXECUTE r(10); EXECUTE r(11)", ""),
+            ("SELECT count(*) FROM t", "4"),
+        ],
+    )
+    .await;
+    // A driver binds what PREPARE has made, and the other way round.
+    let executing = session.prepare("EXECUTE i(40, NULL)").await.expect("prepared");
+    assert_eq!(executing.columns()[0].type_(), &Type::INT8);
+    assert_eq!(session.query_one(&executing, &[]).await.expect("a row").get::<_, i64>(0), 40);
+    let name = run(&session, "SELECT name FROM pg_prepared_statements WHERE NOT from_sql LIMIT 1").await;
+    assert_eq!(run(&session, &format!("DEALLOCATE {name}")).await, "");
+    let height = run(&session, "SHOW entente.last_height").await;
+    for node in 1..4 {
+        let other = network.session(node).await;
+        check(
+            &other,
+            &[(&format!("SET entente.min_height = {height}"), ""), ("SELECT count(*) FROM t", "5")],
+        )
+        .await;
+    }
+}
