@@ -1,4 +1,5 @@
-//! PREPARE and EXECUTE on a network of real processes. Answers are those of PostgreSQL 15.
+//! PREPARE and EXECUTE, and rows that go to the client as they are found, on a network of real processes. Answers are those of
+//! PostgreSQL 15.
 
 mod support;
 
@@ -181,4 +182,47 @@ async fn prepared_statements_in_blocks_are_run_by_every_node() {
         )
         .await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_result_may_be_larger_than_the_memory_of_queries() {
+    let mut network = TestNetwork::create(|_| ());
+    let settings = network.node_folder(0).join("node.toml");
+    let before = std::fs::read_to_string(&settings).expect("node.toml");
+    std::fs::write(&settings, format!("query_memory_megabytes = 16\n{before}")).expect("written");
+    network.start_all().await;
+    let session = network.session(0).await;
+    check(
+        &session,
+        &[
+            ("CREATE TABLE t (id integer PRIMARY KEY)", ""),
+            ("INSERT INTO t SELECT g FROM generate_series(1, 1000) AS g", ""),
+        ],
+    )
+    .await;
+    let pairs = "SELECT a.id, b.id FROM t AS a CROSS JOIN t AS b";
+    let rows = session.query(pairs, &[]).await.expect("a million rows");
+    assert_eq!(rows.len(), 1_000_000);
+    drop(rows);
+    // In a block it is a step, and its rows are in memory.
+    check(&session, &[("BEGIN", "")]).await;
+    assert!(run(&session, pairs).await.starts_with("53200 "));
+    check(&session, &[("ROLLBACK", ""), ("SELECT count(*) FROM t", "1000")]).await;
+    // An error comes behind the rows that were sent.
+    let error = session.simple_query("SELECT 1 / (600 - a.id) FROM t AS a CROSS JOIN t AS b").await;
+    let error = error.expect_err("a division by zero");
+    assert_eq!(error.code().map(|code| code.code()), Some("22012"));
+    // Messages of the query arrive with its rows.
+    check(
+        &session,
+        &[
+            (
+                "CREATE FUNCTION noted(n integer) RETURNS integer LANGUAGE plpgsql AS \
+                 'BEGIN RAISE NOTICE ''%'', n; RETURN n; END'",
+                "",
+            ),
+            ("SELECT noted(id) FROM t WHERE id < 3 ORDER BY id", "1 2"),
+        ],
+    )
+    .await;
 }

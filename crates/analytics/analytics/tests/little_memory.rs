@@ -125,7 +125,7 @@ fn groups_from_columns_that_no_memory_holds_are_made_of_rows_in_files() {
             rows.push(row);
             ControlFlow::Continue(())
         };
-        prepared.query_each(reader, &Columned(&database.state), &[], &mut take).map(|()| rows)
+        prepared.query_each(reader, &Columned(&database.state), &[], &mut take).map(|_| rows)
     };
     assert_eq!(ask(&reader).expect("an answer"), expected[0].rows);
     assert_eq!(*groups.1.lock().expect("nobody panics"), [Some(20_000)]);

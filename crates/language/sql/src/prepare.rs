@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
 use types::session_format::{SessionFormat, within_format};
 use types::{
-    DataType, MemoryPool, MemoryShare, OutputColumn, Principal, ScriptSettings, Securable, SqlError,
+    DataType, MemoryPool, MemoryShare, Notice, OutputColumn, Principal, ScriptSettings, Securable, SqlError,
     SqlState, StatementResult, TransactionId, Value,
 };
 
@@ -200,7 +200,7 @@ impl Prepared {
     }
 
     /// As [`Prepared::query_as`] for one query, whose rows are handed out as they are found until `take` says that it is
-    /// enough: only what the query itself needs is in memory.
+    /// enough: only what the query itself needs is in memory. Gives its messages.
     ///
     /// # Errors
     /// As [`Prepared::query_as`]; rows may have been handed out before.
@@ -210,12 +210,12 @@ impl Prepared {
         snapshot: &dyn Snapshot,
         parameters: &[Value],
         take: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Vec<Notice>, SqlError> {
         let [Step::Statement(BoundStatement::Select(select))] = self.script.steps.as_slice() else {
             let results = self.query_as(reader, snapshot, parameters)?;
-            let rows = results.into_iter().next_back().unwrap_or_default().rows;
+            let StatementResult { rows, notices, .. } = results.into_iter().next_back().unwrap_or_default();
             let _ = rows.into_iter().try_for_each(take);
-            return Ok(());
+            return Ok(notices);
         };
         let mut execution = self.outside_of_transactions(reader, snapshot)?;
         let frame = self.script.frame(parameters)?;
@@ -224,7 +224,8 @@ impl Prepared {
             let rest = self.rest_of_split(reader, &mut execution, &frame)?;
             execution.select_each(rest.unwrap_or(select), &frame, take)
         });
-        run.map_err(|error| self.script.types.named_in(error))
+        run.map_err(|error| self.script.types.named_in(error))?;
+        Ok(execution.take_notices())
     }
 
     fn outside_of_transactions<'a>(

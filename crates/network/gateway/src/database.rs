@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, DataType, ExecutionModel, ExecutionVersion, MemoryPool, OutputColumn, PartSubmission,
-    Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep, SqlError,
-    StatementResult, SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, DataType, ExecutionModel, ExecutionVersion, MemoryPool, Notice, OutputColumn,
+    PartSubmission, Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep,
+    SqlError, StatementResult, SubmissionReply, TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -69,7 +69,7 @@ pub trait BoundQuery: Send + Sync {
     ) -> Result<Option<StatementResult>, SqlError>;
 
     /// Hands out each row as it is found, until `visit` says that it is enough: what is large is nowhere in memory as a whole,
-    /// unless the query needs that itself.
+    /// unless the query needs that itself. Gives the messages of the query.
     ///
     /// # Errors
     /// As [`BoundQuery::run`]; rows may have been handed out before.
@@ -79,7 +79,7 @@ pub trait BoundQuery: Send + Sync {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<Option<()>, SqlError>;
+    ) -> Result<Option<Vec<Notice>>, SqlError>;
 }
 
 /// Rows of the history are asked for by these; everything that is set must hold.

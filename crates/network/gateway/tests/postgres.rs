@@ -284,9 +284,17 @@ async fn portals_give_as_many_rows_as_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn results_take_no_more_memory_than_all_have_together() {
     let (fake, mut client) = started().await;
-    // 72 megabytes, where all have 64.
+    // 72 megabytes, where all have 64: the rows of a step of a block are in memory at once.
+    client.batch_execute("BEGIN").await.expect("a block");
     let error = client.simple_query("select series 1000000").await.expect_err("too many rows");
     assert_eq!(code(&error), "53200");
+    client.batch_execute("ROLLBACK").await.expect("the end");
+    // Those of another query are not, but what waits for the client takes something.
+    assert_eq!(simple(&client, "select series 1000000").await.1, [1_000_000]);
+    fake.memory.set_most(100_000);
+    let error = client.simple_query("select series 1000000").await.expect_err("no memory at all");
+    assert_eq!(code(&error), "53200");
+    fake.memory.set_most(64 << 20);
     assert_eq!(simple(&client, "select 1").await.1, [1]);
     // A suspended portal keeps what it has not given.
     let block = client.transaction().await.expect("a block");

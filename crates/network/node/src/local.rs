@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::SystemTime;
 use types::{
-    Catalog, ClientId, DataType, ExecutionVersion, MemoryPool, MemoryShare, Payload, Principal, RequestId,
-    SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value,
+    Catalog, ClientId, DataType, ExecutionVersion, MemoryPool, MemoryShare, Notice, Payload, Principal,
+    RequestId, SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value,
 };
 
 /// Steps that a plain SELECT may take; it runs on this node alone.
@@ -155,7 +155,7 @@ impl BoundQuery for NodeQuery {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<Option<()>, SqlError> {
+    ) -> Result<Option<Vec<Notice>>, SqlError> {
         let Some(snapshot) = self.snapshot()? else { return Ok(None) };
         let reader = self.local.reader(role, interrupt);
         self.prepared.query_each(&reader, &snapshot, parameters, visit).map(Some)

@@ -8,24 +8,14 @@
 use super::copy::{CopySource, CopyTo};
 use super::copy_format::{CopyFormat, Layout};
 use super::copy_writer::CopyWriter;
+use super::rows_out::WriteRows;
 use super::script::{Class, Statement, classify, split};
 use super::session::{Failure, Session, problem};
-use super::statement::{Body, Interest, ParsedStatement, blocking, cancelled, shift, time_is_up};
-use crate::{Prepared, StatementKind};
-use bytes::{BufMut, BytesMut};
-use parking_lot::Mutex;
+use super::statement::{ParsedStatement, shift};
 use pgwire::messages::copy::{CopyDone, CopyOutResponse};
 use pgwire::messages::response::CommandComplete;
-use std::ops::ControlFlow;
-use std::sync::Arc;
-use tokio::sync::mpsc;
 use types::session_format::within_format;
 use types::{SqlError, SqlState};
-
-/// Bytes that travel from the thread that runs a query to its session at once.
-const PART_BYTES: usize = 64 * 1024;
-/// Such parts that may wait for the client.
-const PARTS_WAITING: usize = 4;
 
 /// A COPY TO STDOUT statement that was bound.
 pub(super) struct CopyOut {
@@ -72,11 +62,14 @@ impl Session {
         if let Some(cached) = self.streamed(&copy.query).await? {
             self.wait_for_min_height().await?;
             self.begin_copy_out(copy);
-            let mut ran = false;
-            while !ran {
+            loop {
                 // Where a block has changed the catalog since it was bound, it is bound again.
                 let prepared = self.current(&copy.query, cached).await?;
-                (ran, writer) = self.copy_as_found(prepared, writer).await?;
+                let ended = self.send_as_found(prepared, Vec::new(), writer).await?;
+                writer = ended.writer;
+                if ended.ran {
+                    break;
+                }
             }
         } else {
             let result = self.execute_statement(&copy.query, Vec::new()).await?;
@@ -98,69 +91,5 @@ impl Session {
         let (columns, binary) = (copy.query.columns.len(), copy.format.layout == Layout::Binary);
         let code = i8::from(binary);
         self.connection.put(&CopyOutResponse::new(code, columns as i16, vec![i16::from(code); columns]));
-    }
-
-    /// A query whose rows need not be together in memory: nobody runs it again, and it is no statement of a block.
-    async fn streamed<'q>(
-        &self,
-        query: &'q ParsedStatement,
-    ) -> Result<Option<&'q Mutex<Arc<Prepared>>>, SqlError> {
-        let Body::Database(cached) = &query.body else { return Ok(None) };
-        if self.block.is_some() {
-            return Ok(None);
-        }
-        let prepared = self.current(query, cached).await?;
-        let streams = prepared.kind == StatementKind::Read && !prepared.temporary;
-        Ok(streams.then_some(cached))
-    }
-
-    /// Whether the query ran: it does not where the catalog has changed since it was bound.
-    async fn copy_as_found(
-        &mut self,
-        prepared: Arc<Prepared>,
-        mut writer: CopyWriter,
-    ) -> Result<(bool, CopyWriter), Failure> {
-        let (sender, mut parts) = mpsc::channel::<BytesMut>(PARTS_WAITING);
-        let role = self.identity.role.clone();
-        let interest = Interest::default();
-        let interrupt = interest.interrupt();
-        let running = tokio::spawn(blocking(move || {
-            let mut part = BytesMut::new();
-            let ran = prepared.query.visit_rows(&role, &[], &interrupt, &mut |row| {
-                writer.row(&mut part, &row);
-                if part.len() < PART_BYTES {
-                    return ControlFlow::Continue(());
-                }
-                // Nobody takes it any more where the client has gone or does not want to wait.
-                match sender.blocking_send(std::mem::take(&mut part)) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
-            })?;
-            if ran.is_none() {
-                return Ok((false, writer));
-            }
-            writer.finish(&mut part);
-            // As above.
-            let _ = sender.blocking_send(part);
-            Ok((true, writer))
-        }));
-        let cancel = Arc::clone(&self.cancel);
-        let user = std::pin::pin!(cancel.notified());
-        let late = std::pin::pin!(time_is_up(self.settings.statement_timeout()));
-        let (mut user, mut late) = (user, late);
-        loop {
-            let part = tokio::select! {
-                biased;
-                () = &mut user => return Err(cancelled("user request").into()),
-                () = &mut late => return Err(cancelled("statement timeout").into()),
-                part = parts.recv() => part,
-            };
-            let Some(part) = part else { break };
-            self.connection.output().put_slice(&part);
-            self.connection.flush_if_full().await?;
-        }
-        let ended = running.await;
-        Ok(ended.map_err(|_| SqlError::new(SqlState::INTERNAL_ERROR, "the query was ended"))??)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::copy_format::{CopyFormat, Header, Layout};
 use super::encode::{Format, put_value, wire_type};
+use super::rows_out::WriteRows;
 use bytes::{BufMut, BytesMut};
 use types::{DataType, OutputColumn, SqlError, Value, format_value};
 
@@ -32,9 +33,10 @@ impl CopyWriter {
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
+}
 
-    /// Appends a row, behind what comes before the first.
-    pub(super) fn row(&mut self, output: &mut BytesMut, row: &[Value]) {
+impl WriteRows for CopyWriter {
+    fn row(&mut self, output: &mut BytesMut, row: &[Value]) {
         self.begin(output);
         self.rows += 1;
         let binary_head = self.format.layout == Layout::Binary && self.rows == 1;
@@ -46,8 +48,7 @@ impl CopyWriter {
         });
     }
 
-    /// Appends what comes behind the last row.
-    pub(super) fn finish(&mut self, output: &mut BytesMut) {
+    fn finish(&mut self, output: &mut BytesMut) {
         self.begin(output);
         if self.format.layout == Layout::Binary {
             let rows = self.rows;
@@ -59,7 +60,9 @@ impl CopyWriter {
             });
         }
     }
+}
 
+impl CopyWriter {
     /// The names of the columns, where they are asked for.
     fn begin(&mut self, output: &mut BytesMut) {
         if std::mem::replace(&mut self.begun, true) || self.format.header == Header::None {

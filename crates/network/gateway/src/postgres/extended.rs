@@ -26,6 +26,8 @@ enum PortalState {
     Ready,
     /// The result, what it takes, and how many of its rows were sent.
     Rows(StatementResult, MemoryShare, usize),
+    /// All rows were sent as they were found.
+    Given,
     Done,
 }
 
@@ -199,6 +201,16 @@ impl Session {
             }
             _ => {}
         }
+        if rows_max == 0
+            && matches!(portal.progress, PortalState::Ready)
+            && let Some(cached) = self.streamed(&portal.statement).await?
+        {
+            portal.progress = PortalState::Done;
+            let parameters = std::mem::take(&mut portal.parameters);
+            self.send_rows(&portal.statement, cached, parameters, (false, &portal.formats)).await?;
+            portal.progress = PortalState::Given;
+            return Ok(());
+        }
         let (result, memory, sent) = match std::mem::replace(&mut portal.progress, PortalState::Done) {
             PortalState::Ready => {
                 let parameters = std::mem::take(&mut portal.parameters);
@@ -208,6 +220,11 @@ impl Session {
                 (result, memory, 0)
             }
             PortalState::Rows(result, memory, sent) => (result, memory, sent),
+            PortalState::Given => {
+                portal.progress = PortalState::Given;
+                self.connection.put(&CommandComplete::new("SELECT 0".to_string()));
+                return Ok(());
+            }
             PortalState::Done => {
                 return Err(problem(NOT_IN_PREREQUISITE_STATE, format!("portal \"{name}\" cannot be run")));
             }

@@ -6,6 +6,7 @@
 //!              TLS)          SCRAM)             │                                 ├▶ cursor       rows of queries of the session
 //!                                               │                                 ├▶ catalogue
 //!                                               │                                 └▶ database     prepare, query, execute
+//!                                               ├▶ rows_out                          rows of a query as they are found
 //!                                               └▶ copy                              chunks of rows in, a transaction each; rows of a query out
 //! ```
 //!
@@ -33,6 +34,7 @@ mod password;
 mod planner_settings;
 mod prepared;
 mod prepared_command;
+mod rows_out;
 pub(crate) mod script;
 mod session;
 mod session_statement;

@@ -157,6 +157,9 @@ impl Session {
             let copy = Arc::clone(copy);
             return self.copy_out(&copy).await;
         }
+        if let Some(cached) = self.streamed(statement).await? {
+            return self.send_rows(statement, cached, parameters, (true, &[])).await;
+        }
         let result = self.execute_statement(statement, parameters).await?;
         let _memory = self.share_of(&result)?;
         let rows = statement.returns_rows || !result.columns.is_empty();

@@ -22,10 +22,10 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
     AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, ExecutionVersion, Interval, Language,
-    MemoryPool, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, PartSubmission, Payload, Procedure,
-    Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep,
-    SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply, Table,
-    TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents, TriggerTime, Value,
+    MemoryPool, Notice, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, PartSubmission, Payload,
+    Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep,
+    Severity, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
+    Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents, TriggerTime, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -56,6 +56,10 @@ pub struct Fake {
     pub stopped: Arc<AtomicBool>,
     /// What is slow on temporary tables may come to its end.
     pub released: Arc<AtomicBool>,
+    /// Rows that queries have handed out one by one.
+    pub handed_out: Arc<AtomicU64>,
+    /// A query fails at this one of them.
+    pub fails_at: Arc<AtomicU64>,
 }
 
 fn column(name: &str, data_type: DataType, not_null: bool, default: Option<&str>) -> Column {
@@ -165,6 +169,8 @@ impl Default for Fake {
             memory: MemoryPool::new(64 << 20),
             stopped: Arc::default(),
             released: Arc::default(),
+            handed_out: Arc::default(),
+            fails_at: Arc::default(),
         }
     }
 }
@@ -234,6 +240,8 @@ struct Inside {
     interrupted: Arc<AtomicUsize>,
     stopped: Arc<AtomicBool>,
     released: Arc<AtomicBool>,
+    handed_out: Arc<AtomicU64>,
+    fails_at: Arc<AtomicU64>,
 }
 
 impl Inside {
@@ -277,6 +285,7 @@ impl BoundQuery for FakeQuery {
         let rows = match &self.plan {
             Plan::EveryType => every_type().1,
             Plan::Echo => vec![parameters.to_vec()],
+            Plan::Noticed => (1..=2).map(|n| vec![Value::Integer(n)]).collect(),
             Plan::Row(row) => vec![row.clone()],
             Plan::Series(count) => (1..=*count).map(|n| vec![Value::Integer(n)]).collect(),
             Plan::Slow => {
@@ -301,21 +310,37 @@ impl BoundQuery for FakeQuery {
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
         visit: &mut dyn FnMut(Vec<Value>) -> ControlFlow<()>,
-    ) -> Result<Option<()>, SqlError> {
-        let Some(result) = self.run(role, parameters, interrupt)? else { return Ok(None) };
-        for row in result.rows {
+    ) -> Result<Option<Vec<Notice>>, SqlError> {
+        let Inside { changes, handed_out, fails_at, stopped, .. } = &self.inside;
+        let is_current = changes.load(Ordering::SeqCst) == 0 && self.binding == self.inside.binding();
+        let rows: Box<dyn Iterator<Item = Vec<Value>>> = match &self.plan {
+            // Nobody has them all.
+            Plan::Series(count) if is_current => Box::new((1..=*count).map(|n| vec![Value::Integer(n)])),
+            _ => match self.run(role, parameters, interrupt)? {
+                Some(result) => Box::new(result.rows.into_iter()),
+                None => return Ok(None),
+            },
+        };
+        for row in rows {
+            let number = handed_out.fetch_add(1, Ordering::SeqCst) + 1;
+            if number == fails_at.load(Ordering::SeqCst) {
+                return Err(SqlError::new(SqlState(*b"22012"), "division by zero"));
+            }
             if visit(row).is_break() {
-                self.inside.stopped.store(true, Ordering::SeqCst);
+                stopped.store(true, Ordering::SeqCst);
                 break;
             }
         }
-        Ok(Some(()))
+        let report = SqlError::new(SqlState(*b"00000"), "two rows");
+        let notice = Notice { severity: Severity::Notice, report };
+        Ok(Some(if matches!(self.plan, Plan::Noticed) { vec![notice] } else { Vec::new() }))
     }
 }
 
 enum Plan {
     EveryType,
     Echo,
+    Noticed,
     Row(Vec<Value>),
     Series(i32),
     Slow,
@@ -371,6 +396,8 @@ impl Fake {
             interrupted: self.interrupted.clone(),
             stopped: self.stopped.clone(),
             released: self.released.clone(),
+            handed_out: self.handed_out.clone(),
+            fails_at: self.fails_at.clone(),
         }
     }
 
@@ -609,6 +636,7 @@ fn prepare(
             return Err(SqlError::new(SqlState::GROUPING_ERROR, message).at(9));
         }
         "values (writes())" => (StatementKind::Write, vec![number], Plan::Write),
+        "select noticed" => (StatementKind::Read, vec![number], Plan::Noticed),
         "select slow" => (StatementKind::Read, vec![number], Plan::Slow),
         "select missing" => {
             let error = SqlError::new(SqlState::UNDEFINED_COLUMN, "column \"missing\" does not exist");
