@@ -224,10 +224,15 @@ pub fn soak_report(record: &SoakRecord, folder: &Path) -> Result<(), LaboratoryE
 fn by_node<'a>(record: &'a SoakRecord, shown: &Shown, names: &'a [&'a str]) -> Plot<'a> {
     let plotted = |sample: &SoakSample| Plotted {
         series: names[sample.node],
-        value: Value { x: sample.seconds / 60.0, y: (shown.of)(sample), range: None },
+        value: Value { x: minutes(sample.seconds), y: (shown.of)(sample), range: None },
         everywhere: false,
     };
     plot(shown.title, shown.unit, names, record.samples.iter().map(plotted).collect())
+}
+
+/// To the second.
+fn minutes(seconds: f64) -> f64 {
+    (seconds / 60.0 * 100.0).round() / 100.0
 }
 
 fn latencies(record: &SoakRecord) -> Plot<'_> {
@@ -235,7 +240,7 @@ fn latencies(record: &SoakRecord) -> Plot<'_> {
     let plotted = |one: &SoakInterval| {
         let of = |series, y| Plotted {
             series,
-            value: Value { x: one.seconds / 60.0, y, range: None },
+            value: Value { x: minutes(one.seconds), y, range: None },
             everywhere: false,
         };
         [of(NAMES[0], one.latency_ms.p50), of(NAMES[1], one.latency_ms.p99)]

@@ -11,6 +11,8 @@ const TOP: f64 = 30.0;
 /// What a second line below the title takes.
 const SUBTITLE: f64 = 18.0;
 const BOTTOM: f64 = 44.0;
+/// Labels below the axis, at most.
+const LABELS_MAX: usize = 12;
 /// Where the largest value is so many times the smallest, lines are drawn on a logarithmic axis.
 const LOGARITHMIC_FROM: f64 = 30.0;
 
@@ -142,11 +144,12 @@ impl Chart {
             end: WIDTH - RIGHT - 16.0,
         };
         let base = HEIGHT - BOTTOM + 18.0;
-        for position in positions {
+        for position in &self.labelled(positions) {
             let _ = write!(
                 svg,
-                r#"<text class="axis" x="{:.1}" y="{base}" text-anchor="middle">{position}</text>"#,
-                across.at(*position)
+                r#"<text class="axis" x="{:.1}" y="{base}" text-anchor="middle">{}</text>"#,
+                across.at(*position),
+                trimmed(*position)
             );
         }
         // What the paper prints lies behind, so that a measurement that agrees with it does not vanish.
@@ -174,6 +177,20 @@ impl Chart {
                 );
             }
         }
+    }
+
+    /// The positions that have a label: each, or round ones where there are too many.
+    fn labelled(&self, positions: &[f64]) -> Vec<f64> {
+        if positions.len() <= LABELS_MAX || self.x_logarithmic {
+            return positions.to_vec();
+        }
+        let (first, last) = (positions[0], positions[positions.len() - 1]);
+        let least = (last - first) / LABELS_MAX as f64;
+        let decade = 10f64.powf(least.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * decade).into_iter().find(|step| *step >= least);
+        let step = step.unwrap_or(least);
+        let numbers = (first / step).ceil() as i64..=(last / step).floor() as i64;
+        numbers.map(|number| number as f64 * step).collect()
     }
 
     fn draw_bars(&self, svg: &mut String, positions: &[f64], scale: &Scale) {
@@ -337,5 +354,23 @@ mod tests {
             );
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
+    }
+
+    #[test]
+    fn many_positions_have_few_labels() {
+        let chart = Chart {
+            title: String::new(),
+            subtitle: String::new(),
+            x_title: String::new(),
+            x_logarithmic: false,
+            unit: Unit::Count,
+            series: Vec::new(),
+        };
+        let few: Vec<f64> = (0..12).map(f64::from).collect();
+        assert_eq!(chart.labelled(&few), few);
+        let many: Vec<f64> = (0..361).map(|number| f64::from(number) / 6.0 + 0.1).collect();
+        assert_eq!(chart.labelled(&many), [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+        let short: Vec<f64> = (0..30).map(|number| f64::from(number) / 100.0).collect();
+        assert!((6..=LABELS_MAX).contains(&chart.labelled(&short).len()), "{:?}", chart.labelled(&short));
     }
 }
