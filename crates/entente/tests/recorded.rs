@@ -33,6 +33,7 @@ const EIGHTH: Recording = Recording { name: "eighth", port_base: 9_480, charter:
 const NINTH: Recording = Recording { name: "ninth", port_base: 9_490, charter: ninth };
 const TENTH: Recording = Recording { name: "tenth", port_base: 9_500, charter: tenth };
 const ELEVENTH: Recording = Recording { name: "eleventh", port_base: 9_510, charter: eleventh };
+const TWELFTH: Recording = Recording { name: "twelfth", port_base: 9_520, charter: twelfth };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -96,6 +97,12 @@ fn tenth(charter: &mut Charter) {
 fn eleventh(charter: &mut Charter) {
     quick(charter);
     charter.execution_version = 11;
+}
+
+/// Of execution version 12.
+fn twelfth(charter: &mut Charter) {
+    quick(charter);
+    charter.execution_version = 12;
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -258,6 +265,12 @@ async fn record_eleventh() {
     ELEVENTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_twelfth() {
+    TWELFTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -353,6 +366,11 @@ async fn a_recorded_network_of_addresses_ranges_and_partitions_goes_over_to_vers
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_of_materialized_views_and_parts_of_columns_goes_over_to_version_12() {
     assert_goes_on(&ELEVENTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_that_refuses_what_frameworks_send_goes_over_to_version_13() {
+    assert_goes_on(&TWELFTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

@@ -34,6 +34,8 @@ pub enum ExecutionVersion {
     V11 = 11,
     /// Mends what version 11 does wrongly: `docs/execution-versions.md`.
     V12 = 12,
+    /// Knows more of the SQL that frameworks send: `docs/execution-versions.md`.
+    V13 = 13,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -60,7 +62,7 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 12] = [
+    pub const ALL: [ExecutionVersion; 13] = [
         ExecutionVersion::V1,
         ExecutionVersion::V2,
         ExecutionVersion::V3,
@@ -73,13 +75,14 @@ impl ExecutionVersion {
         ExecutionVersion::V10,
         ExecutionVersion::V11,
         ExecutionVersion::V12,
+        ExecutionVersion::V13,
     ];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V12;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V13;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V12;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V13;
 
     /// The version of this number, if this program knows it.
     pub fn of_number(number: u32) -> Option<ExecutionVersion> {
@@ -156,7 +159,8 @@ mod tests {
         assert_eq!(this.of(&charter(10), 50), Ok(ExecutionVersion::V10));
         assert_eq!(this.of(&charter(11), 50), Ok(ExecutionVersion::V11));
         assert_eq!(this.of(&charter(12), 50), Ok(ExecutionVersion::V12));
-        assert!(this.of(&charter(13), 0).is_err());
+        assert_eq!(this.of(&charter(13), 50), Ok(ExecutionVersion::V13));
+        assert!(this.of(&charter(14), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }

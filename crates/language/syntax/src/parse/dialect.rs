@@ -36,7 +36,8 @@ impl Grammar {
             | ExecutionVersion::V9
             | ExecutionVersion::V10
             | ExecutionVersion::V11
-            | ExecutionVersion::V12 => &VERSION_2,
+            | ExecutionVersion::V12
+            | ExecutionVersion::V13 => &VERSION_2,
         }
     }
 }
