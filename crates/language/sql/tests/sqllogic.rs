@@ -655,3 +655,8 @@ fn materialized_views() {
 fn subscripts_assigned() {
     run("subscripts_assigned");
 }
+
+#[test]
+fn decided_columns() {
+    run("decided_columns");
+}

@@ -57,6 +57,8 @@ pub struct Catalogued {
     pub relation: String,
     /// Names of its columns.
     pub columns: Vec<String>,
+    /// Positions of the columns of its primary key, which decide on the others; none where nothing is known to.
+    pub primary_key: Vec<usize>,
 }
 
 /// A column that USING has made of two.
@@ -254,6 +256,14 @@ impl Relations {
         let relation = self.relations.iter().find(stands_in)?;
         let known = relation.catalogued.as_ref()?;
         Some((known.relation.as_str(), known.columns.get(ordinal - relation.first)?.as_str()))
+    }
+
+    /// Where the row of all has the primary key of the relation that this column is of; `None` where that has none.
+    pub fn primary_key_beside(&self, ordinal: u16) -> Option<impl Iterator<Item = u16>> {
+        let ordinal = usize::from(ordinal);
+        let relation = self.relations.iter().rev().find(|relation| relation.first <= ordinal)?;
+        let key = relation.catalogued.as_ref().map(|known| &known.primary_key)?;
+        (!key.is_empty()).then(|| key.iter().map(|position| (relation.first + position) as u16))
     }
 
     /// The fields of a column of the row of all, where it is a record and they are known.

@@ -15,7 +15,9 @@ use crate::statement::past::{bind_history, bind_past, is_history, past_height};
 use crate::statement::query::{bind_nested, bind_view};
 use crate::statement::query_scope::QueryScope;
 use crate::statement::record_columns::asked_columns;
-use crate::statement::relation_names::{add_relation, set_catalogued, set_row_type, set_table};
+use crate::statement::relation_names::{
+    add_relation, set_catalogued, set_primary_key, set_row_type, set_table,
+};
 use sqlparser::ast::{
     self, FunctionArg, Query, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
 };
@@ -133,6 +135,9 @@ fn bind_named(
     set_row_type(names, row_type);
     set_table(names, table);
     let is_locked = query.variables.is_locked(name.span());
+    if query.tables.version() >= ExecutionVersion::V13 {
+        set_primary_key(names, table);
+    }
     if is_locked && table.materialized.is_some() {
         let message = format!("cannot lock rows in materialized view \"{}\"", table.name);
         return Err(SqlError::new(SqlState(*b"42809"), message));

@@ -250,6 +250,7 @@ fn names_of_both(
         catalogued: Some(Catalogued {
             relation: catalogued.to_string(),
             columns: columns.iter().map(|(name, _)| name.clone()).collect(),
+            primary_key: Vec::new(),
         }),
         columns: columns.clone(),
         first,

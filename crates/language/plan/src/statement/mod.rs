@@ -35,6 +35,7 @@ mod change;
 mod column_targets;
 mod common_table;
 mod conditions;
+mod decided;
 mod delete;
 mod explain;
 mod fields;

@@ -68,9 +68,16 @@ pub(super) fn set_row_type(names: &mut Relations, row_type: Option<DataType>) {
 /// schema, unless it has an alias.
 pub(super) fn set_catalogued(names: &mut Relations, name: &str, columns: Vec<String>) {
     let Some(relation) = names.relations.last_mut() else { return };
-    relation.catalogued = Some(Catalogued { relation: name.to_string(), columns });
+    relation.catalogued = Some(Catalogued { relation: name.to_string(), columns, primary_key: Vec::new() });
     if relation.name == object_name(name) {
         relation.schema = Some(schema_of(name).to_string());
+    }
+}
+
+/// Says that the primary key of the last relation decides on its other columns.
+pub(super) fn set_primary_key(names: &mut Relations, table: &TablePlan) {
+    if let Some(known) = names.relations.last_mut().and_then(|relation| relation.catalogued.as_mut()) {
+        known.primary_key = table.key.iter().map(|ordinal| usize::from(*ordinal)).collect();
     }
 }
 

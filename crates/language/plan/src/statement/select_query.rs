@@ -6,6 +6,7 @@ use crate::logical::LogicalPlan;
 use crate::scope::VariableScope;
 use crate::statement::bound_query::BoundQuery;
 use crate::statement::conditions::bind_where;
+use crate::statement::decided::Decided;
 use crate::statement::from::bind_from;
 use crate::statement::grouping::{Regroup, place_windows};
 use crate::statement::level::Level;
@@ -135,7 +136,26 @@ impl Clauses {
         Ok(())
     }
 
+    /// The columns beside the keys that these decide on, as the clauses look at them.
+    fn decided(&self, names: &Relations) -> Vec<Expression> {
+        let mut decided = Decided::by(&self.keys, names);
+        self.aggregates
+            .iter()
+            .flat_map(|aggregate| &aggregate.direct)
+            .for_each(|direct| decided.note(direct));
+        self.outputs.iter().chain(&self.having).for_each(|expression| decided.note(expression));
+        self.order.iter().for_each(|key| decided.note(&key.expression));
+        if let Distinctness::On(expressions) = &self.distinct {
+            expressions.iter().for_each(|expression| decided.note(expression));
+        }
+        let in_windows = self.windows.iter().flat_map(WindowCall::expressions);
+        in_windows.for_each(|expression| decided.note(expression));
+        decided.into_keys()
+    }
+
     fn regroup(&mut self, names: &Relations) -> Result<(), SqlError> {
+        let decided = self.decided(names);
+        self.keys.extend(decided);
         let regroup = Regroup { keys: &self.keys, names };
         for direct in self.aggregates.iter().flat_map(|aggregate| &aggregate.direct) {
             regroup.apply(&mut direct.clone()).map_err(|error| {

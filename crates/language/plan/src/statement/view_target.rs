@@ -302,6 +302,7 @@ impl ViewTarget {
             catalogued: Some(Catalogued {
                 relation: name.to_string(),
                 columns: self.columns.iter().map(|column| column.name.clone()).collect(),
+                primary_key: Vec::new(),
             }),
             name: known_as,
             columns,

@@ -15,7 +15,7 @@ use crate::ddl::sequences::{change_owners, drop_owned};
 use crate::ddl::tables::TableDraft;
 use crate::ddl::triggers::{drop_using_column, using_column};
 use crate::ddl::view_columns::write_names;
-use crate::ddl::views::{self, depends, drop_dependents};
+use crate::ddl::views::{self, depends, drop_dependents, drop_needing_primary_key};
 use plan::bind_tables::{bind_computed, bind_default};
 use plan::expression::{Binder, Environment, Expression, Kind, Source, bind_type_or_domain};
 use plan::scope::VariableScope;
@@ -256,7 +256,10 @@ pub(super) fn drop_column(
         return drop_column(catalog, &rest, name, true, rows);
     }
     let keyless = match table.primary_key.contains(&number) {
-        true => Some(drop_primary_key(catalog, table, true, rows)?),
+        true => {
+            drop_needing_primary_key(catalog, table, &what, cascade)?;
+            Some(drop_primary_key(catalog, table, true, rows)?)
+        }
         false => None,
     };
     let table = keyless.as_deref().unwrap_or(table);

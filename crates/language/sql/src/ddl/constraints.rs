@@ -8,6 +8,7 @@ use crate::ddl::new_catalog::NewCatalog;
 use crate::ddl::primary_key::{KeyDraft, drop_primary_key};
 use crate::ddl::relations::{constraint_exists, generated_name};
 use crate::ddl::rows::Rows;
+use crate::ddl::views::drop_needing_primary_key;
 use plan::routines::Routines;
 use plan::table::TablePlan;
 use sqlparser::ast::TableConstraint;
@@ -97,7 +98,7 @@ pub(super) fn add_check(
 }
 
 pub(super) fn drop_constraint(
-    catalog: &mut Catalog,
+    catalog: &mut NewCatalog,
     table: &Arc<Table>,
     name: &str,
     if_exists: bool,
@@ -125,6 +126,8 @@ pub(super) fn drop_constraint(
         return Ok(());
     }
     if !table.primary_key.is_empty() && table.primary_key_name == name {
+        let what = format!("constraint {name} on table {}", table.name);
+        drop_needing_primary_key(catalog, table, &what, cascade)?;
         return drop_primary_key(catalog, table, cascade, rows).map(drop);
     }
     if if_exists {

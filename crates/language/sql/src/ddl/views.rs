@@ -395,6 +395,44 @@ fn gives_the_same(select: &BoundSelect, view: &View) -> bool {
 ///
 /// # Errors
 /// None as long as the views can be bound.
+/// The catalog without policies: what these look at is nothing that views do.
+fn without_policies(catalog: &NewCatalog) -> NewCatalog {
+    let mut known = catalog.clone();
+    for table in known.tables.values_mut().filter(|table| table.row_security.enabled) {
+        Arc::make_mut(table).row_security = RowSecurity::default();
+    }
+    known
+}
+
+/// The catalog as views see it, with another table in the place of the one of that name.
+fn with_table(known: &NewCatalog, other: &Table) -> NewCatalog {
+    let mut changed = known.clone();
+    // Their ordinals are those of the table as it is; views need neither.
+    changed.indexes.clear();
+    changed.foreign_keys.clear();
+    let other = Table { row_security: RowSecurity::default(), partitioning: None, ..other.clone() };
+    changed.tables.insert(other.name.clone(), Arc::new(other));
+    changed
+}
+
+/// Drops the views that are nothing without the primary key of a table, because it decides on columns that they do not group by;
+/// refuses where there are any without CASCADE. Before version 13 there were none.
+pub(super) fn drop_needing_primary_key(
+    catalog: &mut NewCatalog,
+    table: &Table,
+    what: &str,
+    cascade: bool,
+) -> Result<(), SqlError> {
+    if catalog.rules < ExecutionVersion::V13 || readers(catalog, &table.name).next().is_none() {
+        return Ok(());
+    }
+    let without = Table { primary_key: Vec::new(), ..table.clone() };
+    let after = with_table(&without_policies(catalog), &without).bound()?;
+    let needing = readers(catalog, &table.name).filter(|view| bind_view(&after, view).is_err());
+    let needing: Vec<String> = needing.map(|view| view.name.clone()).collect();
+    drop_dependents(catalog, what, cascade, &[], &|view| needing.contains(&view.name))
+}
+
 pub(super) fn using_column(
     catalog: &NewCatalog,
     table: &Table,
@@ -405,18 +443,8 @@ pub(super) fn using_column(
     if readers.is_empty() {
         return Ok(Vec::new());
     }
-    let mut known = catalog.clone();
-    // What policies look at is nothing that views do.
-    for table in known.tables.values_mut().filter(|table| table.row_security.enabled) {
-        Arc::make_mut(table).row_security = RowSecurity::default();
-    }
-    let mut changed = known.clone();
-    // Their ordinals are those of the table as it is; views need neither.
-    changed.indexes.clear();
-    changed.foreign_keys.clear();
-    let without = Table { row_security: RowSecurity::default(), partitioning: None, ..without.clone() };
-    changed.tables.insert(without.name.clone(), Arc::new(without));
-    let (before, after) = (known.bound()?, changed.bound()?);
+    let known = without_policies(catalog);
+    let (before, after) = (known.bound()?, with_table(&known, without).bound()?);
     let mut users = Vec::new();
     for view in readers {
         let mut looks = false;
