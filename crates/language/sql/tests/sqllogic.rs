@@ -660,3 +660,8 @@ fn subscripts_assigned() {
 fn decided_columns() {
     run("decided_columns");
 }
+
+#[test]
+fn with_outer_columns() {
+    run("with_outer_columns");
+}

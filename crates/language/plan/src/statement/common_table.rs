@@ -1,6 +1,6 @@
 //! Queries of WITH, bound where they are used.
 
-use crate::expression::no_sort_operator;
+use crate::expression::{Expression, no_sort_operator};
 use crate::logical::LogicalPlan;
 use crate::statement::bound_query::BoundQuery;
 use crate::statement::level::Level;
@@ -12,20 +12,27 @@ use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
 use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, common_type};
 use values::broken;
 
-/// Binds a query of WITH for one use.
+/// Binds a query of WITH for one use. Gives it with what it is to be handed by the query of the level that uses it.
 ///
 /// # Errors
 /// As [`bind_nested`].
-pub(super) fn bind_common(common: &CommonTable<'_>) -> Result<BoundQuery, SqlError> {
+pub(super) fn bind_common(
+    common: &CommonTable<'_>,
+    level: &Level<'_>,
+) -> Result<(BoundQuery, Vec<Expression>), SqlError> {
     let CommonSource::Query(query, recursive) = common.source else {
         return Err(broken("a WITH query whose rows are kept"));
     };
-    let bound = match bind_recursive(common, query, recursive)? {
+    let (bound, arguments) = match bind_recursive(common, query, recursive)? {
         Some(bound) => bound,
-        None => bind_nested(common.scope, query, None)?.0,
+        None => bind_nested(common.scope, query, common.around)?,
     };
     let columns = common.renamed(&bound.columns())?;
-    Ok(bound.with_columns(columns))
+    let arguments = match common.around {
+        Some(around) => arguments.into_iter().map(|value| level.handed_down(around, value)).collect(),
+        None => Ok(Vec::new()),
+    };
+    Ok((bound.with_columns(columns), arguments?))
 }
 
 /// `first UNION [ALL] then`, where the second side names the query itself; `None` where it is none of these.
@@ -33,7 +40,7 @@ fn bind_recursive(
     common: &CommonTable<'_>,
     query: &Query,
     recursive: bool,
-) -> Result<Option<BoundQuery>, SqlError> {
+) -> Result<Option<(BoundQuery, Vec<Expression>)>, SqlError> {
     let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } = query.body.as_ref()
     else {
         return Ok(None);
@@ -46,7 +53,7 @@ fn bind_recursive(
     if !recursive || has_order_or_limit(query) || query.with.is_some() {
         return Ok(None);
     }
-    let level = Level::new(None);
+    let level = Level::new(common.around);
     let first = bind_side(common.scope, &level, left)?;
     let mut columns = first.columns().to_vec();
     for (column, name) in columns.iter_mut().zip(&common.columns) {
@@ -66,7 +73,7 @@ fn bind_recursive(
     let sides = Box::new([first.plan, then.with_types(&types).plan]);
     let outputs = whole(&columns);
     let plan = LogicalPlan::Recursive { number, all, sides };
-    Ok(Some(BoundQuery::from(plan.projected(outputs, columns.into()))))
+    Ok(Some((BoundQuery::from(plan.projected(outputs, columns.into())), level.into_arguments())))
 }
 
 /// Without ALL rows are told apart, from execution version 8 on only where they can be.

@@ -59,7 +59,7 @@ pub(super) fn bind_factor(
         }
         TableFactor::Table { name, alias, .. } => {
             plain_table(factor).map_err(|error| query.variables.located(error, name.span()))?;
-            bind_named(query, names, name, alias.as_ref())
+            bind_named(query, level, names, name, alias.as_ref())
         }
         TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             if alias.is_none() {
@@ -90,6 +90,7 @@ pub(super) fn bind_factor(
 /// A relation that is named: a WITH query, a table of a trigger, a view or a table.
 fn bind_named(
     query: QueryScope<'_>,
+    level: &Level<'_>,
     names: &mut Relations,
     name: &ast::ObjectName,
     alias: Option<&TableAlias>,
@@ -106,8 +107,8 @@ fn bind_named(
             let types = columns.iter().map(|column| column.data_type).collect();
             return Ok(LogicalPlan::Kept { number, types });
         }
-        let bound = bind_common(common)?;
-        return derived(query, names, bound.plan, Vec::new(), alias, Some(known_as));
+        let (bound, arguments) = bind_common(common, level)?;
+        return derived(query, names, bound.plan, arguments, alias, Some(known_as));
     }
     let called = table_name(name)?;
     if let Some(rows) = query.variables.transition_table(&called) {

@@ -6,6 +6,7 @@ use crate::statement::query_scope::QueryScope;
 use crate::tables::Tables;
 use std::cell::RefCell;
 use types::{ExecutionVersion, SqlError};
+use values::broken;
 
 /// One query among nested ones: what it needs of the query around it.
 pub struct Level<'a> {
@@ -47,6 +48,22 @@ impl<'a> Level<'a> {
         {
             level.arguments.borrow_mut().truncate(*count);
             (next, rest) = (level.parent, others);
+        }
+    }
+
+    /// A value over the row that `around` binds expressions for, as this query is handed it: by those between, each inside of
+    /// the one before.
+    ///
+    /// # Errors
+    /// None where this query stands inside of the one that `around` belongs to.
+    pub fn handed_down(&self, around: &Binder<'_>, value: Expression) -> Result<Expression, SqlError> {
+        let parent = self.parent.ok_or_else(|| broken("a WITH query that is used outside of its query"))?;
+        if std::ptr::addr_eq(parent, around) {
+            return Ok(self.argument(value));
+        }
+        match parent.enclosing() {
+            Some((_, level)) => level.handed_down(around, value).map(|value| self.argument(value)),
+            None => Err(broken("a WITH query that is used outside of its query")),
         }
     }
 

@@ -105,7 +105,7 @@ fn with_common(
     let Some((next, rest)) = rest.split_first() else { return bind_body(scope, level, query) };
     let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
     refuse_change(scope, next)?;
-    let common = CommonTable::new(next, recursive, scope)?;
+    let common = CommonTable::new(next, recursive, scope)?.inside(level.parent);
     with_common(common.behind(), level, query, rest)
 }
 

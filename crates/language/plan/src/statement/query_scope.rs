@@ -1,12 +1,13 @@
 //! What names in a query stand for besides columns, and the WITH queries among them.
 
+use crate::expression::Binder;
 use crate::scope::VariableScope;
 use crate::tables::Tables;
 use sqlparser::ast::{Cte, Query};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use syntax::names::name_of;
-use types::{OutputColumn, SqlError, SqlState};
+use types::{ExecutionVersion, OutputColumn, SqlError, SqlState};
 
 /// Queries that one statement may consist of, each use of a WITH query counted.
 const QUERIES_MAX: usize = 256;
@@ -36,6 +37,8 @@ pub(super) struct CommonTable<'a> {
     pub source: CommonSource<'a>,
     /// Those before it.
     pub scope: QueryScope<'a>,
+    /// Binds the expressions of the query around the one that it stands in front of, whose columns it may name; `None`: there is none.
+    pub around: Option<&'a Binder<'a>>,
 }
 
 /// Where the rows of a WITH query come from.
@@ -93,7 +96,13 @@ impl<'a> CommonTable<'a> {
         };
         let name = name_of(&alias.name)?;
         let columns = alias.columns.iter().map(|column| name_of(&column.name)).collect::<Result<_, _>>()?;
-        Ok(CommonTable { name, columns, source: CommonSource::Query(query, recursive), scope })
+        Ok(CommonTable { name, columns, source: CommonSource::Query(query, recursive), scope, around: None })
+    }
+
+    /// The same in front of a query that stands inside of another one. Before version 13 it could not name columns of that.
+    pub fn inside(self, around: Option<&'a Binder<'a>>) -> CommonTable<'a> {
+        let knows_it = self.scope.tables.version() >= ExecutionVersion::V13;
+        CommonTable { around: around.filter(|_| knows_it), ..self }
     }
 
     /// The same, whose rows are kept.
@@ -102,7 +111,8 @@ impl<'a> CommonTable<'a> {
         'a: 'k,
     {
         let (name, scope) = (self.name.clone(), self.scope);
-        CommonTable { name, columns: Vec::new(), source: CommonSource::Kept(number, columns), scope }
+        let source = CommonSource::Kept(number, columns);
+        CommonTable { name, columns: Vec::new(), source, scope, around: None }
     }
 
     /// What is bound behind it, and knows it.
