@@ -83,6 +83,12 @@ class Server:
             command += ["-c", statement]
         subprocess.run(command, env=os.environ | self.environment(), check=True, stdout=subprocess.DEVNULL)
 
+    def try_all(self, *statements):
+        """Runs statements that prepare a database; what is refused is missing in the tests."""
+        for statement in statements:
+            command = ["psql", "-X", "-q", "-c", statement]
+            subprocess.run(command, env=os.environ | self.environment(), capture_output=True, check=False)
+
     def wait_until_ready(self, seconds=60):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
