@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check sim soak upgrade lakehouse dist deb image fmt setup-rust setup-clients
+.PHONY: demo test check sim soak upgrade lakehouse compat dist deb image fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -55,6 +55,12 @@ upgrade: setup-rust
 lakehouse: setup-rust
 	$(CARGO) build --release --locked -p entente
 	@scripts/lakehouse.sh "$$(scripts/target-folder.sh)/release/entente"
+
+# The own tests of drivers and mappers, on PostgreSQL 15 and here: docs/compatibility-suites.md. Hours the first time; a run that was
+# stopped goes on. SUITES="asyncpg django" runs only these, AGAIN=django/queries runs one again; ENTENTE=… tests another program.
+compat: setup-rust
+	$(if $(ENTENTE),,$(CARGO) build --release --locked -p entente)
+	@scripts/compat.sh "$(or $(ENTENTE),$$(scripts/target-folder.sh)/release/entente)"
 
 # One binary that needs nothing beside it, in dist/. Only the last crate is compiled and linked again, statically.
 dist: setup-rust

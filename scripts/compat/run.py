@@ -87,6 +87,8 @@ def run_part(suite, name, part, server, path, folder):
         # What hung or ended its process is known now; another process runs the rest.
         if len(found) == before or not (more or open_tests or why):
             break
+    if server.name == "postgres" and not any("test" in one for one in lines(path)):
+        raise SystemExit(f"{name}/{part}: no test has run on PostgreSQL; see {path}.log")
     with open(path, "a", encoding="utf-8") as file:
         end = {"end": why or "all", "seconds": round(time.monotonic() - started, 1), "is_up": server.alive()}
         file.write(json.dumps(end) + "\n")

@@ -57,7 +57,7 @@ def command(part, server, folder, seconds):
     with open(os.path.join(where, "build.local.properties"), "w", encoding="utf-8") as file:
         file.writelines(f"{name}={value}\n" for name, value in settings.items())
     shutil.rmtree(os.path.join(where, "target", "surefire-reports"), ignore_errors=True)
-    maven = ["mvn", "--batch-mode", "--offline", "surefire:test", f"-Dtest={','.join(PARTS[part])}", "-DfailIfNoTests=false"]
+    maven = ["mvn", "--batch-mode", "surefire:test", f"-Dtest={','.join(PARTS[part])}", "-DfailIfNoTests=false"]
     return [*maven, "-Dmaven.test.failure.ignore=true", "-DtrimStackTrace=true"], {}, where
 
 

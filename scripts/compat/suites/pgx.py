@@ -63,7 +63,10 @@ def cause(output):
     noise = re.compile(r"^\s*(=== |--- |Error Trace:|Test:|/|panic: test timed|$)")
     lines = [line.strip() for line in output.splitlines() if not noise.match(line)]
     lines = [re.sub(r"^\w+\.go:\d+:\s*", "", line) for line in lines]
-    return {"kind": "Go", "message": next((line for line in lines if line), "")[:400], "detail": "\n".join(lines[1:12])[:800]}
+    lines = [line for line in lines if line]
+    # What testify says stands in several lines.
+    message = re.sub(r"\s+", " ", " ".join(lines[:3] if lines and lines[0].startswith("Error:") else lines[:1]))
+    return {"kind": "Go", "message": message[:400], "detail": "\n".join(lines[1:12])[:800]}
 
 
 def collect(path, folder):

@@ -92,6 +92,8 @@ are the same if they have the same columns and rows, the same number of changed 
 under the earlier one's reason.
 
 This page is generated; [sql.md](sql.md#postgresqls-regression-files) has the commands that count and write it.
+
+The own tests of drivers and object-relational mappers have [a page of their own](compatibility-suites.md).
 ";
 
 fn meaning_of(reason: &str) -> (Stays, &'static str) {
