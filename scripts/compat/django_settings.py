@@ -70,7 +70,7 @@ class Result(unittest.TextTestResult):
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
         if hasattr(self, "found"):
-            self.found = ("skipped", {})
+            self.found = ("skipped", {"message": reason})
 
     def addExpectedFailure(self, test, error):
         super().addExpectedFailure(test, error)

@@ -129,11 +129,12 @@ def pytest_exception_interact(node, call, report):
 
 def pytest_runtest_logreport(report):
     if report.skipped:
-        REPORTS.append(("skipped", {}))
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
+        REPORTS.append(("skipped", {"message": why[:400]}))
 
 
 def pytest_runtest_logfinish(nodeid, location):
     failed = [found | {"when": when} for when, found in REPORTS if when != "skipped"]
-    skipped = any(when == "skipped" for when, _ in REPORTS)
+    skipped = [found for when, found in REPORTS if when == "skipped"]
     outcome = "failed" if failed else "skipped" if skipped else "passed"
-    OUTCOMES.write({"test": nodeid, "outcome": outcome} | (failed[0] if failed else {}))
+    OUTCOMES.write({"test": nodeid, "outcome": outcome} | (failed or skipped or [{}])[0])
