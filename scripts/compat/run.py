@@ -59,17 +59,17 @@ def wait(process, path):
     return None
 
 
-def run_part(suite, name, part, server, path, folder):
+def run_part(suite, name, part, where, server, path, folder):
     """One part on one database: its lines, the last of which says that it is the end."""
     started = time.monotonic()
     for round_ in range(PROCESSES_PER_PART):
-        argv, environment, where = suite.command(part, server, folder, SECONDS_PER_TEST)
+        argv, environment, place = suite.command(part, server, folder, SECONDS_PER_TEST)
         environment = os.environ | server.environment() | {"COMPAT_OUT": path, "PYTHONPATH": HERE} | environment
         before = len(lines(path))
         with open(f"{path}.log", "ab") as log:
             process = subprocess.Popen(
                 argv,
-                cwd=where,
+                cwd=place,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -91,6 +91,8 @@ def run_part(suite, name, part, server, path, folder):
         raise SystemExit(f"{name}/{part}: no test has run on PostgreSQL; see {path}.log")
     with open(path, "a", encoding="utf-8") as file:
         end = {"end": why or "all", "seconds": round(time.monotonic() - started, 1), "is_up": server.alive()}
+        if where == "four" and end["is_up"]:
+            end["states"] = server.states()
         file.write(json.dumps(end) + "\n")
 
 
@@ -128,7 +130,7 @@ def main():
                     server = Entente(program, 4 if where == "four" else 1)
                 with server:
                     getattr(suite, "prepare", lambda *_: None)(part, server)
-                    run_part(suite, name, part, server, path, folder)
+                    run_part(suite, name, part, where, server, path, folder)
                 say(name, part, where, path)
     page.write(results, program)
 

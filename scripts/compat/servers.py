@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import json
 import os
 import pwd
 import shutil
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 # The role that the suites connect as, and the database: the same on both. `entente` is the administrator of any network.
 USER = "entente"
@@ -218,6 +220,13 @@ class Entente(Server):
         return "node0"
 
     def states(self):
-        """What the nodes say of themselves, one line each."""
-        said = subprocess.run([self.program, "status", *self.http], capture_output=True, text=True, check=False)
-        return said.stdout
+        """Whether the nodes have come to the same state at the newest height that all of them know."""
+        recent = []
+        for address in self.http:
+            with urllib.request.urlopen(f"http://{address}/status", timeout=10) as answer:
+                recent.append({one["height"]: one["state_digest"] for one in json.load(answer)["recent"]})
+        heights = set.intersection(*map(set, recent))
+        if not heights:
+            return "no height in common"
+        digests = {states[max(heights)] for states in recent}
+        return f"{'the same' if len(digests) == 1 else 'DIFFERENT'} at height {max(heights)}"

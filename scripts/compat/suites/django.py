@@ -27,7 +27,7 @@ THEMES = {
     "contrib": "auth_tests contenttypes_tests sessions_tests sites_tests redirects_tests flatpages_tests postgres_tests",
 }
 PARTS = {module: theme for theme, modules in THEMES.items() for module in modules.split()}
-SAMPLE = ["basic"]
+SAMPLE = ["basic", "lookup", "transactions"]
 PACKAGES = [f"django=={VERSION}", "psycopg[binary]==3.3.9", "jinja2", "PyYAML", "tblib", "tzdata", "docutils", "Pillow"]
 
 

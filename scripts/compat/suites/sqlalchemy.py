@@ -11,9 +11,8 @@ PARTS = {
     "postgresql": [f"test/dialect/postgresql/test_{name}.py" for name in ("dialect", "on_conflict", "query", "reflection", "types", "async_pg")],
     "engine": ["test/engine"],
     "sql": ["test/sql"],
-    "orm": ["test/orm"],
 }
-SAMPLE = ["suite"]
+SAMPLE = []
 
 
 def install(folder):
@@ -30,7 +29,7 @@ def command(part, server, folder, seconds):
     python = os.path.join(folder, "tools", "sqlalchemy", "bin", "python")
     arguments = ["-p", "sqlalchemy_without_extensions", "--dburi", server.url("postgresql+psycopg"), "--maxfail=100000"]
     # Of the large folders only what is marked as depending on the database; of the dialect's not its compiler, which asks none.
-    if part in ("engine", "sql", "orm"):
+    if part in ("engine", "sql"):
         arguments.append("--backend-only")
     where = sources(folder, "sqlalchemy", VERSION)
     # One process writes the profile of calls that it finds; nobody reads it.
