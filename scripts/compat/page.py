@@ -123,14 +123,14 @@ def write(results, program):
     lines += [row(["suite", "part", "pass on PostgreSQL", "of these pass here", "left out", "share"])]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
     reasons, rules, total = collections.defaultdict(list), collections.Counter(), [0, 0, 0]
-    from run import ALL
+    from run import ALL, is_finished
 
     for name in ALL:
         suite = importlib.import_module(f"suites.{name}")
         themes = collections.defaultdict(lambda: [0, 0, 0])
         for part, theme in suite.PARTS.items():
             paths = [os.path.join(results, name, f"{part}.{where}.jsonl") for where in ("postgres", "entente")]
-            if not all(map(os.path.exists, paths)):
+            if not all(map(is_finished, paths)):
                 continue
             found = Part(results, name, part, left_out)
             counts = themes[theme if isinstance(theme, str) else part]
@@ -176,6 +176,8 @@ def write(results, program):
 
 def four(results):
     """The sample on four nodes: the same outcome of each test as on one."""
+    from run import is_finished
+
     paths = sorted(glob.glob(os.path.join(results, "*", "*.four.jsonl")))
     if not paths:
         return []
@@ -185,7 +187,7 @@ def four(results):
         name, part = path.split(os.sep)[-2], os.path.basename(path).split(".")[0]
         suite = importlib.import_module(f"suites.{name}")
         one = path.replace(".four.", ".entente.")
-        if not os.path.exists(one):
+        if not (is_finished(path) and is_finished(one)):
             continue
         ours, alone = read(path), read(one)
         same = sum(1 for test in alone if test in ours and ours[test]["outcome"] == alone[test]["outcome"])
