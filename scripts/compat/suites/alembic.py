@@ -8,7 +8,7 @@ NAME = "Alembic 1.20.1"
 VERSION = "1.20.1"
 # A file each, because a table that a failed test leaves behind fails others.
 FILES = "autogen_diffs autogen_indexes autogen_check_constraints autogen_composition batch postgresql suite version_table"
-PARTS = {name: f"tests/test_{name}.py" for name in FILES.split()}
+PARTS = {name: [f"tests/test_{name}.py"] for name in FILES.split()}
 SAMPLE = ["suite"]
 
 
@@ -25,4 +25,4 @@ def prepare(part, server):
 def command(part, server, folder, seconds):
     python = os.path.join(folder, "tools", "alembic", "bin", "python")
     arguments = ["-p", "sqlalchemy_without_extensions", "--dburi", server.url("postgresql+psycopg"), "--maxfail=100000"]
-    return pytest(python, seconds, *arguments, "--backend-only", PARTS[part]), {}, sources(folder, "alembic", VERSION)
+    return pytest(python, seconds, *arguments, "--backend-only", *PARTS[part]), {}, sources(folder, "alembic", VERSION)

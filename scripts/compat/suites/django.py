@@ -28,7 +28,7 @@ THEMES = {
 }
 PARTS = {module: theme for theme, modules in THEMES.items() for module in modules.split()}
 SAMPLE = ["basic", "lookup", "transactions"]
-PACKAGES = [f"django=={VERSION}", "psycopg[binary]==3.3.9", "jinja2", "PyYAML", "tblib", "tzdata", "docutils", "Pillow"]
+PACKAGES = [f"django=={VERSION}", "psycopg[binary,pool]==3.3.9", "jinja2", "PyYAML", "tblib", "tzdata", "docutils", "Pillow"]
 
 
 def install(folder):

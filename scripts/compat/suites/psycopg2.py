@@ -8,7 +8,7 @@ from python import PYTEST, environment, pytest, sources
 NAME = "psycopg2 2.9.13"
 VERSION = "2.9.13"
 PARTS = {"all": ["tests"]}
-SAMPLE = []
+SAMPLE = ["all"]
 
 
 def install(folder):
