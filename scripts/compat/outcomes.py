@@ -6,6 +6,19 @@ COMPAT_OUT names the file. A test that has begun and has no outcome has ended th
 import json
 import os
 
+def lines(path):
+    """The lines of a file of outcomes. One that was cut off, because its writer was ended, is left out."""
+    found = []
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                try:
+                    found.append(json.loads(line))
+                except ValueError:
+                    continue
+    return found
+
+
 NEEDLES = ("orig", "__cause__", "__context__")
 
 
@@ -72,15 +85,14 @@ class Outcomes:
         self.path = path
         self.known = {}
         begun = set()
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as lines:
-                for line in lines:
-                    one = json.loads(line)
-                    if "begin" in one:
-                        begun.add(one["begin"])
-                    elif "test" in one:
-                        self.known[one["test"]] = one["outcome"]
-        self.file = open(path, "a", encoding="utf-8")
+        for one in lines(path):
+            if "begin" in one:
+                begun.add(one["begin"])
+            elif "test" in one:
+                self.known[one["test"]] = one["outcome"]
+        self.file = open(path, "ab+", buffering=0)
+        if self.file.tell() > 0 and os.pread(self.file.fileno(), 1, self.file.tell() - 1) != b"\n":
+            self.file.write(b"\n")
         for test in begun - self.known.keys():
             hung = {"kind": "Hung", "message": "it does not end, or it ends the program that runs the tests"}
             self.write({"test": test, "outcome": "failed"} | hung)
@@ -88,8 +100,7 @@ class Outcomes:
     def write(self, line):
         if "test" in line:
             self.known[line["test"]] = line["outcome"]
-        self.file.write(json.dumps(line) + "\n")
-        self.file.flush()
+        self.file.write(json.dumps(line).encode() + b"\n")
 
     def begin(self, test):
         self.write({"begin": test})

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "..", "..", "docs", "compatibility-suites.md")
 REASONS_SHOWN = 40
 sys.path.insert(0, HERE)
+from outcomes import lines
 
 HEAD = """# Others' own tests
 
@@ -41,12 +42,7 @@ def normal(test):
 
 def read(path):
     """What became of each test of a part."""
-    tests = {}
-    with open(path, encoding="utf-8") as file:
-        for one in map(json.loads, file):
-            if "test" in one:
-                tests[normal(one["test"])] = one
-    return tests
+    return {normal(one["test"]): one for one in lines(path) if "test" in one}
 
 
 def last_error(path):
@@ -116,12 +112,12 @@ def write(results, program):
     with open(os.path.join(HERE, "left-out.toml"), "rb") as file:
         said = tomllib.load(file)
     left_out, not_run = said.get("left_out", []), said.get("not_run", [])
-    lines = [HEAD]
+    text = [HEAD]
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=False, cwd=HERE)
-    lines.append(f"Counted with {version} at commit {commit.stdout.strip()}.\n")
-    lines += [row(["suite", "part", "pass on PostgreSQL", "of these pass here", "left out", "share"])]
-    lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
+    text.append(f"Counted with {version} at commit {commit.stdout.strip()}.\n")
+    text += [row(["suite", "part", "pass on PostgreSQL", "of these pass here", "left out", "share"])]
+    text += ["| --- | --- | ---: | ---: | ---: | ---: |"]
     reasons, rules, total = collections.defaultdict(list), collections.Counter(), [0, 0, 0]
     from run import ALL, is_finished
 
@@ -142,29 +138,29 @@ def write(results, program):
             for _, rule in found.left:
                 rules[(rule["suite"], rule["reason"])] += 1
         for theme, (both, only, left) in themes.items():
-            lines.append(row([suite.NAME, theme, both + only + left, both, left, share(both, only)]))
+            text.append(row([suite.NAME, theme, both + only + left, both, left, share(both, only)]))
         if len(themes) > 1:
             both, only, left = (sum(counts[at] for counts in themes.values()) for at in range(3))
-            lines.append(row([f"**{suite.NAME}**", "all", both + only + left, both, left, share(both, only)]))
+            text.append(row([f"**{suite.NAME}**", "all", both + only + left, both, left, share(both, only)]))
     both, only, left = total
-    lines.append(row(["**all**", "", both + only + left, both, left, share(both, only)]))
-    lines.append("\nThe share is of those that pass on PostgreSQL and are not left out.\n")
-    lines += four(results)
-    lines += ["## What is left out, and why\n", row(["tests", "suite", "reason"]), "| ---: | --- | --- |"]
-    lines += [row([count, suite, why]) for (suite, why), count in rules.most_common()]
-    lines.append("")
-    lines += [f"- **{one['suite']}**: {one['reason']}" for one in not_run]
-    lines += ["", "## What fails here only\n", "The most frequent reasons; one test may hide others behind its first failure.\n"]
-    lines += [row(["tests", "reason", "suites", "an example"]), "| ---: | --- | --- | --- |"]
+    text.append(row(["**all**", "", both + only + left, both, left, share(both, only)]))
+    text.append("\nThe share is of those that pass on PostgreSQL and are not left out.\n")
+    text += four(results)
+    text += ["## What is left out, and why\n", row(["tests", "suite", "reason"]), "| ---: | --- | --- |"]
+    text += [row([count, suite, why]) for (suite, why), count in rules.most_common()]
+    text.append("")
+    text += [f"- **{one['suite']}**: {one['reason']}" for one in not_run]
+    text += ["", "## What fails here only\n", "The most frequent reasons; one test may hide others behind its first failure.\n"]
+    text += [row(["tests", "reason", "suites", "an example"]), "| ---: | --- | --- | --- |"]
     ordered = sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
     for why, tests in ordered[:REASONS_SHOWN]:
         suites = ", ".join(sorted({name for name, _, _ in tests}))
-        lines.append(row([len(tests), f"`{why}`".replace("``", "`"), suites, f"`{tests[0][1][-110:]}`"]))
+        text.append(row([len(tests), f"`{why}`".replace("``", "`"), suites, f"`{tests[0][1][-110:]}`"]))
     rest = ordered[REASONS_SHOWN:]
     if rest:
-        lines.append(f"\nThere are {len(rest)} more reasons, of {sum(len(tests) for _, tests in rest)} tests together.")
+        text.append(f"\nThere are {len(rest)} more reasons, of {sum(len(tests) for _, tests in rest)} tests together.")
     with open(PAGE, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines).rstrip() + "\n")
+        file.write("\n".join(text).rstrip() + "\n")
     print(f"{both} of {both + only} that pass on PostgreSQL pass here ({share(both, only)}), {left} left out; {os.path.relpath(PAGE)}")
     if os.environ.get("COMPAT_REASONS"):
         with open(os.environ["COMPAT_REASONS"], "w", encoding="utf-8") as file:
@@ -181,8 +177,8 @@ def four(results):
     paths = sorted(glob.glob(os.path.join(results, "*", "*.four.jsonl")))
     if not paths:
         return []
-    lines = ["The same on four organisations (BFT), a sample:\n"]
-    lines += [row(["suite", "part", "tests", "the same outcome as on one node", "states"]), "| --- | --- | ---: | ---: | --- |"]
+    text = ["The same on four organisations (BFT), a sample:\n"]
+    text += [row(["suite", "part", "tests", "the same outcome as on one node", "states"]), "| --- | --- | ---: | ---: | --- |"]
     for path in paths:
         name, part = path.split(os.sep)[-2], os.path.basename(path).split(".")[0]
         suite = importlib.import_module(f"suites.{name}")
@@ -191,10 +187,9 @@ def four(results):
             continue
         ours, alone = read(path), read(one)
         same = sum(1 for test in alone if test in ours and ours[test]["outcome"] == alone[test]["outcome"])
-        with open(path, encoding="utf-8") as file:
-            end = json.loads(file.readlines()[-1])
-        lines.append(row([suite.NAME, part, len(alone), same, end.get("states", "–")]))
-    return [*lines, ""]
+        end = lines(path)[-1]
+        text.append(row([suite.NAME, part, len(alone), same, end.get("states", "–")]))
+    return [*text, ""]
 
 
 if __name__ == "__main__":

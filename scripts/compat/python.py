@@ -3,7 +3,6 @@
 import glob
 import os
 import subprocess
-import tarfile
 
 
 def environment(folder, name, packages):
@@ -27,8 +26,7 @@ def sources(folder, package, version):
     if not glob.glob(f"{pattern}/"):
         pip = ["python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         subprocess.run([*pip, "--no-binary", package, "--dest", place, f"{package}=={version}"], check=True)
-        with tarfile.open(glob.glob(f"{pattern}.tar.gz")[0]) as archive:
-            archive.extractall(place, filter="data")
+        subprocess.run(["tar", "-xzf", glob.glob(f"{pattern}.tar.gz")[0], "-C", place, "--no-same-owner"], check=True)
     return glob.glob(f"{pattern}/")[0]
 
 

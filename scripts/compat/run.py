@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 import page
+from outcomes import lines
 from servers import Entente, PostgreSQL, with_parent
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -22,13 +23,6 @@ SECONDS_PER_TEST = int(os.environ.get("SECONDS_PER_TEST", "60"))
 SECONDS_PER_PART = int(os.environ.get("SECONDS_PER_PART", "2400"))
 # A test that hangs in a driver's C code cannot be interrupted: its process is ended, and another one runs the rest.
 PROCESSES_PER_PART = 30
-
-
-def lines(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def is_finished(path):
@@ -59,10 +53,21 @@ def wait(process, path):
     return None
 
 
+def forget_begun(path):
+    """A test that was running when somebody stopped the run is run again."""
+    found = lines(path)
+    ended = {one["test"] for one in found if "test" in one}
+    kept = [one for one in found if "begin" not in one or one["begin"] in ended]
+    if len(kept) < len(found):
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(one) + "\n" for one in kept)
+
+
 def run_part(suite, name, part, where, server, path, folder):
     """One part on one database: its lines, the last of which says that it is the end."""
     started = time.monotonic()
-    for round_ in range(PROCESSES_PER_PART):
+    forget_begun(path)
+    for _ in range(PROCESSES_PER_PART):
         argv, environment, place = suite.command(part, server, folder, SECONDS_PER_TEST)
         environment = os.environ | server.environment() | {"COMPAT_OUT": path, "PYTHONPATH": HERE} | environment
         before = len(lines(path))

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import tarfile
 import xml.etree.ElementTree as xml
 
 NAME = "pgJDBC 42.7.4"
@@ -35,8 +34,7 @@ def install(folder):
     maven = ["mvn", "--quiet", "--batch-mode"]
     artifact = f"-Dartifact=org.postgresql:postgresql:{VERSION}:tar.gz:jdbc-src"
     subprocess.run([*maven, "dependency:copy", artifact, f"-DoutputDirectory={os.path.dirname(where)}"], check=True)
-    with tarfile.open(f"{where}.tar.gz") as archive:
-        archive.extractall(os.path.dirname(where), filter="data")
+    subprocess.run(["tar", "-xzf", f"{where}.tar.gz", "-C", os.path.dirname(where), "--no-same-owner"], check=True)
     subprocess.run([*maven, "test-compile"], check=True, cwd=where)
     open(os.path.join(where, "compiled"), "w", encoding="utf-8").close()
 
