@@ -56,11 +56,11 @@ lakehouse: setup-rust
 	$(CARGO) build --release --locked -p entente
 	@scripts/lakehouse.sh "$$(scripts/target-folder.sh)/release/entente"
 
-# The own tests of drivers and mappers, on PostgreSQL 15 and here: docs/compatibility-suites.md. Hours the first time; a run that was
-# stopped goes on. SUITES="asyncpg django" runs only these, AGAIN=django/queries runs one again; ENTENTE=… tests another program.
+# The own tests of drivers and mappers, on PostgreSQL 15 and here: docs/compatibility-suites.md. Two hours the first time on 2 cores; a run that
+# was stopped goes on. SUITES="asyncpg django" runs only these, AGAIN=django/queries runs one again; ENTENTE=… tests another program.
 compat: setup-rust
 	$(if $(ENTENTE),,$(CARGO) build --release --locked -p entente)
-	@scripts/compat.sh "$(or $(ENTENTE),$$(scripts/target-folder.sh)/release/entente)"
+	@COMPAT_COMMIT="$(if $(ENTENTE),,$(shell git rev-parse --short=8 HEAD))" scripts/compat.sh "$(or $(ENTENTE),$$(scripts/target-folder.sh)/release/entente)"
 
 # One binary that needs nothing beside it, in dist/. Only the last crate is compiled and linked again, statically.
 dist: setup-rust

@@ -4,6 +4,7 @@
 #   SUITES="sqlalchemy django"   only these (scripts/compat/suites)
 #   AGAIN="django/queries"       run these again: suites, parts of suites, or `all`
 #   ON="entente"                 only on: postgres, entente, four (the sample on four nodes)
+#   COMPAT_REASONS=FILE          also writes every test that passes on PostgreSQL only, by reason, with its statement
 #   SECONDS_PER_TEST=60, SECONDS_PER_PART=2400, COMPAT_FOLDER (packages and results; beside the program)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -4,6 +4,7 @@ With COMPAT_REASONS=FILE it also writes every test that passes on PostgreSQL onl
 """
 
 import collections
+import datetime
 import fnmatch
 import glob
 import importlib
@@ -108,66 +109,89 @@ def row(cells):
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def write(results, program):
-    with open(os.path.join(HERE, "left-out.toml"), "rb") as file:
-        said = tomllib.load(file)
-    left_out, not_run = said.get("left_out", []), said.get("not_run", [])
-    text = [HEAD]
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=False, cwd=HERE)
-    text.append(f"Counted with {version} at commit {commit.stdout.strip()}.\n")
-    text += [row(["suite", "part", "pass on PostgreSQL", "of these pass here", "left out", "share"])]
-    text += ["| --- | --- | ---: | ---: | ---: | ---: |"]
-    reasons, rules, total = collections.defaultdict(list), collections.Counter(), [0, 0, 0]
-    from run import ALL, is_finished
+class Counts:
+    """What all parts together have come to, and the rows of the table."""
 
-    for name in ALL:
-        suite = importlib.import_module(f"suites.{name}")
-        themes = collections.defaultdict(lambda: [0, 0, 0])
-        for part, theme in suite.PARTS.items():
-            paths = [os.path.join(results, name, f"{part}.{where}.jsonl") for where in ("postgres", "entente")]
-            if not all(map(is_finished, paths)):
-                continue
-            found = Part(results, name, part, left_out)
-            counts = themes[theme if isinstance(theme, str) else part]
-            for counted in (counts, total):
-                for at, tests in enumerate((found.both, found.only, found.left)):
-                    counted[at] += len(tests)
-            for test, one in found.only:
-                reasons[reason(one)].append((name, test, one))
-            for _, rule in found.left:
-                rules[(rule["suite"], rule["reason"])] += 1
-        for theme, (both, only, left) in themes.items():
-            text.append(row([suite.NAME, theme, both + only + left, both, left, share(both, only)]))
-        if len(themes) > 1:
-            both, only, left = (sum(counts[at] for counts in themes.values()) for at in range(3))
-            text.append(row([f"**{suite.NAME}**", "all", both + only + left, both, left, share(both, only)]))
-    both, only, left = total
-    text.append(row(["**all**", "", both + only + left, both, left, share(both, only)]))
-    text.append("\nThe share is of those that pass on PostgreSQL and are not left out.\n")
-    text += four(results)
-    text += ["## What is left out, and why\n", row(["tests", "suite", "reason"]), "| ---: | --- | --- |"]
-    text += [row([count, suite, why]) for (suite, why), count in rules.most_common()]
-    text.append("")
-    text += [f"- **{one['suite']}**: {one['reason']}" for one in not_run]
-    text += ["", "## What fails here only\n", "The most frequent reasons; one test may hide others behind its first failure.\n"]
-    text += [row(["tests", "reason", "suites", "an example"]), "| ---: | --- | --- | --- |"]
-    ordered = sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
+    def __init__(self, results, left_out):
+        from run import ALL, is_finished
+
+        self.rows, self.total = [], [0, 0, 0]
+        self.reasons, self.rules = collections.defaultdict(list), collections.Counter()
+        for name in ALL:
+            suite = importlib.import_module(f"suites.{name}")
+            themes = collections.defaultdict(lambda: [0, 0, 0])
+            for part, theme in suite.PARTS.items():
+                paths = [os.path.join(results, name, f"{part}.{where}.jsonl") for where in ("postgres", "entente")]
+                if all(map(is_finished, paths)):
+                    self.add(name, Part(results, name, part, left_out), themes[theme if isinstance(theme, str) else part])
+            self.rows += [numbers(suite.NAME, theme, counts) for theme, counts in themes.items()]
+            if len(themes) > 1:
+                self.rows.append(numbers(f"**{suite.NAME}**", "all", list(map(sum, zip(*themes.values())))))
+        self.rows.append(numbers("**all**", "", self.total))
+
+    def add(self, name, found, counts):
+        for counted in (counts, self.total):
+            for at, tests in enumerate((found.both, found.only, found.left)):
+                counted[at] += len(tests)
+        for test, one in found.only:
+            self.reasons[reason(one)].append((name, test, one))
+        for _, rule in found.left:
+            self.rules[(rule["suite"], rule["reason"])] += 1
+
+    def ordered(self):
+        """The reasons, the most frequent first."""
+        return sorted(self.reasons.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def numbers(suite, part, counts):
+    both, only, left = counts
+    return row([suite, part, both + only + left, both, left, share(both, only)])
+
+
+def reason_rows(ordered):
+    text = [row(["tests", "reason", "suites", "an example"]), "| ---: | --- | --- | --- |"]
     for why, tests in ordered[:REASONS_SHOWN]:
         suites = ", ".join(sorted({name for name, _, _ in tests}))
-        text.append(row([len(tests), f"`{why}`".replace("``", "`"), suites, f"`{tests[0][1][-110:]}`"]))
+        text.append(row([len(tests), f"`{why}`", suites, f"`{tests[0][1][-110:]}`"]))
     rest = ordered[REASONS_SHOWN:]
     if rest:
         text.append(f"\nThere are {len(rest)} more reasons, of {sum(len(tests) for _, tests in rest)} tests together.")
+    return text
+
+
+def write(results, program):
+    with open(os.path.join(HERE, "left-out.toml"), "rb") as file:
+        said = tomllib.load(file)
+    counts = Counts(results, said["left_out"])
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    # Only who has built the program knows of which commit it is.
+    commit = os.environ.get("COMPAT_COMMIT")
+    counted = f"Counted with {version}" + (f" at commit {commit}" if commit else ", a program that was built before")
+    text = [HEAD, f"{counted}, on {datetime.date.today()}.\n"]
+    text += [row(["suite", "part", "pass on PostgreSQL", "of these pass here", "left out", "share"])]
+    text += ["| --- | --- | ---: | ---: | ---: | ---: |", *counts.rows]
+    text += ["\nThe share is of those that pass on PostgreSQL and are not left out.\n", *four(results)]
+    text += ["## What is left out, and why\n", row(["tests", "suite", "reason"]), "| ---: | --- | --- |"]
+    text += [row([count, suite, why]) for (suite, why), count in counts.rules.most_common()]
+    text += ["", *(f"- **{one['suite']}**: {one['reason']}" for one in said["not_run"])]
+    text += ["", "## What fails here only\n", "The most frequent reasons; one test may hide others behind its first failure.\n"]
+    text += reason_rows(counts.ordered())
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write("\n".join(text).rstrip() + "\n")
+    both, only, left = counts.total
     print(f"{both} of {both + only} that pass on PostgreSQL pass here ({share(both, only)}), {left} left out; {os.path.relpath(PAGE)}")
     if os.environ.get("COMPAT_REASONS"):
-        with open(os.environ["COMPAT_REASONS"], "w", encoding="utf-8") as file:
-            for why, tests in ordered:
-                file.write(f"# {len(tests)} {why}\n")
-                for name, test, one in tests:
-                    file.write(f"  {name} {test} | {one.get('message', '')[:200]} | {' '.join(one.get('statement', '').split())[:600]}\n")
+        write_reasons(os.environ["COMPAT_REASONS"], counts.ordered())
+
+
+def write_reasons(path, ordered):
+    """Every test that passes on PostgreSQL only: for whoever looks for causes."""
+    with open(path, "w", encoding="utf-8") as file:
+        for why, tests in ordered:
+            file.write(f"# {len(tests)} {why}\n")
+            for name, test, one in tests:
+                statement = " ".join(one.get("statement", "").split())
+                file.write(f"  {name} {test} | {one.get('message', '')[:200]} | {statement[:600]}\n")
 
 
 def four(results):
