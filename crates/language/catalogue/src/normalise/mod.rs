@@ -324,7 +324,7 @@ impl Normaliser<'_> {
                     }
                 }
             }
-            // The value is answered and not set: SET does that.
+            // Whoever asks sets it.
             ("set_config", [_, value, ..]) => value.clone(),
             _ => return Ok(None),
         }))

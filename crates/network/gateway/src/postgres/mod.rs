@@ -38,6 +38,7 @@ mod rows_out;
 pub(crate) mod script;
 mod session;
 mod session_statement;
+mod set_config;
 pub(crate) mod settings;
 mod simple;
 mod starting;

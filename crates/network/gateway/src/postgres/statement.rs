@@ -10,6 +10,7 @@ use super::prepared_command;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session};
 use super::session_statement::{self, SessionStatement};
+use super::set_config::{self, SetConfig};
 use super::transaction_command::{self, TransactionCommand};
 use crate::access::RolePassword;
 use crate::{Prepared, StatementKind, TemporaryTables, limits};
@@ -36,7 +37,7 @@ pub(super) enum Body {
     /// Begins, ends or divides a transaction block.
     Transaction(TransactionCommand),
     /// Answered by the catalogue.
-    Catalogue,
+    Catalogue(Vec<SetConfig>),
     /// COPY FROM STDIN.
     Copy(Arc<CopyStatement>),
     /// COPY TO STDOUT.
@@ -126,6 +127,7 @@ impl Session {
                 ParsedStatement { sql, parameters, columns, returns_rows, settings, ..none(body) }
             }
             Class::Catalogue => {
+                let sets = set_config::find(statement)?;
                 let query = self.catalogue.prepare(&sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
                 let (returns_rows, type_numbers) = (true, query.type_numbers().to_vec());
@@ -135,7 +137,7 @@ impl Session {
                     columns,
                     type_numbers,
                     returns_rows,
-                    ..none(Body::Catalogue)
+                    ..none(Body::Catalogue(sets))
                 }
             }
             Class::Session => {
@@ -191,7 +193,8 @@ impl Session {
             Body::Transaction(command) => self.transaction_command(command).await?,
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
-            Body::Catalogue => {
+            Body::Catalogue(sets) => {
+                let given = if sets.is_empty() { Vec::new() } else { parameters.clone() };
                 let types = types_of_oids(&statement.given, &self.database.catalog(), self.version());
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
@@ -199,7 +202,9 @@ impl Session {
                 let interest = Interest::default();
                 let interrupt = interest.interrupt();
                 let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters, &interrupt));
-                self.wait(work, false).await?
+                let mut result = self.wait(work, false).await?;
+                self.set_what_was_given(sets, &given, &mut result)?;
+                result
             }
             Body::Database(cached) => {
                 let prepared = self.current(statement, cached).await?;

@@ -1,0 +1,217 @@
+//! `SELECT set_config(name, value, is_local)`: what it sets, which a session does once the query has given the value.
+
+use super::script::{Kind, Lexeme, Statement};
+use super::session::Session;
+use super::session_statement::SessionStatement;
+use types::{SqlError, StatementResult, Value};
+
+const FUNCTION: &str = "set_config";
+
+/// A call among the columns of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SetConfig {
+    /// Which column gives the value.
+    column: usize,
+    name: Argument,
+    is_local: Argument,
+}
+
+/// An argument that is known without running anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Argument {
+    Text(String),
+    /// The parameter with this index.
+    Parameter(usize),
+}
+
+impl Argument {
+    /// A literal or a parameter, maybe with a cast behind it.
+    fn of(lexemes: &[Lexeme<'_>]) -> Option<Argument> {
+        let (argument, rest) = match lexemes {
+            [sign, number, rest @ ..] if sign.is("$") && number.kind == Kind::Number => {
+                (Argument::Parameter(number.text.parse::<usize>().ok()?.checked_sub(1)?), rest)
+            }
+            [literal, rest @ ..] if literal.kind == Kind::Quoted && !literal.text.starts_with('"') => {
+                (Argument::Text(literal.value()), rest)
+            }
+            [word, rest @ ..] if word.is("true") || word.is("false") => (Argument::Text(word.value()), rest),
+            _ => return None,
+        };
+        match rest {
+            [] => Some(argument),
+            [one, other, name] if one.is(":") && other.is(":") && name.kind == Kind::Word => Some(argument),
+            _ => None,
+        }
+    }
+
+    fn text(&self, parameters: &[Value]) -> Option<String> {
+        match self {
+            Argument::Text(text) => Some(text.clone()),
+            Argument::Parameter(index) => match parameters.get(*index)? {
+                Value::Text(text) => Some(text.to_string()),
+                Value::Boolean(value) => Some(value.to_string()),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The calls in a query. A statement without any has none.
+///
+/// # Errors
+/// One stands where its value is no column of the query, or its name is known only when the query runs: such a call would set
+/// nothing, and nobody would know.
+pub(super) fn find(statement: &Statement<'_>) -> Result<Vec<SetConfig>, SqlError> {
+    let lexemes = &statement.lexemes;
+    let all = lexemes.iter().filter(|lexeme| lexeme.is(FUNCTION)).count();
+    if all == 0 {
+        return Ok(Vec::new());
+    }
+    let columns = lexemes.split_first().filter(|(select, _)| select.is("select")).map(|(_, rest)| rest);
+    let columns = columns.map(|rest| split(rest)).unwrap_or_default();
+    let calls: Vec<SetConfig> =
+        columns.iter().enumerate().filter_map(|(column, item)| call(column, item)).collect();
+    if calls.len() == all {
+        return Ok(calls);
+    }
+    Err(SqlError::unsupported("set_config() that is no column of a query, or whose name is no literal")
+        .hint("Write SELECT set_config('name', value, false), or SET."))
+}
+
+/// The columns of a query, up to FROM or what else comes behind them.
+fn split<'s, 'l>(lexemes: &'s [Lexeme<'l>]) -> Vec<&'s [Lexeme<'l>]> {
+    let mut depth = 0usize;
+    let (mut columns, mut begin, mut end) = (Vec::new(), 0, lexemes.len());
+    for (index, lexeme) in lexemes.iter().enumerate() {
+        match lexeme {
+            _ if lexeme.is("(") => depth += 1,
+            _ if lexeme.is(")") => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            _ if lexeme.is(",") => {
+                columns.push(&lexemes[begin..index]);
+                begin = index + 1;
+            }
+            _ if ["from", "where", "order", "limit", "union", "group", ";"]
+                .iter()
+                .any(|word| lexeme.is(word)) =>
+            {
+                end = index;
+                break;
+            }
+            _ => {}
+        }
+    }
+    columns.push(&lexemes[begin..end]);
+    columns
+}
+
+/// The call that a column is.
+fn call(column: usize, item: &[Lexeme<'_>]) -> Option<SetConfig> {
+    let item = match item {
+        [schema, dot, rest @ ..] if schema.is("pg_catalog") && dot.is(".") => rest,
+        item => item,
+    };
+    let [name, open, rest @ ..] = item else { return None };
+    if !name.is(FUNCTION) || !open.is("(") {
+        return None;
+    }
+    let mut depth = 1usize;
+    let close = rest.iter().position(|lexeme| {
+        depth = if lexeme.is("(") { depth + 1 } else { depth - usize::from(lexeme.is(")")) };
+        depth == 0
+    })?;
+    // Only a name may follow.
+    match &rest[close + 1..] {
+        [] => {}
+        [name] if name.kind != Kind::Symbol => {}
+        [word, _] if word.is("as") => {}
+        _ => return None,
+    }
+    let [name, _, is_local] = split(&rest[..close]).try_into().ok()?;
+    Some(SetConfig { column, name: Argument::of(name)?, is_local: Argument::of(is_local)? })
+}
+
+impl Session {
+    /// Sets what the rows of a query say, and puts into them what holds then.
+    pub(super) fn set_what_was_given(
+        &mut self,
+        calls: &[SetConfig],
+        parameters: &[Value],
+        result: &mut StatementResult,
+    ) -> Result<(), SqlError> {
+        for call in calls {
+            let name = call.name.text(parameters);
+            let name = name.ok_or_else(|| SqlError::unsupported("a setting's name that is no text"))?;
+            let local = call.is_local.text(parameters);
+            let local = local
+                .is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "t" | "on" | "1"));
+            for row in &mut result.rows {
+                let Some(cell) = row.get_mut(call.column) else { continue };
+                let value = match cell {
+                    Value::Text(text) => Some(text.to_string()),
+                    _ => None,
+                };
+                // No schema at all is an empty name in a list.
+                let is_no_schema = name.eq_ignore_ascii_case("search_path") && value.as_deref() == Some("");
+                let value = if is_no_schema { Some("\"\"".to_string()) } else { value };
+                // Outside of a block it would hold for this statement.
+                if local && self.block.is_none() {
+                    continue;
+                }
+                self.session_statement(&SessionStatement::Set { name: name.clone(), value, local })?;
+                if let Some(shown) = self.settings.get(&name).filter(|_| !is_no_schema) {
+                    *cell = Value::text(shown);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::script;
+
+    fn found(sql: &str) -> Result<Vec<SetConfig>, SqlError> {
+        find(&script::split(sql)[0])
+    }
+
+    fn text(text: &str) -> Argument {
+        Argument::Text(text.to_string())
+    }
+
+    #[test]
+    fn calls_are_found_where_their_values_are_columns() {
+        let one = |column, name: &str, is_local: &str| SetConfig {
+            column,
+            name: text(name),
+            is_local: text(is_local),
+        };
+        assert_eq!(found("SELECT 1"), Ok(vec![]));
+        assert_eq!(
+            found("SELECT pg_catalog.set_config('search_path', '', false)"),
+            Ok(vec![one(0, "search_path", "false")])
+        );
+        assert_eq!(
+            found(
+                "select f(1, 2), set_config('a.b', coalesce($1, ('x')), 'on'::boolean) AS x, set_config('c', NULL, true) y FROM t"
+            ),
+            Ok(vec![one(1, "a.b", "on"), one(2, "c", "true")])
+        );
+        let parameters =
+            SetConfig { column: 0, name: Argument::Parameter(0), is_local: Argument::Parameter(2) };
+        assert_eq!(found("SELECT set_config($1, $2, $3::bool)"), Ok(vec![parameters]));
+        for refused in [
+            "SELECT set_config('a' || 'b', '1', false)",
+            "SELECT upper(set_config('a', '1', false))",
+            "SELECT 1 WHERE set_config('a', '1', false) = '1'",
+            "SELECT * FROM set_config('a', '1', false)",
+            "SELECT set_config('a', '1')",
+            "VALUES (set_config('a', '1', false))",
+            "SELECT set_config('a', '1', false) || 'x'",
+        ] {
+            assert!(found(refused).is_err(), "{refused}");
+        }
+    }
+}
