@@ -665,3 +665,8 @@ fn decided_columns() {
 fn with_outer_columns() {
     run("with_outer_columns");
 }
+
+#[test]
+fn recursive_in_name() {
+    run("recursive_in_name");
+}

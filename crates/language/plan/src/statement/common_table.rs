@@ -6,7 +6,8 @@ use crate::statement::bound_query::BoundQuery;
 use crate::statement::level::Level;
 use crate::statement::query::{bind_nested, has_order_or_limit, whole};
 use crate::statement::query_scope::{CommonSource, CommonTable};
-use crate::statement::set_operation::bind_side;
+use crate::statement::relation::SetOperation;
+use crate::statement::set_operation::{bind_side, set_of};
 use crate::unordered::is_unordered;
 use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
 use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState, common_type};
@@ -35,7 +36,8 @@ pub(super) fn bind_common(
     Ok((bound.with_columns(columns), arguments?))
 }
 
-/// `first UNION [ALL] then`, where the second side names the query itself; `None` where it is none of these.
+/// `first UNION [ALL] then`, where the second side names the query itself; `None` where it is none of these. One that does not is a UNION
+/// as any other; before version 13 it ran as if it did, for ever.
 fn bind_recursive(
     common: &CommonTable<'_>,
     query: &Query,
@@ -55,6 +57,7 @@ fn bind_recursive(
     }
     let level = Level::new(common.around);
     let first = bind_side(common.scope, &level, left)?;
+    let literals = first.clone();
     let mut columns = first.columns().to_vec();
     for (column, name) in columns.iter_mut().zip(&common.columns) {
         column.name.clone_from(name);
@@ -62,6 +65,11 @@ fn bind_recursive(
     let number = common.scope.queries.get();
     let itself = common.kept(number, Some(&columns));
     let then = bind_side(itself.behind(), &level, right)?;
+    if common.scope.tables.version() >= ExecutionVersion::V13 && !itself.is_named() {
+        let (columns, plan) = set_of(common.scope, (SetOperation::Union, "UNION"), all, [literals, then])?;
+        let plan = plan.projected(whole(&columns), columns);
+        return Ok(Some((BoundQuery::from(plan), level.into_arguments())));
+    }
     if then.columns().len() != columns.len() {
         let message = "each UNION query must have the same number of columns";
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));

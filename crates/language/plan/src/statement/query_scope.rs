@@ -138,6 +138,11 @@ impl<'a> CommonTable<'a> {
         }
     }
 
+    /// Whether something that was bound behind it has named its rows, which are kept.
+    pub fn is_named(&self) -> bool {
+        matches!(self.source, CommonSource::Kept(number, _) if self.scope.kept.borrow().contains(&number))
+    }
+
     /// Its columns, with the names that WITH gives them.
     ///
     /// # Errors

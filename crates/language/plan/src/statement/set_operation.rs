@@ -31,6 +31,16 @@ pub(super) fn bind_set(
         _ => return Err(SqlError::unsupported(format_args!("{name} BY NAME"))),
     };
     let sides = [bind_side(scope, level, left)?, bind_side(scope, level, right)?];
+    set_of(scope, (operation, name), all, sides)
+}
+
+/// A set operation over these queries. `name`: what errors call it.
+pub(super) fn set_of(
+    scope: QueryScope<'_>,
+    (operation, name): (SetOperation, &str),
+    all: bool,
+    sides: [BoundQuery; 2],
+) -> Result<Rows, SqlError> {
     if sides[0].columns().len() != sides[1].columns().len() {
         let message = format!("each {name} query must have the same number of columns");
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
