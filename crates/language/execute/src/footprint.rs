@@ -30,13 +30,14 @@
 
 use crate::context::{Context, timestamp};
 use crate::programs::Programs;
+use crate::serial_sequence::serial_sequence;
 use plan::command::UpdatePlan;
 use plan::computed_index::ComputedIndex;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::in_execution::runs_in_execution;
 use plan::polymorphic::Actual;
 use plan::row_check::RowCheck;
-use plan::sequence::{is_sequence_function, stored_sequence_name};
+use plan::sequence::{SERIAL_SEQUENCE, is_sequence_function, stored_sequence_name};
 use plan::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -243,9 +244,22 @@ impl<'a> Analysis<'a> {
     fn counters_of(&mut self, call: &RoutineCall) {
         let named = match call.arguments.first().map(|argument| &argument.kind) {
             Some(Kind::Constant(Value::Text(text))) => stored_sequence_name(text).ok(),
+            Some(Kind::Call(inner)) => self.sequence_asked_for(inner),
             _ => None,
         };
         self.counters(&|sequence| named.as_ref().is_none_or(|named| *named == sequence.name));
+    }
+
+    /// The sequence that `pg_get_serial_sequence` gives, where it is asked for a column that is written out.
+    fn sequence_asked_for(&self, call: &RoutineCall) -> Option<String> {
+        let value = |argument: &Expression| argument.as_constant().cloned();
+        let arguments = call.arguments.iter().map(value).collect::<Option<Vec<Value>>>()?;
+        match serial_sequence(self.programs.catalog(), &arguments) {
+            Ok(Value::Text(text)) if *call.callee.name == *SERIAL_SEQUENCE => {
+                stored_sequence_name(&text).ok()
+            }
+            _ => None,
+        }
     }
 
     fn counters(&mut self, is_meant: &dyn Fn(&Sequence) -> bool) {

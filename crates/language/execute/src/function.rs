@@ -2,6 +2,7 @@
 
 use crate::execution::{Execution, Place};
 use crate::programs::{CallResult, Described};
+use crate::serial_sequence::serial_sequence;
 use crate::subqueries::Given;
 use plan::assets::AssetFunction;
 use plan::expression::RoutineCall;
@@ -9,7 +10,7 @@ use plan::needs::Needs;
 use plan::polymorphic::{Actual, Callee};
 use plan::random::RandomFunction;
 use plan::routines::CallForm;
-use plan::sequence::is_sequence_function;
+use plan::sequence::{SERIAL_SEQUENCE, is_sequence_function};
 use plan::session_facts::SessionFunction;
 use plan::statement::StatementOutput;
 use std::sync::Arc;
@@ -141,6 +142,10 @@ impl Execution<'_> {
         let name = &callee.name;
         if is_sequence_function(name) {
             let value = Value::BigInt(self.sequence_value(name, &arguments)?);
+            return Ok(CallResult { values: vec![value], rows: None });
+        }
+        if **name == *SERIAL_SEQUENCE {
+            let value = serial_sequence(self.on.programs.catalog(), &arguments)?;
             return Ok(CallResult { values: vec![value], rows: None });
         }
         if let Some(function) = RandomFunction::named(name) {

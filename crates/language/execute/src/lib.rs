@@ -45,6 +45,7 @@ mod scan;
 mod scratch;
 mod select;
 mod sequence;
+mod serial_sequence;
 mod session_facts;
 mod set_constraints;
 mod sorting;

@@ -2,20 +2,22 @@
 
 use crate::assets::AssetFunction;
 use crate::random::RandomFunction;
-use crate::sequence::is_sequence_function;
+use crate::sequence::{SERIAL_SEQUENCE, asks_for_sequence, is_sequence_function};
 use crate::session_facts::SessionFunction;
 use types::ExecutionVersion;
 
 /// Whether calls that stand under this name do. No role needs a right for them, and none of them is a routine of the ledger.
 pub fn runs_in_execution(name: &str) -> bool {
     is_sequence_function(name)
+        || name == SERIAL_SEQUENCE
         || AssetFunction::named(name).is_some()
         || RandomFunction::named(name).is_some()
         || SessionFunction::named(name).is_some()
 }
 
-/// Whether SQL calls by this name what draws a random value or asks who executes the statement.
+/// Whether SQL calls by this name what draws a random value, asks who executes the statement, or for the sequence of a column.
 pub(crate) fn draws_or_asks(name: &str, version: ExecutionVersion) -> bool {
     version >= ExecutionVersion::V7 && RandomFunction::called(name).is_some()
         || version >= ExecutionVersion::V8 && SessionFunction::called(name).is_some()
+        || asks_for_sequence(name, version)
 }

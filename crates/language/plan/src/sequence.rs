@@ -3,7 +3,7 @@
 use sqlparser::tokenizer::{Span, Token};
 use syntax::names::name_of;
 use syntax::parse::tokenize;
-use types::{Key, SqlError, SqlState, catalog_name, split_catalog_name};
+use types::{ExecutionVersion, Key, SqlError, SqlState, catalog_name, split_catalog_name};
 
 /// The name under which a call of nextval() stands; no function of the ledger has it.
 pub const NEXT_VALUE: &str = "pg_catalog.nextval";
@@ -12,10 +12,17 @@ pub const SET_VALUE: &str = "pg_catalog.setval";
 /// The same of currval().
 pub const CURRENT_VALUE: &str = "pg_catalog.currval";
 pub(crate) const LAST_VALUE: &str = "pg_catalog.lastval";
+/// The same of pg_get_serial_sequence(), which draws nothing.
+pub const SERIAL_SEQUENCE: &str = "pg_catalog.pg_get_serial_sequence";
 
 /// Whether a call of this name is one of these functions.
 pub fn is_sequence_function(name: &str) -> bool {
     matches!(name, NEXT_VALUE | SET_VALUE | CURRENT_VALUE | LAST_VALUE)
+}
+
+/// Whether SQL asks by this name for the sequence of a column. Before version 13 only queries of the catalog did.
+pub(crate) fn asks_for_sequence(name: &str, version: ExecutionVersion) -> bool {
+    version >= ExecutionVersion::V13 && name == "pg_get_serial_sequence"
 }
 
 /// Whether a function of this name looks at a sequence.
@@ -23,7 +30,7 @@ pub fn draws_value(name: &str) -> bool {
     matches!(name, "nextval" | "setval" | "currval" | "lastval")
 }
 
-/// The name in the catalog of the sequence that a text names where no search path is at hand.
+/// The name in the catalog of the sequence, or of another relation, that a text names where no search path is at hand.
 ///
 /// # Errors
 /// As [`sequence_name`].
@@ -35,7 +42,7 @@ pub fn stored_sequence_name(text: &str) -> Result<String, SqlError> {
     })
 }
 
-/// The sequence that a text names: an identifier, as in SQL, with a schema in front or without.
+/// The sequence, or other relation, that a text names: an identifier, as in SQL, with a schema in front or without.
 ///
 /// # Errors
 /// `42602` for what is no name.

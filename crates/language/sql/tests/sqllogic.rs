@@ -670,3 +670,8 @@ fn with_outer_columns() {
 fn recursive_in_name() {
     run("recursive_in_name");
 }
+
+#[test]
+fn serial_sequences() {
+    run("serial_sequences");
+}

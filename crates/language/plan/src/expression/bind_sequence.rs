@@ -1,10 +1,13 @@
-//! Calls of `nextval`, `setval`, `currval` and `lastval`.
+//! Calls of `nextval`, `setval`, `currval` and `lastval`, and of `pg_get_serial_sequence`.
 
 use crate::expression::bind::Binder;
 use crate::expression::{Expression, Kind, RoutineCall};
 use crate::polymorphic::Callee;
 use crate::routines::CallForm;
-use crate::sequence::{CURRENT_VALUE, LAST_VALUE, NEXT_VALUE, SET_VALUE, no_sequence, sequence_name};
+use crate::sequence::{
+    CURRENT_VALUE, LAST_VALUE, NEXT_VALUE, SERIAL_SEQUENCE, SET_VALUE, asks_for_sequence, no_sequence,
+    sequence_name,
+};
 use types::{DataType, SqlError, Value, quoted_catalog_name};
 
 impl Binder<'_> {
@@ -45,17 +48,54 @@ impl Binder<'_> {
             }
             cast.push(argument);
         }
+        Ok(Some(self.call_in_execution(name, true, cast, DataType::BigInt)))
+    }
+
+    /// `pg_get_serial_sequence(relation, column)`; `None` where it is not that, or before version 13.
+    ///
+    /// # Errors
+    /// `42602` for what is no name of a relation.
+    pub(super) fn bind_serial_sequence(
+        &self,
+        name: &str,
+        arguments: &[Expression],
+    ) -> Result<Option<Expression>, SqlError> {
+        let ([relation, column], true) = (arguments, asks_for_sequence(name, self.scope().version())) else {
+            return Ok(None);
+        };
+        let text = DataType::Text(None);
+        let taken = [relation, column].map(|argument| self.argument(argument.clone(), text));
+        let [Some(mut relation), Some(column)] = taken else { return Ok(None) };
+        if let Kind::Constant(Value::Text(named)) = &relation.kind {
+            let routines = self.scope().routines();
+            let is_there = |found: &str| routines.types().named(found).is_some();
+            if let Some(found) = routines.search_path().find(&sequence_name(named)?, is_there) {
+                // The name in the catalog is the same under every search path.
+                relation.kind = Kind::Constant(Value::text(quoted_catalog_name(&found)));
+            }
+        }
+        Ok(Some(self.call_in_execution(SERIAL_SEQUENCE, false, vec![relation, column], text)))
+    }
+
+    /// A call of a function that runs in the execution of its statement.
+    fn call_in_execution(
+        &self,
+        name: &str,
+        is_volatile: bool,
+        arguments: Vec<Expression>,
+        data_type: DataType,
+    ) -> Expression {
         let callee = Callee::named(name);
         self.scope().note_call(&callee);
         let call = RoutineCall {
             callee,
-            is_volatile: true,
+            is_volatile,
             is_strict: true,
-            arguments: cast,
+            arguments,
             form: CallForm::Value,
             columns: None,
             columns_are_asked: false,
         };
-        Ok(Some(Expression { kind: Kind::Call(Box::new(call)), data_type: DataType::BigInt }))
+        Expression { kind: Kind::Call(Box::new(call)), data_type }
     }
 }

@@ -280,6 +280,9 @@ impl Binder<'_> {
         if let Some(told) = self.bind_session_call(name, arguments)? {
             return Ok(Some(told));
         }
+        }
+        if let Some(call) = self.bind_serial_sequence(name, arguments)? {
+            return Ok(Some(call));
         if let Some(now) = self.bind_clock(name).filter(|_| arguments.is_empty()) {
             return Ok(Some(now));
         }

@@ -326,6 +326,9 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "txid_current_if_assigned",
 ];
 
+/// Functions that draw from sequences, which are the database's.
+const DRAWING_FUNCTIONS: &[&str] = &["nextval", "setval", "currval", "lastval"];
+
 /// Words that ask about the session without parentheses.
 const SESSION_WORDS: &[&str] =
     &["current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"];
@@ -424,6 +427,10 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
     let follows = |index: usize, symbol: &str| at(index + 1).is_some_and(|lexeme| lexeme.is(symbol));
     let qualified = |index: usize| index > 0 && at(index - 1).is_some_and(|lexeme| lexeme.is("."));
     let from = lexemes.iter().any(|lexeme| lexeme.is("from"));
+    let draws = (0..lexemes.len())
+        .any(|index| follows(index, "(") && DRAWING_FUNCTIONS.iter().any(|name| lexemes[index].is(name)));
+    // Whoever draws from the sequence of a column asks the database for both.
+    let asks_for_drawn = |name: &str| draws && name == "pg_get_serial_sequence";
     (0..lexemes.len()).any(|index| {
         let lexeme = &lexemes[index];
         let identifier = lexeme.kind == Kind::Word || lexeme.text.starts_with('"');
@@ -442,7 +449,9 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
             let is_asset = |lexeme: &Lexeme<'_>| catalogue::is_asset_function(&lexeme.value());
             return match name {
                 "entente" => !calls(&["history"]) && !calls_one(&is_asset),
-                "pg_catalog" => !calls(&["nextval", "setval", "currval", "lastval"]),
+                "pg_catalog" => {
+                    !calls(DRAWING_FUNCTIONS) && !calls_one(&|lexeme| asks_for_drawn(&lexeme.value()))
+                }
                 _ => name == "information_schema",
             };
         }
@@ -452,7 +461,7 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
                 .is_some_and(|l| ["from", "join", ",", "(", "table", "only"].iter().any(|word| l.is(word)));
             return is_table && !catalog.tables.contains_key(name);
         }
-        let function = follows(index, "(") && SESSION_FUNCTIONS.contains(&name);
+        let function = follows(index, "(") && SESSION_FUNCTIONS.contains(&name) && !asks_for_drawn(name);
         let words = [SESSION_WORDS, OBJECT_TYPES];
         let word = lexeme.kind == Kind::Word && words.iter().any(|words| words.contains(&name));
         !from && (function || word)
@@ -527,6 +536,18 @@ mod tests {
                  select pg_catalog.setval('public.s', 3, true); select * from entente.history('t', 1)"
             ),
             [Class::Read; 5]
+        );
+        assert_eq!(
+            classes(
+                "select setval(pg_get_serial_sequence('t', 'id'), 1, false);                  select pg_catalog.setval(pg_catalog.pg_get_serial_sequence('t', 'id'), max(id)) from t"
+            ),
+            [Class::Read; 2]
+        );
+        assert_eq!(
+            classes(
+                "select pg_get_serial_sequence('t', 'id'); select pg_catalog.pg_get_serial_sequence('t', 'id')"
+            ),
+            [Class::Catalogue; 2]
         );
         assert_eq!(
             classes(
