@@ -675,3 +675,8 @@ fn recursive_in_name() {
 fn serial_sequences() {
     run("serial_sequences");
 }
+
+#[test]
+fn numerics_as_doubles() {
+    run("numerics_as_doubles");
+}

@@ -100,14 +100,33 @@ pub fn resolve(
     arguments: &[DataType],
     version: ExecutionVersion,
 ) -> Result<Option<Signature>, SqlError> {
-    let mut named = FUNCTIONS.iter().flat_map(|functions| functions.iter());
-    let found =
-        named.find_map(|function| match function.names().contains(&name) && function.is_in(version) {
-            true => function.signature(arguments),
-            false => None,
-        });
+    let found = signature_of(name, arguments, version)
+        .or_else(|| as_doubles(arguments, version).and_then(|doubles| signature_of(name, &doubles, version)));
     if found.is_none() {
         number::refuse_inexact(name, arguments, version)?;
     }
     Ok(found)
+}
+
+/// Whether a function takes the numerics among these only as doubles, so that one that takes them as they are comes first.
+pub fn takes_as_doubles(name: &str, arguments: &[DataType], version: ExecutionVersion) -> bool {
+    let takes = |types: &[DataType]| signature_of(name, types, version).is_some();
+    as_doubles(arguments, version).is_some_and(|doubles| !takes(arguments) && takes(&doubles))
+}
+
+fn signature_of(name: &str, arguments: &[DataType], version: ExecutionVersion) -> Option<Signature> {
+    let mut named = FUNCTIONS.iter().flat_map(|functions| functions.iter());
+    named.find_map(|function| match function.names().contains(&name) && function.is_in(version) {
+        true => function.signature(arguments),
+        false => None,
+    })
+}
+
+/// What numerics become by themselves where no function takes them: double precision. `None` where there are none, and before
+/// version 13.
+fn as_doubles(arguments: &[DataType], version: ExecutionVersion) -> Option<Vec<DataType>> {
+    let is_numeric = |data_type: &DataType| matches!(data_type, DataType::Numeric(_));
+    let any = version >= ExecutionVersion::V13 && arguments.iter().any(is_numeric);
+    let becomes = |data_type: &DataType| if is_numeric(data_type) { DataType::Double } else { *data_type };
+    any.then(|| arguments.iter().map(becomes).collect())
 }

@@ -15,7 +15,7 @@ use sqlparser::tokenizer::Span;
 use syntax::names::{name_of, table_name};
 use types::{ArithmeticOperator, DataType, ExecutionVersion, RangeType, SqlError, SqlState, TimeType, Value};
 use values::Comparison;
-use values::functions::{self, Function, Signature, refused, resolve};
+use values::functions::{self, Function, Signature, refused, resolve, takes_as_doubles};
 
 impl Binder<'_> {
     pub(super) fn bind_function(&self, function: &ast::Function) -> Result<Expression, SqlError> {
@@ -135,6 +135,13 @@ impl Binder<'_> {
             return Err(SqlError::unsupported(format_args!("VARIADIC in a call of {name}()")));
         }
         // As in PostgreSQL, a function of the ledger does not hide one of the system.
+        let given: Vec<DataType> = arguments.iter().map(|argument| argument.value.data_type).collect();
+        if !named
+            && takes_as_doubles(name, &given, self.scope().version())
+            && let Some(own) = self.bind_routine(name, arguments.clone())?
+        {
+            return Ok(own);
+        }
         if !named {
             let values = arguments.iter().map(|argument| argument.value.clone()).collect();
             match self.call(name, values, span) {
@@ -274,15 +281,15 @@ impl Binder<'_> {
         if let Some(call) = self.bind_sequence_call(name, arguments)? {
             return Ok(Some(call));
         }
+        if let Some(call) = self.bind_serial_sequence(name, arguments)? {
+            return Ok(Some(call));
+        }
         if let Some(call) = self.bind_random_call(name, arguments) {
             return Ok(Some(call));
         }
         if let Some(told) = self.bind_session_call(name, arguments)? {
             return Ok(Some(told));
         }
-        }
-        if let Some(call) = self.bind_serial_sequence(name, arguments)? {
-            return Ok(Some(call));
         if let Some(now) = self.bind_clock(name).filter(|_| arguments.is_empty()) {
             return Ok(Some(now));
         }

@@ -42,6 +42,7 @@ impl RoutineCall {
 }
 
 /// An argument of a call, and the name that it is given under.
+#[derive(Clone)]
 pub struct NamedArgument {
     /// `name => value`
     pub name: Option<String>,
