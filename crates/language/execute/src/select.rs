@@ -190,7 +190,7 @@ impl Execution<'_> {
         let Output { select, rows, offset, mut take, .. } = output;
         let (is_on, most) = (matches!(select.distinct, Distinctness::On(_)), limit.unwrap_or(usize::MAX));
         let mut sorted = match rows.finish()? {
-            Sorted::Held(rows) if !is_on => {
+            Sorted::Held(rows) if !is_on && !select.ties => {
                 return Ok(rows.map(|(_, row)| row).skip(offset).take(most).collect());
             }
             sorted => sorted,
@@ -200,10 +200,14 @@ impl Execution<'_> {
         let hold = |width: usize| if is_written { memory.hold_row(width) } else { Ok(()) };
         let mut seen = BTreeSet::new();
         let (mut rows, mut left_out, mut given) = (Vec::new(), 0, 0);
-        while given < most
+        let mut last = Vec::new();
+        while (given < most || select.ties)
             && let Some((mut keys, row)) = sorted.next()?
         {
             self.charge(0)?;
+            if given >= most && KeyOrder::By(&select.order).compare(&last, &keys).is_ne() {
+                break;
+            }
             if is_on {
                 let on = keys.split_off(select.order.len());
                 hold(on.len())?;
@@ -216,6 +220,9 @@ impl Execution<'_> {
                 continue;
             }
             given += 1;
+            if select.ties && given == most {
+                last = keys;
+            }
             match &mut take {
                 Some(take) if is_written => {
                     if take(row).is_break() {

@@ -680,3 +680,8 @@ fn serial_sequences() {
 fn numerics_as_doubles() {
     run("numerics_as_doubles");
 }
+
+#[test]
+fn fetch() {
+    run("fetch");
+}

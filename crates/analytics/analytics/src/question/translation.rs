@@ -88,7 +88,9 @@ impl<'a> Translation<'a> {
     /// The rows that `Limit ▸ Project ▸ Sort` or a `Project` alone asks for.
     pub(crate) fn listed(&mut self, plan: &LogicalPlan) -> Result<Listed, OnRows> {
         let (plan, limit) = match plan {
-            LogicalPlan::Limit { input, limit: Some(limit), offset: None } => (input.as_ref(), Some(limit)),
+            LogicalPlan::Limit { input, limit: Some(limit), offset: None, ties: false } => {
+                (input.as_ref(), Some(limit))
+            }
             other => (other, None),
         };
         let LogicalPlan::Project { input, outputs, .. } = plan else { return Err(unknown_form()) };

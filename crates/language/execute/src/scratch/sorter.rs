@@ -25,7 +25,7 @@ pub(crate) enum KeyOrder<'b> {
 }
 
 impl KeyOrder<'_> {
-    fn compare(self, left: &[Value], right: &[Value]) -> Ordering {
+    pub fn compare(self, left: &[Value], right: &[Value]) -> Ordering {
         match self {
             KeyOrder::By(order) => {
                 let keys = order.iter().zip(left.iter().zip(right));

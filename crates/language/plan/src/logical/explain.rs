@@ -273,8 +273,10 @@ fn over_input(node: &LogicalPlan, row: &[String]) -> String {
             };
             format!("Project {}", outputs.iter().zip(columns.iter()).map(one).collect::<Vec<_>>().join(", "))
         }
-        LogicalPlan::Limit { limit, offset, .. } => {
-            format!("Limit{}{}", part(" ", list(limit, row, "")), part(" offset ", list(offset, row, "")))
+        LogicalPlan::Limit { limit, offset, ties, .. } => {
+            let (limit, offset) = (list(limit, row, ""), list(offset, row, ""));
+            let ties = if *ties { " with ties" } else { "" };
+            format!("Limit{}{ties}{}", part(" ", limit), part(" offset ", offset))
         }
         LogicalPlan::Set { operation, all: every, .. } => {
             let name = match operation {

@@ -80,7 +80,7 @@ fn starts_at_key(relation: &LogicalPlan, conditions: &[Expression]) -> bool {
 /// Of rows in an order, how many are wanted.
 fn first_rows(above: &[&LogicalPlan]) -> Option<(Vec<SortKey>, Expression)> {
     let [
-        LogicalPlan::Limit { limit: Some(limit), offset, .. },
+        LogicalPlan::Limit { limit: Some(limit), offset, ties: false, .. },
         LogicalPlan::Project { outputs, .. },
         LogicalPlan::Sort { keys, .. },
     ] = above

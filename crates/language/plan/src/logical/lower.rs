@@ -39,8 +39,8 @@ pub fn operators(plan: LogicalPlan) -> BoundSelect {
 fn take_outputs(mut node: LogicalPlan, select: &mut BoundSelect) -> LogicalPlan {
     loop {
         node = match node {
-            LogicalPlan::Limit { input, limit, offset } => {
-                (select.limit, select.offset) = (limit, offset);
+            LogicalPlan::Limit { input, limit, offset, ties } => {
+                (select.limit, select.offset, select.ties) = (limit, offset, ties);
                 *input
             }
             LogicalPlan::Distinct { input, on: None } => {

@@ -147,6 +147,8 @@ pub enum LogicalPlan {
         limit: Option<Expression>,
         /// How many are left out before that.
         offset: Option<Expression>,
+        /// Those that the order does not tell from the last one come too.
+        ties: bool,
     },
     /// UNION, INTERSECT, EXCEPT.
     Set {
@@ -185,6 +187,17 @@ pub struct Scan {
     pub path: Option<AccessPath>,
     /// The rows are read backwards.
     pub backwards: bool,
+}
+
+/// LIMIT or FETCH, and OFFSET.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// How many rows; `None`: all.
+    pub limit: Option<Expression>,
+    /// How many are left out before that.
+    pub offset: Option<Expression>,
+    /// Those that the order does not tell from the last one come too.
+    pub ties: bool,
 }
 
 /// A query in FROM, a view or a WITH query.
@@ -277,9 +290,15 @@ impl LogicalPlan {
 
     /// So many of its rows.
     pub fn limited(self, limit: Option<Expression>, offset: Option<Expression>) -> LogicalPlan {
+        self.within(Limits { limit, offset, ties: false })
+    }
+
+    /// Those of its rows that LIMIT, FETCH and OFFSET leave.
+    pub fn within(self, limits: Limits) -> LogicalPlan {
+        let Limits { limit, offset, ties } = limits;
         match (&limit, &offset) {
             (None, None) => self,
-            _ => LogicalPlan::Limit { input: Box::new(self), limit, offset },
+            _ => LogicalPlan::Limit { input: Box::new(self), limit, offset, ties },
         }
     }
 

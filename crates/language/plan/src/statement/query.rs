@@ -178,8 +178,8 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
     let binder = Binder::new(scope.variables, Source::Relations(&names));
     let output = Outputs { projection: &projection, columns: &columns };
     let order = bind_order(&binder, scope.variables, query.order_by.as_ref(), &output, false)?;
-    let (limit, offset) = bind_limit(scope.variables, query.limit_clause.as_ref(), query.fetch.as_ref())?;
-    Ok(BoundQuery::from(relation.sorted(order).projected(projection, columns).limited(limit, offset)))
+    let limits = bind_limit(scope.variables, query)?;
+    Ok(BoundQuery::from(relation.sorted(order).projected(projection, columns).within(limits)))
 }
 
 /// All columns, as they are.

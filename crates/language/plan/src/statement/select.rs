@@ -36,6 +36,8 @@ pub struct BoundSelect {
     pub limit: Option<Expression>,
     /// OFFSET
     pub offset: Option<Expression>,
+    /// Rows that the order does not tell from the last one of LIMIT come too. Then there is an order.
+    pub ties: bool,
     /// An expression holds a subquery. Then the source is no table alone.
     pub has_subqueries: bool,
     /// By output: it is a literal without a type, which what it meets may still give one; may be shorter.
@@ -69,6 +71,7 @@ impl BoundSelect {
             reverse: false,
             limit: None,
             offset: None,
+            ties: false,
             has_subqueries: false,
             literals: Vec::new(),
         }

@@ -1,15 +1,17 @@
 //! The clauses of a SELECT that may refer to its outputs: GROUP BY, DISTINCT ON, ORDER BY; and LIMIT.
 
 use crate::expression::{Binder, Expression, Kind, Source};
+use crate::logical::Limits;
 use crate::scope::VariableScope;
 use crate::statement::output::check_list;
 use crate::statement::select::SortKey;
 use sqlparser::ast::{
-    Expr, Fetch, GroupByExpr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Select, Spanned,
-    Value as Literal,
+    Expr, Fetch, GroupByExpr, LimitClause, NonBlock, OrderBy, OrderByExpr, OrderByKind, Query, Select,
+    Spanned, Value as Literal,
 };
 use syntax::names::name_of;
-use types::{DataType, OutputColumn, SqlError, SqlState};
+use syntax::parse::limit_with_ties;
+use types::{DataType, ExecutionVersion, OutputColumn, SqlError, SqlState};
 
 /// The output list, which GROUP BY and ORDER BY may refer to.
 pub(super) struct Outputs<'q> {
@@ -155,11 +157,7 @@ pub(super) fn bind_order(
 }
 
 /// LIMIT or FETCH, and OFFSET.
-pub(super) fn bind_limit(
-    scope: &VariableScope,
-    clause: Option<&LimitClause>,
-    fetch: Option<&Fetch>,
-) -> Result<(Option<Expression>, Option<Expression>), SqlError> {
+pub(super) fn bind_limit(scope: &VariableScope, query: &Query) -> Result<Limits, SqlError> {
     let binder = Binder::new(scope, Source::Nothing);
     let count = |expr: &Expr, clause: &'static str| {
         let bound = binder.in_clause(Some(clause)).bind(expr)?;
@@ -176,25 +174,61 @@ pub(super) fn bind_limit(
             scope.located(error, expr.span())
         })
     };
-    let (limit, offset) = match clause {
-        None => (None, None),
-        Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => (
-            limit.as_ref().map(|limit| count(limit, "LIMIT")).transpose()?,
-            offset.as_ref().map(|offset| count(&offset.value, "OFFSET")).transpose()?,
-        ),
+    let knows_ties = scope.version() >= ExecutionVersion::V13;
+    let (mut limits, written) = match &query.limit_clause {
+        None => (Limits::default(), None),
+        Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
+            let written = limit.as_ref().filter(|_| knows_ties).and_then(limit_with_ties);
+            let limits = Limits {
+                limit: written.or(limit.as_ref()).map(|limit| count(limit, "LIMIT")).transpose()?,
+                offset: offset.as_ref().map(|offset| count(&offset.value, "OFFSET")).transpose()?,
+                ties: written.is_some(),
+            };
+            (limits, written)
+        }
         Some(_) => return Err(SqlError::unsupported("this form of LIMIT")),
     };
-    match fetch {
-        None => Ok((limit, offset)),
-        Some(Fetch { with_ties: false, percent: false, quantity }) if limit.is_none() => {
-            let limit = match quantity {
+    let mut written = written;
+    match &query.fetch {
+        None => {}
+        Some(Fetch { with_ties, percent: false, quantity })
+            if limits.limit.is_none() && (knows_ties || !with_ties) =>
+        {
+            limits.limit = Some(match quantity {
                 Some(quantity) => count(quantity, "LIMIT")?,
                 None => Expression::constant(types::Value::BigInt(1), DataType::BigInt),
-            };
-            Ok((Some(limit), offset))
+            });
+            (limits.ties, written) = (*with_ties, quantity.as_ref());
         }
-        Some(_) => Err(SqlError::unsupported("this form of FETCH")),
+        Some(_) => return Err(SqlError::unsupported("this form of FETCH")),
     }
+    match limits.ties {
+        true => check_ties(query, written).map(|()| limits),
+        false => Ok(limits),
+    }
+}
+
+/// Refuses `WITH TIES` of rows that nothing orders, and of no number.
+fn check_ties(query: &Query, count: Option<&Expr>) -> Result<(), SqlError> {
+    fn is_null(count: &Expr) -> bool {
+        match count {
+            Expr::Nested(inner) => is_null(inner),
+            Expr::Value(value) => matches!(value.value, Literal::Null),
+            _ => false,
+        }
+    }
+    let syntax = |message: &str| Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+    if query.order_by.is_none() {
+        return syntax("WITH TIES cannot be specified without ORDER BY clause");
+    }
+    if query.locks.iter().any(|lock| lock.nonblock == Some(NonBlock::SkipLocked)) {
+        return syntax("SKIP LOCKED and WITH TIES options cannot be used together");
+    }
+    if count.is_some_and(is_null) {
+        let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+        return Err(SqlError::new(SqlState(*b"2201W"), message));
+    }
+    Ok(())
 }
 
 /// The expressions of DISTINCT ON.

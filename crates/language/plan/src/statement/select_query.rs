@@ -36,13 +36,13 @@ pub(super) fn bind_select(
     let binder = scope.binder(level, Source::Relations(&names)).with_windows(&select.named_window);
     let conditions = bind_where(&binder, select.selection.as_ref())?;
     let mut clauses = bind_clauses(&binder, &names, scope.variables, query, select)?;
-    let (limit, offset) = bind_limit(scope.variables, query.limit_clause.as_ref(), query.fetch.as_ref())?;
+    let limits = bind_limit(scope.variables, query)?;
     if !query.locks.is_empty() {
         refuse_locks(query, &clauses.reworked(changed.is_some()))?;
     }
     clauses.place(&names)?;
     let source = source.unwrap_or(LogicalPlan::OneRow).filtered(conditions);
-    let plan = clauses.over(source).limited(limit, offset);
+    let plan = clauses.over(source).within(limits);
     Ok(BoundQuery { plan, literals: literals_of(&select.projection) })
 }
 

@@ -77,6 +77,7 @@ impl BoundSelect {
             reverse: _,
             limit,
             offset,
+            ties: _,
             has_subqueries: _,
             literals: _,
         } = self;

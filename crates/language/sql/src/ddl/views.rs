@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use syntax::parse::{parse_query, tokenize};
+use syntax::parse::{parse_query, tokenize, write_ties};
 use types::{
     Catalog, CheckOption, ColumnSet, ExecutionVersion, RowSecurity, SearchPath, SqlError, SqlState, Table,
     View, limits, object_name,
@@ -213,6 +213,11 @@ fn written_out(mut query: ast::Query, noted: &Noted) -> String {
     impl VisitorMut for Expand<'_> {
         type Break = ();
 
+        fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+            write_ties(query);
+            ControlFlow::Continue(())
+        }
+
         fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
             let expand = |item: SelectItem| {
                 let span = match &item {
@@ -390,11 +395,6 @@ fn gives_the_same(select: &BoundSelect, view: &View) -> bool {
     select.columns.iter().map(|column| column.data_type).eq(types)
 }
 
-/// Names of the views that use a column of a table. `without`: the table without the column, or with another one in its
-/// place.
-///
-/// # Errors
-/// None as long as the views can be bound.
 /// The catalog without policies: what these look at is nothing that views do.
 fn without_policies(catalog: &NewCatalog) -> NewCatalog {
     let mut known = catalog.clone();
@@ -433,6 +433,11 @@ pub(super) fn drop_needing_primary_key(
     drop_dependents(catalog, what, cascade, &[], &|view| needing.contains(&view.name))
 }
 
+/// Names of the views that use a column of a table. `without`: the table without the column, or with another one in its
+/// place.
+///
+/// # Errors
+/// None as long as the views can be bound.
 pub(super) fn using_column(
     catalog: &NewCatalog,
     table: &Table,

@@ -12,6 +12,7 @@ mod dialect;
 pub mod domain;
 pub mod drop_expression;
 pub(crate) mod errors;
+mod fetch;
 pub mod governance;
 pub mod grant;
 mod locking;
@@ -50,6 +51,7 @@ use crate::parse::deferrals::{
 use crate::parse::domain::{DomainStatement, is_about_domains, parse_domain};
 use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
+pub use crate::parse::fetch::{limit_with_ties, write_ties};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
 use crate::parse::materialized_view::{
     MaterializedViewStatement, is_about_materialized_views, parse_materialized_view,

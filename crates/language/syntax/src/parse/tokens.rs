@@ -3,6 +3,7 @@
 use crate::parse::conflict_target::name_targets;
 use crate::parse::dialect::Grammar;
 use crate::parse::errors::{located, syntax_error};
+use crate::parse::fetch::spell_fetch;
 use crate::parse::locking::with_known_locks;
 use crate::parse::subscripts::name_subscripts;
 use crate::rewrite::rewrite;
@@ -51,6 +52,9 @@ pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) 
     }
     if version >= ExecutionVersion::V11 {
         name_subscripts(&mut tokens);
+    }
+    if version >= ExecutionVersion::V13 {
+        spell_fetch(&mut tokens);
     }
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)

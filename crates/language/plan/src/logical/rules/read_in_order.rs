@@ -28,7 +28,7 @@ fn way(block: &LogicalPlan) -> Option<bool> {
     let mut order = None;
     for node in above {
         match node {
-            LogicalPlan::Limit { .. } | LogicalPlan::Project { .. } => {}
+            LogicalPlan::Limit { ties: false, .. } | LogicalPlan::Project { .. } => {}
             LogicalPlan::Sort { keys, .. } => order = Some(keys),
             _ => return None,
         }
