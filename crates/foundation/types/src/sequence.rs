@@ -4,7 +4,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// A sequence. Unless it counts, drawing a value needs no state and is no conflict: it is made of the place where it is
 /// drawn ([`Sequence::value`]), or, in a transaction block, of what is known before there is a place
 /// ([`Sequence::session_value`]). Values are unique and have gaps.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence {
     /// Its name, which no table, view or index has.
     pub name: String,
@@ -12,6 +12,39 @@ pub struct Sequence {
     pub owner: Option<SequenceOwner>,
     /// It counts: 1, 2, 3. Whoever draws reads and writes the last value, and is in conflict with all others who do.
     pub counter: Option<Counter>,
+    /// CACHE, at least 1. Nobody keeps values for a session, whatever it says; before execution version 13 it was forgotten.
+    pub cache: i64,
+}
+
+impl BorshSerialize for Sequence {
+    /// Where CACHE says nothing as it was written before it was kept.
+    fn serialize<W: borsh::io::Write>(&self, writer: &mut W) -> borsh::io::Result<()> {
+        (&self.name, &self.owner).serialize(writer)?;
+        match self.cache {
+            1 => self.counter.serialize(writer),
+            cache => (2_u8, cache, &self.counter).serialize(writer),
+        }
+    }
+}
+
+impl BorshDeserialize for Sequence {
+    fn deserialize_reader<R: borsh::io::Read>(reader: &mut R) -> borsh::io::Result<Sequence> {
+        let invalid = |message: String| borsh::io::Error::new(borsh::io::ErrorKind::InvalidData, message);
+        let (name, owner) = <(String, Option<SequenceOwner>)>::deserialize_reader(reader)?;
+        let (counter, cache) = match u8::deserialize_reader(reader)? {
+            0 => (None, 1),
+            1 => (Some(Counter::deserialize_reader(reader)?), 1),
+            2 => match <(i64, Option<Counter>)>::deserialize_reader(reader)? {
+                (cache @ 2.., counter) => (counter, cache),
+                // One of 1 is not written.
+                (cache, _) => return Err(invalid(format!("expected a CACHE of 2 and more, found {cache}"))),
+            },
+            kind => {
+                return Err(invalid(format!("expected how a sequence counts, 0 to 2, found {kind}")));
+            }
+        };
+        Ok(Sequence { name, owner, counter, cache })
+    }
 }
 
 /// How a sequence counts. Its last value stands in a row, like data.
@@ -116,6 +149,7 @@ impl Sequence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{decode_exactly, encode};
 
     #[test]
     fn values_ascend_with_height_index_and_draw() {
@@ -136,6 +170,32 @@ mod tests {
         assert_eq!(Sequence::value(largest + 1, 0, 0), None);
         assert_eq!(Sequence::value(0, 1 << 16, 0), None);
         assert_eq!(Sequence::value(0, 0, Sequence::DRAWS_MAX), None);
+    }
+
+    #[test]
+    fn sequences_without_a_cache_are_encoded_as_before_there_were_any() {
+        let counter = Counter {
+            table: TableId(1),
+            data_type: DataType::BigInt,
+            start: 1,
+            increment: 1,
+            smallest: 1,
+            largest: 9,
+            cycles: false,
+        };
+        for counter in [None, Some(counter)] {
+            let sequence =
+                |cache| Sequence { name: "s".to_string(), owner: None, counter: counter.clone(), cache };
+            let before = encode(&("s".to_string(), None::<SequenceOwner>, &counter));
+            assert_eq!(encode(&sequence(1)), before);
+            for cache in [1, 2, i64::MAX] {
+                let bytes = encode(&sequence(cache));
+                assert_eq!(decode_exactly::<Sequence>(&bytes).expect("it round-trips"), sequence(cache));
+                assert!((0..bytes.len()).all(|length| decode_exactly::<Sequence>(&bytes[..length]).is_err()));
+            }
+            let unwritten = encode(&("s".to_string(), None::<SequenceOwner>, 2_u8, 1_i64, &counter));
+            assert!(decode_exactly::<Sequence>(&unwritten).is_err());
+        }
     }
 
     #[test]

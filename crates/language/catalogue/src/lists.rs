@@ -14,7 +14,7 @@ pub(crate) fn sequences(objects: &Objects) -> Vec<NamedRow> {
             ("seqincrement", Cell::Integer(counting.increment)),
             ("seqmax", Cell::Integer(counting.largest)),
             ("seqmin", Cell::Integer(counting.smallest)),
-            ("seqcache", 1.into()),
+            ("seqcache", Cell::Integer(relation.cache)),
             ("seqcycle", counting.cycles.into()),
         ]
     };
@@ -35,7 +35,7 @@ pub(crate) fn sequence_list(objects: &Objects) -> Vec<NamedRow> {
             ("max_value", Cell::Integer(counting.largest)),
             ("increment_by", Cell::Integer(counting.increment)),
             ("cycle", counting.cycles.into()),
-            ("cache_size", 1.into()),
+            ("cache_size", Cell::Integer(relation.cache)),
         ]
     };
     sequences.map(row).collect()

@@ -190,6 +190,8 @@ pub(crate) struct Relation {
     pub(crate) reads: BTreeSet<String>,
     /// How a sequence counts, if it does.
     pub(crate) counter: Option<Counter>,
+    /// What CACHE says of a sequence.
+    pub(crate) cache: i64,
     /// The column that a sequence belongs to, by the table's object identifier and from 1.
     pub(crate) owner: Option<(i32, i32)>,
     /// Object identifier of the type of its rows; 0 where it has none.
@@ -272,6 +274,7 @@ impl Relation {
             row_security: table.row_security.clone(),
             reads: materialized.map_or_else(BTreeSet::new, |one| one.view.relations.clone()),
             counter: None,
+            cache: 1,
             owner: None,
             row_type: row_type(catalog, &table.name),
             attributes,
@@ -311,6 +314,7 @@ impl Relation {
             row_security: RowSecurity::default(),
             reads: view.relations.clone(),
             counter: None,
+            cache: 1,
             owner: None,
             row_type: row_type(catalog, &view.name),
             attributes: attributes.collect(),
@@ -337,6 +341,7 @@ impl Relation {
             row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
             counter: None,
+            cache: 1,
             owner: None,
             row_type: known.data_type().oid() as i32,
             attributes: attributes.collect(),
@@ -371,6 +376,7 @@ impl Relation {
             row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
             counter: sequence.counter.clone(),
+            cache: sequence.cache,
             owner: owner.map(|owner| (owner.table.object_identifier(), i32::from(owner.column) + 1)),
             row_type: 0,
             attributes: columns.map(attribute).into(),
@@ -397,6 +403,7 @@ impl Relation {
             row_security: RowSecurity::default(),
             reads: BTreeSet::new(),
             counter: None,
+            cache: 1,
             owner: None,
             row_type: 0,
             attributes: attributes.collect(),

@@ -216,7 +216,7 @@ fn everything_but_tables_is_refused_by_name() {
         (|c| drop(c.views.insert("v".into(), Arc::new(view()))), "view \"v\""),
         (
             |c| {
-                let sequence = Sequence { name: "q".into(), owner: None, counter: None };
+                let sequence = Sequence { name: "q".into(), owner: None, counter: None, cache: 1 };
                 c.sequences.insert("q".into(), Arc::new(sequence));
             },
             "sequence \"q\"",

@@ -685,3 +685,8 @@ fn numerics_as_doubles() {
 fn fetch() {
     run("fetch");
 }
+
+#[test]
+fn sequence_cache() {
+    run("sequence_cache");
+}

@@ -89,7 +89,7 @@ fn catalog() -> Arc<Catalog> {
         largest: i64::MAX,
         cycles: false,
     };
-    let sequence = Sequence { name: "s".into(), owner: None, counter: Some(counter) };
+    let sequence = Sequence { name: "s".into(), owner: None, counter: Some(counter), cache: 1 };
     catalog.sequences.insert("s".into(), Arc::new(sequence));
     Arc::new(catalog)
 }

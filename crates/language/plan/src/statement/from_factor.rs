@@ -135,10 +135,10 @@ fn bind_named(
     add_relation(query, names, &table.name, alias, columns)?;
     set_row_type(names, row_type);
     set_table(names, table);
-    let is_locked = query.variables.is_locked(name.span());
     if query.tables.version() >= ExecutionVersion::V13 {
         set_primary_key(names, table);
     }
+    let is_locked = query.variables.is_locked(name.span());
     if is_locked && table.materialized.is_some() {
         let message = format!("cannot lock rows in materialized view \"{}\"", table.name);
         return Err(SqlError::new(SqlState(*b"42809"), message));

@@ -85,6 +85,25 @@ pub(super) fn counter(
     Ok(Some(Counter { table, data_type, start, increment, smallest, largest, cycles }))
 }
 
+/// What CACHE says, which changes nothing: no session keeps values for itself. `before`: what it has said so far. Before version 13 it was
+/// forgotten.
+///
+/// # Errors
+/// `22023` for less than 1, `42601` where it is said twice.
+pub(super) fn cache(
+    rules: ExecutionVersion,
+    options: &CountingOptions,
+    before: i64,
+) -> Result<i64, SqlError> {
+    match options.cache.as_slice() {
+        _ if rules < ExecutionVersion::V13 => Ok(before),
+        [] => Ok(before),
+        [cache] if *cache >= 1 => Ok(*cache),
+        [cache] => Err(invalid(format!("CACHE ({cache}) must be greater than zero"))),
+        _ => Err(SqlError::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options")),
+    }
+}
+
 /// RESTART: the counter goes on from this value. Its row stands under another number then, because rows that stay are never
 /// changed by a schema change.
 ///

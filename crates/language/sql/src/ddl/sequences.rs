@@ -1,6 +1,6 @@
 //! Sequences, and those of columns.
 
-use crate::ddl::counters::{counter, restart, sequence_type};
+use crate::ddl::counters::{cache, counter, restart, sequence_type};
 use crate::ddl::names::written;
 use crate::ddl::relations::{check_free, generated_name, relation_exists};
 use crate::ddl::rows::Rows;
@@ -45,7 +45,7 @@ pub(super) fn change_sequence(
             Ok("ALTER SEQUENCE")
         }
         SequenceStatement::AddIdentity { table, column, generated, options } => {
-            add_identity(catalog, table, column, *generated, options)?;
+            add_identity(catalog, rows.version(), (table, column), *generated, options)?;
             Ok("ALTER TABLE")
         }
     }
@@ -76,7 +76,8 @@ fn create_sequence(
     let owner = owner.map(|(table, column)| owner_of(catalog, &table, &column)).transpose()?;
     let data_type = sequence_type(catalog, rules, options)?.unwrap_or(DataType::BigInt);
     let counter = counter(catalog, data_type, options, None)?;
-    insert(catalog, Sequence { name: name.to_string(), owner, counter })
+    let cache = cache(rules, options, 1)?;
+    insert(catalog, Sequence { name: name.to_string(), owner, counter, cache })
 }
 
 fn owner_of(catalog: &Catalog, table: &str, column: &str) -> Result<SequenceOwner, SqlError> {
@@ -109,6 +110,7 @@ fn alter_sequence(
     let given = sequence_type(catalog, rows.version(), options)?;
     let data_type = given.or(counts_already).unwrap_or(DataType::BigInt);
     sequence.counter = counter(catalog, data_type, options, sequence.counter.as_ref())?;
+    sequence.cache = cache(rows.version(), options, sequence.cache)?;
     if let Some(value) = options.restart {
         let counter = sequence.counter.take().ok_or_else(|| does_not_count("RESTART"))?;
         sequence.counter = Some(restart(catalog, counter, value, rows)?);
@@ -139,8 +141,8 @@ fn rename_sequence(catalog: &mut Catalog, name: &str, to: &str) -> Result<(), Sq
 /// ADD GENERATED … AS IDENTITY.
 fn add_identity(
     catalog: &mut Catalog,
-    table: &str,
-    column: &str,
+    rules: ExecutionVersion,
+    (table, column): (&str, &str),
     generated: Generated,
     options: &CountingOptions,
 ) -> Result<(), SqlError> {
@@ -166,7 +168,7 @@ fn add_identity(
     }
     let sequence =
         ColumnSequence { column: owner.column, identity: Some(generated), options: options.clone() };
-    create_owned(catalog, &mut table, &[sequence])?;
+    create_owned(catalog, rules, &mut table, &[sequence])?;
     catalog.tables.insert(table.name.clone(), Arc::new(table));
     Ok(())
 }
@@ -197,6 +199,7 @@ pub(super) struct ColumnSequence {
 /// Too many sequences.
 pub(super) fn create_owned(
     catalog: &mut Catalog,
+    rules: ExecutionVersion,
     table: &mut Table,
     columns: &[ColumnSequence],
 ) -> Result<(), SqlError> {
@@ -224,7 +227,8 @@ pub(super) fn create_owned(
         table.columns[usize::from(*column)].default = Some(format!("nextval('{quoted}')"));
         let owner = SequenceOwner { table: table.id, column: *column, identity: *identity };
         let counter = counter(catalog, data_type, options, None)?;
-        insert(catalog, Sequence { name, owner: Some(owner), counter })?;
+        let cache = cache(rules, options, 1)?;
+        insert(catalog, Sequence { name, owner: Some(owner), counter, cache })?;
     }
     Ok(())
 }

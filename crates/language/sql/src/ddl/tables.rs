@@ -214,7 +214,7 @@ impl TableDraft {
                     self.set_identity(
                         ordinal,
                         *generated_as,
-                        sequence_options.as_deref().unwrap_or_default(),
+                        (sequence_options.as_deref().unwrap_or_default(), rules),
                     )?;
                     self.set_nullable(&name, &mut nullable, false)?;
                 }
@@ -280,7 +280,7 @@ impl TableDraft {
         &mut self,
         ordinal: u16,
         generated: GeneratedAs,
-        options: &[SequenceOptions],
+        (options, rules): (&[SequenceOptions], ExecutionVersion),
     ) -> Result<(), SqlError> {
         let column = &self.table.columns[usize::from(ordinal)];
         if !column.data_type.is_integer() {
@@ -299,7 +299,7 @@ impl TableDraft {
             GeneratedAs::Always => Generated::Always,
             _ => Generated::ByDefault,
         };
-        let (identity, options) = (Some(generated), CountingOptions::of(options)?);
+        let (identity, options) = (Some(generated), CountingOptions::of(options, rules)?);
         self.sequences.push(ColumnSequence { column: ordinal, identity, options });
         Ok(())
     }
@@ -505,7 +505,8 @@ pub(super) fn create_table(
             return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
         }
     }
-    create_owned(catalog, &mut table, &draft.sequences)?;
+    let rules = catalog.rules;
+    create_owned(catalog, rules, &mut table, &draft.sequences)?;
     let routines = catalog.routines();
     // Binds defaults and checks: what is wrong in them is said now.
     TablePlan::new(&table, catalog, &routines)?;

@@ -7,7 +7,7 @@ use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{Generated, SqlError, SqlState};
+use types::{ExecutionVersion, Generated, SqlError, SqlState};
 
 /// A statement about sequences.
 #[derive(Clone, Debug)]
@@ -71,6 +71,8 @@ pub struct CountingOptions {
     pub largest: Option<Option<i64>>,
     /// CYCLE
     pub cycles: Option<bool>,
+    /// CACHE, as often as it is said: before version 13 nobody looked.
+    pub cache: Vec<i64>,
     /// OWNED BY: table and column; `None` inside: NONE.
     pub owner: Option<Option<(String, String)>>,
 }
@@ -185,9 +187,8 @@ fn options(parser: &mut Parser<'_>, sql: &str) -> Result<CountingOptions, SqlErr
             "minvalue" => options.smallest.replace(Some(integer(parser, sql)?)).is_some(),
             "maxvalue" => options.largest.replace(Some(integer(parser, sql)?)).is_some(),
             "cycle" => options.cycles.replace(true).is_some(),
-            // How many a session keeps for itself is nothing that anybody sees.
             "cache" => {
-                integer(parser, sql)?;
+                options.cache.push(integer(parser, sql)?);
                 false
             }
             "no" => match next_word(parser, sql)?.as_str() {
@@ -254,7 +255,7 @@ impl CountingOptions {
     ///
     /// # Errors
     /// What is no whole number.
-    pub fn of(read: &[ast::SequenceOptions]) -> Result<CountingOptions, SqlError> {
+    pub fn of(read: &[ast::SequenceOptions], version: ExecutionVersion) -> Result<CountingOptions, SqlError> {
         let mut options = CountingOptions::default();
         for option in read {
             match option {
@@ -269,7 +270,9 @@ impl CountingOptions {
                     options.largest = Some(value.as_ref().map(written_integer).transpose()?);
                 }
                 ast::SequenceOptions::Cycle(no) => options.cycles = Some(!no),
-                // How many a session keeps for itself is nothing that anybody sees.
+                ast::SequenceOptions::Cache(value) if version >= ExecutionVersion::V13 => {
+                    options.cache.push(written_integer(value)?);
+                }
                 ast::SequenceOptions::Cache(_) => {}
             }
         }
