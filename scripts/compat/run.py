@@ -111,6 +111,8 @@ def say(name, part, where, path):
 
 
 def main():
+    # So that servers are stopped and their folders removed when somebody stops the run.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     program, folder = sys.argv[1:]
     names = os.environ.get("SUITES", "").replace(",", " ").split() or ALL
     places = os.environ.get("ON", "postgres entente four").replace(",", " ").split()
