@@ -48,6 +48,7 @@ mod sequence;
 mod serial_sequence;
 mod session_facts;
 mod set_constraints;
+mod set_operation;
 mod sorting;
 mod subqueries;
 mod suspend;

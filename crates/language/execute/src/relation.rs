@@ -5,7 +5,7 @@ use crate::scratch::{RowList, Rows};
 use crate::sorting::Sortable;
 use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
-use plan::statement::{BoundSelect, Relation, SetOperation};
+use plan::statement::{BoundSelect, Relation};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -40,17 +40,7 @@ impl Execution<'_> {
                 let rows = self.called_rows(call, given)?;
                 self.counted(rows)?
             }
-            Relation::Set { operation, all, sides } => {
-                self.enter_query()?;
-                let left = self.select_given(&sides[0], given, None);
-                let right = left.and_then(|left| Ok((left, self.select_given(&sides[1], given, None)?)));
-                self.leave_query();
-                let (left, right) = right?;
-                self.charge((left.len() + right.len()) as u64)?;
-                // What tells equal rows are copies.
-                self.meter.memory.hold(rows_space(&left).saturating_add(rows_space(&right)))?;
-                Rows::Held(combine(*operation, *all, left, right))
-            }
+            Relation::Set { operation, all, sides } => self.combined(*operation, *all, sides, given)?,
             Relation::Recursive { number, all, sides } => {
                 Rows::Held(self.recursive(*number, *all, sides, given)?)
             }
@@ -76,21 +66,31 @@ impl Execution<'_> {
         let Some(scratch) = self.on.scratch.clone() else {
             return self.select_given(query, given, None).map(Rows::Held);
         };
-        let (memory, mut list, mut failed) = (self.meter.memory.clone(), RowList::new(Some(scratch)), Ok(()));
-        let rest = self.select_handing_out(
-            query,
-            given,
-            None,
-            Some(&mut |row: Vec<Value>| {
-                failed = list.push(&memory, row_space(row.len()), row);
-                if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            }),
-        )?;
-        failed?;
-        for row in rest {
-            list.push(&memory, row_space(row.len()), row)?;
-        }
+        let (memory, mut list) = (self.meter.memory.clone(), RowList::new(Some(scratch)));
+        self.each_row(query, given, &mut |row| list.push(&memory, row_space(row.len()), row))?;
         list.complete()
+    }
+
+    /// Hands out the rows of a query inside of another one, one by one. What `take` holds of them stays counted.
+    pub(super) fn each_row(
+        &mut self,
+        query: &BoundSelect,
+        given: Given<'_>,
+        take: &mut dyn FnMut(Vec<Value>) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let (memory, mut grown, mut taken) = (self.meter.memory.clone(), 0, Ok(()));
+        let mut take_counted = |row| {
+            let before = memory.held();
+            taken = take(row);
+            grown += memory.held() as i64 - before as i64;
+            if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let rest = self.select_handing_out(query, given, None, Some(&mut take_counted))?;
+        taken?;
+        // With the query went all that was held meanwhile. Of the rest each row is counted by who takes it.
+        memory.release(rows_space(&rest));
+        memory.release_to(memory.held().saturating_add_signed(grown));
+        rest.into_iter().try_for_each(take)
     }
 
     fn recursive(
@@ -153,47 +153,5 @@ impl Execution<'_> {
             }
         }
         if is_written { left.complete() } else { Ok(Rows::Held(kept)) }
-    }
-}
-
-/// A set operation. Rows keep the order in which they come first.
-fn combine(
-    operation: SetOperation,
-    all: bool,
-    left: Vec<Vec<Value>>,
-    right: Vec<Vec<Value>>,
-) -> Vec<Vec<Value>> {
-    let mut counts: BTreeMap<Sortable, usize> = BTreeMap::new();
-    match operation {
-        SetOperation::Union => {
-            let mut rows = left;
-            rows.extend(right);
-            if !all {
-                rows.retain(|row| counts.insert(Sortable(row.clone()), 1).is_none());
-            }
-            rows
-        }
-        SetOperation::Intersect | SetOperation::Except => {
-            for row in right {
-                *counts.entry(Sortable(row)).or_default() += 1;
-            }
-            let keep = operation == SetOperation::Intersect;
-            let mut seen: BTreeMap<Sortable, ()> = BTreeMap::new();
-            let mut rows = left;
-            rows.retain(|row| {
-                let row = Sortable(row.clone());
-                let count = counts.get_mut(&row);
-                let found = match (count, all) {
-                    (Some(count), true) if *count > 0 => {
-                        *count -= 1;
-                        true
-                    }
-                    (Some(_), true) | (None, _) => false,
-                    (Some(_), false) => true,
-                };
-                found == keep && (all || seen.insert(row, ()).is_none())
-            });
-            rows
-        }
     }
 }

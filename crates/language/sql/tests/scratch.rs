@@ -2,12 +2,12 @@
 
 mod support;
 
-use sql::{Reader, prepare};
+use sql::{Reader, Scratch, ScratchFile, prepare};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use support::{Database, SmallMemory, shown, texts};
-use types::{MemoryPool, format_value};
+use types::{MemoryPool, SqlError, format_value};
 
 const TABLES: [&str; 4] = [
     "CREATE TABLE t (k integer PRIMARY KEY, g integer, word text, at numeric)",
@@ -47,6 +47,19 @@ const QUERIES: [&str; 26] = [
     "WITH w AS (SELECT g, word FROM t) SELECT g, count(*) FROM w JOIN other USING (g) GROUP BY g",
 ];
 
+/// Queries with an operator that writes in them, under its name.
+const NAMED_QUERIES: [(&str, &str); 9] = [
+    ("UNION", "SELECT word, at FROM t UNION SELECT note, g FROM other"),
+    ("UNION", "SELECT at FROM t UNION SELECT at + 0.00 FROM t UNION SELECT k FROM other"),
+    ("UNION", "SELECT g, k FROM t UNION ALL SELECT g, k FROM other"),
+    ("UNION", "SELECT k FROM t UNION SELECT k FROM other LIMIT 20 OFFSET 850"),
+    ("INTERSECT", "SELECT g, at FROM t INTERSECT SELECT g, k % 5 / 2.00 FROM other"),
+    ("INTERSECT", "SELECT g, at FROM t INTERSECT ALL SELECT g, k % 5 / 2.00 FROM other"),
+    ("EXCEPT", "SELECT g, k % 40 FROM t EXCEPT SELECT g, k FROM other"),
+    ("EXCEPT", "SELECT g, at FROM t EXCEPT ALL SELECT g, k % 5 / 2.00 FROM other"),
+    ("EXCEPT", "(SELECT k FROM t EXCEPT SELECT k FROM other) INTERSECT SELECT k * 3 FROM t ORDER BY 1 DESC"),
+];
+
 fn filled() -> Database {
     Database { step_limit: 100_000_000, ..Database::with(&TABLES) }
 }
@@ -54,7 +67,7 @@ fn filled() -> Database {
 #[test]
 fn what_does_not_fit_comes_to_the_same() {
     let mut whole = filled();
-    for query in QUERIES {
+    for query in QUERIES.into_iter().chain(NAMED_QUERIES.map(|(_, query)| query)) {
         let expected = whole.rows(query);
         assert!(!expected.is_empty(), "{query}");
         for operator_bytes in [1, 600, 4_096, 1 << 30] {
@@ -75,6 +88,18 @@ fn what_does_not_fit_comes_to_the_same() {
     }
 }
 
+#[test]
+fn every_operator_writes_what_has_no_room() {
+    for (operator, query) in NAMED_QUERIES {
+        let memory = SmallMemory::of(600);
+        let written_by = memory.written_by.clone();
+        let mut small = Database { scratch: Some(Arc::new(memory)), ..filled() };
+        small.rows(query);
+        let written_by = written_by.lock().expect("nobody panics with it").clone();
+        assert!(written_by.contains_key(operator), "{query}: only {written_by:?} have written");
+    }
+}
+
 /// A reader with so much memory for all queries, and files.
 fn reader(database: &Database, memory: u64, operator_bytes: u64) -> Reader {
     let scratch: Arc<dyn sql::Scratch> = Arc::new(SmallMemory::of(operator_bytes));
@@ -88,6 +113,12 @@ fn rows_are_handed_out_that_no_memory_would_hold() {
         "SELECT a.k, b.k FROM t a JOIN t b ON a.g = b.g ORDER BY b.word, a.k, b.k",
         "SELECT DISTINCT a.k, b.k % 400 FROM t a JOIN t b ON a.g = b.g",
         "SELECT a.k, b.word, count(*) FROM t a JOIN t b ON a.g = b.g GROUP BY a.k, b.word",
+        "SELECT n, 'a' FROM generate_series(1, 20000) AS s (n) UNION ALL SELECT n, 'b' FROM generate_series(1, 20000) AS s (n)",
+        "SELECT n, n % 7 FROM generate_series(1, 20000) AS s (n) UNION SELECT n, n % 9 FROM generate_series(1, 20000) AS s (n)",
+        "SELECT n % 25000 FROM generate_series(1, 40000) AS s (n) INTERSECT SELECT n FROM generate_series(1, 30000) AS s (n)",
+        "SELECT n % 25000 FROM generate_series(1, 60000) AS s (n) INTERSECT ALL SELECT n % 26000 FROM generate_series(1, 50000) AS s (n)",
+        "SELECT n % 25000 FROM generate_series(1, 40000) AS s (n) EXCEPT SELECT n * 7 FROM generate_series(1, 30000) AS s (n)",
+        "SELECT n % 25000 FROM generate_series(1, 60000) AS s (n) EXCEPT ALL SELECT n FROM generate_series(1, 30000) AS s (n)",
     ] {
         let prepared = prepare(&database.library, query, &[]).expect("a query");
         // Memory for some thousand of more than a hundred thousand rows.
@@ -123,6 +154,10 @@ fn a_full_disk_and_a_client_that_goes_end_a_query() {
     for query in [QUERIES[0], QUERIES[4], QUERIES[9], QUERIES[12]] {
         assert_eq!(shown(database.gateway(query)), "53100 no room", "{query}");
     }
+    for (_, query) in NAMED_QUERIES {
+        database.scratch = Some(Arc::new(SmallMemory { room: Some(3_000), ..SmallMemory::of(200) }));
+        assert_eq!(shown(database.gateway(query)), "53100 no room", "{query}");
+    }
     database.scratch = Some(Arc::new(SmallMemory::of(1_000)));
     let reader = database.reader();
     let prepared = prepare(&database.library, QUERIES[0], &[]).expect("a query");
@@ -139,6 +174,24 @@ fn a_full_disk_and_a_client_that_goes_end_a_query() {
 }
 
 #[test]
+fn rows_that_an_operator_has_from_several_queries_count_together() {
+    let mut database = filled();
+    database
+        .run("INSERT INTO t SELECT n, n, 'more' FROM generate_series(1000, 10000) AS s (n)")
+        .expect("rows");
+    let query = "SELECT count(*) FROM (SELECT k, word FROM t UNION ALL SELECT k, word FROM t) AS u";
+    let prepared = prepare(&database.library, query, &[]).expect("a query");
+    // Room for the 96 bytes of each of 9,901 rows of one side, but not of both.
+    let memory = SmallMemory::of(1 << 30);
+    let written = memory.written.clone();
+    let memory_of_all = Some(MemoryPool::new(1_500 << 10));
+    let reader = Reader { memory: memory_of_all, scratch: Some(Arc::new(memory)), ..database.reader() };
+    let found = prepared.query_as(&reader, &database.state, &[]).expect("files");
+    assert_eq!(texts(&found[0]), [["19802"]]);
+    assert!(written.load(Relaxed) > 0, "nothing was written");
+}
+
+#[test]
 fn transactions_have_no_files() {
     let mut database = filled();
     let memory = SmallMemory::of(1);
@@ -149,4 +202,41 @@ fn transactions_have_no_files() {
     assert_eq!(shown(database.run(inserted)), "INSERT 0 900");
     assert_eq!(written.load(Relaxed), 0);
     assert_eq!(texts(&database.gateway("SELECT count(*) FROM other").expect("rows")[0]), [["1200"]]);
+}
+
+/// Says when a file was made, so that a client can go right then.
+#[derive(Debug)]
+struct Interrupting {
+    memory: SmallMemory,
+    operator: &'static str,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl Scratch for Interrupting {
+    fn file(&self) -> Result<Box<dyn ScratchFile>, SqlError> {
+        self.memory.file()
+    }
+
+    fn file_for(&self, operator: &'static str) -> Result<Box<dyn ScratchFile>, SqlError> {
+        self.interrupt.fetch_or(operator == self.operator, Relaxed);
+        self.memory.file_for(operator)
+    }
+
+    fn operator_bytes(&self) -> u64 {
+        self.memory.operator_bytes()
+    }
+}
+
+#[test]
+fn a_client_that_goes_while_an_operator_writes_ends_its_query() {
+    let database = filled();
+    for (operator, query) in NAMED_QUERIES {
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let memory = SmallMemory::of(600);
+        let scratch = Interrupting { memory, operator, interrupt: interrupt.clone() };
+        let reader = Reader { scratch: Some(Arc::new(scratch)), interrupt, ..database.reader() };
+        let prepared = prepare(&database.library, query, &[]).expect("a query");
+        let error = prepared.query_as(&reader, &database.state, &[]).expect_err("interrupted");
+        assert_eq!(error.state.to_string(), "57014", "{query}");
+    }
 }

@@ -68,10 +68,21 @@ impl DB for Tested {
     }
 }
 
-/// Once with all rows in memory, and once with operators that hold next to nothing.
-fn run(name: &str) {
+/// Once with all rows in memory, and once with operators that hold next to nothing. Gives which operators have written then.
+fn run(name: &str) -> Vec<&'static str> {
     run_with(name, &Database::default());
-    run_with(name, &Database { scratch: Some(Arc::new(SmallMemory::of(200))), ..Database::default() });
+    let memory = SmallMemory::of(200);
+    let written_by = memory.written_by.clone();
+    run_with(name, &Database { scratch: Some(Arc::new(memory)), ..Database::default() });
+    let written_by = written_by.lock().expect("nobody panics with it");
+    written_by.keys().copied().collect()
+}
+
+/// That these operators have written files, or a second run has tested nothing of them.
+fn assert_wrote(written_by: &[&str], operators: &[&str]) {
+    for operator in operators {
+        assert!(written_by.contains(operator), "only {written_by:?} have written, and not {operator}");
+    }
 }
 
 fn run_with(name: &str, database: &Database) {
@@ -288,7 +299,7 @@ fn changes_by_query() {
 
 #[test]
 fn random_queries() {
-    run("random_queries");
+    assert_wrote(&run("random_queries"), &["UNION", "INTERSECT", "EXCEPT"]);
 }
 
 #[test]
@@ -328,7 +339,7 @@ fn more_indexes() {
 
 #[test]
 fn joins() {
-    run("joins");
+    assert_wrote(&run("joins"), &["UNION", "INTERSECT", "EXCEPT"]);
 }
 
 #[test]

@@ -3,53 +3,12 @@
 //! Only queries that one node runs for its own clients have such room. A transaction of a block has none: whether its rows fit must not
 //! depend on the node, so its memory is bounded alike on all of them ([`plan::expression::Memory`]).
 
+mod room;
 mod row_list;
 mod run;
 mod sorter;
 
+pub(crate) use room::named;
+pub use room::{Scratch, ScratchFile};
 pub(crate) use row_list::{RowList, Rows};
 pub(crate) use sorter::{KeyOrder, Sorted, Sorter};
-
-use std::fmt::Debug;
-use std::sync::Arc;
-use types::{SqlError, Value};
-
-/// Room for rows outside of memory.
-pub trait Scratch: Send + Sync + Debug {
-    /// A new file, empty. It is gone when it is dropped.
-    ///
-    /// # Errors
-    /// `53100` where there is no room.
-    fn file(&self) -> Result<Box<dyn ScratchFile>, SqlError>;
-
-    /// Bytes of rows that each operator of a query may hold before it writes them.
-    fn operator_bytes(&self) -> u64;
-}
-
-/// A file of a query.
-pub trait ScratchFile {
-    /// Writes behind what is there.
-    ///
-    /// # Errors
-    /// `53100` where there is no room, `58030` where the file cannot be written.
-    fn append(&mut self, bytes: &[u8]) -> Result<(), SqlError>;
-
-    /// Fills `bytes` with what stands from `offset` on.
-    ///
-    /// # Errors
-    /// `58030` where there is not so much, or it cannot be read.
-    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), SqlError>;
-}
-
-/// Less than so much is not written: where others hold all the memory, many small files would not help.
-const WRITTEN_MIN: u64 = 32 * 1024;
-
-/// What the values of a row take outside of its places: the bytes that they share with nobody in the worst case.
-fn row_bytes(values: &[Value]) -> u64 {
-    plan::expression::row_space(values.len()) + values.iter().map(plan::expression::long_bytes).sum::<u64>()
-}
-
-/// Whether rows of so many bytes are to be written now.
-fn is_full(scratch: &Arc<dyn Scratch>, bytes: u64, fits: &Result<(), SqlError>) -> bool {
-    bytes >= scratch.operator_bytes() || (fits.is_err() && bytes >= WRITTEN_MIN.min(scratch.operator_bytes()))
-}

@@ -1,7 +1,7 @@
 //! Rows in the order in which they come, of which not all fit into memory.
 
+use crate::scratch::room::{Scratch, is_full, row_bytes};
 use crate::scratch::run::{Run, RunFile, RunRows, RunWriter};
-use crate::scratch::{Scratch, is_full, row_bytes};
 use plan::expression::{Memory, rows_space};
 use std::sync::Arc;
 use types::{SqlError, Value};
@@ -45,6 +45,11 @@ impl RowList {
         }
         self.rows.push(row);
         fits
+    }
+
+    /// What is counted for its rows.
+    pub fn held(&self) -> u64 {
+        self.held
     }
 
     #[cold]

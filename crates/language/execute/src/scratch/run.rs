@@ -1,6 +1,6 @@
 //! Rows in a file, one behind the other: each its length in four bytes, then its values.
 
-use crate::scratch::{Scratch, ScratchFile};
+use crate::scratch::room::{Scratch, ScratchFile};
 use borsh::BorshDeserialize;
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Sorting rows of which not all fit into memory: sorted runs in files, merged when all have come.
 
+use crate::scratch::room::{Scratch, is_full, row_bytes};
 use crate::scratch::run::{Run, RunFile, RunRows, RunWriter};
-use crate::scratch::{Scratch, is_full, row_bytes};
 use crate::sorting::{compare_key, compare_values};
 use plan::expression::{Memory, row_space};
 use plan::statement::SortKey;

@@ -10,8 +10,9 @@ use state::{
     AfterImage, Effects, EndorsedForm, Footprint, PlainState, RowChange, Simulate, Snapshot, apply_command,
     endorsed_effects,
 };
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use types::{
     EndorsedEffects, ExecutionVersion, Payload, Principal, SqlError, SqlState, StatementResult,
     TransactionId, Value, format_value,
@@ -48,6 +49,8 @@ pub struct SmallMemory {
     pub files: Arc<()>,
     /// So many bytes have room.
     pub room: Option<u64>,
+    /// Bytes that operators with names have written.
+    pub written_by: Arc<Mutex<BTreeMap<&'static str, u64>>>,
 }
 
 impl SmallMemory {
@@ -58,8 +61,14 @@ impl SmallMemory {
 
 impl Scratch for SmallMemory {
     fn file(&self) -> Result<Box<dyn ScratchFile>, SqlError> {
+        self.file_for("")
+    }
+
+    fn file_for(&self, operator: &'static str) -> Result<Box<dyn ScratchFile>, SqlError> {
         let (written, room) = (self.written.clone(), self.room);
-        Ok(Box::new(FileInMemory { bytes: Vec::new(), written, room, _file: self.files.clone() }))
+        let written_by = self.written_by.clone();
+        let (bytes, _file) = (Vec::new(), self.files.clone());
+        Ok(Box::new(FileInMemory { bytes, written, room, operator, written_by, _file }))
     }
 
     fn operator_bytes(&self) -> u64 {
@@ -71,6 +80,8 @@ struct FileInMemory {
     bytes: Vec<u8>,
     written: Arc<AtomicU64>,
     room: Option<u64>,
+    operator: &'static str,
+    written_by: Arc<Mutex<BTreeMap<&'static str, u64>>>,
     _file: Arc<()>,
 }
 
@@ -80,6 +91,8 @@ impl ScratchFile for FileInMemory {
         if self.room.is_some_and(|room| written > room) {
             return Err(SqlError::new(SqlState::DISK_FULL, "no room"));
         }
+        let mut written_by = self.written_by.lock().expect("nobody panics with it");
+        *written_by.entry(self.operator).or_default() += bytes.len() as u64;
         self.bytes.extend(bytes);
         Ok(())
     }
