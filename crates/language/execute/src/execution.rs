@@ -511,6 +511,6 @@ impl<'a> Execution<'a> {
 }
 
 #[cold]
-fn interrupted() -> SqlError {
+pub(crate) fn interrupted() -> SqlError {
     SqlError::new(SqlState::QUERY_CANCELED, "canceling statement: nobody waits for its result any more")
 }

@@ -3,7 +3,7 @@
 use crate::distinct::DistinctRows;
 use crate::execution::Execution;
 use crate::grouping::Groups;
-use crate::scratch::{KeyOrder, Rows, Sorted, Sorter};
+use crate::scratch::{KeyOrder, RowList, Rows, Sorted, Sorter, named};
 use crate::sorting::Sortable;
 use crate::subqueries::Given;
 use crate::window::window_values;
@@ -12,6 +12,7 @@ use plan::expression::{
 };
 use plan::polymorphic::Callee;
 use plan::statement::{BoundSelect, Distinctness, From, Grouping};
+use plan::window::WindowCall;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -298,48 +299,29 @@ impl Execution<'_> {
         given: Given<'_>,
         output: &mut Output<'_, '_>,
     ) -> Result<(), SqlError> {
-        // Groups, and the rows of windows, must fit into memory.
-        let mut groups = select.grouping.as_ref().map(|grouping| Groups::new(grouping, None));
-        let (mut kept, is_written) = (Vec::new(), matches!(rows, Rows::Written { .. }));
-        let mut rows = rows.into_each();
-        while let Some(row) = rows.next()? {
-            let keeps = self.with_subqueries(&row, given, |environment| {
-                if let Some(filter) = &select.filter
-                    && !filter.is_true(environment)?
-                {
-                    return Ok(false);
+        let kept = self.rows_of_windows(select, rows, given)?;
+        let kept = match (kept, self.on.scratch.clone()) {
+            (Rows::Held(kept), None) => kept,
+            (Rows::Held(kept), Some(_)) if self.has_room_for(&select.windows, kept.len()) => kept,
+            (kept, Some(scratch)) => {
+                let mut rows = self.with_windows(&select.windows, kept, given, &named(&scratch, "OVER"))?;
+                while let Some(row) = rows.next()? {
+                    if self.with_subqueries(&row, given, |environment| output.take(environment))?.is_break() {
+                        break;
+                    }
                 }
-                match &mut groups {
-                    Some(groups) => groups.add(environment).map(|()| false),
-                    None => Ok(true),
-                }
-            })?;
-            if keeps {
-                if is_written {
-                    self.meter.memory.hold_row(row.len())?;
-                }
-                kept.push(row);
+                return Ok(());
             }
-        }
-        if let (Some(grouping), Some(groups)) = (&select.grouping, groups) {
-            for row in self.with_subqueries(&[], given, |environment| groups.finish(environment))? {
-                let keeps = self.with_subqueries(&row, given, |environment| match &grouping.having {
-                    Some(having) => having.is_true(environment),
-                    None => Ok(true),
-                })?;
-                if keeps {
-                    kept.push(row);
-                }
-            }
-        }
+            (Rows::Written { .. }, None) => return Err(broken("rows in a file where there are none")),
+        };
+        // Where transactions run, what is counted stays what it was.
+        let returned = self.on.scratch.as_ref().map(|_| self.meter.memory.clone());
         let mut columns = Vec::with_capacity(select.windows.len());
         for window in &select.windows {
-            // The row's keys and the value.
-            let values = window.partition.len() + window.order.len() + 1;
-            self.meter.memory.hold(row_space(values).saturating_mul(kept.len() as u64))?;
+            self.meter.memory.hold(space_of(window).saturating_mul(kept.len() as u64))?;
             let steps_max = self.on.context.step_limit.saturating_sub(self.meter.steps);
             let (values, steps) = self.with_subqueries(&[], given, |environment| {
-                window_values(window, &kept, environment, steps_max)
+                window_values(window, &kept, environment, steps_max, returned.as_deref())
             })?;
             self.charge(steps)?;
             columns.push(values.into_iter());
@@ -356,6 +338,69 @@ impl Execution<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The rows that window functions look at: those that the filter leaves, or groups.
+    fn rows_of_windows(
+        &mut self,
+        select: &BoundSelect,
+        rows: Rows,
+        given: Given<'_>,
+    ) -> Result<Rows, SqlError> {
+        let (scratch, memory) = (self.on.scratch.clone(), self.meter.memory.clone());
+        // What is held was counted when it was found; what comes from files, and groups where there are files, is not.
+        let is_counted = matches!(rows, Rows::Held(_));
+        let space = |row: &Vec<Value>, is_counted: bool| if is_counted { 0 } else { row_space(row.len()) };
+        let mut groups = select.grouping.as_ref().map(|grouping| Groups::new(grouping, scratch.clone()));
+        let mut kept = RowList::new(scratch.clone());
+        let mut rows = rows.into_each();
+        while let Some(row) = rows.next()? {
+            let keeps = self.with_subqueries(&row, given, |environment| {
+                if let Some(filter) = &select.filter
+                    && !filter.is_true(environment)?
+                {
+                    return Ok(false);
+                }
+                match &mut groups {
+                    Some(groups) => groups.add(environment).map(|()| false),
+                    None => Ok(true),
+                }
+            })?;
+            if keeps {
+                kept.push(&memory, space(&row, is_counted), row)?;
+            }
+        }
+        let (Some(grouping), Some(groups)) = (&select.grouping, groups) else { return kept.complete() };
+        let keeps = |environment: &Environment<'_>| match &grouping.having {
+            Some(having) => having.is_true(environment),
+            None => Ok(true),
+        };
+        let is_counted = scratch.is_none();
+        if groups.are_late() {
+            self.with_subqueries(&[], given, |environment| {
+                groups.finish_each(environment, &mut |row| {
+                    if keeps(&Environment { row: &row, ..*environment })? {
+                        kept.push(&memory, space(&row, is_counted), row)?;
+                    }
+                    Ok(ControlFlow::Continue(()))
+                })
+            })?;
+            return kept.complete();
+        }
+        for row in self.with_subqueries(&[], given, |environment| groups.finish(environment))? {
+            if self.with_subqueries(&row, given, keeps)? {
+                kept.push(&memory, space(&row, is_counted), row)?;
+            }
+        }
+        kept.complete()
+    }
+
+    /// Whether the values of windows of so many rows fit into memory.
+    fn has_room_for(&self, windows: &[WindowCall], rows: usize) -> bool {
+        let space = windows.iter().map(space_of).fold(0, u64::saturating_add).saturating_mul(rows as u64);
+        let fits = self.meter.memory.hold(space).is_ok();
+        self.meter.memory.release(space);
+        fits
     }
 
     /// Evaluates something over a row of a query whose expressions may hold subqueries.
@@ -393,6 +438,11 @@ impl Execution<'_> {
             _ => Ok(None),
         }
     }
+}
+
+/// What the value of a window function takes, with the keys of its row.
+fn space_of(window: &WindowCall) -> u64 {
+    row_space(window.partition.len() + window.order.len() + 1)
 }
 
 /// Runs subqueries in the execution that their query runs in.

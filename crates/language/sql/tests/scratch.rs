@@ -48,7 +48,7 @@ const QUERIES: [&str; 26] = [
 ];
 
 /// Queries with an operator that writes in them, under its name.
-const NAMED_QUERIES: [(&str, &str); 9] = [
+const NAMED_QUERIES: [(&str, &str); 23] = [
     ("UNION", "SELECT word, at FROM t UNION SELECT note, g FROM other"),
     ("UNION", "SELECT at FROM t UNION SELECT at + 0.00 FROM t UNION SELECT k FROM other"),
     ("UNION", "SELECT g, k FROM t UNION ALL SELECT g, k FROM other"),
@@ -58,6 +58,41 @@ const NAMED_QUERIES: [(&str, &str); 9] = [
     ("EXCEPT", "SELECT g, k % 40 FROM t EXCEPT SELECT g, k FROM other"),
     ("EXCEPT", "SELECT g, at FROM t EXCEPT ALL SELECT g, k % 5 / 2.00 FROM other"),
     ("EXCEPT", "(SELECT k FROM t EXCEPT SELECT k FROM other) INTERSECT SELECT k * 3 FROM t ORDER BY 1 DESC"),
+    ("OVER", "SELECT k, row_number() OVER (PARTITION BY g ORDER BY word, k DESC) FROM t"),
+    (
+        "OVER",
+        "SELECT rank() OVER w, dense_rank() OVER w, percent_rank() OVER w, cume_dist() OVER w, word FROM t WINDOW w AS (ORDER BY word)",
+    ),
+    ("OVER", "SELECT k, ntile(7) OVER (PARTITION BY at ORDER BY word), count(*) OVER () FROM t"),
+    ("OVER", "SELECT k, lag(k) OVER w, lead(word, 3, 'none') OVER w FROM t WINDOW w AS (ORDER BY g, k)"),
+    ("OVER", "SELECT k, lag(k, g * 40) OVER (ORDER BY k), lead(k, k % 300) OVER (ORDER BY word, k) FROM t"),
+    (
+        "OVER",
+        "SELECT k, sum(k) OVER (PARTITION BY at ORDER BY g), string_agg(word, ',') OVER (PARTITION BY k % 100 ORDER BY k) FROM t",
+    ),
+    ("OVER", "SELECT k, sum(at) OVER (ORDER BY k ROWS BETWEEN 3 PRECEDING AND 2 FOLLOWING) FROM t"),
+    ("OVER", "SELECT k, max(word) OVER (ORDER BY k ROWS BETWEEN 200 PRECEDING AND 150 PRECEDING) FROM t"),
+    (
+        "OVER",
+        "SELECT k, count(*) OVER (PARTITION BY g ORDER BY at RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM t",
+    ),
+    (
+        "OVER",
+        "SELECT first_value(k) OVER w, last_value(k) OVER w, nth_value(k, 5) OVER w FROM t WINDOW w AS (PARTITION BY word ORDER BY at)",
+    ),
+    (
+        "OVER",
+        "SELECT last_value(k) OVER w, nth_value(k, 300) OVER w FROM t          WINDOW w AS (ORDER BY g DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    ),
+    (
+        "OVER",
+        "SELECT DISTINCT g, avg(k) OVER (PARTITION BY g) FROM t WHERE k > (SELECT min(k) + 100 FROM other) ORDER BY 2",
+    ),
+    (
+        "OVER",
+        "SELECT word, g, count(*), rank() OVER (PARTITION BY g ORDER BY count(*)) FROM t GROUP BY word, g HAVING sum(k) > 200",
+    ),
+    ("OVER", "SELECT k, sum((SELECT count(*) FROM other WHERE other.g = t.g)) OVER (ORDER BY k) FROM t"),
 ];
 
 fn filled() -> Database {
@@ -119,6 +154,10 @@ fn rows_are_handed_out_that_no_memory_would_hold() {
         "SELECT n % 25000 FROM generate_series(1, 60000) AS s (n) INTERSECT ALL SELECT n % 26000 FROM generate_series(1, 50000) AS s (n)",
         "SELECT n % 25000 FROM generate_series(1, 40000) AS s (n) EXCEPT SELECT n * 7 FROM generate_series(1, 30000) AS s (n)",
         "SELECT n % 25000 FROM generate_series(1, 60000) AS s (n) EXCEPT ALL SELECT n FROM generate_series(1, 30000) AS s (n)",
+        "SELECT n, rank() OVER (PARTITION BY n % 3 ORDER BY n % 5000), sum(n) OVER (ORDER BY n % 1000) FROM generate_series(1, 21000) AS s (n)",
+        "SELECT n, lag(n, 9000) OVER (ORDER BY n % 10 DESC), last_value(n) OVER (), ntile(9) OVER (ORDER BY n) FROM generate_series(1, 21000) AS s (n)",
+        "SELECT n, max(n % 1001) OVER (ORDER BY n ROWS BETWEEN 5 PRECEDING AND 5 FOLLOWING) FROM generate_series(1, 21000) AS s (n)",
+        "SELECT n % 21000, count(*), row_number() OVER (ORDER BY count(*), n % 21000 DESC) FROM generate_series(1, 42000) AS s (n) GROUP BY 1",
     ] {
         let prepared = prepare(&database.library, query, &[]).expect("a query");
         // Memory for some thousand of more than a hundred thousand rows.

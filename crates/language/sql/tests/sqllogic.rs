@@ -419,7 +419,7 @@ fn numbers() {
 
 #[test]
 fn windows() {
-    run("windows");
+    assert_wrote(&run("windows"), &["OVER"]);
 }
 
 #[test]

@@ -8,7 +8,8 @@ mod row_list;
 mod run;
 mod sorter;
 
-pub(crate) use room::named;
 pub use room::{Scratch, ScratchFile};
-pub(crate) use row_list::{RowList, Rows};
+pub(crate) use room::{named, row_bytes};
+pub(crate) use row_list::{EachRow, RowList, Rows};
+pub(crate) use run::{BLOCK_ROWS, Run, RunRows};
 pub(crate) use sorter::{KeyOrder, Sorted, Sorter};

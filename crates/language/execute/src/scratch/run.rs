@@ -9,6 +9,9 @@ use types::{SqlError, SqlState, Value};
 /// Bytes that are written and read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
 
+/// Rows of a block: where each block begins is known, so that rows can be read from the middle of a run.
+pub(crate) const BLOCK_ROWS: usize = 128;
+
 /// A file that several runs share.
 pub(super) type SharedFile = Rc<RefCell<Box<dyn ScratchFile>>>;
 
@@ -27,16 +30,32 @@ impl RunFile {
 }
 
 /// Rows that stand in a file.
+#[derive(Clone)]
 pub(crate) struct Run {
     file: SharedFile,
     start: u64,
     end: u64,
+    /// Where each block begins.
+    blocks: Rc<[u64]>,
 }
 
 impl Run {
     /// The rows, from the first on.
     pub fn rows(&self) -> RunRows {
-        RunRows { file: self.file.clone(), at: self.start, end: self.end, buffer: Vec::new(), taken: 0 }
+        self.between(self.start, self.end)
+    }
+
+    /// The rows from the first one of a block on.
+    pub fn rows_from_block(&self, number: usize) -> RunRows {
+        self.between(self.begin_of(number), self.end)
+    }
+
+    fn begin_of(&self, block: usize) -> u64 {
+        self.blocks.get(block).copied().unwrap_or(self.end)
+    }
+
+    fn between(&self, start: u64, end: u64) -> RunRows {
+        RunRows { file: self.file.clone(), at: start, end, buffer: Vec::new(), taken: 0 }
     }
 }
 
@@ -45,17 +64,29 @@ pub(super) struct RunWriter {
     file: RunFile,
     start: u64,
     buffer: Vec<u8>,
+    rows: usize,
+    blocks: Vec<u64>,
 }
 
 impl RunWriter {
     /// Nothing yet.
     pub fn new(file: &RunFile) -> RunWriter {
-        RunWriter { file: file.clone(), start: file.bytes, buffer: Vec::with_capacity(BUFFER_BYTES) }
+        RunWriter {
+            file: file.clone(),
+            start: file.bytes,
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            rows: 0,
+            blocks: Vec::new(),
+        }
     }
 
     /// One more row: the values of all parts.
     pub fn push(&mut self, parts: &[&[Value]]) -> Result<(), SqlError> {
         let begin = self.buffer.len();
+        if self.rows.is_multiple_of(BLOCK_ROWS) {
+            self.blocks.push(self.file.bytes + begin as u64);
+        }
+        self.rows += 1;
         self.buffer.extend([0; 4]);
         for value in parts.iter().copied().flatten() {
             borsh::to_writer(&mut self.buffer, value).map_err(|error| unreadable(&error.to_string()))?;
@@ -76,7 +107,12 @@ impl RunWriter {
 
     /// The rows, which must have been flushed.
     pub fn run(&self) -> Run {
-        Run { file: self.file.file.clone(), start: self.start, end: self.file.bytes }
+        Run {
+            file: self.file.file.clone(),
+            start: self.start,
+            end: self.file.bytes,
+            blocks: self.blocks.as_slice().into(),
+        }
     }
 
     /// Gives the rows, and the file as it is now.

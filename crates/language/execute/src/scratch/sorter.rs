@@ -2,7 +2,8 @@
 
 use crate::scratch::room::{Scratch, is_full, row_bytes};
 use crate::scratch::run::{Run, RunFile, RunRows, RunWriter};
-use crate::sorting::{compare_key, compare_values};
+use crate::sorting::{compare_by, compare_key, compare_values};
+use plan::aggregate::AggregateOrder;
 use plan::expression::{Memory, row_space};
 use plan::statement::SortKey;
 use std::cmp::Ordering;
@@ -22,6 +23,8 @@ pub(crate) enum KeyOrder<'b> {
     By(&'b [SortKey]),
     /// As SQL groups values.
     Grouped,
+    /// So many values as SQL groups them, then as the ORDER BY of a window says.
+    Window { partition: usize, order: &'b [AggregateOrder] },
 }
 
 impl KeyOrder<'_> {
@@ -34,12 +37,17 @@ impl KeyOrder<'_> {
                     .unwrap_or(Ordering::Equal)
             }
             KeyOrder::Grouped => compare_values(left, right),
+            KeyOrder::Window { partition, order } => {
+                let ((left, left_keys), (right, right_keys)) =
+                    (left.split_at(partition), right.split_at(partition));
+                compare_values(left, right).then_with(|| compare_by(order, left_keys, right_keys))
+            }
         }
     }
 
     /// Whether all rows are equal.
     fn is_none(self) -> bool {
-        matches!(self, KeyOrder::By([]))
+        matches!(self, KeyOrder::By([]) | KeyOrder::Window { partition: 0, order: [] })
     }
 }
 
@@ -91,6 +99,11 @@ impl<'b> Sorter<'b> {
         self.write()?;
         memory.release(std::mem::take(&mut self.held));
         Ok(())
+    }
+
+    /// What is counted for the rows that are held.
+    pub fn held(&self) -> u64 {
+        self.held
     }
 
     fn sort(&mut self) {
