@@ -12,7 +12,7 @@ use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
 use crate::random::RandomValues;
 use crate::remaining::Remaining;
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, SharedRows};
 use crate::subqueries::{Given, KnownSubqueries};
 use plan::expression::{Environment, Expression, KeptMemory, Memory};
 use plan::polymorphic::Actual;
@@ -94,7 +94,7 @@ pub(crate) struct Running {
     pub(crate) remaining: Remaining,
     pub(crate) subqueries: KnownSubqueries,
     /// By number, the rows that recursive queries have found last; the innermost last.
-    pub(crate) working: Vec<(usize, Rc<Vec<Vec<Value>>>)>,
+    pub(crate) working: Vec<(usize, SharedRows)>,
 }
 
 /// A routine, and the address in it.

@@ -32,7 +32,7 @@ impl<'a> Execution<'a> {
             self.meter.memory.give_back(space);
             return if self.on.scratch.is_some() { Ok(false) } else { Err(error) };
         }
-        self.running.working.extend(found.into_iter().map(|(number, rows)| (number, Rc::new(rows))));
+        self.running.working.extend(found.into_iter().map(|(number, rows)| (number, Rc::new(rows).into())));
         Ok(true)
     }
 

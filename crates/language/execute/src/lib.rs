@@ -37,6 +37,7 @@ mod programs;
 mod protect;
 mod random;
 mod record;
+mod recursion;
 mod relation;
 mod remaining;
 mod row_function;

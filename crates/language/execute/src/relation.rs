@@ -1,14 +1,11 @@
 //! The rows of relations.
 
 use crate::execution::Execution;
-use crate::scratch::{RowList, Rows};
-use crate::sorting::Sortable;
+use crate::scratch::{RowList, Rows, SharedRows};
 use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
 use plan::statement::{BoundSelect, Relation};
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::rc::Rc;
 use types::{SqlError, Value};
 use values::broken;
 
@@ -41,18 +38,33 @@ impl Execution<'_> {
                 self.counted(rows)?
             }
             Relation::Set { operation, all, sides } => self.combined(*operation, *all, sides, given)?,
-            Relation::Recursive { number, all, sides } => {
-                Rows::Held(self.recursive(*number, *all, sides, given)?)
-            }
-            Relation::Working(number) => {
-                let known = self.running.working.iter().rev().find(|(known, _)| known == number);
-                let (_, rows) = known.ok_or_else(|| broken("the rows of a query that is not running"))?;
-                let rows = Rc::clone(rows);
-                self.charge(rows.len() as u64)?;
-                self.counted(rows.as_ref().clone())?
-            }
+            Relation::Recursive { number, all, sides } => self.recursive(*number, *all, sides, given)?,
+            Relation::Working(number) => self.working_rows(*number)?,
             Relation::Join(join) => self.joined(join, given)?,
         })
+    }
+
+    /// The rows that are known by a number.
+    fn working_rows(&mut self, number: usize) -> Result<Rows, SqlError> {
+        let known = self.running.working.iter().rev().find(|(known, _)| *known == number);
+        let (_, rows) = known.ok_or_else(|| broken("the rows of a query that is not running"))?;
+        match (rows.clone(), self.on.scratch.clone()) {
+            (SharedRows::Held(rows), None) => {
+                self.charge(rows.len() as u64)?;
+                self.counted(rows.as_ref().clone())
+            }
+            (SharedRows::Held(rows), scratch) => {
+                self.charge(rows.len() as u64)?;
+                let mut list = RowList::new(scratch);
+                let memory = &self.meter.memory;
+                rows.iter().try_for_each(|row| list.push(memory, row_space(row.len()), row.clone()))?;
+                list.complete()
+            }
+            (SharedRows::Written { run, count }, _) => {
+                self.charge(count as u64)?;
+                Ok(Rows::Written { run, count })
+            }
+        }
     }
 
     /// Rows that the query holds from now on.
@@ -91,41 +103,6 @@ impl Execution<'_> {
         memory.release(rows_space(&rest));
         memory.release_to(memory.held().saturating_add_signed(grown));
         rest.into_iter().try_for_each(take)
-    }
-
-    fn recursive(
-        &mut self,
-        number: usize,
-        all: bool,
-        [first, then]: &[BoundSelect; 2],
-        given: Given<'_>,
-    ) -> Result<Vec<Vec<Value>>, SqlError> {
-        let mut seen: BTreeMap<Sortable, ()> = BTreeMap::new();
-        let mut new_ones = |rows: &mut Vec<Vec<Value>>| {
-            if !all {
-                rows.retain(|row| seen.insert(Sortable(row.clone()), ()).is_none());
-            }
-        };
-        self.enter_query()?;
-        let mut found = self.select_given(first, given, None)?;
-        new_ones(&mut found);
-        self.meter.memory.hold(rows_space(&found))?;
-        let mut rows = found.clone();
-        while !found.is_empty() {
-            // What subqueries gave on other rows counts no more.
-            self.forget_subqueries();
-            self.running.working.push((number, Rc::new(found)));
-            let next = self.select_given(then, given, None);
-            self.running.working.pop();
-            found = next?;
-            new_ones(&mut found);
-            self.charge(found.len() as u64)?;
-            self.meter.memory.hold(rows_space(&found))?;
-            rows.extend(found.iter().cloned());
-        }
-        self.forget_subqueries();
-        self.leave_query();
-        Ok(rows)
     }
 
     pub(super) fn evaluate_all(

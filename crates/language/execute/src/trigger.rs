@@ -205,8 +205,8 @@ impl Execution<'_> {
         let matched = std::mem::take(&mut self.outcome.last_matched);
         let working = self.running.working.len();
         if let Some(ChangedRows { old, new }) = rows {
-            self.running.working.push((OLD_TABLE, old));
-            self.running.working.push((NEW_TABLE, new));
+            self.running.working.push((OLD_TABLE, old.into()));
+            self.running.working.push((NEW_TABLE, new.into()));
         }
         let (programs, inputs) = (self.on.programs, trigger.inputs(event, old, new));
         let definer = trigger.function.security_definer;

@@ -54,7 +54,7 @@ impl Execution<'_> {
                 None => output = found,
                 Some(position) => {
                     self.keep_rows(&found.rows)?;
-                    self.running.working.push((with.changes[*position].number, Rc::new(found.rows)));
+                    self.running.working.push((with.changes[*position].number, Rc::new(found.rows).into()));
                 }
             }
         }

@@ -3,6 +3,7 @@
 mod support;
 
 use sql::{Reader, Scratch, ScratchFile, prepare};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -48,7 +49,7 @@ const QUERIES: [&str; 26] = [
 ];
 
 /// Queries with an operator that writes in them, under its name.
-const NAMED_QUERIES: [(&str, &str); 23] = [
+const NAMED_QUERIES: [(&str, &str); 30] = [
     ("UNION", "SELECT word, at FROM t UNION SELECT note, g FROM other"),
     ("UNION", "SELECT at FROM t UNION SELECT at + 0.00 FROM t UNION SELECT k FROM other"),
     ("UNION", "SELECT g, k FROM t UNION ALL SELECT g, k FROM other"),
@@ -93,6 +94,34 @@ const NAMED_QUERIES: [(&str, &str); 23] = [
         "SELECT word, g, count(*), rank() OVER (PARTITION BY g ORDER BY count(*)) FROM t GROUP BY word, g HAVING sum(k) > 200",
     ),
     ("OVER", "SELECT k, sum((SELECT count(*) FROM other WHERE other.g = t.g)) OVER (ORDER BY k) FROM t"),
+    (
+        "WITH RECURSIVE",
+        "WITH RECURSIVE r (n) AS (SELECT 1 UNION SELECT n + 1 FROM r WHERE n < 300) SELECT * FROM r",
+    ),
+    (
+        "WITH RECURSIVE",
+        "WITH RECURSIVE r (n) AS (SELECT k FROM t UNION SELECT n * 7 % 2000 FROM r) SELECT * FROM r",
+    ),
+    (
+        "WITH RECURSIVE",
+        "WITH RECURSIVE r (n, d) AS (SELECT k, 0 FROM other UNION ALL SELECT n + 1, d + 1 FROM r WHERE d < 4) SELECT * FROM r",
+    ),
+    (
+        "WITH RECURSIVE",
+        "WITH RECURSIVE r (a) AS (SELECT 1.0 UNION SELECT (a * 3 + s) % 500 FROM r, generate_series(1, 3) AS x (s)) SELECT * FROM r",
+    ),
+    (
+        "WITH RECURSIVE",
+        "WITH RECURSIVE r (k, g) AS (SELECT k, g FROM t WHERE k < 5 UNION SELECT t.k, t.g FROM r JOIN t ON t.g = r.g AND t.k > r.k)          SELECT g, count(*) FROM r GROUP BY g",
+    ),
+    (
+        "WITH RECURSIVE",
+        "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 200) SELECT a.n, b.n FROM r a JOIN r b USING (n)",
+    ),
+    (
+        "WITH RECURSIVE",
+        "SELECT k, word FROM t WHERE k IN (WITH RECURSIVE r (n) AS (SELECT 3 UNION SELECT n * 2 % 907 FROM r) SELECT n FROM r)",
+    ),
 ];
 
 fn filled() -> Database {
@@ -158,6 +187,9 @@ fn rows_are_handed_out_that_no_memory_would_hold() {
         "SELECT n, lag(n, 9000) OVER (ORDER BY n % 10 DESC), last_value(n) OVER (), ntile(9) OVER (ORDER BY n) FROM generate_series(1, 21000) AS s (n)",
         "SELECT n, max(n % 1001) OVER (ORDER BY n ROWS BETWEEN 5 PRECEDING AND 5 FOLLOWING) FROM generate_series(1, 21000) AS s (n)",
         "SELECT n % 21000, count(*), row_number() OVER (ORDER BY count(*), n % 21000 DESC) FROM generate_series(1, 42000) AS s (n) GROUP BY 1",
+        "WITH RECURSIVE r (n) AS (SELECT 1 UNION SELECT n + s FROM r, generate_series(1, 20) AS x (s) WHERE n < 21000) SELECT * FROM r",
+        "WITH RECURSIVE r (n, d) AS (SELECT 1, 0 UNION ALL SELECT n + s, d + 1 FROM r, generate_series(1, 30) AS x (s) WHERE d < 3) SELECT * FROM r",
+        "WITH RECURSIVE r (n) AS (SELECT n FROM generate_series(1, 21000) AS s (n) UNION SELECT n * 3 % 50021 FROM r) SELECT * FROM r",
     ] {
         let prepared = prepare(&database.library, query, &[]).expect("a query");
         // Memory for some thousand of more than a hundred thousand rows.
@@ -277,5 +309,134 @@ fn a_client_that_goes_while_an_operator_writes_ends_its_query() {
         let prepared = prepare(&database.library, query, &[]).expect("a query");
         let error = prepared.query_as(&reader, &database.state, &[]).expect_err("interrupted");
         assert_eq!(error.state.to_string(), "57014", "{query}");
+    }
+}
+
+/// Draws the same numbers in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn draw<'c, T: ?Sized>(&mut self, choices: &[&'c T]) -> &'c T {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        choices[(self.0 % choices.len() as u64) as usize]
+    }
+
+    /// A query of three columns.
+    fn query(&mut self, depth: u32) -> String {
+        let shape = if depth == 0 {
+            "plain"
+        } else {
+            self.draw(&["plain", "set", "set", "window", "recursive", "join"])
+        };
+        match shape {
+            "set" => {
+                let operation =
+                    self.draw(&["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]);
+                format!("({}) {operation} ({})", self.query(depth - 1), self.query(depth - 1))
+            }
+            "window" => format!(
+                "SELECT a, {}, {} FROM ({}) AS q",
+                self.window(),
+                self.window(),
+                self.query(depth - 1)
+            ),
+            "recursive" => {
+                let union = self.draw(&["UNION", "UNION ALL"]);
+                let step = self.draw(&["a + 4, b, c", "a + 5, b * 2 % 9, c", "a + 6, x, c"]);
+                let limit = self.draw(&["8", "15"]);
+                format!(
+                    "(WITH RECURSIVE r AS (SELECT a % 10 AS a, b, c FROM ({}) AS q {union} \
+                     SELECT {step} FROM r, generate_series(1, 2) AS s (x) WHERE a < {limit}) SELECT a, b, c FROM r)",
+                    self.query(depth - 1)
+                )
+            }
+            "join" => format!(
+                "SELECT q.a, p.b, p.c FROM ({}) AS q JOIN ({}) AS p ON q.a = p.a AND p.b < 4",
+                self.query(depth - 1),
+                self.query(depth - 1)
+            ),
+            _ => {
+                let table = self.draw(&["t", "other"]);
+                let columns =
+                    self.draw(&["k, g, k % 5 / 2.0", "g, k, 1.50", "k % 50, g, 2.500", "k, k % 3, g * 1.0"]);
+                let condition =
+                    self.draw(&["k < 60", "k % 9 = 2", "g = 4", "k BETWEEN 20 AND 90", "k > 880"]);
+                format!("SELECT * FROM (SELECT {columns} FROM {table} WHERE {condition}) AS q (a, b, c)")
+            }
+        }
+    }
+
+    fn window(&mut self) -> String {
+        let function = self.draw(&[
+            "row_number()",
+            "rank()",
+            "dense_rank()",
+            "ntile(3)",
+            "count(*)",
+            "sum(c)",
+            "min(b)",
+            "lag(a, 2)",
+            "lead(b, a, 7)",
+            "first_value(a)",
+            "last_value(b)",
+            "nth_value(a, 2)",
+            "percent_rank()",
+            "cume_dist()",
+            "array_agg(b)",
+        ]);
+        let cast = if matches!(function, "percent_rank()" | "cume_dist()") { "::numeric" } else { "" };
+        let partition = self.draw(&["", "PARTITION BY b", "PARTITION BY a % 4, c"]);
+        let order = self.draw(&["", "ORDER BY a", "ORDER BY c DESC NULLS LAST, a", "ORDER BY b, a, c"]);
+        let frame = self.draw(&[
+            "",
+            "",
+            "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+            "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+            "ROWS BETWEEN 4 PRECEDING AND 2 PRECEDING",
+            "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+            "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+        ]);
+        let value = format!("{function} OVER ({partition} {order} {frame}){cast}");
+        // A number, so that whatever stands around it can go on with it.
+        if function == "array_agg(b)" { format!("coalesce(array_length({value}, 1), 0)") } else { value }
+    }
+}
+
+#[test]
+fn random_queries_come_to_the_same() {
+    let mut whole = filled();
+    let mut dice = Dice(0x5eed_0020);
+    let (mut rows, mut answered, mut written_by) = (0, 0, BTreeSet::new());
+    for number in 0..400 {
+        let query = format!("SELECT * FROM ({}) AS whole", dice.query(3));
+        let expected = whole.gateway(&query).map(|results| texts(&results[0]));
+        for operator_bytes in [1, 300, 5_000] {
+            let memory = SmallMemory::of(operator_bytes);
+            let wrote = memory.written_by.clone();
+            let mut small = Database { scratch: Some(Arc::new(memory)), ..whole.clone() };
+            let found = small.gateway(&query).map(|results| texts(&results[0]));
+            match (&found, &expected) {
+                (Ok(found), Ok(expected)) => {
+                    assert!(found == expected, "{number}, {operator_bytes} bytes: {query}");
+                    rows += found.len();
+                    answered += 1;
+                }
+                (Err(found), Err(expected)) => {
+                    assert_eq!(
+                        found.to_string(),
+                        expected.to_string(),
+                        "{number}, {operator_bytes} bytes: {query}"
+                    );
+                }
+                _ => panic!("{number}, {operator_bytes} bytes: {query}: {found:?} for {expected:?}"),
+            }
+            written_by.extend(wrote.lock().expect("nobody panics with it").keys().copied());
+        }
+    }
+    assert!(rows > 10_000 && answered > 600, "only {rows} rows of {answered} answers");
+    for operator in ["UNION", "INTERSECT", "EXCEPT", "OVER", "WITH RECURSIVE"] {
+        assert!(written_by.contains(operator), "{operator} has written nothing");
     }
 }

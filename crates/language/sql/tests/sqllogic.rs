@@ -304,7 +304,7 @@ fn random_queries() {
 
 #[test]
 fn recursive() {
-    run("recursive");
+    assert_wrote(&run("recursive"), &["WITH RECURSIVE"]);
 }
 
 #[test]

@@ -6,10 +6,12 @@
 mod room;
 mod row_list;
 mod run;
+mod seen_rows;
 mod sorter;
 
 pub use room::{Scratch, ScratchFile};
 pub(crate) use room::{named, row_bytes};
-pub(crate) use row_list::{EachRow, RowList, Rows};
+pub(crate) use row_list::{EachRow, RowList, Rows, SharedRows};
 pub(crate) use run::{BLOCK_ROWS, Run, RunRows};
+pub(crate) use seen_rows::SeenRows;
 pub(crate) use sorter::{KeyOrder, Sorted, Sorter};

@@ -3,6 +3,7 @@
 use crate::scratch::room::{Scratch, is_full, row_bytes};
 use crate::scratch::run::{Run, RunFile, RunRows, RunWriter};
 use plan::expression::{Memory, rows_space};
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{SqlError, Value};
 
@@ -119,6 +120,30 @@ impl Rows {
             Rows::Held(rows) => EachRow::Held(rows.into_iter()),
             Rows::Written { run, .. } => EachRow::Written(run.rows()),
         }
+    }
+}
+
+/// Rows that are read more than once.
+#[derive(Clone)]
+pub(crate) enum SharedRows {
+    /// In memory.
+    Held(Rc<Vec<Vec<Value>>>),
+    /// In a file.
+    Written { run: Run, count: usize },
+}
+
+impl From<Rows> for SharedRows {
+    fn from(rows: Rows) -> SharedRows {
+        match rows {
+            Rows::Held(rows) => SharedRows::Held(Rc::new(rows)),
+            Rows::Written { run, count } => SharedRows::Written { run, count },
+        }
+    }
+}
+
+impl From<Rc<Vec<Vec<Value>>>> for SharedRows {
+    fn from(rows: Rc<Vec<Vec<Value>>>) -> SharedRows {
+        SharedRows::Held(rows)
     }
 }
 

@@ -50,6 +50,11 @@ impl Run {
         self.between(self.begin_of(number), self.end)
     }
 
+    /// The rows of a block.
+    pub fn block(&self, number: usize) -> RunRows {
+        self.between(self.begin_of(number), self.begin_of(number + 1))
+    }
+
     fn begin_of(&self, block: usize) -> u64 {
         self.blocks.get(block).copied().unwrap_or(self.end)
     }

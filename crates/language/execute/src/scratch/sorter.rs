@@ -202,7 +202,7 @@ impl Sorted<'_> {
 }
 
 /// Sorted rows, of which the first is at hand.
-struct Source {
+pub(super) struct Source {
     head: Option<Keyed>,
     rest: Rest,
 }
@@ -213,7 +213,7 @@ enum Rest {
 }
 
 impl Source {
-    fn written(rows: RunRows, keys: usize) -> Source {
+    pub(super) fn written(rows: RunRows, keys: usize) -> Source {
         Source { head: None, rest: Rest::Written { rows, keys } }
     }
 
@@ -238,7 +238,7 @@ pub(crate) struct Merge<'b> {
 }
 
 impl<'b> Merge<'b> {
-    fn new(sources: Vec<Source>, order: KeyOrder<'b>) -> Result<Merge<'b>, SqlError> {
+    pub(super) fn new(sources: Vec<Source>, order: KeyOrder<'b>) -> Result<Merge<'b>, SqlError> {
         let mut heap = Vec::with_capacity(sources.len());
         for (number, mut source) in sources.into_iter().enumerate() {
             source.advance()?;
@@ -251,7 +251,7 @@ impl<'b> Merge<'b> {
         Ok(merge)
     }
 
-    fn next(&mut self) -> Result<Option<Keyed>, SqlError> {
+    pub(super) fn next(&mut self) -> Result<Option<Keyed>, SqlError> {
         let Some((_, source)) = self.heap.first_mut() else { return Ok(None) };
         let row = source.advance()?;
         if source.head.is_none() {
