@@ -60,9 +60,10 @@ impl Binder<'_> {
         name: &str,
         arguments: &[Expression],
     ) -> Result<Option<Expression>, SqlError> {
-        let ([relation, column], true) = (arguments, asks_for_sequence(name, self.scope().version())) else {
-            return Ok(None);
-        };
+        // Queries of the catalog have a function of this name, which looks at its relations.
+        let is_known = self.scope().routines().get(name).is_none();
+        let is_known = is_known && asks_for_sequence(name, self.scope().version());
+        let ([relation, column], true) = (arguments, is_known) else { return Ok(None) };
         let text = DataType::Text(None);
         let taken = [relation, column].map(|argument| self.argument(argument.clone(), text));
         let [Some(mut relation), Some(column)] = taken else { return Ok(None) };

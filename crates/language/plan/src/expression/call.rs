@@ -135,22 +135,31 @@ impl Binder<'_> {
             return Err(SqlError::unsupported(format_args!("VARIADIC in a call of {name}()")));
         }
         // As in PostgreSQL, a function of the ledger does not hide one of the system.
-        let given: Vec<DataType> = arguments.iter().map(|argument| argument.value.data_type).collect();
-        if !named
-            && takes_as_doubles(name, &given, self.scope().version())
-            && let Some(own) = self.bind_routine(name, arguments.clone())?
-        {
-            return Ok(own);
-        }
-        if !named {
-            let values = arguments.iter().map(|argument| argument.value.clone()).collect();
-            match self.call(name, values, span) {
-                Err(error) if error.state == SqlState::UNDEFINED_FUNCTION => {}
-                known => return known,
-            }
+        if !named && let Some(found) = self.bind_before_routines(name, &arguments, span) {
+            return found;
         }
         let missing = self.no_routine(name, &arguments, span);
         self.bind_routine(name, arguments)?.ok_or(missing)
+    }
+
+    /// What a call means in front of the functions of the ledger that have its name, if anything. One of these that takes numerics comes
+    /// in front of the system's which takes them as doubles.
+    fn bind_before_routines(
+        &self,
+        name: &str,
+        arguments: &[NamedArgument],
+        span: Span,
+    ) -> Option<Result<Expression, SqlError>> {
+        let values: Vec<Expression> = arguments.iter().map(|argument| argument.value.clone()).collect();
+        let given: Vec<DataType> = values.iter().map(Expression::data_type).collect();
+        if takes_as_doubles(name, &given, self.scope().version()) {
+            let own = self.bind_routine(name, arguments.to_vec()).transpose();
+            return own.or_else(|| Some(self.call(name, values, span)));
+        }
+        match self.call(name, values, span) {
+            Err(error) if error.state == SqlState::UNDEFINED_FUNCTION => None,
+            known => Some(known),
+        }
     }
 
     #[cold]

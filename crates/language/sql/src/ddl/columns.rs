@@ -255,13 +255,7 @@ pub(super) fn drop_column(
         let rest = find_table(catalog, &table.name)?;
         return drop_column(catalog, &rest, name, true, rows);
     }
-    let keyless = match table.primary_key.contains(&number) {
-        true => {
-            drop_needing_primary_key(catalog, table, &what, cascade)?;
-            Some(drop_primary_key(catalog, table, true, rows)?)
-        }
-        false => None,
-    };
+    let keyless = without_key_of(catalog, table, number, (&what, cascade), rows)?;
     let table = keyless.as_deref().unwrap_or(table);
     let without = |checks: &dyn Fn(&Check) -> bool| Table {
         columns: table.columns.iter().filter(|column| column.name != name).cloned().collect(),
@@ -314,6 +308,21 @@ pub(super) fn drop_column(
     })?;
     catalog.tables.insert(new.name.clone(), Arc::new(new));
     Ok(())
+}
+
+/// The table without its primary key, where a column that is dropped is one of that.
+fn without_key_of(
+    catalog: &mut NewCatalog,
+    table: &Table,
+    number: u16,
+    (what, cascade): (&str, bool),
+    rows: &mut Rows<'_, '_>,
+) -> Result<Option<Arc<Table>>, SqlError> {
+    if !table.primary_key.contains(&number) {
+        return Ok(None);
+    }
+    drop_needing_primary_key(catalog, table, what, cascade)?;
+    drop_primary_key(catalog, table, true, rows).map(Some)
 }
 
 fn forget_privileges(catalog: &mut NewCatalog, table: &Table, column: &str) {
