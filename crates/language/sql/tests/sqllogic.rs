@@ -701,3 +701,8 @@ fn fetch() {
 fn sequence_cache() {
     run("sequence_cache");
 }
+
+#[test]
+fn set_operands() {
+    run("set_operands");
+}

@@ -4,6 +4,7 @@ use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 use std::any::TypeId;
 use types::ExecutionVersion;
 
@@ -19,6 +20,7 @@ pub(crate) struct Grammar {
 
 static VERSION_1: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V1 };
 static VERSION_2: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V2 };
+static VERSION_13: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V13 };
 
 impl Grammar {
     /// The one of a version of the rules of execution.
@@ -36,10 +38,40 @@ impl Grammar {
             | ExecutionVersion::V9
             | ExecutionVersion::V10
             | ExecutionVersion::V11
-            | ExecutionVersion::V12
-            | ExecutionVersion::V13 => &VERSION_2,
+            | ExecutionVersion::V12 => &VERSION_2,
+            ExecutionVersion::V13 => &VERSION_13,
         }
     }
+}
+
+/// Whether a parenthesis comes next, and inside of it a query in parentheses with UNION or its kind behind.
+fn begins_set_operation(parser: &Parser<'_>) -> bool {
+    let keyword = |at: usize| match parser.peek_nth_token_ref(at).token {
+        Token::Word(ref word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let opens = |at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
+    if !opens(0) || !opens(1) {
+        return false;
+    }
+    let first = (1..).find(|at| !opens(*at)).unwrap_or_default();
+    if !matches!(keyword(first), Keyword::SELECT | Keyword::WITH | Keyword::VALUES) {
+        return false;
+    }
+    // Behind the inner parenthesis that opens first.
+    let mut depth = 0_usize;
+    for at in 1.. {
+        match parser.peek_nth_token_ref(at).token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 1 => {
+                return matches!(keyword(at + 1), Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT);
+            }
+            Token::RParen => depth -= 1,
+            Token::EOF => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// What is as in sqlparser.
@@ -75,6 +107,20 @@ impl Dialect for Grammar {
         };
         let right = parser.parse_subexpr(precedence);
         Some(right.map(|right| form(Box::new(expr.clone()), Box::new(right))))
+    }
+
+    /// `((SELECT 1) UNION (SELECT 2))` as a value, where sqlparser takes the inner parentheses for those of an expression. So did
+    /// version 12.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        if self.version < ExecutionVersion::V13 || !begins_set_operation(parser) {
+            return None;
+        }
+        let _ = parser.next_token();
+        let query = parser.parse_query().and_then(|query| {
+            parser.expect_token(&Token::RParen)?;
+            Ok(Expr::Subquery(query))
+        });
+        Some(query)
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
