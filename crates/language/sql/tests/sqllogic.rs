@@ -706,3 +706,8 @@ fn sequence_cache() {
 fn set_operands() {
     run("set_operands");
 }
+
+#[test]
+fn scalars_in_from() {
+    run("scalars_in_from");
+}

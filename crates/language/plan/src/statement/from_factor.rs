@@ -18,6 +18,7 @@ use crate::statement::record_columns::asked_columns;
 use crate::statement::relation_names::{
     add_relation, set_catalogued, set_primary_key, set_row_type, set_table,
 };
+use crate::statement::scalar_function::bind_scalar_function;
 use sqlparser::ast::{
     self, FunctionArg, Query, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
 };
@@ -205,6 +206,13 @@ fn bind_function(
     let visible = names.between(0);
     let binder = query.binder(level, Source::Relations(&visible));
     binder.in_clause(Some("functions in FROM"));
+    if known.is_none() {
+        let own = alias.filter(|alias| alias.columns.is_empty()).map(|alias| alias.name.clone());
+        let column = own.unwrap_or_else(|| ast::Ident::with_quote('"', known_as.as_str()));
+        if let Some((plan, handed)) = bind_scalar_function(query, (name, arguments), column, &binder)? {
+            return derived(query, names, plan, handed, alias, Some(known_as));
+        }
+    }
     let arguments = binder.bind_arguments(arguments)?;
     let missing = binder.no_routine(&called, &arguments, name.span());
     let found = binder.routine_call(&called, arguments);

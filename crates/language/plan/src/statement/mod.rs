@@ -56,6 +56,7 @@ mod relation;
 mod relation_names;
 mod resolve;
 mod row_function;
+mod scalar_function;
 mod select;
 mod select_clauses;
 mod select_query;
