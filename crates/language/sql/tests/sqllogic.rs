@@ -711,3 +711,8 @@ fn set_operands() {
 fn scalars_in_from() {
     run("scalars_in_from");
 }
+
+#[test]
+fn names_of_others() {
+    run("names_of_others");
+}

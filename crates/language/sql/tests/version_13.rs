@@ -11,6 +11,8 @@ const BEFORE: &[&str] = &[
     "INSERT INTO t VALUES (1, 10, 0), (2, 10, 0), (3, 30, 0)",
     "INSERT INTO numbered VALUES (7)",
     "CREATE FUNCTION sin(x numeric) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT ''mine'''",
+    "CREATE DOMAIN uint64 AS numeric(20, 0)",
+    "CREATE PROCEDURE p(a INOUT integer) LANGUAGE plpgsql AS 'BEGIN a := 1; END'",
     "CREATE SEQUENCE kept START WITH 1 CACHE 5 CACHE 0",
 ];
 
@@ -50,6 +52,11 @@ const CASES: &[[&str; 3]] = &[
         "42883 function with ties(integer) does not exist",
         "1; 2",
     ],
+    ["SELECT ((SELECT 1) UNION (SELECT 1))", "42601", "1"],
+    ["SELECT * FROM upper('a') AS x", "42883 function upper(unknown) does not exist", "A"],
+    ["SELECT 5::uint64", "0A000 the type uint64 is not supported", "5"],
+    ["DROP PROCEDURE p(a INOUT integer)", "42601", "DROP PROCEDURE"],
+    ["WITH RECURSIVE a (x) AS (SELECT 1 UNION SELECT 2) SELECT count(*) FROM a", "2", "2"],
     ["CREATE SEQUENCE s CACHE 0", "CREATE SEQUENCE", "22023 CACHE (0) must be greater than zero"],
     ["ALTER SEQUENCE kept CACHE 2 CACHE 3", "ALTER SEQUENCE", "42601 conflicting or redundant options"],
     [

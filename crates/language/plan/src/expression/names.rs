@@ -96,6 +96,12 @@ pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) ->
         Sql::Custom(name, modifiers) if modifiers.is_empty() => named_type(types, name)?,
         other => {
             let name = other.to_string().to_ascii_lowercase();
+            // Names of other databases' types, such as uint64, are names here as any other.
+            if types.rules() >= ExecutionVersion::V13
+                && let Some(known) = types.find(&name)
+            {
+                return Ok(known.data_type());
+            }
             let error = SqlError::unsupported(format_args!("the type {}", shortened(&name)));
             return Err(match name.as_str() {
                 "json" | "jsonb" => error.hint("Use text, or columns of their own."),
@@ -358,7 +364,10 @@ fn internal_type_name(data_type: &ast::DataType) -> Option<String> {
             ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
                 internal_type_name(element)
             }
-            _ => None,
+            // A type of the ledger that is named as one of another database.
+            other => {
+                Some(other.to_string().to_ascii_lowercase()).filter(|name| !name.contains([' ', '(', '[']))
+            }
         };
     }
     let name = match (known.ok()?, data_type) {

@@ -11,6 +11,7 @@ pub mod deferrals;
 mod dialect;
 pub mod domain;
 pub mod drop_expression;
+mod drop_routine;
 pub(crate) mod errors;
 mod fetch;
 pub mod governance;

@@ -2,6 +2,7 @@
 
 use crate::parse::conflict_target::name_targets;
 use crate::parse::dialect::Grammar;
+use crate::parse::drop_routine::put_modes_first;
 use crate::parse::errors::{located, syntax_error};
 use crate::parse::fetch::spell_fetch;
 use crate::parse::locking::with_known_locks;
@@ -55,6 +56,7 @@ pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) 
     }
     if version >= ExecutionVersion::V13 {
         spell_fetch(&mut tokens);
+        put_modes_first(&mut tokens);
     }
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)
