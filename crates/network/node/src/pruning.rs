@@ -4,7 +4,7 @@
 //!  every few seconds: which is the first height that somebody needs?    what node.toml says; requests that may come again;
 //!        │                                                              checkpoints that the node may come back at; what is not
 //!        │                                                              certified yet; schemas with members
-//!        └─▶ the ledger's files in front of it, one after the other ─▶ the history of rows ─▶ ordering forgets its copies
+//!        └─▶ the ledger's files in front of it, one after the other ─▶ the history of rows
 //! ```
 //!
 //! Nothing of this is agreed: every node decides for itself. Whoever wants a block from a node that has given it up gets it from
@@ -18,7 +18,6 @@ use crate::row_history::KeptRows;
 use crate::{NodeConfig, NodeError, NodeFolder};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use ledger::{CheckpointStore, Ledger, LedgerError, Pruned};
-use ordering::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,15 +114,12 @@ pub(crate) struct Pruning {
     pub(crate) published: Arc<Published>,
     pub(crate) rows: Option<Arc<KeptRows>>,
     pub(crate) private: Option<Arc<PrivateSchemas>>,
-    pub(crate) ordering: Arc<dyn Ordering>,
     pub(crate) metrics: Arc<NodeMetrics>,
 }
 
 impl Pruning {
     /// Looks again and again, until it is stopped.
     pub(crate) fn run(&self, stopped: &Receiver<()>) {
-        // What an earlier process has given up ordering may still have.
-        self.ordering.forget_below(self.ledger.payloads_from());
         let stops = || !matches!(stopped.try_recv(), Err(crossbeam_channel::TryRecvError::Empty));
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK) {
             if let Err(error) = self.prune(stops) {
@@ -151,7 +147,6 @@ impl Pruning {
             if let Some(rows) = &self.rows {
                 rows.forget_below(from)?;
             }
-            self.ordering.forget_below(from);
             self.metrics.pruned(all.bytes_before.saturating_sub(all.bytes_now));
             tracing::info!(
                 blocks = all.blocks,

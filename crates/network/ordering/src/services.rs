@@ -52,9 +52,6 @@ pub trait Ordering: Send + Sync {
         None
     }
 
-    /// The node's ledger has given up the payloads of the blocks below this height.
-    fn forget_below(&self, _height: u64) {}
-
     /// How the service is doing.
     fn status(&self) -> OrderingStatus;
 

@@ -539,7 +539,8 @@ mod tests {
         );
         assert_eq!(
             classes(
-                "select setval(pg_get_serial_sequence('t', 'id'), 1, false);                  select pg_catalog.setval(pg_catalog.pg_get_serial_sequence('t', 'id'), max(id)) from t"
+                "select setval(pg_get_serial_sequence('t', 'id'), 1, false); \
+                 select pg_catalog.setval(pg_catalog.pg_get_serial_sequence('t', 'id'), max(id)) from t"
             ),
             [Class::Read; 2]
         );
@@ -565,6 +566,10 @@ mod tests {
                 Class::Transaction
             ]
         );
+    }
+
+    #[test]
+    fn what_is_prepared_and_executed_is_told_from_words_that_look_like_it() {
         assert_eq!(
             classes(
                 "prepare a as select 1; prepare transaction as select 1; PREPARE transaction(int) AS select 1"

@@ -1,4 +1,4 @@
-//! `SELECT set_config(name, value, is_local)`: what it sets, which a session does once the query has given the value.
+//! `SELECT set_config(name, value, is_local)`: what it sets. A session sets that once the query has given the value.
 
 use super::script::{Kind, Lexeme, Statement};
 use super::session::Session;
@@ -12,48 +12,20 @@ const FUNCTION: &str = "set_config";
 pub(super) struct SetConfig {
     /// Which column gives the value.
     column: usize,
-    name: Argument,
-    is_local: Argument,
+    name: String,
+    is_local: bool,
 }
 
-/// An argument that is known without running anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Argument {
-    Text(String),
-    /// The parameter with this index.
-    Parameter(usize),
-}
-
-impl Argument {
-    /// A literal or a parameter, maybe with a cast behind it.
-    fn of(lexemes: &[Lexeme<'_>]) -> Option<Argument> {
-        let (argument, rest) = match lexemes {
-            [sign, number, rest @ ..] if sign.is("$") && number.kind == Kind::Number => {
-                (Argument::Parameter(number.text.parse::<usize>().ok()?.checked_sub(1)?), rest)
-            }
-            [literal, rest @ ..] if literal.kind == Kind::Quoted && !literal.text.starts_with('"') => {
-                (Argument::Text(literal.value()), rest)
-            }
-            [word, rest @ ..] if word.is("true") || word.is("false") => (Argument::Text(word.value()), rest),
-            _ => return None,
-        };
-        match rest {
-            [] => Some(argument),
-            [one, other, name] if one.is(":") && other.is(":") && name.kind == Kind::Word => Some(argument),
-            _ => None,
-        }
-    }
-
-    fn text(&self, parameters: &[Value]) -> Option<String> {
-        match self {
-            Argument::Text(text) => Some(text.clone()),
-            Argument::Parameter(index) => match parameters.get(*index)? {
-                Value::Text(text) => Some(text.to_string()),
-                Value::Boolean(value) => Some(value.to_string()),
-                _ => None,
-            },
-        }
-    }
+/// A literal, maybe with a cast behind it: what is known without running anything.
+fn literal(lexemes: &[Lexeme<'_>]) -> Option<String> {
+    let (literal, rest) = lexemes.split_first()?;
+    let is_cast = match rest {
+        [] => true,
+        [one, other, name] => one.is(":") && other.is(":") && name.kind == Kind::Word,
+        _ => false,
+    };
+    let is_text = literal.kind == Kind::Quoted && !literal.text.starts_with('"');
+    (is_cast && (is_text || literal.is("true") || literal.is("false"))).then(|| literal.value())
 }
 
 /// The calls in a query. A statement without any has none.
@@ -128,7 +100,12 @@ fn call(column: usize, item: &[Lexeme<'_>]) -> Option<SetConfig> {
         _ => return None,
     }
     let [name, _, is_local] = split(&rest[..close]).try_into().ok()?;
-    Some(SetConfig { column, name: Argument::of(name)?, is_local: Argument::of(is_local)? })
+    let is_local = literal(is_local)?.to_ascii_lowercase();
+    Some(SetConfig {
+        column,
+        name: literal(name)?,
+        is_local: ["true", "t", "on", "yes", "1"].contains(&is_local.as_str()),
+    })
 }
 
 impl Session {
@@ -136,17 +113,11 @@ impl Session {
     pub(super) fn set_what_was_given(
         &mut self,
         calls: &[SetConfig],
-        parameters: &[Value],
         result: &mut StatementResult,
     ) -> Result<(), SqlError> {
-        for call in calls {
-            let name = call.name.text(parameters);
-            let name = name.ok_or_else(|| SqlError::unsupported("a setting's name that is no text"))?;
-            let local = call.is_local.text(parameters);
-            let local = local
-                .is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "true" | "t" | "on" | "1"));
+        for SetConfig { column, name, is_local } in calls {
             for row in &mut result.rows {
-                let Some(cell) = row.get_mut(call.column) else { continue };
+                let Some(cell) = row.get_mut(*column) else { continue };
                 let value = match cell {
                     Value::Text(text) => Some(text.to_string()),
                     _ => None,
@@ -155,11 +126,12 @@ impl Session {
                 let is_no_schema = name.eq_ignore_ascii_case("search_path") && value.as_deref() == Some("");
                 let value = if is_no_schema { Some("\"\"".to_string()) } else { value };
                 // Outside of a block it would hold for this statement.
-                if local && self.block.is_none() {
+                if *is_local && self.block.is_none() {
                     continue;
                 }
-                self.session_statement(&SessionStatement::Set { name: name.clone(), value, local })?;
-                if let Some(shown) = self.settings.get(&name).filter(|_| !is_no_schema) {
+                let set = SessionStatement::Set { name: name.clone(), value, local: *is_local };
+                self.session_statement(&set)?;
+                if let Some(shown) = self.settings.get(name).filter(|_| !is_no_schema) {
                     *cell = Value::text(shown);
                 }
             }
@@ -177,33 +149,24 @@ mod tests {
         find(&script::split(sql)[0])
     }
 
-    fn text(text: &str) -> Argument {
-        Argument::Text(text.to_string())
-    }
-
     #[test]
     fn calls_are_found_where_their_values_are_columns() {
-        let one = |column, name: &str, is_local: &str| SetConfig {
-            column,
-            name: text(name),
-            is_local: text(is_local),
-        };
+        let one = |column, name: &str, is_local| SetConfig { column, name: name.to_string(), is_local };
         assert_eq!(found("SELECT 1"), Ok(vec![]));
         assert_eq!(
             found("SELECT pg_catalog.set_config('search_path', '', false)"),
-            Ok(vec![one(0, "search_path", "false")])
+            Ok(vec![one(0, "search_path", false)])
         );
         assert_eq!(
             found(
                 "select f(1, 2), set_config('a.b', coalesce($1, ('x')), 'on'::boolean) AS x, set_config('c', NULL, true) y FROM t"
             ),
-            Ok(vec![one(1, "a.b", "on"), one(2, "c", "true")])
+            Ok(vec![one(1, "a.b", true), one(2, "c", true)])
         );
-        let parameters =
-            SetConfig { column: 0, name: Argument::Parameter(0), is_local: Argument::Parameter(2) };
-        assert_eq!(found("SELECT set_config($1, $2, $3::bool)"), Ok(vec![parameters]));
+        assert_eq!(found("SELECT set_config('a', $1, false::bool)"), Ok(vec![one(0, "a", false)]));
         for refused in [
             "SELECT set_config('a' || 'b', '1', false)",
+            "SELECT set_config($1, '1', false)",
             "SELECT upper(set_config('a', '1', false))",
             "SELECT 1 WHERE set_config('a', '1', false) = '1'",
             "SELECT * FROM set_config('a', '1', false)",

@@ -194,7 +194,6 @@ impl Session {
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue(sets) => {
-                let given = if sets.is_empty() { Vec::new() } else { parameters.clone() };
                 let types = types_of_oids(&statement.given, &self.database.catalog(), self.version());
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
@@ -203,7 +202,7 @@ impl Session {
                 let interrupt = interest.interrupt();
                 let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters, &interrupt));
                 let mut result = self.wait(work, false).await?;
-                self.set_what_was_given(sets, &given, &mut result)?;
+                self.set_what_was_given(sets, &mut result)?;
                 result
             }
             Body::Database(cached) => {
