@@ -693,8 +693,8 @@ fn numerics_as_doubles() {
 }
 
 #[test]
-fn fetch() {
-    run("fetch");
+fn fetching() {
+    run("fetching");
 }
 
 #[test]

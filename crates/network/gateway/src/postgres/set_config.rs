@@ -122,16 +122,18 @@ impl Session {
                     Value::Text(text) => Some(text.to_string()),
                     _ => None,
                 };
-                // No schema at all is an empty name in a list.
-                let is_no_schema = name.eq_ignore_ascii_case("search_path") && value.as_deref() == Some("");
-                let value = if is_no_schema { Some("\"\"".to_string()) } else { value };
+                // Dumps of pg_dump begin so and name schemas themselves. A routine keeps the path that it is made with, so that an empty
+                // one would take the tables of its body from it.
+                if name.eq_ignore_ascii_case("search_path") && value.as_deref() == Some("") {
+                    continue;
+                }
                 // Outside of a block it would hold for this statement.
                 if *is_local && self.block.is_none() {
                     continue;
                 }
                 let set = SessionStatement::Set { name: name.clone(), value, local: *is_local };
                 self.session_statement(&set)?;
-                if let Some(shown) = self.settings.get(name).filter(|_| !is_no_schema) {
+                if let Some(shown) = self.settings.get(name) {
                     *cell = Value::text(shown);
                 }
             }
