@@ -160,7 +160,8 @@ fn free_port_base() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let begin = std::process::id() as u16 % 400;
     for _ in 0..400 {
-        let base = 34_000 + (begin + TAKEN.fetch_add(1, Ordering::Relaxed)) % 400 * 20;
+        // Below those that the system gives to outgoing connections.
+        let base = 24_000 + (begin + TAKEN.fetch_add(1, Ordering::Relaxed)) % 400 * 20;
         let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
         if [0, 100, 200].iter().all(|offset| free(base + offset)) {
             return base;
