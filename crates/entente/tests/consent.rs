@@ -32,7 +32,7 @@ async fn follow(reader: &Client, writer: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_table_waits_for_the_majority() {
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let mut network = TestNetwork::create(|charter| charter.governance = "majority".to_string());

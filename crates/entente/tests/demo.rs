@@ -11,7 +11,7 @@ fn the_demo_runs_checks_itself_and_writes_its_record() {
     let json = folder.path().join("demo.json");
     let output = Command::new(ENTENTE)
         .args(["demo", "--exit", "--customers", "2000", "--seconds", "3", "--skew", "0.8"])
-        .args(["--port-base", &free_port_base(4).to_string(), "--json"])
+        .args(["--port-base", &free_port_base().to_string(), "--json"])
         .arg(&json)
         .output()
         .expect("the program starts");
@@ -58,7 +58,7 @@ fn the_demo_orders_by_a_topic_of_its_own_brokers() {
     let (network, json) = (folder.path().join("network"), folder.path().join("demo.json"));
     let output = Command::new(ENTENTE)
         .args(["demo", "--exit", "--customers", "2000", "--seconds", "12", "--rate", "300", "--chaos"])
-        .args(["--ordering", "kafka", "--port-base", &free_port_base(4).to_string(), "--dir"])
+        .args(["--ordering", "kafka", "--port-base", &free_port_base().to_string(), "--dir"])
         .arg(&network)
         .arg("--json")
         .arg(&json)
@@ -102,7 +102,7 @@ fn every_protocol_carries_the_demo() {
                 "--protocol",
                 protocol,
                 "--port-base",
-                &free_port_base(4).to_string(),
+                &free_port_base().to_string(),
                 "--json",
             ])
             .arg(&json)
@@ -200,7 +200,7 @@ fn mistakes_on_the_command_line_are_explained() {
 #[test]
 fn a_busy_port_is_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let base = free_port_base(4);
+    let base = free_port_base();
     let taken = take_port(base + 100);
     let network = folder.path().join("network");
     let path = network.to_str().expect("a plain path");

@@ -27,7 +27,7 @@ impl Demo {
     fn start(arguments: &[&str]) -> Demo {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new(ENTENTE)
-            .args(["demo", "--port-base", &free_port_base(4).to_string()])
+            .args(["demo", "--port-base", &free_port_base().to_string()])
             .arg("--dir")
             .arg(folder.path().join("network"))
             .arg("--json")

@@ -39,7 +39,7 @@ async fn wait_for_stop(network: &mut TestNetwork, node: usize, what: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_receipt_survives_full_disks_and_failing_flushes() {
-    if !test_programs::required("cc") {
+    if !test_machine::required("cc") {
         return;
     }
     let (cycles, seed) = (variable("DISK_CYCLES", 4), variable("DISK_SEED", 1));

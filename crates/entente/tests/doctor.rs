@@ -194,7 +194,7 @@ fn members_that_are_away_or_others_are_named(network: &mut TestNetwork) {
 }
 
 fn a_clock_that_is_an_hour_off_is_named(network: &mut TestNetwork) {
-    if !test_programs::required("cc") {
+    if !test_machine::required("cc") {
         return;
     }
     let clock = preloaded(network.folder(), "clock");

@@ -195,7 +195,7 @@ async fn session(invitation: &str) -> Client {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_five_minutes_of_the_readme_work() {
     let readme = fs::read_to_string(root().join("README.md")).expect("a readable page");
-    let port_base = free_port_base(4);
+    let port_base = free_port_base();
     // The lines for psql, with the ports of this demo.
     let invitations: Vec<String> = readme
         .split(['`', '\n'])

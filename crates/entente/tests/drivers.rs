@@ -13,7 +13,7 @@ fn scripts() -> PathBuf {
 }
 
 fn python() -> Option<PathBuf> {
-    if !test_programs::required("python3") {
+    if !test_machine::required("python3") {
         return None;
     }
     let folder = packages("drivers-python3", "python3", |folder| {
@@ -55,7 +55,7 @@ async fn psycopg() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_postgres() {
-    if !["node", "npm"].into_iter().all(test_programs::required) {
+    if !["node", "npm"].into_iter().all(test_machine::required) {
         return;
     }
     let folder = packages("drivers-npm", "npm", |folder| {
@@ -73,7 +73,7 @@ async fn node_postgres() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jdbc() {
-    if !["java", "mvn"].into_iter().all(test_programs::required) {
+    if !["java", "mvn"].into_iter().all(test_machine::required) {
         return;
     }
     let folder = packages("drivers-mvn", "mvn", |folder| {

@@ -32,7 +32,7 @@ fn query(network: &TestNetwork, sql: &str) -> String {
 }
 
 async fn load(dump: &str) {
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let mut network = TestNetwork::create(|_| {});

@@ -100,7 +100,7 @@ impl Machines {
         for machine in ["bank_a", "bank_b", "bank_c", "bank_d", "bank_e", "vault_d"] {
             std::fs::create_dir(folder.path().join(machine)).expect("created");
         }
-        Machines { folder, port_base: free_port_base(5), nodes: Vec::new() }
+        Machines { folder, port_base: free_port_base(), nodes: Vec::new() }
     }
 
     fn place(&self, machine: &str) -> PathBuf {
@@ -197,7 +197,7 @@ impl Machines {
 
 #[test]
 fn the_page_about_founding_does_what_it_says() {
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/founding.md");
@@ -244,7 +244,7 @@ fn certificates_are_for_their_hosts_alone(machines: &Machines) {
 
 #[test]
 fn a_node_that_init_has_made_proves_to_clients_who_it_is() {
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let mut machines = Machines::new();

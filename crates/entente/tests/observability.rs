@@ -55,7 +55,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn each_alert_fires_where_it_must_and_nowhere_else() {
-    if !test_programs::required("promtool") {
+    if !test_machine::required("promtool") {
         return;
     }
     let (rules, tests) =

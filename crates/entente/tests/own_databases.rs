@@ -30,7 +30,7 @@ fn text(output: &Output) -> String {
 #[test]
 fn the_demo_fills_and_compares_everybodys_own_database() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (json, port) = (folder.path().join("demo.json"), free_port_base(4).to_string());
+    let (json, port) = (folder.path().join("demo.json"), free_port_base().to_string());
     let json_path = json.to_str().expect("a path");
     let output = entente(&[
         "demo",

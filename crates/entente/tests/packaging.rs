@@ -44,7 +44,7 @@ fn exposure(unit: &str) -> f64 {
 
 #[test]
 fn the_unit_is_hardened() {
-    if !test_programs::required("systemd-analyze") {
+    if !test_machine::required("systemd-analyze") {
         return;
     }
     let unit = text(packaging().join("systemd/entente.service"));
@@ -57,7 +57,7 @@ fn the_unit_is_hardened() {
 
 #[test]
 fn the_unit_starts_what_the_program_knows_and_has_no_unknown_setting() {
-    if !test_programs::required("systemd-analyze") {
+    if !test_machine::required("systemd-analyze") {
         return;
     }
     let unit = text(packaging().join("systemd/entente.service"));
@@ -125,7 +125,7 @@ fn same_bytes(one: &Path, other: &Path) -> bool {
 
 #[test]
 fn the_debian_package_installs_upgrades_and_never_takes_a_ledger_away() {
-    if !["dpkg-deb", "fakeroot", "systemd-analyze"].into_iter().all(test_programs::required) {
+    if !["dpkg-deb", "fakeroot", "systemd-analyze"].into_iter().all(test_machine::required) {
         return;
     }
     let place = tempfile::tempdir().expect("a temporary folder");
@@ -234,7 +234,7 @@ fn strings(value: &Value) -> Vec<&str> {
 
 #[test]
 fn the_image_is_whole_runs_as_nobody_special_and_is_the_same_each_time() {
-    if !test_programs::required("python3") {
+    if !test_machine::required("python3") {
         return;
     }
     let place = tempfile::tempdir().expect("a temporary folder");
@@ -254,7 +254,7 @@ fn the_image_is_whole_runs_as_nobody_special_and_is_the_same_each_time() {
 
 #[test]
 fn only_a_program_that_needs_no_loader_becomes_an_image() {
-    if !["python3", "cc"].into_iter().all(test_programs::required) {
+    if !["python3", "cc"].into_iter().all(test_machine::required) {
         return;
     }
     let place = tempfile::tempdir().expect("a temporary folder");
@@ -273,7 +273,7 @@ fn only_a_program_that_needs_no_loader_becomes_an_image() {
 
 /// The manifests, each held against its schema; `None` where what reads them cannot be had and may be left out.
 fn manifests() -> Option<Value> {
-    if !test_programs::required("python3") {
+    if !test_machine::required("python3") {
         return None;
     }
     let folder = packages("manifests", "python3", |folder| {

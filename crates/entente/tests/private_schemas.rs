@@ -349,7 +349,7 @@ fn the_demo_shows_what_everybody_sees() {
             "--private",
             "--exit",
             "--port-base",
-            &support::free_port_base(4).to_string(),
+            &support::free_port_base().to_string(),
             "--json",
         ])
         .arg(&record)

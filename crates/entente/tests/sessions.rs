@@ -104,7 +104,7 @@ async fn pgbench(port: u16, arguments: &[&str]) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pgbench_runs_its_own_script_in_every_mode() {
-    if !test_programs::required("pgbench") {
+    if !test_machine::required("pgbench") {
         return;
     }
     let mut network = TestNetwork::create(|_| ());

@@ -11,11 +11,12 @@ use node::{Network, NetworkOptions, StoreChoice};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 use types::{Charter, Identity, Pipeline};
+
+pub use test_machine::free_port_base;
 
 /// The program under test.
 pub const ENTENTE: &str = env!("CARGO_BIN_EXE_entente");
@@ -23,23 +24,6 @@ pub const ENTENTE: &str = env!("CARGO_BIN_EXE_entente");
 /// The program that networks run; another build of it where `ENTENTE_PROGRAM` names one.
 fn program() -> PathBuf {
     std::env::var_os("ENTENTE_PROGRAM").map_or_else(|| PathBuf::from(ENTENTE), PathBuf::from)
-}
-
-/// A first port such that all ports that a network of `members` uses are free now. Networks of one process never share
-/// ports, also while their nodes are being started again.
-pub fn free_port_base(members: u16) -> u16 {
-    static TAKEN: AtomicU16 = AtomicU16::new(0);
-    // 300 ports hold twelve networks of up to eight members side by side.
-    let begin = std::process::id() as u16 % 792;
-    for _ in 0..792 {
-        let place = (begin + TAKEN.fetch_add(1, Ordering::Relaxed)) % 792;
-        let base = 10_000 + place / 12 * 300 + place % 12 * 8;
-        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if [0, 100, 200].iter().all(|offset| (0..=members).all(|member| free(base + offset + member))) {
-            return base;
-        }
-    }
-    panic!("no free ports");
 }
 
 /// Compiles `NAME.c` of this folder into a library that stands between a program and the system (`LD_PRELOAD`). Needs `cc`.
@@ -78,7 +62,7 @@ pub struct TestNetwork {
 impl TestNetwork {
     /// Writes folders for four organisations; `change` adapts the charter. Starts nothing.
     pub fn create(change: impl FnOnce(&mut Charter)) -> TestNetwork {
-        TestNetwork::create_at(free_port_base(4), change)
+        TestNetwork::create_at(free_port_base(), change)
     }
 
     /// As [`TestNetwork::create`], on these ports.

@@ -26,7 +26,7 @@ pub fn packages(name: &str, program: &str, install: impl FnOnce(&Path) -> Vec<Co
             if !output.status.success() {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let reason = format!("its packages cannot be had: {command:?}: {said}");
-                test_programs::leave_out(program, &reason);
+                test_machine::leave_out(program, &reason);
                 return None;
             }
         }

@@ -101,7 +101,7 @@ async fn psql(connection: String, password: &'static str, folder: &Path) -> Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn psql_encrypts_verifies_and_binds_the_channel() {
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");

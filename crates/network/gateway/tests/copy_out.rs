@@ -154,7 +154,7 @@ async fn who_has_gone_is_given_no_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn psql_copies_a_table_to_a_file() {
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let (_, _client, port) = started().await;

@@ -42,7 +42,7 @@ fn psql_with(options: &str, port: u16, commands: &[&str]) -> String {
 
 /// Runs each command and compares what psql prints, without regard to trailing spaces.
 async fn check(cases: Vec<(&'static str, &'static str)>) {
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let fake = Arc::new(Fake::default());
@@ -256,7 +256,7 @@ async fn options_of_the_start_are_set_or_refused() {
             "FATAL:  parameter \"server_version\" cannot be changed",
         ),
     ];
-    if !test_programs::required("psql") {
+    if !test_machine::required("psql") {
         return;
     }
     let (port, _) = serve(Arc::new(Fake::default())).await;

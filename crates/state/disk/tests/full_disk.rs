@@ -57,7 +57,7 @@ fn give_room_back(folder: &Path) {
 
 #[test]
 fn blocks_wait_for_room_and_nothing_is_lost() {
-    if !test_programs::required("unshare") {
+    if !test_machine::required("unshare") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

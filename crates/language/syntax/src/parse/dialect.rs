@@ -46,22 +46,23 @@ impl Grammar {
 
 /// Whether a parenthesis comes next, and inside of it a query in parentheses with UNION or its kind behind.
 fn begins_set_operation(parser: &Parser<'_>) -> bool {
-    let keyword = |at: usize| match parser.peek_nth_token_ref(at).token {
-        Token::Word(ref word) if word.quote_style.is_none() => word.keyword,
+    // There is no white space among the tokens, and to skip it would take the longer the farther a token is away.
+    let token = |at: usize| parser.peek_nth_token_no_skip(at).token;
+    let keyword = |at: usize| match token(at) {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
     };
-    let opens = |at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
-    if !opens(0) || !opens(1) {
+    if token(0) != Token::LParen || token(1) != Token::LParen {
         return false;
     }
-    let first = (1..).find(|at| !opens(*at)).unwrap_or_default();
+    let first = (1..).find(|at| token(*at) != Token::LParen).unwrap_or_default();
     if !matches!(keyword(first), Keyword::SELECT | Keyword::WITH | Keyword::VALUES) {
         return false;
     }
     // Behind the inner parenthesis that opens first.
     let mut depth = 0_usize;
     for at in 1.. {
-        match parser.peek_nth_token_ref(at).token {
+        match token(at) {
             Token::LParen => depth += 1,
             Token::RParen if depth == 1 => {
                 return matches!(keyword(at + 1), Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT);

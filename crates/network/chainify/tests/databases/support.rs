@@ -8,10 +8,8 @@ use node::{
 };
 use postgres::{Client, NoTls, SimpleQueryMessage};
 use servers::{MariaDbServer, PostgresServer};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use types::{Charter, ExecutionModel, Pipeline};
@@ -155,21 +153,6 @@ pub fn text_rows(client: &mut Client, sql: &str) -> Vec<Vec<Option<String>>> {
     rows.collect()
 }
 
-/// Ledgers of one process never share ports.
-fn free_port_base() -> u16 {
-    static TAKEN: AtomicU16 = AtomicU16::new(0);
-    let begin = std::process::id() as u16 % 400;
-    for _ in 0..400 {
-        // Below those that the system gives to outgoing connections.
-        let base = 24_000 + (begin + TAKEN.fetch_add(1, Ordering::Relaxed)) % 400 * 20;
-        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if [0, 100, 200].iter().all(|offset| free(base + offset)) {
-            return base;
-        }
-    }
-    panic!("no free ports");
-}
-
 /// A ledger of one organisation.
 pub struct Alone {
     pub folder: PathBuf,
@@ -200,7 +183,7 @@ impl Alone {
         charter.ordering = "solo".to_string();
         charter.block.idle_ms = 200;
         change(&mut charter);
-        let port_base = free_port_base();
+        let port_base = test_machine::free_port_base();
         let options = NetworkOptions {
             organisations: 1,
             port_base,

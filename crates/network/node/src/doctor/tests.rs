@@ -16,7 +16,7 @@ fn network() -> (TempDir, Vec<PathBuf>) {
     let place = tempfile::tempdir().expect("a temporary folder");
     let options = NetworkOptions {
         organisations: 4,
-        port_base: 46_000 + std::process::id() as u16 % 200 * 10,
+        port_base: test_machine::free_port_base(),
         threads: 1,
         pipeline: Pipeline::Serial,
         store: StoreChoice::default(),

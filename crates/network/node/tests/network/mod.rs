@@ -5,9 +5,8 @@ use client::Client;
 use crypto::SecretKey;
 use node::founding::{KeysOptions, accept, make_keys};
 use node::{Network, NetworkOptions, Node, NodeFolder, NodeOptions, StoreChoice};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use types::{Charter, Identity, Outcome, Payload, Pipeline, Receipt};
@@ -36,22 +35,6 @@ pub struct TestNetwork {
     _folder: TempDir,
 }
 
-/// Networks of one process never share ports, also while their nodes are being started again.
-fn free_port_base() -> u16 {
-    static TAKEN: AtomicU16 = AtomicU16::new(0);
-    // 300 ports hold twelve networks of up to eight members side by side.
-    let begin = std::process::id() as u16 % 792;
-    for _ in 0..792 {
-        let place = (begin + TAKEN.fetch_add(1, Ordering::Relaxed)) % 792;
-        let base = 10_000 + place / 12 * 300 + place % 12 * 8;
-        let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if [0, 100, 200].iter().all(|offset| (0..8).all(|member| free(base + offset + member))) {
-            return base;
-        }
-    }
-    panic!("no free ports");
-}
-
 impl TestNetwork {
     pub fn create(change: impl FnOnce(&mut Charter)) -> TestNetwork {
         TestNetwork::of(4, change)
@@ -63,7 +46,7 @@ impl TestNetwork {
         charter.governance = "any".to_string();
         charter.block.idle_ms = 200;
         change(&mut charter);
-        let port_base = free_port_base();
+        let port_base = test_machine::free_port_base();
         let options = NetworkOptions {
             organisations,
             port_base,

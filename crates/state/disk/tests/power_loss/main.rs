@@ -477,7 +477,7 @@ fn survives(rows_in: RowsIn, recorder: &Path, rounds: u64, seed: u64) -> Totals 
 
 #[test]
 fn a_durable_height_comes_back_and_never_a_mixture() {
-    if !test_programs::required("cc") {
+    if !test_machine::required("cc") {
         return;
     }
     let (rounds, seed) = (variable("KILLS", ROUNDS), variable("KILLS_SEED", 1));
@@ -501,7 +501,7 @@ fn a_durable_height_comes_back_and_never_a_mixture() {
 /// What the test above would see of a store, or of a recorder, that does not flush.
 #[test]
 fn a_disk_that_forgets_what_was_flushed_is_noticed() {
-    if !test_programs::required("cc") {
+    if !test_machine::required("cc") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

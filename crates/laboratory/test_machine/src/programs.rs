@@ -13,7 +13,7 @@
 //!
 //! ```
 //! fn psql_lists_tables() {
-//!     if !test_programs::required("psql") {
+//!     if !test_machine::required("psql") {
 //!         return;
 //!     }
 //! }
