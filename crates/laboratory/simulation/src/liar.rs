@@ -279,6 +279,10 @@ impl Ordering for LyingServices {
         self.inner.ordering.read(height)
     }
 
+    fn forget_below(&self, height: u64) {
+        self.inner.ordering.forget_below(height);
+    }
+
     fn status(&self) -> OrderingStatus {
         self.inner.ordering.status()
     }

@@ -348,7 +348,9 @@ fn start_services(
         };
         return Ok(ordering::kafka::start(config, admission)?.services());
     }
-    let config = BftConfig { charters, node_key, storage, listen, start: height, mempool, worker_threads };
+    let (start, keeps_from) = (height, None);
+    let config =
+        BftConfig { charters, node_key, storage, listen, start, keeps_from, mempool, worker_threads };
     own_blocks.are_not_fetched(bft::start(config, admission)?.services())
 }
 

@@ -40,6 +40,7 @@ mod cutting;
 mod error;
 mod judging;
 pub mod kafka;
+mod lacking;
 mod members;
 mod mempool;
 pub mod raft;

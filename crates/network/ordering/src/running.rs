@@ -15,6 +15,14 @@ const START_WAIT: Duration = Duration::from_secs(60);
 /// The service's metrics as text.
 type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
+/// What the runtime's thread says before everything runs.
+enum Said<T> {
+    /// It has the folder, and is busy with it.
+    Opening,
+    Started(T, Metrics),
+    Failed(String),
+}
+
 /// A thread with a runtime.
 pub(crate) struct Running {
     /// Holds on to the runtime, so it goes when the service stops.
@@ -24,18 +32,24 @@ pub(crate) struct Running {
 }
 
 /// How the runtime's thread says that everything runs, or why not.
-pub(crate) struct Ready<T>(Sender<Result<(T, Metrics), String>>);
+pub(crate) struct Ready<T>(Sender<Said<T>>);
 
 impl<T> Ready<T> {
+    /// What is stored takes long to open: whoever waits goes on waiting. To be said more often than every minute.
+    pub(crate) fn opening(&self) {
+        // Where there is no room it was just said.
+        let _ = self.0.try_send(Said::Opening);
+    }
+
     /// Everything runs. `false` where nobody waits for it any more.
     pub(crate) fn started(self, made: T, context: runtime::Context) -> bool {
-        self.0.send(Ok((made, Box::new(move || context.encode())))).is_ok()
+        self.0.send(Said::Started(made, Box::new(move || context.encode()))).is_ok()
     }
 
     /// It does not start.
     pub(crate) fn failed(self, reason: String) {
         // Who has stopped waiting needs no reason.
-        let _ = self.0.send(Err(reason));
+        let _ = self.0.send(Said::Failed(reason));
     }
 }
 
@@ -60,15 +74,21 @@ impl Running {
         };
         let thread = std::thread::Builder::new().name(name.to_string()).spawn(run);
         let thread = thread.map_err(|error| OrderingError::Ended(error.to_string()))?;
-        let (made, metrics) = match started.recv_timeout(START_WAIT) {
-            Ok(Ok(started)) => started,
-            Ok(Err(reason)) => return Err(OrderingError::Ended(reason)),
-            Err(RecvTimeoutError::Timeout) => {
-                let what =
-                    format!("its folder did not open within {START_WAIT:?}; does another process use it?");
-                return Err(OrderingError::Ended(what));
+        let (made, metrics) = loop {
+            match started.recv_timeout(START_WAIT) {
+                Ok(Said::Opening) => {}
+                Ok(Said::Started(made, metrics)) => break (made, metrics),
+                Ok(Said::Failed(reason)) => return Err(OrderingError::Ended(reason)),
+                Err(RecvTimeoutError::Timeout) => {
+                    let what = format!(
+                        "its folder did not open within {START_WAIT:?}; does another process use it?"
+                    );
+                    return Err(OrderingError::Ended(what));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(OrderingError::Ended(panic_message(thread)));
+                }
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(OrderingError::Ended(panic_message(thread))),
         };
         let (metrics, stop, thread) = (Some(metrics), Some(stop), Some(thread));
         let (metrics, stop, thread) = (Mutex::new(metrics), Mutex::new(stop), Mutex::new(thread));

@@ -12,6 +12,7 @@
 use crate::{CertificateError, Delivery, OrderingError, SubmitError};
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use types::{BlockHeader, Charters, CheckpointCertificate, OutcomeCertificate, TransactionId};
 
@@ -49,6 +50,20 @@ pub trait Ordering: Send + Sync {
     /// A final block that this node's ordering still stores, to heal a ledger that lost its tail. Reads from disk:
     /// call it from synchronous threads only. By default nothing is stored.
     fn read(&self, _height: u64) -> Option<Delivery> {
+        None
+    }
+
+    /// The node's ledger has given up the payloads of the blocks below this height: they are durable, certified, and below
+    /// checkpoints that members can join from. So the service need not store them either, and nobody gets them from this node
+    /// any more. A service keeps some of the newest whatever it is told, and removes whole files only. It removes nothing
+    /// where it was not started as that of a node that prunes. Returns at once; a node that starts says it again. By default
+    /// nothing happens: nothing is stored.
+    fn forget_below(&self, _height: u64) {}
+
+    /// Final blocks that this node needs next and that no member that answers has given it for a while: who prunes has
+    /// forgotten them. What makes up for them is a checkpoint behind them ([`Ordering::skip_to`]), or a member that is away and
+    /// keeps all blocks. By default nothing is known of any.
+    fn unobtainable(&self) -> Option<RangeInclusive<u64>> {
         None
     }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use ordering::bft::{self, BftConfig};
 use ordering::simulation::{AnyBytes, node_key};
 use ordering::{CertificateVerifier, Delivery, MempoolLimits, OrderingError};
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ fn config(
         storage: folder.join(organisation.to_string()),
         listen: addresses[organisation],
         start,
+        keeps_from: None,
         mempool: MempoolLimits::default(),
         worker_threads: 1,
     }
@@ -87,6 +89,58 @@ fn four_nodes_agree_and_one_that_is_stopped_and_restarted_catches_up() {
         node.services.ordering.stop();
         while node.services.ordering.deliveries().try_recv().is_ok() {}
         assert!(node.services.ordering.deliveries().recv().is_err(), "the channel ends with the service");
+    }
+}
+
+/// Names of the folders with files of blocks and what proves them in a node's folder. Others come and go as it votes.
+fn folders(node: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(node).expect("a folder").map(|entry| entry.expect("an entry"));
+    let has_files = |path: &Path| std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_some());
+    let folders = entries.filter(|entry| entry.path().is_dir() && has_files(&entry.path()));
+    let names = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
+    let stored = ["bft-blocks", "bft-finalizations", "bft-stored"];
+    names.filter(|name| stored.iter().any(|stored| name.starts_with(stored))).collect()
+}
+
+#[test]
+fn a_node_that_is_to_forget_blocks_moves_what_it_keeps_and_back_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (charter, addresses) = network("bft");
+    let mut nodes: Vec<Node> = (0..NODES)
+        .map(|organisation| start(config(&charter, &addresses, organisation, folder.path(), 0), Vec::new()))
+        .collect();
+    submit(&nodes[0], 0, 100);
+    nodes.iter_mut().for_each(|node| node.follow(|ledger| count(ledger) >= 100 && ledger.len() >= 6));
+    nodes.iter().for_each(|node| node.services.ordering.stop());
+    let ledger = nodes.swap_remove(0).ledger;
+    drop(nodes);
+    let own = folder.path().join("0");
+    let before = folders(&own);
+    assert!(before.contains("bft-blocks-value") && !before.iter().any(|name| name.contains("recent")));
+    for keeps_from in [Some(1), Some(1), None] {
+        let height = ledger.len() as u64;
+        let config = BftConfig { keeps_from, ..config(&charter, &addresses, 0, folder.path(), height) };
+        let node = start(config, ledger.clone());
+        for (position, delivery) in ledger.iter().enumerate().take(5) {
+            let read = node.services.ordering.read(position as u64 + 1).expect("a stored block");
+            assert_eq!(read.block, delivery.block);
+        }
+        node.services.ordering.stop();
+        let after = folders(&own);
+        let new: Vec<&str> = after.difference(&before).map(String::as_str).collect();
+        let gone: Vec<&str> = before.difference(&after).map(String::as_str).collect();
+        let moved: &[&str] = &[
+            "bft-blocks-recent-key",
+            "bft-blocks-recent-metadata",
+            "bft-blocks-recent-value",
+            "bft-finalizations-recent-key",
+            "bft-finalizations-recent-metadata",
+            "bft-finalizations-recent-value",
+            "bft-stored",
+        ];
+        assert_eq!(new, if keeps_from.is_some() { moved } else { &[] });
+        // Both archives had five folders each.
+        assert_eq!(gone.len(), if keeps_from.is_some() { 10 } else { 0 }, "{gone:?}");
     }
 }
 

@@ -281,6 +281,23 @@ fn a_member_comes_in_and_another_leaves_at_once() {
     change(|simulation| vec![(5, add(simulation, 4)), (7, remove(1))]);
 }
 
+/// A node that starts again has forgotten the block that its epoch began with: it goes on from the newest one that was finalized
+/// by itself.
+#[test]
+fn members_that_forget_blocks_go_on_in_an_epoch_whose_beginning_they_have_forgotten() {
+    let mut crashes = 0;
+    for seed in seeds() {
+        let mut simulation = Simulation::new(seed, Scenario::CrashAndRestart);
+        simulation.changes = vec![(3, add(&simulation, 4)), (12, remove(1))];
+        (simulation.keeps, simulation.duration) = (Some(1), Duration::from_secs(100));
+        let report = run_as(simulation).0;
+        // 64 of the newest stay, and what is in their file.
+        assert!(report.height > 180, "{report:?}");
+        crashes += report.crashes;
+    }
+    assert!(crashes > 10, "{crashes} crashes");
+}
+
 #[test]
 fn members_come_and_go_and_parameters_change() {
     let set = |parameter: &str, value: &str| CharterChange::SetParameter {

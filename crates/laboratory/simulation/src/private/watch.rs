@@ -137,6 +137,10 @@ impl Ordering for WatchedServices {
         self.inner.ordering.read(height)
     }
 
+    fn forget_below(&self, height: u64) {
+        self.inner.ordering.forget_below(height);
+    }
+
     fn status(&self) -> OrderingStatus {
         self.inner.ordering.status()
     }

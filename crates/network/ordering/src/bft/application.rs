@@ -14,6 +14,7 @@ use crate::certificates::Allowed;
 use crate::computation::off_the_reactor;
 use crate::cutting::{Cut, Fault, Parent, Rules, assemble, check, check_distinct, when_to_cut};
 use crate::judging::{check_certificates, check_transactions};
+use crate::lacking::{self, Lacking};
 use crate::members::Members;
 use crate::mempool::{Clock, Mempool, Placing, Source, Survey};
 use crate::{Admission, CertificateError, CertificateVerifier, OrderingStatus, SubmitError};
@@ -28,6 +29,7 @@ use futures::StreamExt as _;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
@@ -66,6 +68,8 @@ pub(crate) struct Shared {
     /// The highest height known to be final, and its view.
     pub final_height: AtomicU64,
     pub final_view: AtomicU64,
+    /// Final blocks that have not come.
+    pub lacking: Lacking,
     /// What is delivered up to this height is out of the mempool.
     pub delivered: AtomicU64,
     /// The same, for whoever waits for a height.
@@ -142,7 +146,22 @@ impl Shared {
         let charter = charters.at(header.height).charter.clone();
         let finalization = CertificateVerifier::new(charters)?.verify_own(header, certificate)?;
         acknowledgements.durable(header.height);
+        self.lacking.have(header.height, (self.clock)());
         Ok(finalization::floor(&charter, &finalization))
+    }
+
+    /// Final blocks that nobody gives, unless it is the node that does not take what is here.
+    pub(crate) fn unobtainable(&self, acknowledgements: &Acknowledgements) -> Option<RangeInclusive<u64>> {
+        self.lacking.unobtainable((self.clock)()).filter(|_| !acknowledgements.are_awaited())
+    }
+
+    /// What keeps this member from ordering now.
+    pub(crate) fn trouble(&self, acknowledgements: &Acknowledgements) -> Option<String> {
+        if let Some(lacking) = self.unobtainable(acknowledgements) {
+            return Some(lacking::trouble(&lacking, self.work.connected()));
+        }
+        let height = self.final_height.load(Atomic::Relaxed);
+        self.members.trouble_with_clocks(height, (self.clock)())
     }
 
     /// Transactions for this node's mempool, where it is a member's.

@@ -47,7 +47,17 @@ impl Acknowledgements {
     }
 
     fn is_durable(&self, height: u64) -> bool {
-        height <= self.0.lock().durable
+        height <= self.height()
+    }
+
+    /// Everything up to there is durable.
+    pub(crate) fn height(&self) -> u64 {
+        self.0.lock().durable
+    }
+
+    /// Whether the node has blocks that it has not made durable.
+    pub(crate) fn are_awaited(&self) -> bool {
+        !self.0.lock().waiting.is_empty()
     }
 
     fn keep(&self, height: u64, acknowledgement: Exact) {
@@ -72,6 +82,7 @@ impl Reporter for DeliveryReporter {
             Update::Tip(round, height, _) => {
                 self.shared.final_height.fetch_max(height.get(), Atomic::AcqRel);
                 self.shared.final_view.fetch_max(round.view().get(), Atomic::AcqRel);
+                self.shared.lacking.there(height.get(), (self.shared.clock)());
                 Feedback::Ok
             }
             Update::Block(block, acknowledgement) => match self.blocks.send((block, acknowledgement)) {
@@ -120,6 +131,7 @@ async fn deliver<E: Spawner + Clock>(
         }
         shared.delivered.fetch_max(height, Atomic::AcqRel);
         shared.reached.send_replace(height);
+        shared.lacking.have(height, (shared.clock)());
         let durable = height == 0 || acknowledgements.is_durable(height);
         acknowledgements.keep(height, acknowledgement);
         if durable {

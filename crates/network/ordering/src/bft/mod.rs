@@ -13,12 +13,19 @@
 //! If the node's ledger ends before that (it lost its tail), the node reads the gap with
 //! [`Ordering::read`]; if it ends after it, the service leaves out what the ledger has.
 //!
+//! # What is forgotten
+//!
+//! Marshal stores every final block beside the node's ledger, and keeps all of them unless the node prunes
+//! (`archives`). Then it keeps those that the ledger has ([`Ordering::forget_below`]). Whoever asks for older ones
+//! gets nothing and asks others, and whoever finds nobody that has them says so ([`Ordering::unobtainable`]).
+//!
 //! # Threads
 //!
 //! The consensus crates run on a tokio runtime of their own, in threads of their own; the rest of the node meets them
 //! through the mempool, the channel of deliveries, and mailboxes.
 
 mod application;
+mod archives;
 mod block;
 mod compact;
 mod config;
@@ -34,6 +41,7 @@ mod work;
 #[cfg(feature = "simulation")]
 pub(crate) use {
     application::Shared,
+    archives::{Forgetting, partitions},
     block::{BlockRules, OrderedBlock},
     config::{channel, memory},
     delivery::{Acknowledgements, read},
@@ -56,13 +64,14 @@ use crate::{
     SubmitError,
 };
 use bytes::Bytes;
-use commonware_runtime::{Spawner as _, Supervisor as _, tokio as runtime};
+use commonware_runtime::{Clock as _, Spawner as _, Supervisor as _, tokio as runtime};
 use crossbeam_channel::Receiver;
 use crypto::SecretKey;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 use types::{BlockHeader, Charters, TransactionId};
 
@@ -79,11 +88,18 @@ pub struct BftConfig {
     pub listen: SocketAddr,
     /// Height up to which the node's ledger is durable; blocks up to there are not delivered.
     pub start: u64,
+    /// Of a node that prunes, the first height whose payload its ledger has: what is stored below is forgotten, and more as the
+    /// node says ([`Ordering::forget_below`]). `None`: everything is kept for ever. A node that starts with the other
+    /// setting than last time first moves what it keeps to other files, which takes as long as copying it.
+    pub keeps_from: Option<u64>,
     /// How much may wait at this node.
     pub mempool: MempoolLimits,
     /// Threads for network and agreement; 2 are enough for most, as signatures are verified elsewhere.
     pub worker_threads: usize,
 }
+
+/// How often a service that is busy opening its folder says so.
+const OPENING_AGAIN: Duration = Duration::from_secs(10);
 
 /// The running service of this organisation's node.
 pub struct Bft {
@@ -92,6 +108,8 @@ pub struct Bft {
     marshal: wiring::MarshalMailbox,
     deliveries: Receiver<Delivery>,
     running: Running,
+    /// If the node prunes.
+    forgetting: Option<Arc<archives::Forgetting>>,
     /// Of this node's votes.
     folder: PathBuf,
 }
@@ -120,11 +138,19 @@ pub fn start(config: BftConfig, admission: Arc<dyn Admission>) -> Result<Arc<Bft
     let clock: Clock = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
     let (charters, folder) = (config.charters.clone(), config.storage.clone());
     let shared = network::shared(charters, &config.node_key, config.mempool, admission, clock);
-    let node = Node { config, shared: shared.clone(), acknowledgements: acknowledgements.clone(), sink };
+    let keeps = |from| Arc::new(archives::Forgetting::new(from, archives::Forgetting::BLOCKS_PER_FILE));
+    let forgetting = config.keeps_from.map(keeps);
+    let node = Node {
+        config,
+        shared: shared.clone(),
+        acknowledgements: acknowledgements.clone(),
+        forgetting: forgetting.clone(),
+        sink,
+    };
     let (marshal, running) = Running::start("bft ordering", settings, |context, ready, stopped| {
         node.run(context, ready, stopped)
     })?;
-    Ok(Arc::new(Bft { shared, acknowledgements, marshal, deliveries, running, folder }))
+    Ok(Arc::new(Bft { shared, acknowledgements, marshal, deliveries, running, forgetting, folder }))
 }
 
 impl Bft {
@@ -139,6 +165,7 @@ struct Node {
     config: BftConfig,
     shared: Arc<application::Shared>,
     acknowledgements: Arc<delivery::Acknowledgements>,
+    forgetting: Option<Arc<archives::Forgetting>>,
     sink: ChannelSink,
 }
 
@@ -149,7 +176,7 @@ impl Node {
         ready: Ready<wiring::MarshalMailbox>,
         stopped: oneshot::Receiver<()>,
     ) {
-        let Node { config, shared, acknowledgements, sink } = self;
+        let Node { config, shared, acknowledgements, forgetting, sink } = self;
         let connection =
             Connection { charters: &config.charters, node_key: &config.node_key, listen: config.listen };
         let (network, oracle, channels) =
@@ -162,8 +189,17 @@ impl Node {
             channels,
             acknowledgements,
             start: config.start,
+            forgetting,
         };
-        let member = wiring::start(context.child("member"), "bft", parts, sink, |reporter| reporter).await;
+        let starting = wiring::start(context.child("member"), "bft", parts, sink, |reporter| reporter);
+        let mut starting = std::pin::pin!(starting);
+        let member = loop {
+            // Blocks may have to be moved.
+            commonware_macros::select! {
+                member = &mut starting => break member,
+                _ = context.sleep(OPENING_AGAIN) => ready.opening(),
+            }
+        };
         let network = network.start();
         if !ready.started(member.marshal, context.child("metrics")) {
             return;
@@ -205,6 +241,7 @@ impl Ordering for Bft {
 
     fn acknowledge(&self, height: u64) {
         self.acknowledgements.durable(height);
+        self.shared.lacking.pause((self.shared.clock)());
     }
 
     fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
@@ -223,9 +260,19 @@ impl Ordering for Bft {
         self.shared.status()
     }
 
+    fn forget_below(&self, height: u64) {
+        let forgetting = self.forgetting.as_ref();
+        if let Some(below) = forgetting.and_then(|kept| kept.below(height, self.acknowledgements.height())) {
+            self.marshal.prune(below);
+        }
+    }
+
+    fn unobtainable(&self) -> Option<RangeInclusive<u64>> {
+        self.shared.unobtainable(&self.acknowledgements)
+    }
+
     fn trouble(&self) -> Option<String> {
-        let height = self.shared.final_height.load(std::sync::atomic::Ordering::Relaxed);
-        self.shared.members.trouble_with_clocks(height, (self.shared.clock)())
+        self.shared.trouble(&self.acknowledgements)
     }
 
     fn failure(&self) -> Option<OrderingError> {

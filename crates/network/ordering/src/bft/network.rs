@@ -4,6 +4,7 @@ use super::BftConfig;
 use super::application::{KnownIds, Shared};
 use super::block::{BlockRules, OrderedBlock};
 use super::work::Work;
+use crate::lacking::Lacking;
 use crate::members::Members;
 use crate::mempool::{Clock, Mempool};
 use crate::{Admission, MempoolLimits, OrderingError};
@@ -46,6 +47,7 @@ pub(crate) fn shared(
         clock,
         final_height: AtomicU64::new(0),
         final_view: AtomicU64::new(0),
+        lacking: Lacking::default(),
         delivered: AtomicU64::new(0),
         reached: watch::Sender::new(0),
         ids: parking_lot::Mutex::new(KnownIds::default()),

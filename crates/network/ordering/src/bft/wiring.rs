@@ -12,6 +12,7 @@
 //! ```
 
 use super::application::{Application, Shared};
+use super::archives::{Forgetting, Opening};
 use super::block::{BlockRules, OrderedBlock};
 use super::compact;
 use super::config::{Timing, channel, memory};
@@ -26,13 +27,11 @@ use commonware_consensus::marshal::standard::{Inline, Standard};
 use commonware_consensus::marshal::{self, core::Actor as Marshal, resolver::p2p as marshal_resolver};
 use commonware_consensus::simplex::scheme::ed25519::Scheme;
 use commonware_consensus::types::{Height, ViewDelta};
-use commonware_cryptography::certificate::Verifier as _;
 use commonware_cryptography::{Digested, Digestible as _, ed25519::PublicKey};
 use commonware_p2p::{Blocker, Provider, Receiver, Sender};
 use commonware_parallel::Sequential;
 use commonware_runtime::buffer::paged::CacheRef;
 use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
-use commonware_storage::archive::immutable;
 use commonware_utils::{NZU16, NZU64, NZUsize, NonZeroDuration, vec::NonEmptyVec};
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -55,6 +54,8 @@ pub(crate) struct Parts<B, P, S, R> {
     pub acknowledgements: Arc<Acknowledgements>,
     /// Everything up to here is durable in the node's ledger.
     pub start: u64,
+    /// If the node prunes.
+    pub forgetting: Option<Arc<Forgetting>>,
 }
 
 /// A running member.
@@ -84,7 +85,7 @@ where
     K: Sink,
     W: commonware_consensus::Reporter<Activity = marshal::Update<OrderedBlock>>,
 {
-    let Parts { shared, blocker, peers, tracked, channels, acknowledgements, start } = parts;
+    let Parts { shared, blocker, peers, tracked, channels, acknowledgements, start, forgetting } = parts;
     let [votes, certificates, resolver, backfill, broadcast, work_channel, to_all, to_one] = channels;
     let rules = BlockRules::of(shared.ledger);
     let genesis = OrderedBlock::genesis(shared.ledger);
@@ -96,15 +97,10 @@ where
     let (engine, buffer) = buffered::Engine::new(context.child("broadcast"), sending);
     let broadcasting = engine.start(compact::wrap(context.child("compact"), shared.clone(), broadcast));
 
-    let certificate_codec = Scheme::certificate_codec_config_unbounded();
-    let finalizations = archive(prefix, "finalizations", &page_cache, certificate_codec);
-    let finalizations = immutable::Archive::init(context.child("finalizations"), finalizations)
-        .await
-        .expect("the archive of finalizations opens; what is damaged on disk cannot be used");
-    let blocks = archive(prefix, "blocks", &page_cache, rules);
-    let blocks = immutable::Archive::init(context.child("blocks"), blocks)
-        .await
-        .expect("the archive of blocks opens; what is damaged on disk cannot be used");
+    let opening =
+        Opening { prefix, page_cache: &page_cache, rules, forgetting: forgetting.as_deref(), start };
+    let (finalizations, blocks) =
+        opening.open(&context).await.expect("the archives open; what is damaged on disk cannot be used");
     // What marshal has stored may be ahead of what the node knows of its ledger.
     shared.members.epochs.read(&blocks).await.expect("the archive of blocks can be read");
     let (actor, marshal, floor) = Marshal::<_, Standard<OrderedBlock>, _, _, _, _, _>::init(
@@ -120,6 +116,7 @@ where
     shared.final_height.fetch_max(processed, Atomic::AcqRel);
     // The blocks after it come again, and with the last of an epoch the next one begins.
     shared.reached.send_replace(processed);
+    shared.lacking.have(processed.max(start), (shared.clock)());
     acknowledgements.durable(start);
     let (reporter, delivering) =
         delivery::start(context.child("delivery"), shared.clone(), marshal.clone(), acknowledgements, sink);
@@ -131,6 +128,9 @@ where
     let epochs = shared.members.epochs.clone();
     let inline = Inline::new(context.child("inline"), Application(shared.clone()), marshal.clone(), epochs);
     let storing = actor.start(wrap(reporter), buffer, backfill);
+    if let Some(below) = forgetting.and_then(|kept| kept.below(kept.from, start)) {
+        marshal.prune(below);
+    }
     let reigns = Reigns {
         shared,
         marshal: marshal.clone(),
@@ -190,8 +190,18 @@ impl KnownEpochs<PublicKey> for Reached {
 
     fn fetch(&self, last: u64, peer: &PublicKey) {
         if last > *self.shared.reached.borrow() && self.shared.members.epochs.epoch_at(last) == self.epoch() {
+            self.hear_of(last, peer);
             self.marshal.hint_finalized(Height::new(last), NonEmptyVec::new(peer.clone()));
         }
+    }
+}
+
+impl Reached {
+    /// Consensus of an epoch that is over says nothing of how far blocks go.
+    fn hear_of(&self, last: u64, peer: &PublicKey) {
+        let Some(member) = self.member(peer) else { return };
+        let members = self.shared.members.epochs.charter_at(last).members().count();
+        self.shared.lacking.said((member, last), members.saturating_sub(1) / 3, (self.shared.clock)());
     }
 }
 
@@ -257,28 +267,6 @@ fn marshal_config(
         max_repair: NZUsize!(32),
         max_pending_acks: memory::PENDING_BLOCKS,
         strategy: Sequential,
-    }
-}
-
-fn archive<C>(prefix: &str, name: &str, page_cache: &CacheRef, codec_config: C) -> immutable::Config<C> {
-    immutable::Config {
-        metadata_partition: format!("{prefix}-{name}-metadata"),
-        freezer_table_partition: format!("{prefix}-{name}-table"),
-        freezer_table_initial_size: 1024,
-        freezer_table_resize_frequency: 4,
-        freezer_table_resize_chunk_size: 1024,
-        freezer_key_partition: format!("{prefix}-{name}-key"),
-        freezer_key_page_cache: page_cache.clone(),
-        freezer_value_partition: format!("{prefix}-{name}-value"),
-        freezer_value_target_size: memory::ARCHIVE_FILE_BYTES,
-        freezer_value_compression: None,
-        ordinal_partition: format!("{prefix}-{name}-ordinal"),
-        items_per_section: NZU64!(1024),
-        freezer_key_write_buffer: memory::FILE_BUFFER,
-        freezer_value_write_buffer: memory::FILE_BUFFER,
-        ordinal_write_buffer: memory::FILE_BUFFER,
-        replay_buffer: memory::FILE_BUFFER,
-        codec_config,
     }
 }
 

@@ -58,6 +58,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, oneshot};
 use types::{BlockHeader, Charters, TransactionId};
 
+/// Names of the folders of all files of a member's log.
+#[cfg(feature = "simulation")]
+pub(crate) fn partitions(prefix: &str) -> Vec<String> {
+    ["data", "offsets-blobs"].map(|files| format!("{prefix}-log_{files}")).to_vec()
+}
+
 /// Requests that wait for the member.
 const REQUESTS: usize = 16;
 /// How long a member that is asked to end waits for its tasks.

@@ -48,6 +48,8 @@ pub struct Simulation {
     pub silence: Range<Duration>,
     /// Makes the transaction with this number.
     pub transaction: Transactions,
+    /// So many of the newest blocks every node keeps, and forgets the others; all of them where nothing is said.
+    pub keeps: Option<u64>,
 }
 
 /// A node of a [`Simulation`].
@@ -91,6 +93,7 @@ impl Simulation {
             duration: Duration::from_secs(6),
             silence: Duration::ZERO..Duration::ZERO,
             transaction: Arc::new(|number| Bytes::from(format!("transaction {number}"))),
+            keeps: None,
         }
     }
 
@@ -223,6 +226,11 @@ impl Process for Nodes {
             Some(RunningNode { clock, services, attesting, attested: Duration::ZERO, waiting });
     }
 
+    fn keeps_from(&self, node: usize) -> Option<u64> {
+        let height = self.nodes[node].durable.lock().ledger.height();
+        self.simulation.keeps.map(|keeps| (height + 1).saturating_sub(keeps))
+    }
+
     fn deliver(&self, node: usize, delivery: Delivery) {
         let height = delivery.block.header.height;
         let mut durable = self.nodes[node].durable.lock();
@@ -232,6 +240,9 @@ impl Process for Nodes {
         }
         if let Some(running) = &*self.nodes[node].running.lock() {
             running.services.ordering.acknowledge(height);
+            if let Some(keeps) = self.simulation.keeps {
+                running.services.ordering.forget_below((height + 1).saturating_sub(keeps));
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::machines::{Contents, Machines};
 use super::service::{SimulatedBft, SimulatedService};
 use super::wire::{End, Place, ends};
 use super::{Scenario, node_key};
-use crate::bft::{self, Acknowledgements, Parts, Shared};
+use crate::bft::{self, Acknowledgements, Forgetting, Parts, Shared};
 use crate::members::{Peers, committee};
 use crate::mempool::Clock;
 use crate::raft;
@@ -22,11 +22,14 @@ use commonware_glue::simulate::processed::ProcessedHeight;
 use commonware_glue::simulate::reporter::MonitorReporter;
 use commonware_glue::simulate::tracker::{FinalizationUpdate, ProgressTracker};
 use commonware_p2p::simulated::Link;
-use commonware_runtime::{Clock as _, Handle, Quota, Spawner as _, Supervisor as _, deterministic::Context};
-use commonware_utils::Probability;
+use commonware_runtime::{
+    Clock as _, Handle, Quota, Spawner as _, Storage as _, Supervisor as _, deterministic::Context,
+};
+use commonware_utils::{NZU64, Probability};
 use crypto::{Digest, sha256};
 use parking_lot::Mutex;
 use std::future::Future;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -43,6 +46,8 @@ const MEASURED_TURN: Duration = Duration::from_millis(1);
 const VOTES: usize = 0;
 const CERTIFICATES: usize = 1;
 const PROPOSED_BLOCKS: usize = 4;
+/// Blocks of a node that prunes which share files: few, so that runs are short.
+const BLOCKS_PER_FILE: NonZeroU64 = NZU64!(16);
 /// A channel that no member listens on.
 const NOBODYS: u64 = 99;
 /// How often clients get their turn.
@@ -62,6 +67,19 @@ pub trait Process: Send + Sync + 'static {
     fn missing(&self, _node: usize, _delivered: u64) -> Range<u64> {
         0..0
     }
+
+    /// Whether the node prunes, as it starts: the first height whose payload it has. By default it keeps everything.
+    fn keeps_from(&self, _node: usize) -> Option<u64> {
+        None
+    }
+
+    /// Whether [`Process::stored`] is wanted.
+    fn measures_storage(&self) -> bool {
+        false
+    }
+
+    /// So many bytes of blocks and what proves them are in the files of the node's ordering, which starts and has none of them open.
+    fn stored(&self, _node: usize, _bytes: u64) {}
 
     /// A final block for the node, at least once, in height order.
     fn deliver(&self, node: usize, delivery: Delivery);
@@ -307,16 +325,27 @@ impl EngineDefinition for Running {
                 context.spawn(move |context| async move {
                     let killed = Killed { running: running.clone(), index, starts };
                     running.0.newest[index].store(starts, Atomic::Relaxed);
+                    running.measure_storage(&context, index).await;
                     let Some(Joined { shared, acknowledgements, start, sink, ordering }) =
                         running.join_bft(&context, index)
                     else {
                         return;
                     };
+                    let forgetting = ordering.forgetting.clone();
                     let Ok(channels) = channels.try_into() else {
                         unreachable!("as many channels as quotas")
                     };
                     let tracked = Box::new(AllAreLinked);
-                    let parts = Parts { shared, blocker, peers, tracked, channels, acknowledgements, start };
+                    let parts = Parts {
+                        shared,
+                        blocker,
+                        peers,
+                        tracked,
+                        channels,
+                        acknowledgements,
+                        start,
+                        forgetting,
+                    };
                     let prefix = format!("node{index}");
                     let member = bft::start_member(context.child("member"), &prefix, parts, sink, wrap).await;
                     let service = SimulatedService::Bft(ordering, member.marshal);
@@ -451,6 +480,7 @@ impl Running {
         (key, monitor): (PublicKey, mpsc::UnboundedSender<FinalizationUpdate<PublicKey>>),
         channels: AllChannels,
     ) {
+        self.measure_storage(context, index).await;
         let mut joined = None;
         let join: Join<'_> = &mut |last, charters, admission| {
             let (key, limits, clock) = (node_key(index), MempoolLimits::default(), self.clock(context));
@@ -493,11 +523,14 @@ impl Running {
             let start = last.map_or(0, |last| last.height);
             let (shared, acknowledgements) = self.share(context, index, charters, admission);
             let (sink, deliveries) = ChannelSink::new(bft::memory::PENDING_BLOCKS.get());
+            let keeps = |from| Arc::new(Forgetting::new(from, BLOCKS_PER_FILE));
             let ordering = Arc::new(SimulatedBft {
                 shared: shared.clone(),
                 acknowledgements: acknowledgements.clone(),
                 deliveries,
                 floor: Mutex::default(),
+                forgetting: self.0.process.keeps_from(index).map(keeps),
+                forgotten: Mutex::default(),
             });
             let services = shared.members.with(ordering.clone());
             joined = Some(Joined { shared, acknowledgements, start, sink, ordering });
@@ -537,6 +570,23 @@ impl Running {
             }
             process.turn(index);
         }
+    }
+
+    /// Measures a node's files of blocks and what proves them, where that is wanted.
+    async fn measure_storage(&self, context: &Context, index: usize) {
+        if !self.0.process.measures_storage() {
+            return;
+        }
+        let prefix = format!("node{index}");
+        let mut bytes = 0;
+        let partitions = if self.is_raft() { raft::partitions(&prefix) } else { bft::partitions(&prefix) };
+        for partition in partitions {
+            for file in context.scan(&partition).await.unwrap_or_default() {
+                let opened = context.open(&partition, &file).await;
+                bytes += opened.map_or(0, |(_, size)| size);
+            }
+        }
+        self.0.process.stored(index, bytes);
     }
 
     async fn clients(self, context: Context) {

@@ -1,12 +1,14 @@
 //! What the network gives to a simulated node.
 
-use crate::bft::{self, Acknowledgements, Floor, MarshalMailbox, Shared};
+use crate::bft::{self, Acknowledgements, Floor, Forgetting, MarshalMailbox, Shared};
 use crate::mempool::{Placing, Source};
 use crate::raft::Raft;
 use crate::{CertificateError, Delivery, Ordering, OrderingStatus, SubmitError};
 use bytes::Bytes;
+use commonware_consensus::types::Height;
 use crossbeam_channel::Receiver;
 use parking_lot::Mutex;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use types::{BlockHeader, TransactionId};
 
@@ -24,12 +26,17 @@ impl SimulatedService {
         }
     }
 
-    /// Tells ordering of blocks that are not needed.
+    /// Tells ordering of blocks that are not needed, and of those that are not needed any more.
     pub(super) fn skip(&self) {
         if let SimulatedService::Bft(ordering, marshal) = self
             && let Some(floor) = ordering.floor.lock().take()
         {
             marshal.set_floor(floor);
+        }
+        if let SimulatedService::Bft(ordering, marshal) = self
+            && let Some(below) = ordering.forgotten.lock().take()
+        {
+            marshal.prune(below);
         }
     }
 
@@ -49,6 +56,10 @@ pub(super) struct SimulatedBft {
     pub(super) deliveries: Receiver<Delivery>,
     /// Blocks up to there are not needed: who runs the network tells marshal.
     pub(super) floor: Mutex<Option<Floor>>,
+    /// If the node prunes.
+    pub(super) forgetting: Option<Arc<Forgetting>>,
+    /// Blocks below are to be forgotten: the same.
+    pub(super) forgotten: Mutex<Option<Height>>,
 }
 
 impl Ordering for SimulatedBft {
@@ -66,6 +77,22 @@ impl Ordering for SimulatedBft {
 
     fn acknowledge(&self, height: u64) {
         self.acknowledgements.durable(height);
+        self.shared.lacking.pause((self.shared.clock)());
+    }
+
+    fn forget_below(&self, height: u64) {
+        let forgetting = self.forgetting.as_ref();
+        if let Some(below) = forgetting.and_then(|kept| kept.below(height, self.acknowledgements.height())) {
+            *self.forgotten.lock() = Some(below);
+        }
+    }
+
+    fn unobtainable(&self) -> Option<RangeInclusive<u64>> {
+        self.shared.unobtainable(&self.acknowledgements)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.shared.trouble(&self.acknowledgements)
     }
 
     fn skip_to(&self, header: &BlockHeader, certificate: &[u8]) -> Result<(), CertificateError> {
