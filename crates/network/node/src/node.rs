@@ -328,8 +328,17 @@ fn start_services(
     let (storage, listen, worker_threads) = (folder.join("ordering"), config.listen, 2);
     let own_blocks = OwnBlocks { is_new: !storage.exists(), height, ledger: ledger.clone() };
     if charter.ordering == "raft" {
-        let config =
-            RaftConfig { charters, node_key, storage, listen, last, joined, mempool, worker_threads };
+        let config = RaftConfig {
+            charters,
+            node_key,
+            storage,
+            listen,
+            last,
+            joined,
+            keeps_from: None,
+            mempool,
+            worker_threads,
+        };
         return own_blocks.are_not_fetched(raft::start(config, admission)?.services());
     }
     if charter.ordering == "kafka" {

@@ -26,6 +26,7 @@ fn config(
         listen: addresses[organisation],
         last: ledger.last().map(|delivery| delivery.block.header.clone()),
         joined: false,
+        keeps_from: None,
         mempool: MempoolLimits::default(),
         worker_threads: 1,
     }

@@ -44,20 +44,27 @@ where
     pub(super) async fn ask_for_blocks(&mut self) -> Result<Duration, Failed> {
         let now = self.shared.now();
         if !self.lacks_blocks() {
+            self.shared.lacking.pause(now);
             return Ok(now + TICK);
+        }
+        let floor = self.missing.floor.map_or(0, |floor| floor.height);
+        self.shared.lacking.there(floor.max(self.missing.ahead), now);
+        if !self.is_idle() {
+            self.shared.lacking.pause(now);
         }
         let due = self.missing.asked.map_or(now, |asked| asked + BACKFILL_AGAIN);
         // What was brought is judged first.
         if now < due || !self.is_idle() {
             return Ok(due.max(now + ARRIVALS));
         }
-        // The leader has enough to do, and who has left may be gone.
-        let leader = self.group.leader();
+        // The leader has enough to do, as long as others give any; and who has left may be gone.
+        let leader = self.group.leader().filter(|_| self.missing.in_vain <= self.keys.1.len());
         let members = members_of(&self.shared.members.epochs.charters().newest().charter);
         let fit =
             |(id, _): &(&u64, &PublicKey)| **id != self.own && Some(**id) != leader && members.contains(*id);
         let others: Vec<&PublicKey> = self.keys.1.iter().filter(fit).map(|(_, key)| key).collect();
         self.missing.times += 1;
+        self.missing.in_vain += 1;
         self.missing.asked = Some(now);
         if let Some(peer) = others.get(self.missing.times % others.len().max(1)) {
             let wanted = Backfill::Wanted { from: self.shared.height() + 1 };
@@ -86,7 +93,7 @@ where
                             break;
                         }
                     }
-                    self.missing.asked = None;
+                    (self.missing.asked, self.missing.in_vain) = (None, 0);
                 }
             }
             Err(_) => debug!(member, "ignored what asks for no blocks and brings none"),

@@ -22,6 +22,9 @@ const APPENDS: usize = 64;
 pub(super) const OFFERED_BLOCKS: usize = 4;
 /// Entries on their way from the log to the node.
 pub(super) const FED_ENTRIES: usize = 16;
+/// So many of the newest blocks stay in a log whatever the ledger says: for members that are a little behind, and for a ledger that
+/// loses its tail.
+pub(super) const NEWEST_KEPT: u64 = 64;
 /// Blocks that the node has not made durable.
 pub(super) const PENDING_BLOCKS: u64 = 16;
 

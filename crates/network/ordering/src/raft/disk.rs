@@ -5,7 +5,8 @@
 //! | `…-log` | every entry, at the position of its index | before anybody is told that this member has it |
 //! | `…-state` | [`State`]: term and vote, who votes, where the log begins | before a vote is sent; else now and then |
 //!
-//! Nothing is ever pruned: members that are behind get blocks from here.
+//! Members that are behind get blocks from here, so nothing is removed, unless the node prunes: then the floor rises, and the
+//! files that end before it go ([`Disk::forget`]).
 
 use super::chain::Offer;
 use super::config::max_message_size;
@@ -24,8 +25,8 @@ use std::collections::BTreeSet;
 use std::num::{NonZeroU64, NonZeroUsize};
 use types::{BlockHeader, decode_exactly, encode};
 
-/// Entries of a file.
-const ENTRIES_PER_FILE: NonZeroU64 = NZU64!(4_096);
+/// Entries of a file: always, as files are named for it. Files are removed whole.
+pub(super) const ENTRIES_PER_FILE: NonZeroU64 = NZU64!(4_096);
 const BUFFER: NonZeroUsize = NZUsize!(64 * 1024);
 /// Pages of 4 KiB that stay in memory.
 const CACHE_PAGES: NonZeroUsize = NZUsize!(256);
@@ -53,7 +54,7 @@ pub(super) struct State {
     pub dropped: BTreeSet<u64>,
 }
 
-/// The block up to which the log holds none, because it began behind it.
+/// The block up to which the log holds none, because it began behind it, or has forgotten those before.
 #[derive(BorshSerialize, BorshDeserialize, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Floor {
     pub index: u64,
@@ -111,6 +112,7 @@ pub(super) type Failed = String;
 pub(super) struct Disk<E: Runtime> {
     context: E,
     prefix: String,
+    entries_per_file: NonZeroU64,
     page_cache: CacheRef,
     journal: Option<variable::Journal<E, Item>>,
     states: Option<Metadata<E, U64, Vec<u8>>>,
@@ -129,7 +131,11 @@ const GONE: &str = "an earlier error has ended the log";
 
 impl<E: Runtime> Disk<E> {
     /// Opens the log of a member, or begins it with `first`.
-    pub(super) async fn open(context: E, prefix: &str, first: State) -> Result<Disk<E>, Failed> {
+    pub(super) async fn open(
+        context: E,
+        (prefix, entries_per_file): (&str, NonZeroU64),
+        first: State,
+    ) -> Result<Disk<E>, Failed> {
         let opening = failed("opened");
         let config =
             metadata::Config { partition: format!("{prefix}-state"), codec_config: ((0..).into(), ()) };
@@ -140,6 +146,7 @@ impl<E: Runtime> Disk<E> {
         let is_new = known.is_none();
         let mut disk = Disk {
             prefix: prefix.to_string(),
+            entries_per_file,
             page_cache: CacheRef::new(NZU16!(4096), CACHE_PAGES),
             journal: None,
             states: Some(states),
@@ -152,6 +159,7 @@ impl<E: Runtime> Disk<E> {
             disk.save().await?;
         }
         disk.open_journal().await?;
+        disk.remove_forgotten().await?;
         Ok(disk)
     }
 
@@ -159,7 +167,7 @@ impl<E: Runtime> Disk<E> {
         self.opened += 1;
         let config = variable::Config {
             partition: format!("{}-log", self.prefix),
-            items_per_section: ENTRIES_PER_FILE,
+            items_per_section: self.entries_per_file,
             compression: None,
             codec_config: (),
             page_cache: self.page_cache.clone(),
@@ -289,6 +297,36 @@ impl<E: Runtime> Disk<E> {
         self.begin_behind(floor.index).await
     }
 
+    /// Forgets the blocks below `height`, whose entries are judged up to `judged`, if that removes a file. Says whether they are
+    /// forgotten; where the log has no such block, or it is not judged yet, nothing is.
+    pub(super) async fn forget(&mut self, height: u64, judged: u64) -> Result<bool, Failed> {
+        // There are at least as many entries as blocks.
+        if height < self.state.floor.height + self.entries_per_file.get() {
+            return Ok(false);
+        }
+        let index = self.first_where(|header| header.height >= height).await?;
+        if index > judged || index >= self.end()? {
+            return Ok(false);
+        }
+        let kept = Offer::header_of(&self.read(index).await?.data).filter(|header| header.height == height);
+        let Some(kept) = kept else { return Ok(false) };
+        let term = self.read(index - 1).await?.term;
+        self.state.floor = Floor { index: index - 1, term, height: height - 1, block: kept.previous };
+        self.state.dropped = self.state.dropped.split_off(&index);
+        // The state first: a node that ends in between removes the files when it starts.
+        self.save().await?;
+        self.remove_forgotten().await?;
+        Ok(true)
+    }
+
+    /// Removes the files that end before the floor. The floor's own entry stays: it shows that what follows belongs to it.
+    async fn remove_forgotten(&mut self) -> Result<(), Failed> {
+        let journal = self.journal.take().ok_or_else(|| GONE.to_string())?;
+        let pruned = journal.prune(self.state.floor.index).await;
+        self.journal = Some(pruned.map_err(|error| failed("shortened")(&error))?.0);
+        Ok(())
+    }
+
     /// The newest entries, for the Raft crate.
     pub(super) async fn window(&mut self) -> Result<Window, Failed> {
         let (end, floor) = (self.end()?, self.state.floor);
@@ -326,11 +364,14 @@ fn entry(index: u64, bytes: &[u8]) -> Result<Entry, Failed> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulation"))]
 mod tests {
     use super::*;
+    use crate::cutting::{Parent, assemble};
+    use crate::simulation::node_key;
     use commonware_runtime::{Runner as _, Supervisor as _, deterministic};
     use raft::Storage as _;
+    use types::Attested;
 
     fn first() -> State {
         let floor = Floor { index: 0, term: 0, height: 0, block: Digest::ZERO };
@@ -357,10 +398,89 @@ mod tests {
         range.map(entry).collect()
     }
 
+    async fn open(
+        context: deterministic::Context,
+        state: State,
+    ) -> Result<Disk<deterministic::Context>, Failed> {
+        Disk::open(context, ("one", NZU64!(16)), state).await
+    }
+
+    /// A block of a height, behind one that is another at every height.
+    fn block_entry(index: u64, height: u64, term: u64) -> Entry {
+        let parent = Parent { height: height - 1, ..Parent::charter(Digest([height as u8; 32])) };
+        let block = assemble(Digest::ZERO, &parent, 0, 5, Attested::default(), Vec::new());
+        let mut entry = Entry::default();
+        (entry.index, entry.term) = (index, term);
+        entry.data = Offer::sign(block, &node_key(0)).to_bytes().into();
+        entry
+    }
+
+    /// A log whose every seventh entry is no block.
+    fn log(range: std::ops::RangeInclusive<u64>) -> Vec<Entry> {
+        let entry = |index: u64| match index % 7 {
+            0 => entries(index..=index, 1 + index / 20).remove(0),
+            _ => block_entry(index, index - index / 7, 1 + index / 20),
+        };
+        range.map(entry).collect()
+    }
+
+    fn index_of(height: u64) -> u64 {
+        (1..).find(|index| index % 7 != 0 && index - index / 7 == height).expect("it is somewhere")
+    }
+
+    #[test]
+    fn what_is_forgotten_is_gone_with_its_files_and_the_log_goes_on_behind_it() {
+        deterministic::Runner::default().start(|context| async move {
+            let mut disk = open(context.child("first"), first()).await.expect("a new log");
+            disk.append(&log(1..=100)).await.expect("room");
+            disk.state.commit = 90;
+            disk.state.dropped = BTreeSet::from([7, 14, 77]);
+            assert_eq!(disk.forget(10, 100).await, Ok(false), "no file ends before it");
+            assert_eq!(disk.forget(60, 40).await, Ok(false), "it is not judged yet");
+            assert_eq!(disk.forget(200, 100).await, Ok(false), "it is not there");
+            assert_eq!(disk.state.floor, first().floor);
+            assert_eq!(disk.forget(60, 100).await, Ok(true));
+            let (kept, floor) = (index_of(60), disk.state.floor);
+            assert_eq!((floor.index, floor.height, floor.term), (kept - 1, 59, 1 + (kept - 1) / 20));
+            assert_eq!(disk.state.dropped, BTreeSet::from([77]));
+            let block = Offer::header_of(&log(kept..=kept)[0].data).expect("a block").previous;
+            assert_eq!(floor.block, block);
+            let files = context.scan("one-log_data").await.expect("a log");
+            assert_eq!(files.len() as u64, 100 / 16 - (kept - 1) / 16 + 1);
+            drop(disk);
+            let mut disk = open(context.child("second"), first()).await.expect("it opens");
+            assert_eq!((disk.state.floor, disk.end()), (floor, Ok(101)), "the floor survives");
+            assert!(disk.read(1).await.is_err(), "its file is gone");
+            assert_eq!(disk.first_where(|header| header.height >= 1).await, Ok(kept));
+            assert_eq!(disk.first_where(|header| header.height >= 70).await, Ok(index_of(70)));
+            disk.append(&log(101..=120)).await.expect("room");
+            let window = disk.window().await.expect("it is there");
+            assert_eq!((window.first_index(), window.last_index()), (Ok(kept), Ok(120)));
+        });
+    }
+
+    /// The node is killed when the floor is durable and no file is removed yet.
+    #[test]
+    fn a_log_whose_floor_has_risen_before_its_files_went_removes_them_when_it_opens() {
+        deterministic::Runner::default().start(|context| async move {
+            let mut disk = open(context.child("first"), first()).await.expect("a new log");
+            disk.append(&log(1..=100)).await.expect("room");
+            let term = disk.read(50).await.expect("an entry").term;
+            disk.state.floor = Floor { index: 50, term, height: 43, block: Digest::ZERO };
+            disk.save().await.expect("room");
+            drop(disk);
+            assert_eq!(context.scan("one-log_data").await.expect("a log").len(), 7);
+            let disk = open(context.child("second"), first()).await.expect("it opens");
+            assert_eq!((disk.end(), disk.read(50).await.is_ok()), (Ok(101), true));
+            assert!(disk.read(47).await.is_err());
+            assert_eq!(context.scan("one-log_data").await.expect("a log").len(), 4);
+        });
+    }
+
     #[test]
     fn entries_behind_a_gap_are_refused() {
         deterministic::Runner::default().start(|context| async move {
-            let mut disk = Disk::open(context, "one", first()).await.expect("a new log");
+            let mut disk = open(context, first()).await.expect("a new log");
             disk.append(&entries(1..=9, 1)).await.expect("room");
             let error = disk.append(&entries(11..=12, 2)).await.expect_err("a gap");
             assert!(error.contains("ends before entry 10"), "{error}");
@@ -370,15 +490,14 @@ mod tests {
     #[test]
     fn a_log_opens_with_its_state_and_goes_on_behind_a_floor() {
         deterministic::Runner::default().start(|context| async move {
-            let mut disk = Disk::open(context.child("first"), "one", first()).await.expect("a new log");
+            let mut disk = open(context.child("first"), first()).await.expect("a new log");
             disk.append(&entries(1..=9, 1)).await.expect("room");
             disk.append(&entries(7..=8, 2)).await.expect("room");
             (disk.state.term, disk.state.vote, disk.state.commit) = (1, 2, 5);
             disk.save().await.expect("room");
             drop(disk);
             let unused = State { term: 99, ..first() };
-            let mut disk =
-                Disk::open(context.child("second"), "one", unused.clone()).await.expect("it opens");
+            let mut disk = open(context.child("second"), unused.clone()).await.expect("it opens");
             assert_eq!((disk.end(), disk.read(6).await), (Ok(9), Ok(entries(6..=6, 1).remove(0))));
             assert_eq!(disk.read(8).await, Ok(entries(8..=8, 2).remove(0)));
             let window = disk.window().await.expect("it is there");
@@ -389,7 +508,7 @@ mod tests {
             disk.restart(floor, Voters::default()).await.expect("room");
             disk.append(&entries(41..=43, 3)).await.expect("room");
             drop(disk);
-            let mut disk = Disk::open(context.child("third"), "one", unused).await.expect("it opens");
+            let mut disk = open(context.child("third"), unused).await.expect("it opens");
             assert_eq!((disk.state.floor, disk.end()), (floor, Ok(44)));
             let window = disk.window().await.expect("it is there");
             assert_eq!((window.first_index(), window.term(40)), (Ok(41), Ok(3)));

@@ -9,7 +9,7 @@
 //! ```
 
 use super::chain::Offer;
-use super::config::{COMMITS_UNSAVED, FED_ENTRIES, PRESENCE, SNAPSHOT_AGAIN, TICK, channel};
+use super::config::{COMMITS_UNSAVED, FED_ENTRIES, NEWEST_KEPT, PRESENCE, SNAPSHOT_AGAIN, TICK, channel};
 use super::delivery::{self, Feed};
 use super::disk::{Disk, Failed, Floor, Runtime, State};
 use super::group::Group;
@@ -30,6 +30,7 @@ use crypto::Digest;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
@@ -52,6 +53,9 @@ pub(crate) struct Parts<S, R> {
     pub last: Option<BlockHeader>,
     /// Whether the ledger begins behind that block: the node was about to say so when it ended.
     pub joined: bool,
+    /// Of a node that prunes, the first height whose payload its ledger has.
+    pub keeps_from: Option<u64>,
+    pub entries_per_file: NonZeroU64,
     pub requests: mpsc::Receiver<Request>,
 }
 
@@ -115,6 +119,8 @@ pub(super) struct Missing {
     pub(super) ahead: u64,
     /// How often; says who is next.
     pub(super) times: usize,
+    /// How often since somebody has given some.
+    pub(super) in_vain: usize,
 }
 
 /// One member at work.
@@ -142,6 +148,8 @@ pub(super) struct Member<E: Runtime, S> {
     pub(super) missing: Missing,
     /// Who was sent a snapshot, and when.
     pub(super) snapshots: BTreeMap<u64, Duration>,
+    /// If the node prunes, what the log was last to forget.
+    pub(super) forgotten: Option<u64>,
     pub(super) tick: Duration,
     pub(super) presence: Duration,
 }
@@ -158,10 +166,10 @@ where
     S: Sender<PublicKey = PublicKey>,
     R: Receiver<PublicKey = PublicKey>,
 {
-    let Parts { shared, tracked, channels, last, joined, requests } = parts;
+    let Parts { shared, tracked, channels, last, joined, keeps_from, entries_per_file, requests } = parts;
     let founding = shared.members.epochs.charters().founding().clone();
     let first = first_state(&founding);
-    let mut disk = Disk::open(context.child("disk"), prefix, first).await?;
+    let mut disk = Disk::open(context.child("disk"), (prefix, entries_per_file), first).await?;
     let own = id_of(shared.members.epochs.own_key());
     if let Some(last) = &last {
         // A node that judged by older ones would find another ledger than the others.
@@ -176,6 +184,7 @@ where
     let fed = place_of(&mut disk, last.as_ref(), own).await?;
     let window = disk.window().await?;
     disk.save().await?;
+    shared.forget_below.fetch_max(keeps_from.unwrap_or(0), Atomic::AcqRel);
     // Whoever will come in is not at any place yet.
     let place = shared
         .members
@@ -213,6 +222,7 @@ where
         forwarding: Forwarding::default(),
         missing: Missing { floor, ..Missing::default() },
         snapshots: BTreeMap::new(),
+        forgotten: keeps_from.map(|_| 0),
         tick: now + TICK,
         presence: now,
         shared,
@@ -416,7 +426,22 @@ where
                 self.note_voters().await?;
             }
         }
+        self.forget().await?;
         self.feed().await
+    }
+
+    /// Forgets what the node's ledger has given up, where that is in this log and judged.
+    async fn forget(&mut self) -> Result<(), Failed> {
+        let newest = self.shared.acknowledged.load(Atomic::Acquire).saturating_sub(NEWEST_KEPT);
+        let below = self.shared.forget_below.load(Atomic::Acquire).min(newest);
+        if self.forgotten.is_some_and(|forgotten| below > forgotten) {
+            self.forgotten = Some(below);
+            let judged = self.shared.tip.borrow().position.index;
+            if self.disk.forget(below, judged).await? {
+                debug!(below, "the Raft log has forgotten the blocks below");
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn save(&mut self) -> Result<(), Failed> {

@@ -11,6 +11,12 @@
 //! member that lacks blocks which the leader has forgotten is told where the log begins for it, and gets the blocks before from
 //! any other.
 //!
+//! # What is forgotten
+//!
+//! A log keeps what it has, unless the node prunes: then its beginning follows that of the node's ledger
+//! ([`Ordering::forget_below`]), as if the log had begun there. Who lacks blocks asks all members in turn, and the leader if nobody
+//! else gives any; who finds nobody that has them says so ([`Ordering::unobtainable`]), and stops nobody.
+//!
 //! # Members
 //!
 //! The charter says who votes. Its amendments become changes of the group (joint consensus, Ongaro's thesis, section 4.3),
@@ -35,6 +41,7 @@ pub(crate) use config::max_message_size;
 pub(crate) use member::{Parts, start as start_member};
 pub(crate) use shared::Shared;
 
+use crate::lacking;
 use crate::members::committee;
 use crate::members::folder::{self, Claim};
 use crate::members::network::{self as connections, Connection};
@@ -51,6 +58,7 @@ use crossbeam_channel::Receiver;
 use crypto::SecretKey;
 use member::Request;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering as Atomic;
@@ -83,6 +91,9 @@ pub struct RaftConfig {
     pub last: Option<BlockHeader>,
     /// Whether the ledger begins behind that block, from a checkpoint.
     pub joined: bool,
+    /// Of a node that prunes, the first height whose payload its ledger has: the log forgets what is below, and more as the node
+    /// says ([`Ordering::forget_below`]). `None`: the log keeps what it has.
+    pub keeps_from: Option<u64>,
     /// How much may wait at this node.
     pub mempool: MempoolLimits,
     /// Threads for network and agreement.
@@ -169,12 +180,21 @@ struct Node {
 impl Node {
     async fn run(self, context: runtime::Context, ready: Ready<()>, stopped: oneshot::Receiver<()>) {
         let Node { config, shared, requests, sink } = self;
-        let RaftConfig { charters, node_key, listen, last, joined, .. } = config;
+        let RaftConfig { charters, node_key, listen, last, joined, keeps_from, .. } = config;
         let connection = Connection { charters: &charters, node_key: &node_key, listen };
         let (network, oracle, channels) =
             connections::join(&context, &connection, config::channel::quotas(), max_message_size());
         let tracked = connections::tracked(oracle, &charters);
-        let parts = Parts { shared: shared.clone(), tracked, channels, last, joined, requests };
+        let parts = Parts {
+            shared: shared.clone(),
+            tracked,
+            channels,
+            last,
+            joined,
+            keeps_from,
+            entries_per_file: disk::ENTRIES_PER_FILE,
+            requests,
+        };
         let member = match start_member(context.child("member"), "raft", parts, sink).await {
             Ok(member) => member,
             Err(failed) => {
@@ -231,6 +251,14 @@ impl Ordering for Raft {
         futures::executor::block_on(self.read_stored(height))
     }
 
+    fn forget_below(&self, height: u64) {
+        self.shared.forget_below.fetch_max(height, Atomic::AcqRel);
+    }
+
+    fn unobtainable(&self) -> Option<RangeInclusive<u64>> {
+        self.shared.lacking.unobtainable(self.shared.now())
+    }
+
     fn status(&self) -> OrderingStatus {
         let (level, now) = (self.shared.mempool.level(), self.shared.now());
         OrderingStatus {
@@ -243,6 +271,9 @@ impl Ordering for Raft {
     }
 
     fn trouble(&self) -> Option<String> {
+        if let Some(lacking) = self.unobtainable() {
+            return Some(lacking::trouble(&lacking, self.shared.heard.connected(self.shared.now())));
+        }
         self.shared.members.trouble_with_clocks(self.shared.height(), (self.shared.wall_clock)())
     }
 

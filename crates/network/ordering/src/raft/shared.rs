@@ -2,6 +2,7 @@
 
 use super::window::Position;
 use crate::cutting::Parent;
+use crate::lacking::Lacking;
 use crate::members::{Heard, Members};
 use crate::mempool::{Clock, Mempool, Placing, Source};
 use crate::{Admission, MempoolLimits, SubmitError};
@@ -44,6 +45,10 @@ pub(crate) struct Shared {
     pub acknowledged: AtomicU64,
     /// Says that it has.
     pub acknowledgement: Notify,
+    /// The node's ledger has given up the payloads below this height.
+    pub forget_below: AtomicU64,
+    /// Final blocks that have not come.
+    pub(super) lacking: Lacking,
     /// Blocks up to this one are not needed.
     pub(super) skip: Mutex<Option<Box<BlockHeader>>>,
     /// Entries that turned out to be no block, until the log has taken note.
@@ -81,6 +86,8 @@ impl Shared {
             }),
             acknowledged: AtomicU64::new(parent.height),
             acknowledgement: Notify::new(),
+            forget_below: AtomicU64::new(0),
+            lacking: Lacking::default(),
             skip: Mutex::new(None),
             dropped: Mutex::default(),
             failed: Mutex::new(None),
@@ -91,6 +98,7 @@ impl Shared {
 
     /// This node is so far.
     pub(super) fn publish(&self, tip: Tip) {
+        self.lacking.have(tip.parent.height, self.now());
         self.tip.send_replace(tip);
     }
 

@@ -46,7 +46,7 @@ const MEASURED_TURN: Duration = Duration::from_millis(1);
 const VOTES: usize = 0;
 const CERTIFICATES: usize = 1;
 const PROPOSED_BLOCKS: usize = 4;
-/// Blocks of a node that prunes which share files: few, so that runs are short.
+/// Blocks of a node that prunes, or entries of a Raft log, which share files: few, so that runs are short.
 const BLOCKS_PER_FILE: NonZeroU64 = NZU64!(16);
 /// A channel that no member listens on.
 const NOBODYS: u64 = 99;
@@ -495,8 +495,17 @@ impl Running {
         self.0.process.start(index, self.clock(context), join);
         let Some((shared, last, sink, requests, raft)) = joined else { return };
         let Ok(channels) = channels.try_into() else { unreachable!("as many channels as quotas") };
-        let parts =
-            raft::Parts { shared, tracked: Box::new(AllAreLinked), channels, last, joined: false, requests };
+        let (tracked, joined, entries_per_file) = (Box::new(AllAreLinked), false, BLOCKS_PER_FILE);
+        let parts = raft::Parts {
+            shared,
+            tracked,
+            channels,
+            last,
+            joined,
+            keeps_from: self.0.process.keeps_from(index),
+            entries_per_file,
+            requests,
+        };
         let member = raft::start_member(context.child("member"), &format!("node{index}"), parts, sink).await;
         let member = member.unwrap_or_else(|failed| panic!("node {index} does not start: {failed}"));
         let delivered = move |delivery: &Delivery| {
