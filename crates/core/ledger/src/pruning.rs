@@ -48,8 +48,12 @@ impl Ledger {
     /// is pruned.
     pub fn payloads_from(&self) -> u64 {
         let segments = self.segments();
-        let pruned = segments.iter().rfind(|segment| segment.pruned);
-        pruned.map_or(self.first_height(), |segment| segment.next_height())
+        // The oldest ones are.
+        let pruned = segments.partition_point(|segment| segment.pruned);
+        match pruned.checked_sub(1).and_then(|last| segments.get(last)) {
+            Some(last) => last.next_height(),
+            None => self.first_height(),
+        }
     }
 
     /// Height of the first block in the file that is being written; nothing without such a file.

@@ -32,6 +32,11 @@ pub(crate) fn run(arguments: &PruneArguments) -> Result<(), CommandError> {
     let PruneArguments { dir, payload_blocks, payload_days, dry_run } = arguments;
     if payload_blocks.is_some() || payload_days.is_some() {
         NodeFolder::open(dir)?.choose_pruning(*payload_blocks, *payload_days)?;
+        println!(
+            "wrote {} into {}: from its next start on the node prunes by itself",
+            settings(*payload_blocks, *payload_days),
+            dir.join("node.toml").display()
+        );
     }
     let folder = prune_folder(dir, *dry_run)?;
     let pruned = folder.pruned;
@@ -59,6 +64,13 @@ pub(crate) fn run(arguments: &PruneArguments) -> Result<(), CommandError> {
         megabytes(folder.ledger_bytes)
     );
     Ok(())
+}
+
+/// As node.toml has them.
+fn settings(blocks: Option<u64>, days: Option<u32>) -> String {
+    let blocks = blocks.map(|blocks| format!("payload_blocks = {blocks}"));
+    let days = days.map(|days| format!("payload_days = {days}"));
+    blocks.into_iter().chain(days).collect::<Vec<_>>().join(" and ")
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -528,7 +528,7 @@ impl NodeParts {
             record: self.record(&recovery, services.ordering.clone()),
             answer: self.answer(attest.is_some(), recovery.faults.clone()),
             scrub: self.scrub(member, services.ordering.clone(), checkpoints.clone(), heal),
-            pruning: self.pruning(member, &recovery, attest.is_some()),
+            pruning: self.pruning(member, &recovery, services.ordering.clone(), attest.is_some()),
             checkpoints,
             restore: Restore {
                 takeover: Takeover {
@@ -612,7 +612,13 @@ impl NodeParts {
     }
 
     /// What prunes old blocks, where that is done.
-    fn pruning(&self, member: &Member<'_>, recovery: &Recovery, attests: bool) -> Option<Pruning> {
+    fn pruning(
+        &self,
+        member: &Member<'_>,
+        recovery: &Recovery,
+        ordering: Arc<dyn Ordering>,
+        attests: bool,
+    ) -> Option<Pruning> {
         Some(Pruning {
             keeps: Keeps::of(member.config)?,
             ledger: self.ledger.clone(),
@@ -622,6 +628,7 @@ impl NodeParts {
             published: self.published.clone(),
             rows: recovery.rows.clone(),
             private: self.private.clone(),
+            ordering,
             metrics: self.metrics.clone(),
         })
     }

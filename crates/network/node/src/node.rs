@@ -11,6 +11,7 @@ use crate::own_execution::OwnExecution;
 use crate::own_judgement::JudgeScripts;
 use crate::pipeline;
 use crate::private::PrivateSchemas;
+use crate::pruning;
 use crate::published::Published;
 use crate::recovery::Recovered;
 use crate::reload::{Reloaded, Reloading};
@@ -327,6 +328,7 @@ fn start_services(
     }
     let (storage, listen, worker_threads) = (folder.join("ordering"), config.listen, 2);
     let own_blocks = OwnBlocks { is_new: !storage.exists(), height, ledger: ledger.clone() };
+    let keeps_from = pruning::is_wanted(config).then(|| ledger.payloads_from());
     if charter.ordering == "raft" {
         let config = RaftConfig {
             charters,
@@ -335,7 +337,7 @@ fn start_services(
             listen,
             last,
             joined,
-            keeps_from: None,
+            keeps_from,
             mempool,
             worker_threads,
         };
@@ -357,9 +359,8 @@ fn start_services(
         };
         return Ok(ordering::kafka::start(config, admission)?.services());
     }
-    let (start, keeps_from) = (height, None);
     let config =
-        BftConfig { charters, node_key, storage, listen, start, keeps_from, mempool, worker_threads };
+        BftConfig { charters, node_key, storage, listen, start: height, keeps_from, mempool, worker_threads };
     own_blocks.are_not_fetched(bft::start(config, admission)?.services())
 }
 

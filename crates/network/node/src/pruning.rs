@@ -4,7 +4,7 @@
 //!  every few seconds: which is the first height that somebody needs?    what node.toml says; requests that may come again;
 //!        │                                                              checkpoints that the node may come back at; what is not
 //!        │                                                              certified yet; schemas with members
-//!        └─▶ the ledger's files in front of it, one after the other ─▶ the history of rows
+//!        └─▶ the ledger's files in front of it, one after the other ─▶ the history of rows ─▶ ordering forgets its copies
 //! ```
 //!
 //! Nothing of this is agreed: every node decides for itself. Whoever wants a block from a node that has given it up gets it from
@@ -18,6 +18,7 @@ use crate::row_history::KeptRows;
 use crate::{NodeConfig, NodeError, NodeFolder};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use ledger::{CheckpointStore, Ledger, LedgerError, Pruned};
+use ordering::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,6 +103,11 @@ fn time_ms(ledger: &Ledger, height: u64) -> Result<u64, LedgerError> {
     Ok(ledger.header(height)?.map_or(u64::MAX, |header| header.timestamp_ms))
 }
 
+/// Whether a node gives up old payloads at all.
+pub(crate) fn is_wanted(config: &NodeConfig) -> bool {
+    Keeps::of(config).is_some()
+}
+
 /// What pruning works with.
 #[derive(Clone)]
 pub(crate) struct Pruning {
@@ -114,6 +120,7 @@ pub(crate) struct Pruning {
     pub(crate) published: Arc<Published>,
     pub(crate) rows: Option<Arc<KeptRows>>,
     pub(crate) private: Option<Arc<PrivateSchemas>>,
+    pub(crate) ordering: Arc<dyn Ordering>,
     pub(crate) metrics: Arc<NodeMetrics>,
 }
 
@@ -147,6 +154,7 @@ impl Pruning {
             if let Some(rows) = &self.rows {
                 rows.forget_below(from)?;
             }
+            self.ordering.forget_below(from);
             self.metrics.pruned(all.bytes_before.saturating_sub(all.bytes_now));
             tracing::info!(
                 blocks = all.blocks,

@@ -66,12 +66,14 @@ fn clauses(tokens: &[TokenWithSpan]) -> Vec<Clause> {
         let begun = open.last().copied().flatten();
         match tokens[at].token {
             Token::LParen => open.push(None),
-            Token::RParen => drop(open.pop()),
+            Token::RParen => {
+                let _ = open.pop();
+            }
             Token::SemiColon => open.clear(),
             _ if word_at(tokens, at, "fetch")
                 && (word_at(tokens, at + 1, "first") || word_at(tokens, at + 1, "next")) =>
             {
-                drop(open.pop());
+                let _ = open.pop();
                 open.push(Some(at));
                 at += 1;
             }
@@ -79,7 +81,7 @@ fn clauses(tokens: &[TokenWithSpan]) -> Vec<Clause> {
                 let ties = word_at(tokens, at + 1, "with") && word_at(tokens, at + 2, "ties");
                 let ends = ties || word_at(tokens, at + 1, "only");
                 found.extend(begun.filter(|_| ends).map(|begin| Clause { begin, end: at, ties }));
-                drop(open.pop());
+                let _ = open.pop();
                 open.push(None);
             }
             _ => {}

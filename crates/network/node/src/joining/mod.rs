@@ -186,7 +186,8 @@ impl Exchange {
     fn above(&mut self) -> Option<u64> {
         let behind_blocks = self.behind_blocks?;
         let (height, last) = (self.published.newest().0, self.services.ordering.status().final_height);
-        if std::mem::take(&mut self.empty) || self.gap.load(Atomic::Acquire) {
+        let lacks = self.gap.load(Atomic::Acquire) || self.services.ordering.unobtainable().is_some();
+        if std::mem::take(&mut self.empty) || lacks {
             return Some(height);
         }
         (last >= height + behind_blocks).then_some(height + behind_blocks / 2)
