@@ -1,5 +1,6 @@
 // JDBC: statements and batches, transactions with savepoints, calls, metadata.
 import java.math.BigDecimal;
+import java.sql.BatchUpdateException;
 import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.Date;
@@ -84,6 +85,25 @@ public class Jdbc {
                 ResultSetMetaData about = query.getMetaData();
                 same(about.getColumnTypeName(2), "numeric");
                 same(about.getColumnType(4), Types.DATE);
+            }
+
+            // A batch happens as a whole or not at all.
+            try (PreparedStatement insert = connection.prepareStatement("INSERT INTO jdbc_member VALUES (?, ?)")) {
+                for (int number : new int[] { 50, 51, 50, 52 }) {
+                    insert.setLong(1, number);
+                    insert.setString(2, "member " + number);
+                    insert.addBatch();
+                }
+                try {
+                    insert.executeBatch();
+                    throw new AssertionError("a key twice");
+                } catch (BatchUpdateException error) {
+                    same(error.getSQLState(), "23505");
+                }
+            }
+            try (ResultSet rows = statement.executeQuery("SELECT count(*) FROM jdbc_member WHERE id >= 50")) {
+                same(rows.next(), true);
+                same(rows.getInt(1), 0);
             }
 
             connection.setAutoCommit(false);

@@ -48,6 +48,26 @@ with psycopg.connect(autocommit=True) as connection:
     changed = connection.execute("UPDATE psycopg_item SET price = price + 1 WHERE id > %s RETURNING id", (9,)).fetchall()
     assert sorted(changed) == [(10,), (11,)], changed
 
+    # What is pipelined is one transaction, without BEGIN too.
+    with psycopg.connect(autocommit=True) as other:
+        insert = "INSERT INTO psycopg_item (id, name) VALUES (%s, %s)"
+        try:
+            with other.pipeline():
+                for number in (200, 201, 200, 202):
+                    other.execute(insert, (number, "pipelined"))
+        except errors.UniqueViolation:
+            pass
+        else:
+            raise AssertionError("a key twice")
+        count = "SELECT count(*) FROM psycopg_item WHERE id BETWEEN 200 AND 299"
+        assert other.execute(count).fetchone() == (0,)
+        with other.pipeline():
+            for number in range(200, 230):
+                other.execute(insert, (number, "pipelined"))
+            seen = other.execute(count)
+        assert seen.fetchone() == (30,)
+        assert other.execute("DELETE FROM psycopg_item WHERE id >= 200").rowcount == 30
+
     # A transaction is seen by others when it has committed.
     with psycopg.connect() as other:
         with connection.transaction():

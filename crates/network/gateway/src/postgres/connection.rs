@@ -13,6 +13,10 @@ use types::{Notice, SqlError, SqlState};
 
 /// Output is sent when it has grown to this many bytes.
 const FLUSH_BYTES: usize = 64 * 1024;
+/// A Sync that is farther behind is not looked for.
+const LOOKED_AT_BYTES_MAX: usize = 64 * 1024;
+/// A Flush has no body.
+const FLUSH_MESSAGE_BYTES: usize = 5;
 /// Longer texts of errors are cut.
 const ERROR_TEXT_BYTES_MAX: usize = 8 * 1024;
 
@@ -107,6 +111,26 @@ impl Connection {
         self.fill(length + 1).await?;
         let message = self.input.split_to(length + 1).freeze();
         decode(message[0], message.slice(5..)).map_err(ReadError::Malformed)
+    }
+
+    /// Whether Sync is the next message, but for Close, which ends nothing, and a Flush that Sync follows at once. Waits for it; reads
+    /// nothing. Can be cancelled.
+    pub(super) async fn syncs_next(&mut self) -> Result<bool, Closed> {
+        let mut at = 0;
+        while at < LOOKED_AT_BYTES_MAX {
+            self.fill(at + 1).await.map_err(|_| Closed)?;
+            match self.input[at] {
+                b'S' => return Ok(true),
+                b'C' => match self.length(at + 1, LOOKED_AT_BYTES_MAX).await {
+                    Ok(length) => at += 1 + length,
+                    Err(ReadError::Closed) => return Err(Closed),
+                    Err(ReadError::Malformed(_)) => return Ok(false),
+                },
+                b'H' if self.input.len() > at + FLUSH_MESSAGE_BYTES => at += FLUSH_MESSAGE_BYTES,
+                _ => return Ok(false),
+            }
+        }
+        Ok(false)
     }
 
     /// Reads the body of a message that answers a question of authentication. Can be cancelled.

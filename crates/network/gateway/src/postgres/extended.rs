@@ -171,7 +171,9 @@ impl Session {
         let Some(mut portal) = self.portals.remove(name) else {
             return Err(problem(INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist")));
         };
-        self.check_not_failed(portal.statement.ends_block())?;
+        let ends = portal.statement.ends_block();
+        self.check_not_failed(ends)?;
+        self.join_pipeline(&portal.statement.body).await?;
         let result = self.run_portal(name, &mut portal, rows_max).await;
         self.portals.insert(name.to_string(), portal);
         result

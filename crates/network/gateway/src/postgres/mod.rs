@@ -6,12 +6,13 @@
 //!              TLS)          SCRAM)             │                                 ├▶ cursor       rows of queries of the session
 //!                                               │                                 ├▶ catalogue
 //!                                               │                                 └▶ database     prepare, query, execute
+//!                                               ├▶ pipeline                          a block of what comes up to Sync
 //!                                               ├▶ rows_out                          rows of a query as they are found
 //!                                               └▶ copy                              chunks of rows in, a transaction each; rows of a query out
 //! ```
 //!
-//! Where it differs from PostgreSQL: outside of a transaction block a query string with several statements is one
-//! transaction, and in the extended protocol every Execute is; a COPY outside of a block is several transactions.
+//! As in PostgreSQL a query string with several statements is one transaction, and so are all statements up to Sync. Where it differs: a
+//! COPY outside of a block is several transactions.
 
 mod about;
 mod authenticate;
@@ -31,6 +32,7 @@ mod extended;
 mod message;
 mod options;
 mod password;
+mod pipeline;
 mod planner_settings;
 mod prepared;
 mod prepared_command;

@@ -134,6 +134,9 @@ impl Session {
                     if self.report(error.into()).is_err() {
                         return;
                     }
+                    if query && self.end_transaction().await.is_err() {
+                        return;
+                    }
                     let sent = if query { self.ready().await } else { self.connection.flush().await };
                     if sent.is_err() {
                         return;
@@ -151,6 +154,7 @@ impl Session {
         match message {
             Message::Sync => {
                 self.skip_to_sync = false;
+                self.end_transaction().await?;
                 // Those of a transaction block live as long as the block.
                 if self.block.is_none() {
                     self.portals.clear();
@@ -165,6 +169,7 @@ impl Session {
                 if let Err(failure) = self.simple_query(&sql).await {
                     self.report(failure)?;
                 }
+                self.end_transaction().await?;
                 self.ready().await
             }
             other => match self.extended(other).await {
@@ -175,6 +180,14 @@ impl Session {
                     self.connection.flush().await
                 }
             },
+        }
+    }
+
+    /// Ends a block that nobody has begun.
+    async fn end_transaction(&mut self) -> Result<(), Closed> {
+        match self.end_pipeline().await {
+            Ok(()) => Ok(()),
+            Err(failure) => self.report(failure),
         }
     }
 

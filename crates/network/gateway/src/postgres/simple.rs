@@ -1,6 +1,7 @@
 //! The simple protocol: query strings.
 
 use super::encode::{data_row, row_description};
+use super::pipeline::Opened;
 use super::prepared::without_position;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session, problem};
@@ -90,7 +91,7 @@ impl Session {
         statements: &[Statement<'_>],
         classes: &[Class],
     ) -> Result<(), Failure> {
-        self.open_block();
+        self.open_block(Opened::ByItself);
         for (statement, class) in statements.iter().zip(classes) {
             if let Err(failure) = self.simple_statement(sql, statement, *class).await {
                 self.roll_back();

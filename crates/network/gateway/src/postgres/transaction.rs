@@ -8,6 +8,7 @@
 //! ```
 
 use super::connection::Connection;
+use super::pipeline::Opened;
 use super::session::{Failure, Session};
 use super::settings::Settings;
 use super::statement::blocking;
@@ -33,6 +34,7 @@ enum Run {
 
 /// A block that is open.
 pub(super) struct Block {
+    pub(super) opened: Opened,
     /// A statement has failed.
     pub(super) failed: bool,
     read_only: bool,
@@ -92,17 +94,20 @@ impl Session {
     ) -> Result<StatementResult, Failure> {
         let tag = match command {
             TransactionCommand::Begin { read_only } => {
-                if self.block.is_some() {
-                    let message = "there is already a transaction in progress";
-                    self.connection.put_warning(SqlState::ACTIVE_TRANSACTION, message);
-                } else {
-                    self.open_block();
+                match &mut self.block {
+                    None => self.open_block(Opened::ByBegin),
+                    // What came in front of it belongs to it.
+                    Some(block) if block.opened == Opened::ByItself => block.opened = Opened::ByBegin,
+                    Some(_) => {
+                        let message = "there is already a transaction in progress";
+                        self.connection.put_warning(SqlState::ACTIVE_TRANSACTION, message);
+                    }
                 }
                 self.set_mode(*read_only)?;
                 "BEGIN"
             }
             TransactionCommand::SetMode { read_only } => {
-                if self.block.is_none() {
+                if !self.is_in_block() {
                     let message = "SET TRANSACTION can only be used in transaction blocks";
                     self.connection.put_warning(SqlState::NO_ACTIVE_TRANSACTION, message);
                 } else {
@@ -110,8 +115,16 @@ impl Session {
                 }
                 "SET"
             }
-            TransactionCommand::Commit => return self.commit().await,
+            TransactionCommand::Commit => {
+                if !self.is_in_block() {
+                    self.warn_of_no_block();
+                }
+                return self.commit().await;
+            }
             TransactionCommand::Rollback => {
+                if !self.is_in_block() {
+                    self.warn_of_no_block();
+                }
                 self.roll_back();
                 "ROLLBACK"
             }
@@ -149,17 +162,23 @@ impl Session {
     }
 
     fn in_block(&self, what: &str) -> Result<(), SqlError> {
-        match self.block {
-            Some(_) => Ok(()),
-            None => {
+        match self.is_in_block() {
+            true => Ok(()),
+            false => {
                 let message = format!("{what} can only be used in transaction blocks");
                 Err(SqlError::new(SqlState::NO_ACTIVE_TRANSACTION, message))
             }
         }
     }
 
-    pub(super) fn open_block(&mut self) {
+    /// Whether BEGIN has begun a block.
+    pub(super) fn is_in_block(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| block.opened == Opened::ByBegin)
+    }
+
+    pub(super) fn open_block(&mut self, opened: Opened) {
         self.block = Some(Block {
+            opened,
             failed: false,
             read_only: false,
             run: Run::NotBegun,
@@ -171,7 +190,7 @@ impl Session {
 
     /// A block that came in one query string has failed: as in PostgreSQL it is still to be ended.
     pub(super) fn open_failed_block(&mut self) {
-        self.open_block();
+        self.open_block(Opened::ByBegin);
         if let Some(block) = &mut self.block {
             (block.failed, block.run) = (true, Run::Lost);
         }
@@ -246,10 +265,7 @@ impl Session {
     pub(super) async fn commit(&mut self) -> Result<StatementResult, Failure> {
         let tagged = |tag: &str| StatementResult { tag: tag.to_string(), ..StatementResult::default() };
         match &self.block {
-            None => {
-                self.warn_of_no_block();
-                return Ok(tagged("COMMIT"));
-            }
+            None => return Ok(tagged("COMMIT")),
             Some(block) if block.failed => {
                 self.roll_back();
                 return Ok(tagged("ROLLBACK"));
@@ -278,13 +294,10 @@ impl Session {
     }
 
     pub(super) fn roll_back(&mut self) {
-        match self.block.take() {
-            Some(block) => {
-                self.portals.clear();
-                self.cursors.end_block(false);
-                self.restore(block.before);
-            }
-            None => self.warn_of_no_block(),
+        if let Some(block) = self.block.take() {
+            self.portals.clear();
+            self.cursors.end_block(false);
+            self.restore(block.before);
         }
     }
 

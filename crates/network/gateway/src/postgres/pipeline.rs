@@ -1,0 +1,50 @@
+//! What a client sends up to Sync is one transaction, as in PostgreSQL: batches and pipelines of drivers.
+//!
+//! ```text
+//!  Execute ─▶ does Sync come next? ─┬▶ yes: the statement is the whole transaction, known before it runs; it needs no block
+//!                                   └▶ no: a block is open, without BEGIN; Sync commits it, an error rolls it back
+//! ```
+//!
+//! Whoever sends Flush behind Execute wants the answer at once, so that the block is open then, too.
+
+use super::session::{Failure, Session};
+use super::statement::Body;
+
+impl Session {
+    /// A statement of the extended protocol runs next: outside of a block it begins one, unless it is alone up to Sync.
+    pub(super) async fn join_pipeline(&mut self, body: &Body) -> Result<(), Failure> {
+        let joins = match body {
+            Body::Database(_) | Body::Catalogue(_) | Body::Session(_) | Body::Cursor(_) | Body::Execute => {
+                true
+            }
+            // These begin and end transactions, are several, or cannot be undone.
+            Body::Empty
+            | Body::Transaction(_)
+            | Body::Copy(_)
+            | Body::CopyOut(_)
+            | Body::Prepare
+            | Body::Password(_) => false,
+        };
+        if joins && self.block.is_none() && !self.connection.syncs_next().await? {
+            self.open_block(Opened::ByItself);
+        }
+        Ok(())
+    }
+
+    /// Sync has come, or what stands for it: a block that nobody has begun ends.
+    pub(super) async fn end_pipeline(&mut self) -> Result<(), Failure> {
+        match &self.block {
+            Some(block) if block.opened == Opened::ByItself => self.commit().await.map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Who has opened a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Opened {
+    /// BEGIN.
+    ByBegin,
+    /// Nobody: several statements came together.
+    ByItself,
+}
