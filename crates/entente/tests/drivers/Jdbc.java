@@ -128,6 +128,22 @@ public class Jdbc {
                 call.execute();
                 same(call.getInt(2), 42);
             }
+            statement.execute("CREATE FUNCTION jdbc_halves(n integer, OUT half integer, OUT rest integer) LANGUAGE plpgsql"
+                + " AS $$ BEGIN half := n / 2; rest := n % 2; END $$");
+            try (CallableStatement call = connection.prepareCall("{call jdbc_halves(?, ?, ?)}")) {
+                call.setInt(1, 85);
+                call.registerOutParameter(2, Types.INTEGER);
+                call.registerOutParameter(3, Types.INTEGER);
+                call.execute();
+                same(call.getInt(2) * 10 + call.getInt(3), 421);
+            }
+            statement.execute("CREATE FUNCTION jdbc_twice(n integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RETURN 2 * n; END $$");
+            try (CallableStatement call = connection.prepareCall("{? = call jdbc_twice(?)}")) {
+                call.registerOutParameter(1, Types.INTEGER);
+                call.setInt(2, 21);
+                call.execute();
+                same(call.getInt(1), 42);
+            }
             fails("42P01", statement, "SELECT * FROM jdbc_nothing");
             fails("23503", statement, "INSERT INTO jdbc_item VALUES (99, 1)");
 

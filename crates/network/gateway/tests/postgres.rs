@@ -343,6 +343,26 @@ async fn cancel_ends_the_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_sleeps_until_it_is_cancelled() {
+    let (fake, client) = started().await;
+    let row = client.query_one("SELECT pg_sleep(0.01)", &[]).await.expect("a row");
+    assert_eq!(row.columns()[0].name(), "pg_sleep");
+    simple(&client, "BEGIN; SELECT * FROM pg_catalog.pg_sleep('0'); COMMIT").await;
+    assert_eq!(code(&client.simple_query("SELECT pg_sleep('x')").await.expect_err("no number")), "22P02");
+    simple(&client, "SET statement_timeout = '50ms'").await;
+    assert_eq!(code(&client.simple_query("SELECT pg_sleep(1000)").await.expect_err("too long")), "57014");
+    simple(&client, "RESET statement_timeout").await;
+    let cancel = client.cancel_token();
+    let waiting = tokio::spawn(async move { client.simple_query("SELECT pg_sleep(1000)").await.map(drop) });
+    while !waiting.is_finished() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        cancel.cancel_query(NoTls).await.expect("sent");
+    }
+    assert_eq!(code(&waiting.await.expect("no panic").expect_err("cancelled")), "57014");
+    assert!(fake.payloads.lock().expect("no panic").is_empty(), "nobody else waits");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_statement_on_temporary_tables_keeps_nobody_waiting() {
     let (fake, client) = started().await;
     let token = client.cancel_token();

@@ -30,11 +30,11 @@ pub mod sequence;
 pub mod set_columns;
 pub mod set_schema;
 mod statement_texts;
+mod storage_words;
 pub mod subscripts;
 pub(crate) mod tokens;
 pub mod trigger;
 pub mod view;
-mod without_oids;
 mod words;
 
 use crate::parse::aggregate::{
@@ -72,11 +72,11 @@ use crate::parse::sequence::{SequenceStatement, is_about_sequences, parse_sequen
 use crate::parse::set_columns::move_set_columns;
 use crate::parse::set_schema::{SetSchema, parse_set_schema, sets_schema};
 pub use crate::parse::statement_texts::statement_texts;
+use crate::parse::storage_words::{drop_unlogged, drop_without_oids};
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
 use crate::parse::tokens::{is_word, parser, word_at};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::parse::view::{AlterView, add_check_option, alters_view, parse_alter_view, take_check_option};
-use crate::parse::without_oids::drop_without_oids;
 use sqlparser::ast::{Ident, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -154,6 +154,9 @@ pub fn parse_script(sql: &str, version: ExecutionVersion) -> Result<Vec<ParsedSt
         }
         if version >= ExecutionVersion::V9 {
             drop_without_oids(&mut tokens);
+        }
+        if version >= ExecutionVersion::V13 {
+            drop_unlogged(&mut tokens);
         }
         statements.push(parse_statement_tokens(tokens, sql, version)?);
     }

@@ -2,6 +2,7 @@
 
 use super::decode_range;
 use super::encode::Format;
+use super::void_parameters::VOID;
 use bytes::Buf;
 use std::sync::Arc;
 use types::datetime::{check_timestamp, is_finite_timestamp};
@@ -30,7 +31,14 @@ pub(super) fn is_newer(oid: u32, version: ExecutionVersion) -> bool {
 /// The same of several, of which the ledger may have made some. It is executed with this version.
 pub(super) fn types_of_oids(oids: &[u32], catalog: &Catalog, version: ExecutionVersion) -> Vec<DataType> {
     let oids: Vec<u32> = oids.iter().map(|oid| if is_newer(*oid, version) { 0 } else { *oid }).collect();
-    let types: Vec<DataType> = oids.iter().map(|oid| type_of_oid(*oid)).collect();
+    let types: Vec<DataType> = oids
+        .iter()
+        .map(|oid| match *oid {
+            // Nothing asks for what such a parameter is.
+            VOID => DataType::Text(None),
+            oid => type_of_oid(oid),
+        })
+        .collect();
     if !types.iter().any(|data_type| data_type.needs_catalog()) {
         return types;
     }

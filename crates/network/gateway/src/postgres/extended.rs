@@ -7,6 +7,7 @@ use super::prepared::without_position;
 use super::script;
 use super::session::{Failure, INVALID_CURSOR_NAME, Session, problem};
 use super::statement::{Body, ParsedStatement, check_length, empty_statement, shift};
+use super::void_parameters::without_void;
 use crate::limits;
 use bytes::Bytes;
 use pgwire::messages::data::{NoData, ParameterDescription};
@@ -77,6 +78,7 @@ impl Session {
     async fn on_parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Failure> {
         check_length(sql)?;
         self.statements.check_new(&name)?;
+        let sql = &*without_void(sql, &types);
         let statements = script::split(sql);
         let parsed = match statements.as_slice() {
             [] => empty_statement(types),

@@ -47,6 +47,7 @@ mod starting;
 mod statement;
 mod transaction;
 mod transaction_command;
+mod void_parameters;
 mod words;
 
 use crate::catalogue::NodeCatalogue;

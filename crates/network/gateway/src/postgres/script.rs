@@ -2,6 +2,7 @@
 //! beyond words, literals and comments; the database parses what it is given.
 
 use super::prepared_command::explains_execute;
+use super::session_statement::sleeps;
 use types::{Catalog, ExecutionVersion, SqlError, SqlState};
 
 /// What a lexeme is.
@@ -372,6 +373,7 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         },
         "set" | "show" | "reset" | "discard" | "deallocate" | "unlisten" => Class::Session,
         "vacuum" | "analyze" | "analyse" => Class::Session,
+        "select" if sleeps(lexemes) => Class::Session,
         "copy" => Class::Copy,
         "select" | "values" | "table" | "with" | "explain" | "(" => {
             if governs(lexemes) {
@@ -598,6 +600,10 @@ mod tests {
             classes("SET a = 1; show all; copy t from stdin"),
             [Class::Session, Class::Session, Class::Copy]
         );
+        let sleeps = "select pg_sleep(1); select pg_catalog.pg_sleep('0.5'); SELECT * FROM pg_sleep(0)";
+        assert_eq!(classes(sleeps), [Class::Session; 3]);
+        let others = "select pg_sleep(a) from t; select pg_sleep(1), 2; select pg_sleep(1 + 1)";
+        assert_eq!(classes(others), [Class::Read; 3]);
     }
 
     #[test]

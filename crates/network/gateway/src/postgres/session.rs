@@ -289,6 +289,8 @@ impl Session {
                 "DEALLOCATE"
             }
             SessionStatement::DiscardNothing(tag) | SessionStatement::Nothing(tag) => tag,
+            // Whoever runs statements waits by itself.
+            SessionStatement::Sleep(_) => "SELECT 1",
         };
         Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() })
     }

@@ -3,7 +3,8 @@
 
 use super::script::{Kind, Lexeme, Statement, syntax_error};
 use super::settings::{ALL_COLUMNS, shown_name};
-use types::{DataType, OutputColumn, SqlError};
+use std::time::Duration;
+use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
 
 /// What a session statement does beside changing settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(super) enum SessionStatement {
     DiscardNothing(&'static str),
     /// Forgets one prepared statement, or all.
     Deallocate(Option<String>),
+    /// Waits: `SELECT pg_sleep(seconds)`. Contracts cannot, and nobody but the session does.
+    Sleep(Duration),
     /// Does nothing, successfully.
     Nothing(&'static str),
 }
@@ -36,6 +39,7 @@ impl SessionStatement {
             SessionStatement::Show { name } => {
                 vec![text(shown_name(name))]
             }
+            SessionStatement::Sleep(_) => vec![text(SLEEP)],
             SessionStatement::ShowAll => ALL_COLUMNS.map(text).to_vec(),
             _ => Vec::new(),
         }
@@ -68,9 +72,50 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         // There are no dead rows to be swept, and no statistics: what tools send in passing is taken.
         ["vacuum", ..] => SessionStatement::Nothing("VACUUM"),
         ["analyze" | "analyse", ..] => SessionStatement::Nothing("ANALYZE"),
+        ["select", .., time, ")"] => SessionStatement::Sleep(seconds(time)?),
         ["set", ..] => return parse_set(statement, &words),
         _ => return Err(error(1)),
     })
+}
+
+/// The function that waits.
+const SLEEP: &str = "pg_sleep";
+
+/// Whether a statement does nothing but wait for a time that is written out.
+pub(super) fn sleeps(lexemes: &[Lexeme<'_>]) -> bool {
+    let [select, rest @ ..] = lexemes else { return false };
+    let rest = match rest {
+        [all, from, rest @ ..] if all.is("*") && from.is("from") => rest,
+        rest => rest,
+    };
+    let rest = match rest {
+        [schema, period, rest @ ..] if schema.is("pg_catalog") && period.is(".") => rest,
+        rest => rest,
+    };
+    let [name, open, time, close] = rest else { return false };
+    let is_time = time.kind == Kind::Number || time.text.starts_with('\'');
+    select.is("select") && name.is(SLEEP) && open.is("(") && is_time && close.is(")")
+}
+
+/// What a statement that has waited gives: nothing, in one row.
+pub(super) fn slept() -> StatementResult {
+    let columns = SessionStatement::Sleep(Duration::ZERO).columns();
+    StatementResult {
+        tag: "SELECT 1".to_string(),
+        columns,
+        rows: vec![vec![Value::text("")]],
+        notices: Vec::new(),
+    }
+}
+
+fn seconds(time: &str) -> Result<Duration, SqlError> {
+    let wrong = || {
+        let message = format!("invalid input syntax for type double precision: \"{time}\"");
+        SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+    };
+    let seconds: f64 = time.trim().parse().map_err(|_| wrong())?;
+    // Nothing waits for longer than a client does.
+    Ok(Duration::try_from_secs_f64(seconds.clamp(0.0, 1e9)).unwrap_or_default())
 }
 
 fn joined_name(words: &[&str]) -> String {

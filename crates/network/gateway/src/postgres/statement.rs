@@ -189,6 +189,13 @@ impl Session {
             // What copies or executes is known to who called.
             Body::Empty | Body::Copy(_) | Body::CopyOut(_) | Body::Execute => StatementResult::default(),
             Body::Prepare => self.prepare_statement(&statement.sql).await?,
+            Body::Session(SessionStatement::Sleep(time)) => {
+                let slept = async {
+                    tokio::time::sleep(*time).await;
+                    Ok(session_statement::slept())
+                };
+                self.wait(slept, false).await?
+            }
             Body::Session(session) => self.session_statement(session)?,
             Body::Transaction(command) => self.transaction_command(command).await?,
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,

@@ -1,4 +1,5 @@
-//! `CREATE TABLE … WITHOUT OIDS`, as older programs and dumps write it: it says what is so anyway, and sqlparser does not read it.
+//! Words of CREATE TABLE about how rows are stored, which is the same for all here: `WITHOUT OIDS`, as older programs and dumps write
+//! it, and `UNLOGGED`, which lets a database lose rows that it need not lose.
 
 use crate::parse::tokens::word_at;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -23,5 +24,12 @@ pub(super) fn drop_without_oids(tokens: &mut Vec<TokenWithSpan>) {
     let is_query = (0..columns).any(|at| word_at(tokens, at, "as"));
     if word_at(tokens, at, "without") && word_at(tokens, at + 1, "oids") && !is_query {
         tokens.drain(at..at + 2);
+    }
+}
+
+/// Takes the word out of `CREATE UNLOGGED TABLE`.
+pub(super) fn drop_unlogged(tokens: &mut Vec<TokenWithSpan>) {
+    if word_at(tokens, 0, "create") && word_at(tokens, 1, "unlogged") && word_at(tokens, 2, "table") {
+        tokens.remove(1);
     }
 }
