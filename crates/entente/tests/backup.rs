@@ -4,26 +4,10 @@
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::load::Load;
-use support::{ENTENTE, TestNetwork};
-
-fn entente(arguments: &[&str]) -> Output {
-    Command::new(ENTENTE).args(arguments).output().expect("the program starts")
-}
-
-/// What it says where it does what it should.
-fn says(arguments: &[&str]) -> String {
-    let output = entente(arguments);
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {text}");
-    text
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a plain name")
-}
+use support::{ENTENTE, TestNetwork, entente, says, text};
 
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-r").args([from, to]).status().expect("cp runs");

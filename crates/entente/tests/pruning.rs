@@ -7,8 +7,7 @@ use crypto::{Digest, merkle_root};
 use ledger::{BlockOutcome, BlockRecord, CheckpointStore, Ledger};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
-use support::{ENTENTE, TestNetwork};
+use support::{TestNetwork, refuses, says};
 use types::{
     Attested, Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, TransactionId,
     transactions_root,
@@ -16,23 +15,6 @@ use types::{
 
 const BLOCKS: u64 = 1_500;
 const FILE_BLOCKS: u64 = 200;
-
-fn entente(arguments: &[&str]) -> Output {
-    Command::new(ENTENTE).args(arguments).output().expect("the program starts")
-}
-
-fn says(arguments: &[&str]) -> String {
-    let output = entente(arguments);
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {text}");
-    text
-}
-
-fn refuses(arguments: &[&str]) -> String {
-    let output = entente(arguments);
-    assert!(!output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// A block that follows another one, and what it came to: nobody has signed any of it.
 fn record(ledger: Digest, previous: Digest, height: u64) -> BlockRecord {

@@ -25,6 +25,7 @@ mod figures;
 pub(crate) mod governance;
 pub(crate) mod init;
 pub(crate) mod keys;
+mod level;
 mod measured_network;
 pub(crate) mod node;
 mod own_database;

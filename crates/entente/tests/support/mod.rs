@@ -10,7 +10,7 @@ use node::founding::{KeysOptions, accept, make_keys};
 use node::{Network, NetworkOptions, StoreChoice};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
@@ -20,6 +20,31 @@ pub use test_machine::free_port_base;
 
 /// The program under test.
 pub const ENTENTE: &str = env!("CARGO_BIN_EXE_entente");
+
+/// Runs a command of it to the end.
+pub fn entente(arguments: &[&str]) -> Output {
+    Command::new(ENTENTE).args(arguments).output().expect("the program starts")
+}
+
+/// What a command says that does what it should.
+pub fn says(arguments: &[&str]) -> String {
+    let output = entente(arguments);
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {text}");
+    text
+}
+
+/// What a command says that refuses.
+pub fn refuses(arguments: &[&str]) -> String {
+    let output = entente(arguments);
+    assert!(!output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain name")
+}
 
 /// The program that networks run; another build of it where `ENTENTE_PROGRAM` names one.
 fn program() -> PathBuf {

@@ -150,10 +150,51 @@ async fn what_comes_in_the_wrong_order_is_warned_of_or_refused() {
         ("BEGIN", "warning 25001, BEGIN, T"),
         ("DISCARD ALL", "error 25001, E"),
         ("ROLLBACK", "ROLLBACK, I"),
-        ("COMMIT AND CHAIN", "error 0A000, I"),
+        ("COMMIT AND CHAIN", "error 25P01, I"),
+        ("ROLLBACK AND CHAIN", "error 25P01, I"),
         ("PREPARE TRANSACTION 'x'", "error 0A000, I"),
     ])
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn and_chain_begins_another_block_of_the_same_kind() {
+    let (fake, mut talk, _) = started().await;
+    talk.check(&[
+        ("BEGIN", "BEGIN, T"),
+        ("insert into t values (1)", "INSERT 0 1, T"),
+        ("COMMIT AND CHAIN", "entente.last_height=8, COMMIT, T"),
+        ("insert into t values (2)", "INSERT 0 1, T"),
+        ("ROLLBACK AND CHAIN", "ROLLBACK, T"),
+        ("selec", "error 42601, E"),
+        ("COMMIT AND CHAIN", "ROLLBACK, T"),
+        ("END AND NO CHAIN", "COMMIT, I"),
+        ("BEGIN READ ONLY", "BEGIN, T"),
+        ("COMMIT AND CHAIN", "COMMIT, T"),
+        ("insert into t values (1)", "error 25006, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        (
+            "BEGIN; insert into t values (3); COMMIT AND CHAIN",
+            "BEGIN, INSERT 0 1, entente.last_height=9, COMMIT, T",
+        ),
+        ("ROLLBACK", "ROLLBACK, I"),
+    ])
+    .await;
+    assert_eq!(payloads(&fake).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_string_that_makes_a_temporary_table_is_a_block() {
+    let (fake, mut talk, _) = started().await;
+    // The database in memory names the first two words.
+    let sql = "create local temp table own (a int); insert into t values (1); select series 1";
+    assert_eq!(talk.query(sql).await, "CREATE LOCAL, INSERT 0 1, row, SELECT 1, entente.last_height=8, I");
+    let parts = ["create local temp table own (a int)", "insert into t values (1)", "select series 1"];
+    assert_eq!(steps(&fake), parts.map(run));
+    assert_eq!(
+        talk.query("create temp table own (a int); insert into fail values (1)").await,
+        "CREATE TEMP, error 23514, I"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,11 +5,12 @@ use super::shares::Shares;
 use super::{SUBMISSION_TRANSACTIONS, SUBMISSIONS};
 use crate::CommandError;
 use crate::commands::figures::processor_time;
+use crate::commands::level;
 use crate::commands::measured_network::MeasuredNetwork;
 use crate::demo::brokers::Brokers;
 use crate::demo::nodes::RunningNodes;
 use crate::demo::screen::Screen;
-use crate::demo::{prepare, report, turn};
+use crate::demo::{prepare, turn};
 use crate::model::OrderingArguments;
 use bench::{LatencyMs, Load, LoadHandle, LoadOptions, LoadReport, Pace, Submit};
 use client::Client;
@@ -32,8 +33,6 @@ const WATCHED: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(180);
 /// A load that ends when it is stopped.
 const ENDLESS: Duration = Duration::from_secs(86_400);
-/// A node is level with the others up to so many blocks below the highest.
-const LEVEL_BLOCKS: u64 = 3;
 
 /// Fields go in this order: the nodes leave their groups before those are removed.
 pub(super) struct FaultsNetwork {
@@ -290,7 +289,7 @@ impl FaultsNetwork {
         let node = if self.takes_turns { node } else { self.runtime.block_on(self.leader())? };
         let load = self.begin_open_load(node, rate)?;
         std::thread::sleep(OPEN_BEFORE);
-        self.await_level()?;
+        level::await_level(&mut self.nodes, &self.clients, &self.runtime)?;
         if self.takes_turns {
             self.runtime.block_on(self.await_turn(node))?;
         }
@@ -301,31 +300,8 @@ impl FaultsNetwork {
         all_answered(&report)?;
         self.restart(node)?;
         // It executes first what it had recorded, then what it missed. The next load is submitted there as well.
-        self.await_level()?;
+        level::await_level(&mut self.nodes, &self.clients, &self.runtime)?;
         Ok(report.longest_pause)
-    }
-
-    /// Returns when all nodes have executed the newest blocks: who still executes what it missed proposes blocks and attests
-    /// none, and is as good as away.
-    fn await_level(&mut self) -> Result<(), CommandError> {
-        let start = Instant::now();
-        loop {
-            self.nodes.check_alive()?;
-            // Who does not answer yet is not level.
-            let heights: Vec<Option<u64>> = (0..NODES).map(|node| self.height(node).ok()).collect();
-            let (lowest, highest) = (heights.iter().min(), heights.iter().max());
-            if let Some((Some(low), Some(high))) = lowest.zip(highest)
-                && high - low <= LEVEL_BLOCKS
-            {
-                return Ok(());
-            }
-            if start.elapsed() > PATIENCE {
-                let text =
-                    format!("expected nodes that are level within {PATIENCE:?}; they are at {heights:?}");
-                return Err(text.into());
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
     }
 
     /// Returns when all nodes take part and the newest block is of the node before `node`.
@@ -371,11 +347,7 @@ impl FaultsNetwork {
 
     /// The state digest that all nodes have at a height that all have reached.
     pub(super) fn agreed(&self) -> Result<String, CommandError> {
-        let (height, digests, _) = self.runtime.block_on(report::common_height(&self.clients))?;
-        match digests.windows(2).all(|pair| pair[0] == pair[1]) {
-            true => Ok(digests[0].clone()),
-            false => Err(format!("the nodes differ at height {height}: {digests:?}").into()),
-        }
+        Ok(level::agreed(&self.clients, &self.runtime)?.1)
     }
 }
 

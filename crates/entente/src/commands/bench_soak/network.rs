@@ -3,10 +3,11 @@
 use super::SoakArguments;
 use super::process::{figures, folder_bytes};
 use crate::CommandError;
+use crate::commands::level;
 use crate::commands::measured_network::MeasuredNetwork;
 use crate::demo::nodes::RunningNodes;
+use crate::demo::prepare;
 use crate::demo::screen::Screen;
-use crate::demo::{prepare, report};
 use bench::{Load, LoadOptions, LoadReport, Pace, SoakEvent, SoakInterval, SoakRecord, SoakSample, Submit};
 use client::Client;
 use node::NodeFolder;
@@ -21,10 +22,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(10);
 /// How long a killed node stays away.
 const AWAY: Duration = Duration::from_secs(5);
-/// A node that is not level with the others by then has failed.
-const PATIENCE: Duration = Duration::from_secs(180);
-/// A node is level with the others up to so many blocks below the highest.
-const LEVEL_BLOCKS: u64 = 3;
 /// What happens, in turn.
 const EVENTS: [&str; 5] = ["kill", "amendment", "join", "checkpoint", "restart"];
 /// What a node has that joins again: everything but its keys, its charter, its settings, and what it has voted.
@@ -132,7 +129,7 @@ impl SoakNetwork {
             longest_pause_seconds: report.longest_pause.as_secs_f64(),
             repeated: report.repeated,
         });
-        self.await_level()
+        level::await_level(&mut self.nodes, &self.clients, &self.runtime)
     }
 
     fn happen(&mut self, kind: &str, node: usize, minute: u64) -> Result<(), CommandError> {
@@ -207,35 +204,8 @@ impl SoakNetwork {
         })
     }
 
-    /// Returns when all nodes have executed the newest blocks: one fails at a time.
-    fn await_level(&mut self) -> Result<(), CommandError> {
-        let start = Instant::now();
-        loop {
-            self.nodes.check_alive()?;
-            let height = |client: &Client| Some(self.runtime.block_on(client.status()).ok()?.height);
-            // Who does not answer yet is not level.
-            let heights: Vec<Option<u64>> = self.clients.iter().map(height).collect();
-            let (lowest, highest) = (heights.iter().min(), heights.iter().max());
-            if let Some((Some(low), Some(high))) = lowest.zip(highest)
-                && high - low <= LEVEL_BLOCKS
-            {
-                return Ok(());
-            }
-            if start.elapsed() > PATIENCE {
-                let text =
-                    format!("expected nodes that are level within {PATIENCE:?}; they are at {heights:?}");
-                return Err(text.into());
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
     /// Height and state digest on which all nodes agree.
     pub(super) fn agreed(&self) -> Result<(u64, String), CommandError> {
-        let (height, digests, _) = self.runtime.block_on(report::common_height(&self.clients))?;
-        match digests.windows(2).all(|pair| pair[0] == pair[1]) {
-            true => Ok((height, digests[0].clone())),
-            false => Err(format!("the nodes differ at height {height}: {digests:?}").into()),
-        }
+        level::agreed(&self.clients, &self.runtime)
     }
 }

@@ -13,12 +13,23 @@ use std::sync::Arc;
 use types::session_format::within_format;
 use types::{Payload, SqlState, StatementResult, Value};
 
-/// How many of the first statements are one transaction in PostgreSQL, where there is an EXECUTE among them that is not alone.
-fn implicit_block(classes: &[Class]) -> Option<usize> {
+/// How many of the first statements are one transaction in PostgreSQL, where there is one among them that is not alone and that a
+/// script cannot have: EXECUTE, or what makes a temporary table.
+fn implicit_block(statements: &[Statement<'_>], classes: &[Class]) -> Option<usize> {
     let runs = |class: &&Class| matches!(class, Class::Read | Class::Write | Class::Execute);
     let count = classes.iter().take_while(|class| runs(class) || **class == Class::Prepare).count();
     let run = &classes[..count];
-    (run.contains(&Class::Execute) && run.iter().filter(runs).count() > 1).then_some(count)
+    let needs_block = run.contains(&Class::Execute) || statements[..count].iter().any(makes_temporary);
+    (needs_block && run.iter().filter(runs).count() > 1).then_some(count)
+}
+
+/// Whether a statement is `CREATE TEMPORARY TABLE` or one of its kind.
+fn makes_temporary(statement: &Statement<'_>) -> bool {
+    let is = |at: usize, words: &[&str]| {
+        statement.lexemes.get(at).is_some_and(|lexeme| words.iter().any(|word| lexeme.is(word)))
+    };
+    let kind = 1 + usize::from(is(1, &["local", "global"]));
+    is(0, &["create"]) && is(kind, &["temp", "temporary"])
 }
 
 impl Session {
@@ -53,7 +64,7 @@ impl Session {
         classes: &[Class],
     ) -> Result<usize, Failure> {
         if self.block.is_none() {
-            if let Some(count) = implicit_block(classes) {
+            if let Some(count) = implicit_block(statements, classes) {
                 self.run_implicit_block(sql, &statements[..count], &classes[..count]).await?;
                 return Ok(count);
             }
@@ -83,7 +94,7 @@ impl Session {
         self.run_simple(&parsed).await.map_err(|failure| shift(failure, sql, start))
     }
 
-    /// Runs statements of which EXECUTE is one as a block that nobody has begun: what an EXECUTE runs is known when its turn has
+    /// Runs statements as a block that nobody has begun. What an EXECUTE runs, and what a temporary table is, is known when their turn has
     /// come, so that they cannot be one script.
     async fn run_implicit_block(
         &mut self,
@@ -126,7 +137,9 @@ impl Session {
         if !begins || !ends || !classes[1..=inner].contains(&Class::Write) {
             return Ok(None);
         }
-        command(inner + 1)?;
+        if command(inner + 1)? != (TransactionCommand::Commit { chain: false }) {
+            return Ok(None);
+        }
         self.connection.put(&CommandComplete::new("BEGIN".into()));
         if let Err(failure) = self.transaction(sql, &statements[1..=inner]).await {
             self.open_failed_block();

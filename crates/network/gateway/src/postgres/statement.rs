@@ -75,7 +75,7 @@ impl ParsedStatement {
     /// Whether it ends a transaction block, or undoes a part of it: what is taken after an error.
     pub(super) fn ends_block(&self) -> bool {
         use TransactionCommand::{Commit, Rollback, RollbackTo};
-        matches!(self.body, Body::Empty | Body::Transaction(Commit | Rollback | RollbackTo(_)))
+        matches!(self.body, Body::Empty | Body::Transaction(Commit { .. } | Rollback { .. } | RollbackTo(_)))
     }
 
     /// Those of all parameters.

@@ -115,17 +115,16 @@ impl Session {
                 }
                 "SET"
             }
-            TransactionCommand::Commit => {
-                if !self.is_in_block() {
-                    self.warn_of_no_block();
-                }
-                return self.commit().await;
+            TransactionCommand::Commit { chain } => {
+                let mode = self.ended(*chain, "COMMIT AND CHAIN")?;
+                let result = self.commit().await?;
+                self.chain(mode)?;
+                return Ok(result);
             }
-            TransactionCommand::Rollback => {
-                if !self.is_in_block() {
-                    self.warn_of_no_block();
-                }
+            TransactionCommand::Rollback { chain } => {
+                let mode = self.ended(*chain, "ROLLBACK AND CHAIN")?;
                 self.roll_back();
+                self.chain(mode)?;
                 "ROLLBACK"
             }
             TransactionCommand::Savepoint(name) => {
@@ -159,6 +158,23 @@ impl Session {
             }
         };
         Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() })
+    }
+
+    /// A block is to end. Whether the next one, if there is to be one at once, may only read.
+    fn ended(&mut self, chain: bool, what: &str) -> Result<Option<bool>, SqlError> {
+        if chain {
+            self.in_block(what)?;
+        } else if !self.is_in_block() {
+            self.warn_of_no_block();
+        }
+        Ok(self.block.as_ref().filter(|_| chain).map(|block| block.read_only))
+    }
+
+    fn chain(&mut self, mode: Option<bool>) -> Result<(), SqlError> {
+        if mode.is_some() {
+            self.open_block(Opened::ByBegin);
+        }
+        self.set_mode(mode)
     }
 
     fn in_block(&self, what: &str) -> Result<(), SqlError> {

@@ -10,10 +10,10 @@ pub(super) enum TransactionCommand {
     Begin { read_only: Option<bool> },
     /// SET TRANSACTION
     SetMode { read_only: Option<bool> },
-    /// COMMIT, END
-    Commit,
+    /// COMMIT, END; another block of the same kind begins at once where it says AND CHAIN.
+    Commit { chain: bool },
     /// ROLLBACK, ABORT
-    Rollback,
+    Rollback { chain: bool },
     /// SAVEPOINT
     Savepoint(String),
     /// ROLLBACK TO SAVEPOINT
@@ -64,12 +64,14 @@ impl Words<'_> {
     }
 
     /// `[AND [NO] CHAIN]` and the end.
-    fn no_chain(&mut self) -> Result<(), SqlError> {
-        if self.take("and") && !self.take("no") {
-            return Err(SqlError::unsupported("AND CHAIN").hint("Send BEGIN afterwards."));
+    fn chain(&mut self) -> Result<bool, SqlError> {
+        let mut chain = false;
+        if self.take("and") {
+            chain = !self.take("no");
+            self.expect("chain")?;
         }
-        self.take("chain");
-        self.end()
+        self.end()?;
+        Ok(chain)
     }
 
     /// Isolation level, access mode, deferrability, in any order, to the end.
@@ -133,8 +135,11 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<TransactionCommand, Sql
         words.take("savepoint");
         return Ok(TransactionCommand::RollbackTo(words.name()?));
     }
-    words.no_chain()?;
-    Ok(if commits { TransactionCommand::Commit } else { TransactionCommand::Rollback })
+    let chain = words.chain()?;
+    Ok(match commits {
+        true => TransactionCommand::Commit { chain },
+        false => TransactionCommand::Rollback { chain },
+    })
 }
 
 #[cfg(test)]
@@ -158,11 +163,13 @@ mod tests {
             ("BEGIN TRANSACTION READ ONLY, NOT DEFERRABLE", Begin { read_only: Some(true) }),
             ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", SetMode { read_only: None }),
             ("SET TRANSACTION READ ONLY", SetMode { read_only: Some(true) }),
-            ("COMMIT", Commit),
-            ("END TRANSACTION", Commit),
-            ("COMMIT WORK AND NO CHAIN", Commit),
-            ("ROLLBACK", Rollback),
-            ("ABORT WORK", Rollback),
+            ("COMMIT", Commit { chain: false }),
+            ("END TRANSACTION", Commit { chain: false }),
+            ("COMMIT WORK AND NO CHAIN", Commit { chain: false }),
+            ("END AND CHAIN", Commit { chain: true }),
+            ("ROLLBACK", Rollback { chain: false }),
+            ("ABORT WORK", Rollback { chain: false }),
+            ("ROLLBACK TRANSACTION AND CHAIN", Rollback { chain: true }),
             ("SAVEPOINT s", Savepoint(name())),
             ("SAVEPOINT \"S t\"", Savepoint("S t".to_string())),
             ("ROLLBACK TO s", RollbackTo(name())),
@@ -184,7 +191,8 @@ mod tests {
             ("SAVEPOINT 'a'", "42601", Some(11)),
             ("ROLLBACK TO", "42601", Some(12)),
             ("COMMIT TO s", "42601", Some(8)),
-            ("COMMIT AND CHAIN", "0A000", None),
+            ("COMMIT AND", "42601", Some(11)),
+            ("COMMIT CHAIN", "42601", Some(8)),
             ("SET TRANSACTION SNAPSHOT 'x'", "0A000", None),
         ] {
             let error = read(sql).expect_err(sql);
