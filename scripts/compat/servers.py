@@ -173,11 +173,8 @@ class Entente(Server):
     def start(self):
         count = self.organisations
         base = free_port_base([more + number for more in (0, 100, 200) for number in range(count)])
-        if count == 1:
-            nodes = [self.found_alone(base)]
-        else:
-            self.run("init", "--dir", "net", "--orgs", str(count), "--governance", "any", "--port-base", str(base))
-            nodes = [f"net/org{number + 1}" for number in range(count)]
+        self.run("init", "--dir", "net", "--orgs", str(count), "--governance", "any", "--port-base", str(base))
+        nodes = [f"net/org{number + 1}" for number in range(count)]
         self.port = base + 100
         self.http = [f"127.0.0.1:{base + 200 + number}" for number in range(count)]
         with open(os.path.join(self.folder, "log"), "wb") as log:
@@ -193,31 +190,6 @@ class Entente(Server):
                     )
                 )
         self.wait_until_ready()
-
-    def found_alone(self, base):
-        """The folder of the only node of a network whose order is `solo`.
-
-        `entente charter draft` has no option for one organisation, so three others stand in for it and are cut out of the draft.
-        """
-        cards = []
-        for number in range(4):
-            node = f"node{number}"
-            listen = ("--listen", base), ("--postgres", base + 100), ("--http", base + 200)
-            places = [word for option, port in listen for word in (option, f"127.0.0.1:{port + number}")]
-            self.run("keys", "--dir", node, "--network", "entente", "--name", f"org{number + 1}", *places)
-            cards += ["--card", f"{node}/card.toml"]
-        draft = ["charter", "draft", "--name", "entente", *cards, "--governance", "any", "--ordering", "raft"]
-        self.run(*draft, "--out", "four.toml")
-        with open(os.path.join(self.folder, "four.toml"), encoding="utf-8") as file:
-            head, first, *_ = file.read().split("[[organisation]]")
-        # A block need not wait for others: there is one client.
-        head = head.replace('ordering = "raft"', 'ordering = "solo"').replace("fill_ms = 20", "fill_ms = 1")
-        with open(os.path.join(self.folder, "draft.toml"), "w", encoding="utf-8") as file:
-            file.write(f"{head}[[organisation]]{first.rstrip()}\n")
-        self.run("charter", "sign", "--dir", "node0", "draft.toml")
-        self.run("charter", "assemble", "draft.toml", "--signature", "node0/org1.signature.toml", "--out", "charter.toml")
-        self.run("charter", "install", "--dir", "node0", "charter.toml")
-        return "node0"
 
     def states(self):
         """Whether the nodes have come to the same state at the newest height that all of them know."""

@@ -9,10 +9,43 @@ use types::{Charter, ExecutionModel, Pipeline};
 #[derive(Args)]
 pub(crate) struct ServiceArguments {
     /// Who orders: bft, where a third of the organisations may lie; raft, where all trust whoever leads with the order, and only
-    /// with that; or kafka, where they trust whoever runs its brokers with it (docs/ordering.md)
-    #[arg(long, default_value = "bft", value_parser = ["bft", "raft", "kafka"])]
+    /// with that; or kafka, where they trust whoever runs its brokers with it (docs/ordering.md); solo is for one organisation,
+    /// which has it by itself
+    #[arg(long, default_value = "bft", value_parser = ["bft", "raft", "kafka", "solo"])]
     pub(crate) ordering: String,
 }
+
+impl ServiceArguments {
+    /// Writes into a charter of so many organisations what orders its ledger.
+    ///
+    /// # Errors
+    /// Several cannot order alone.
+    pub(crate) fn apply(&self, charter: &mut Charter, organisations: usize) -> Result<(), CommandError> {
+        charter.ordering = self.of(organisations)?.to_string();
+        if charter.ordering == "solo" {
+            // A block waits for nobody, so it need not wait to be worth the others' while.
+            charter.block.fill_ms = charter.block.fill_ms.min(SOLO_FILL_MS);
+        }
+        Ok(())
+    }
+
+    fn of(&self, organisations: usize) -> Result<&str, CommandError> {
+        match (self.ordering.as_str(), organisations) {
+            // One has nobody to agree with.
+            ("bft", 1) => Ok("solo"),
+            ("solo", 2..) => {
+                let text = format!(
+                    "--ordering solo is for one organisation, found {organisations}: choose bft, raft or kafka"
+                );
+                Err(text.into())
+            }
+            (ordering, _) => Ok(ordering),
+        }
+    }
+}
+
+/// How long one organisation alone collects transactions for a block, in milliseconds.
+const SOLO_FILL_MS: u32 = 1;
 
 /// Where a node finds the topic that orders.
 #[derive(Args)]
@@ -69,16 +102,15 @@ impl OrderingArguments {
         }
     }
 
-    /// Writes the choice into a charter.
+    /// Writes the choice into a charter of so many organisations.
     ///
     /// # Errors
     /// Options that do not go together.
-    pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
+    pub(crate) fn apply(&self, charter: &mut Charter, organisations: usize) -> Result<(), CommandError> {
         if !self.is_kafka() && (self.topic.kafka_brokers.is_some() || self.topic.kafka_topic.is_some()) {
             return Err("--kafka-brokers and --kafka-topic need --ordering kafka".into());
         }
-        charter.ordering.clone_from(&self.service.ordering);
-        Ok(())
+        self.service.apply(charter, organisations)
     }
 
     /// Whether a topic orders.
@@ -202,15 +234,15 @@ pub(crate) struct ModelArguments {
 }
 
 impl ModelArguments {
-    /// Writes the choice into a charter.
+    /// Writes the choice into a charter of so many organisations.
     ///
     /// # Errors
     /// Options that do not go together.
-    pub(crate) fn apply(&self, charter: &mut Charter) -> Result<(), CommandError> {
+    pub(crate) fn apply(&self, charter: &mut Charter, organisations: usize) -> Result<(), CommandError> {
         if !self.execution.executes_before_ordering() && self.scheduling.pipeline.is_some() {
             return Err("--pipeline needs --execution execute-order-validate".into());
         }
-        self.ordering.apply(charter)?;
+        self.ordering.apply(charter, organisations)?;
         self.execution.apply(charter)
     }
 

@@ -9,14 +9,15 @@ use types::Charter;
 /// Write keys, a signed charter and a folder per node for a new network on this machine.
 ///
 /// Example: entente init --dir clearing --orgs 4 && entente node --dir clearing/org1
+/// Example: entente init --dir alone --orgs 1 --governance any
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InitArguments {
     /// Folder to write into; must be empty or not exist
     #[arg(long)]
     dir: PathBuf,
-    /// Organisations
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(4..=100))]
+    /// Organisations: four at least, or one by itself, to try things out
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=100))]
     orgs: u64,
     /// Name of the network
     #[arg(long, default_value = "entente")]
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &InitArguments) -> Result<(), CommandError> {
         );
     }
     let mut charter = Charter::with_defaults(&arguments.name, u64::from_be_bytes(crypto::random_bytes()));
-    arguments.model.apply(&mut charter)?;
+    arguments.model.apply(&mut charter, arguments.orgs as usize)?;
     charter.governance.clone_from(&arguments.governance);
     let options = NetworkOptions {
         organisations: arguments.orgs as usize,

@@ -286,7 +286,7 @@ fn create_network(arguments: &DemoArguments, path: &Path) -> Result<Network, Com
     let mut charter = Charter::with_defaults("demo", u64::from_be_bytes(crypto::random_bytes()));
     // So that one terminal is enough to try everything; the demo says so.
     charter.governance = "any".to_string();
-    arguments.model.apply(&mut charter)?;
+    arguments.model.apply(&mut charter, arguments.orgs as usize)?;
     let options = NetworkOptions {
         organisations: arguments.orgs as usize,
         port_base: arguments.port_base,

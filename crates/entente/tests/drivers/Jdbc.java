@@ -128,17 +128,17 @@ public class Jdbc {
                 call.execute();
                 same(call.getInt(2), 42);
             }
-            statement.execute("CREATE FUNCTION jdbc_halves(n integer, OUT half integer, OUT rest integer) LANGUAGE plpgsql"
+            statement.execute("CREATE FUNCTION call_halves(n integer, OUT half integer, OUT rest integer) LANGUAGE plpgsql"
                 + " AS $$ BEGIN half := n / 2; rest := n % 2; END $$");
-            try (CallableStatement call = connection.prepareCall("{call jdbc_halves(?, ?, ?)}")) {
+            try (CallableStatement call = connection.prepareCall("{call call_halves(?, ?, ?)}")) {
                 call.setInt(1, 85);
                 call.registerOutParameter(2, Types.INTEGER);
                 call.registerOutParameter(3, Types.INTEGER);
                 call.execute();
                 same(call.getInt(2) * 10 + call.getInt(3), 421);
             }
-            statement.execute("CREATE FUNCTION jdbc_twice(n integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RETURN 2 * n; END $$");
-            try (CallableStatement call = connection.prepareCall("{? = call jdbc_twice(?)}")) {
+            statement.execute("CREATE FUNCTION call_doubled(n integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RETURN 2 * n; END $$");
+            try (CallableStatement call = connection.prepareCall("{? = call call_doubled(?)}")) {
                 call.registerOutParameter(1, Types.INTEGER);
                 call.setInt(2, 21);
                 call.execute();

@@ -54,7 +54,7 @@ with psycopg.connect(autocommit=True) as connection:
         try:
             with other.pipeline():
                 for number in (200, 201, 200, 202):
-                    other.execute(insert, (number, "pipelined"))
+                    other.execute(insert, (number, f"pipelined {number}"))
         except errors.UniqueViolation:
             pass
         else:
@@ -63,7 +63,7 @@ with psycopg.connect(autocommit=True) as connection:
         assert other.execute(count).fetchone() == (0,)
         with other.pipeline():
             for number in range(200, 230):
-                other.execute(insert, (number, "pipelined"))
+                other.execute(insert, (number, f"pipelined {number}"))
             seen = other.execute(count)
         assert seen.fetchone() == (30,)
         assert other.execute("DELETE FROM psycopg_item WHERE id >= 200").rowcount == 30

@@ -117,25 +117,22 @@ impl TestNetwork {
 
     /// The network whose nodes have the folders `org1`, `org2`, … in a folder. Starts nothing.
     pub fn of(folder: TempDir, port_base: u16) -> TestNetwork {
-        let folders: Vec<PathBuf> = (1..=4).map(|node| folder.path().join(format!("org{node}"))).collect();
+        let named = |node: u32| folder.path().join(format!("org{node}"));
+        let folders: Vec<PathBuf> = (1..).map(named).take_while(|folder| folder.exists()).collect();
         let read = |node: &Path, file: &str| std::fs::read_to_string(node.join(file)).expect("it is there");
         let charter = Charter::from_toml(&read(&folders[0], "charter.toml")).expect("a good charter");
         let client = |node: &PathBuf| Identity::from_toml(&read(node, "client.toml")).expect("an identity");
         let clients = folders.iter().map(client).collect();
+        let processes = folders.iter().map(|_| None).collect();
         let network = Network { charter, folders, clients };
-        TestNetwork {
-            network,
-            port_base,
-            program: program(),
-            processes: (0..4).map(|_| None).collect(),
-            folder,
-        }
+        TestNetwork { network, port_base, program: program(), processes, folder }
     }
 
     /// Starts every node and waits until all serve.
     pub async fn start_all(&mut self) {
-        (0..4).for_each(|node| self.start(node));
-        for node in 0..4 {
+        let nodes = 0..self.processes.len();
+        nodes.clone().for_each(|node| self.start(node));
+        for node in nodes {
             self.wait_for_height(node, 1).await;
         }
     }

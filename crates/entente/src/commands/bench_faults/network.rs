@@ -80,7 +80,7 @@ impl FaultsNetwork {
         program: Option<&Path>,
     ) -> Result<FaultsNetwork, CommandError> {
         let network = MeasuredNetwork { name: "faults", organisations: NODES, port_base, store };
-        let network = network.create(folder, |charter| ordering.apply(charter))?;
+        let network = network.create(folder, |charter| ordering.apply(charter, NODES))?;
         let brokers = Brokers::start(ordering, &network, &Screen::default())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let shares = Shares::new(NODES)?;

@@ -37,7 +37,7 @@ pub(super) fn measure(port_base: u16, duration: Duration) -> Result<ScaleRecord,
     let ordering = OrderingArguments::kafka();
     let store = StoreChoice::default();
     let network = MeasuredNetwork { name: "scale", organisations: MEMBERS, port_base, store };
-    let network = network.create(folder.path(), |charter| ordering.apply(charter))?;
+    let network = network.create(folder.path(), |charter| ordering.apply(charter, MEMBERS))?;
     let screen = Screen::default();
     let _brokers = Brokers::start(&ordering, &network, &screen)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -37,7 +37,7 @@ pub(crate) struct DraftArguments {
 pub(crate) fn run(arguments: &DraftArguments) -> Result<(), CommandError> {
     let cards = arguments.card.iter().map(|path| read_card(path)).collect::<Result<Vec<_>, _>>()?;
     let mut charter = Charter::with_defaults(&arguments.name, u64::from_be_bytes(crypto::random_bytes()));
-    charter.ordering.clone_from(&arguments.ordering.ordering);
+    arguments.ordering.apply(&mut charter, cards.len())?;
     charter.governance.clone_from(&arguments.governance);
     arguments.execution.apply(&mut charter)?;
     let charter = charter.of_cards(&cards)?;
