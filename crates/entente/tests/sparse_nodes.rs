@@ -4,11 +4,11 @@ mod support;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use support::{ENTENTE, TestNetwork, error, rows, wait_for_rows};
+use support::{ENTENTE, TestNetwork, error, free_port_base, rows, wait_for_rows};
 use tokio_postgres::Client;
 
 /// A node that holds schemas for organisation 1.
@@ -52,8 +52,7 @@ impl Drop for TestHolder {
 }
 
 fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("it is bound")
+    SocketAddr::from(([127, 0, 0, 1], free_port_base()))
 }
 
 fn place(arguments: &[&str]) -> Output {

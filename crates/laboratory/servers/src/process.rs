@@ -3,10 +3,13 @@
 use crate::ServerError;
 use crate::error::system;
 use std::fs;
+use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -89,10 +92,23 @@ pub(crate) fn user() -> String {
     line.split_whitespace().nth(1).unwrap_or("unknown").to_string()
 }
 
-/// A port of the loopback interface that nobody uses now.
+/// Ports below those that Linux gives to outgoing connections, which could take one before a server listens.
+const PORTS: Range<u16> = 30_000..32_700;
+
+/// A port of the loopback interface that nobody uses now, and that this process has not given to another server.
 pub(crate) fn free_port() -> Result<u16, ServerError> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(system("find a free port"))?;
-    Ok(listener.local_addr().map_err(system("find a free port"))?.port())
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    let count = PORTS.end - PORTS.start;
+    let begin = std::process::id() as u16 % count;
+    let mut last = None;
+    for _ in 0..count {
+        let port = PORTS.start + (begin + GIVEN.fetch_add(1, Ordering::Relaxed) % count) % count;
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(_) => return Ok(port),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(system("find a free port")(last.unwrap_or_else(|| ErrorKind::AddrInUse.into())))
 }
 
 /// The last lines of a file.

@@ -4,17 +4,11 @@
 use crate::support::{Alone, Own, text_rows};
 use chainify::Address;
 use servers::MariaDbServer;
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
+use test_machine::free_port_base;
 
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 const ROWS: &str = "SELECT id, balance FROM money ORDER BY id";
-
-/// A port of the loopback interface that is free now.
-fn port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("an address").port()
-}
 
 /// A server of a cluster that speaks to the others on `own`. `members`: ports of all; none founds the cluster.
 fn member(own: u16, transfer: u16, members: &[u16]) -> MariaDbServer {
@@ -29,7 +23,7 @@ fn member(own: u16, transfer: u16, members: &[u16]) -> MariaDbServer {
         "wsrep_sst_method=rsync".to_string(),
         format!(
             "wsrep_provider_options=gmcast.listen_addr=tcp://127.0.0.1:{own};ist.recv_addr=127.0.0.1:{}",
-            port()
+            free_port_base()
         ),
         "binlog_format=ROW".to_string(),
         "innodb_autoinc_lock_mode=2".to_string(),
@@ -63,10 +57,10 @@ fn assert_rows(own: &mut Own, expected: &[Vec<Option<String>>]) {
 #[test]
 fn a_cluster_of_two_servers_is_kept_like_one() {
     assert!(std::path::Path::new(PROVIDER).exists(), "apt-get install galera-4 rsync");
-    let ports = [port(), port()];
-    let first = member(ports[0], port(), &[]);
+    let ports = [free_port_base(), free_port_base()];
+    let first = member(ports[0], free_port_base(), &[]);
     first.create_database("shop").unwrap_or_else(|error| panic!("{error}"));
-    let second = member(ports[1], port(), &ports);
+    let second = member(ports[1], free_port_base(), &ports);
     let (address, mut own) = connect(&first);
     let (_, mut other) = connect(&second);
     assert_eq!(own.value("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_cluster_size'"), "2");

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ordering::simulation::charter;
 use ordering::{CertificateError, CertificateVerifier, Delivery, Services};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Charter, Charters};
@@ -18,9 +18,9 @@ pub struct Node {
 }
 
 pub fn network(ordering: &str) -> (Arc<Charter>, Vec<SocketAddr>) {
-    let sockets: Vec<_> =
-        (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    let addresses: Vec<_> = sockets.iter().map(|socket| socket.local_addr().expect("bound")).collect();
+    let first = test_machine::free_port_base();
+    let addresses: Vec<_> =
+        (first..).take(NODES).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
     let mut charter = charter(1, NODES);
     charter.block.idle_ms = 300;
     charter.ordering = ordering.to_string();
