@@ -82,7 +82,7 @@ pub enum DataType {
 }
 
 /// Object identifiers of the ledger's own types and of their arrays take turns from here on.
-const FIRST_COMPOSITE_OID: u32 = 1_500_000_000;
+pub(crate) const FIRST_COMPOSITE_OID: u32 = 1_500_000_000;
 
 /// Object identifier of a type of the ledger; the next one is that of its arrays.
 pub(crate) fn composite_oid(id: TypeId) -> u32 {

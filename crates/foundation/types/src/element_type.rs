@@ -1,4 +1,4 @@
-use crate::data_type::composite_oid;
+use crate::data_type::{FIRST_COMPOSITE_OID, composite_oid};
 use crate::unknown_types::check_known;
 use crate::{DataType, ExecutionVersion, RangeType, TimeType, TypeId};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -153,8 +153,8 @@ impl ElementType {
 
     /// The element type of the arrays with this object identifier.
     pub fn from_array_oid(oid: u32) -> Option<ElementType> {
-        if let Some(composite @ DataType::Composite(_)) = oid.checked_sub(1).and_then(DataType::from_oid) {
-            return ElementType::new(composite);
+        if oid > FIRST_COMPOSITE_OID && !oid.is_multiple_of(2) {
+            return ElementType::new(DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2)));
         }
         let oid = if oid == VARCHAR_ARRAY.0 { 1009 } else { oid };
         let family = FAMILIES.iter().position(|(_, known, _)| *known == oid)?;
@@ -231,6 +231,18 @@ mod tests {
         assert_eq!(ElementType::new(DataType::Text(None)), Some(ElementType::TEXT));
         assert_eq!(DataType::Integer.array().and_then(DataType::array), None);
         assert_eq!(DataType::Unknown.array(), None);
+    }
+
+    #[test]
+    fn numbers_that_are_no_type_are_none() {
+        // Each was looked for among those before it, until the stack was full.
+        for oid in [0, 1, 999, 3_000_000, 1_000_000_000, FIRST_COMPOSITE_OID - 1] {
+            assert_eq!((DataType::from_oid(oid), ElementType::from_array_oid(oid)), (None, None), "{oid}");
+        }
+        let first = DataType::Composite(TypeId(0));
+        assert_eq!(DataType::from_oid(FIRST_COMPOSITE_OID), Some(first));
+        assert_eq!(DataType::from_oid(FIRST_COMPOSITE_OID + 1), first.array());
+        assert!(DataType::from_oid(u32::MAX).is_some());
     }
 
     #[test]
