@@ -3,7 +3,6 @@
 mod fake;
 
 use fake::{Fake, serve, serve_with};
-use futures::SinkExt;
 use gateway::Access;
 use std::error::Error;
 use std::sync::Arc;
@@ -385,67 +384,6 @@ async fn a_cancelled_statement_on_temporary_tables_keeps_nobody_waiting() {
         assert!(code(&error) == "55006" && start.elapsed() < Duration::from_secs(50), "{error}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-}
-
-async fn copy(client: &Client, sql: &str, data: &str) -> Result<u64, tokio_postgres::Error> {
-    let sink = client.copy_in(sql).await?;
-    let mut sink = Box::pin(sink);
-    for chunk in data.as_bytes().chunks(50_000) {
-        sink.send(bytes::Bytes::copy_from_slice(chunk)).await?;
-    }
-    sink.as_mut().finish().await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn copy_becomes_chunks_of_rows() {
-    let (fake, client) = started().await;
-    let data: String = (0..20_000).map(|n| format!("{n}\towner {n}\t{n}.25\t\\N\n")).collect();
-    let count =
-        copy(&client, "COPY accounts (id, owner, balance, active) FROM STDIN", &data).await.expect("copied");
-    assert_eq!(count, 20_000);
-    let mut rows = fake.rows.lock().expect("no panic").clone();
-    rows.sort_by_key(|row| format!("{:?}", row[0]).len());
-    assert_eq!(rows.len(), 20_000);
-    assert!(rows.iter().all(|row| row.len() == 4 && row[3].is_null()));
-    let payloads = fake.payloads.lock().expect("no panic").clone();
-    assert!(payloads.len() > 5, "{} chunks", payloads.len());
-    for payload in &payloads {
-        let bytes = types::encode(payload).len();
-        assert!(bytes < types::limits::TRANSACTION_BYTES_MAX, "{bytes}");
-    }
-    let count =
-        copy(&client, "COPY \"Log\" FROM STDIN WITH (FORMAT csv, HEADER)", "line\n\"a,\nb\"\nlast").await;
-    assert_eq!(count.expect("copied"), 2);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn copy_errors_name_the_line_and_count_the_rows() {
-    let (fake, client) = started().await;
-    let error =
-        copy(&client, "COPY accounts (id, owner) FROM STDIN", "1\ta\nx\tb\n").await.expect_err("no number");
-    let error = error.as_db_error().expect("from the server");
-    assert_eq!(
-        (error.code().code(), error.where_()),
-        ("22P02", Some("COPY accounts, line 2, column id: \"x\""))
-    );
-    assert!(error.detail().expect("a detail").contains("0 rows"));
-    for (data, message) in
-        [("1\n", "missing data for column \"owner\""), ("1\ta\tb\n", "extra data after last expected column")]
-    {
-        let error = copy(&client, "COPY accounts (id, owner) FROM STDIN", data).await.expect_err("bad data");
-        let error = error.as_db_error().expect("from the server");
-        assert_eq!((error.code().code(), error.message()), ("22P04", message));
-    }
-    fake.payloads.lock().expect("no panic").clear();
-    fake.failing_insert.store(2, Ordering::SeqCst);
-    let data: String = (0..20_000).map(|n| format!("{n}\towner {n}\n")).collect();
-    let error = copy(&client, "COPY accounts (id, owner) FROM STDIN", &data).await.expect_err("a duplicate");
-    let error = error.as_db_error().expect("from the server");
-    assert_eq!(error.code().code(), "23505");
-    let rows = fake.rows.lock().expect("no panic").len();
-    assert!(error.detail().expect("a detail").contains(&format!("{rows} rows")), "{:?}", error.detail());
-    assert_eq!(code(&copy(&client, "COPY nothing FROM STDIN", "").await.expect_err("no table")), "42P01");
-    assert_eq!(simple(&client, "select 1").await.1, [1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 //! says. Rows that come are sent in chunks, each of which is a transaction of its own (`copy_in`); rows that go are those
 //! of a query (`copy_out`).
 
-use super::copy_format::{CopyFormat, Direction, ForceQuote, Layout, read_format};
+use super::copy_format::{CopyFormat, Direction, ForceQuote, read_format};
 use super::script::{Kind, Lexeme, Statement, position};
 use std::sync::Arc;
 use types::{Catalog, DataType, SearchPath, SqlError, SqlState, Table, quoted_catalog_name};
@@ -165,11 +165,12 @@ pub(super) fn parse<'a>(
 ) -> Result<CopyCommand<'a>, SqlError> {
     let mut words = Words { statement, at: 0 };
     words.expect("copy")?;
-    if words.take("(") {
+    let is_binary = words.take("binary");
+    if !is_binary && words.take("(") {
         let query = words.query()?;
         words.expect("to")?;
         words.standard_stream("stdout", "COPY to a file of the server")?;
-        let format = read_format(&mut words, Direction::To)?;
+        let format = read_format(&mut words, Direction::To, false)?;
         return Ok(CopyCommand::To(CopyTo { source: CopySource::Query(query), format }));
     }
     let table_at = words.peek().map_or(0, |lexeme| lexeme.start - statement.start);
@@ -200,7 +201,7 @@ pub(super) fn parse<'a>(
     let (columns, temporary) = (read_columns(&mut words, table)?, table.id.is_temporary());
     if words.take("to") {
         words.standard_stream("stdout", "COPY to a file of the server")?;
-        let format = read_format(&mut words, Direction::To)?;
+        let format = read_format(&mut words, Direction::To, is_binary)?;
         let source = CopySource::Table(table_query(&found, temporary, &columns));
         return Ok(CopyCommand::To(CopyTo { source, format }));
     }
@@ -210,10 +211,7 @@ pub(super) fn parse<'a>(
         return Err(error.at(position(statement.text, table_at)));
     }
     words.standard_stream("stdin", "COPY from a file of the server")?;
-    let format = read_format(&mut words, Direction::From)?;
-    if format.layout == Layout::Binary {
-        return Err(SqlError::unsupported("COPY FROM in binary format").hint("use text or csv"));
-    }
+    let format = read_format(&mut words, Direction::From, is_binary)?;
     Ok(CopyCommand::From(CopyStatement { table: found, temporary, columns, format }))
 }
 
@@ -320,7 +318,12 @@ pub(super) mod tests {
         assert_eq!(state("copy t (c) from stdin"), SqlState::UNDEFINED_COLUMN);
         assert_eq!(state("copy t (a, a) from stdin"), SqlState::DUPLICATE_COLUMN);
         assert_eq!(state("copy t from '/etc/passwd'"), SqlState::FEATURE_NOT_SUPPORTED);
-        assert_eq!(state("copy t from stdin with (format binary)"), SqlState::FEATURE_NOT_SUPPORTED);
+        assert_eq!(state("copy t from stdin (format binary, header)"), SqlState::FEATURE_NOT_SUPPORTED);
+        assert_eq!(state("copy t from stdin (format binary, quote 'x')"), SqlState::FEATURE_NOT_SUPPORTED);
+        assert_eq!(state("copy t from stdin binary delimiter ','"), SqlState::SYNTAX_ERROR);
+        assert_eq!(state("copy t from stdin binary csv"), SqlState::SYNTAX_ERROR);
+        assert_eq!(state("copy binary t from stdin (format csv)"), SqlState::SYNTAX_ERROR);
+        assert_eq!(state("copy binary (select 1) to stdout"), SqlState::SYNTAX_ERROR);
         assert_eq!(state("copy t from stdin with (nonsense)"), SqlState::SYNTAX_ERROR);
         assert_eq!(state("copy t from stdin (delimiter 'ab')"), SqlState::FEATURE_NOT_SUPPORTED);
         assert_eq!(state("copy"), SqlState::SYNTAX_ERROR);

@@ -3,6 +3,9 @@
 use super::copy::Words;
 use types::{SqlError, SqlState};
 
+/// What data in binary begins with.
+pub(super) const BINARY_SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
+
 /// How rows are written in the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -15,7 +18,7 @@ pub(super) enum Layout {
         /// In a quoted field, makes a quote out of the next quote.
         escape: u8,
     },
-    /// PostgreSQL's binary format, which is only written.
+    /// Numbers of bytes, and the bytes of values as parameters have them in binary.
     Binary,
 }
 
@@ -54,9 +57,8 @@ pub(super) enum Direction {
     To,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
-    #[default]
     Text,
     Csv,
     Binary,
@@ -65,7 +67,7 @@ enum Name {
 /// The options as written; what depends on the format is filled in afterwards.
 #[derive(Default)]
 struct Options {
-    name: Name,
+    name: Option<Name>,
     delimiter: Option<String>,
     null: Option<String>,
     quote: Option<String>,
@@ -75,15 +77,20 @@ struct Options {
 }
 
 /// Reads the options to the end of the statement: `[WITH] (option [value], …)`, or the older form
-/// `[WITH] CSV HEADER DELIMITER 'c' …`.
-pub(super) fn read_format(words: &mut Words<'_>, direction: Direction) -> Result<CopyFormat, SqlError> {
-    let options = read_options(words, direction)?;
+/// `[WITH] CSV HEADER DELIMITER 'c' …`. The oldest one is `COPY BINARY …`, which is read before.
+pub(super) fn read_format(
+    words: &mut Words<'_>,
+    direction: Direction,
+    is_binary: bool,
+) -> Result<CopyFormat, SqlError> {
+    let options = read_options(words, direction, is_binary)?;
     options.check_binary()?;
     options.finish()
 }
 
-fn read_options(words: &mut Words<'_>, direction: Direction) -> Result<Options, SqlError> {
-    let mut options = Options::default();
+fn read_options(words: &mut Words<'_>, direction: Direction, is_binary: bool) -> Result<Options, SqlError> {
+    let name = is_binary.then_some(Name::Binary);
+    let mut options = Options { name, ..Options::default() };
     words.take("with");
     let list = words.take("(");
     while let Some(lexeme) = words.peek() {
@@ -96,17 +103,11 @@ fn read_options(words: &mut Words<'_>, direction: Direction) -> Result<Options, 
             words.take("as");
         }
         match option.as_str() {
-            "format" if list => match words.switch()?.as_str() {
-                "text" => options.name = Name::Text,
-                "csv" => options.name = Name::Csv,
-                "binary" => options.name = Name::Binary,
-                other => {
-                    let message = format!("COPY format \"{other}\" not recognized");
-                    return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message));
-                }
-            },
-            "csv" if !list => options.name = Name::Csv,
-            "binary" if !list => options.name = Name::Binary,
+            "format" if list => {
+                let name = words.switch()?;
+                options.set_name(&name)?;
+            }
+            "csv" | "binary" if !list => options.set_name(&option)?,
             "delimiter" | "delimiters" => options.delimiter = Some(words.text()?),
             "null" => options.null = Some(words.text()?),
             "quote" => options.quote = Some(words.text()?),
@@ -183,9 +184,22 @@ fn force_quote(words: &mut Words<'_>, direction: Direction, list: bool) -> Resul
 }
 
 impl Options {
+    fn set_name(&mut self, name: &str) -> Result<(), SqlError> {
+        let name = match name {
+            "text" => Name::Text,
+            "csv" => Name::Csv,
+            "binary" => Name::Binary,
+            other => return Err(invalid(format!("COPY format \"{other}\" not recognized"))),
+        };
+        match self.name.replace(name) {
+            None => Ok(()),
+            Some(_) => Err(SqlError::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options")),
+        }
+    }
+
     /// The binary format has nothing to be said about it.
     fn check_binary(&self) -> Result<(), SqlError> {
-        if self.name != Name::Binary {
+        if self.name != Some(Name::Binary) {
             return Ok(());
         }
         let wrong =
@@ -203,7 +217,7 @@ impl Options {
     }
 
     fn finish(self) -> Result<CopyFormat, SqlError> {
-        let csv = self.name == Name::Csv;
+        let csv = self.name == Some(Name::Csv);
         for (set, what) in [
             (self.quote.is_some(), "quote"),
             (self.escape.is_some(), "escape"),
@@ -226,9 +240,9 @@ impl Options {
             return Err(invalid(format!("COPY delimiter cannot be \"{}\"", char::from(delimiter))));
         }
         let layout = match self.name {
-            Name::Text => Layout::Text,
-            Name::Binary => Layout::Binary,
-            Name::Csv => {
+            None | Some(Name::Text) => Layout::Text,
+            Some(Name::Binary) => Layout::Binary,
+            Some(Name::Csv) => {
                 let quote = one_byte(self.quote, b'"', "quote")?;
                 Layout::Csv { quote, escape: one_byte(self.escape, quote, "escape")? }
             }

@@ -3,6 +3,7 @@
 
 use super::connection::ReadError;
 use super::copy::CopyStatement;
+use super::copy_format::Layout;
 use super::copy_reader::{CopyError, CopyReader, CopyRow};
 use super::message::{Malformed, Message};
 use super::session::{Failure, Session};
@@ -54,7 +55,8 @@ impl Session {
     /// says how many rows.
     pub(super) async fn copy_in(&mut self, statement: Arc<CopyStatement>) -> Result<(), Failure> {
         let columns = statement.columns.len();
-        self.connection.put(&CopyInResponse::new(0, columns as i16, vec![0; columns]));
+        let format = i16::from(statement.format.layout == Layout::Binary);
+        self.connection.put(&CopyInResponse::new(format as i8, columns as i16, vec![format; columns]));
         self.connection.flush().await?;
         let has_members = self.database.catalog().members_of(schema_of(&statement.table)).is_some();
         let chunk_bytes =
@@ -126,10 +128,9 @@ impl Session {
 
     /// Takes data until the client says that it is all, and sends full chunks.
     async fn receive(&mut self, progress: &mut RunningCopy) -> Result<(), Failure> {
-        let is_default = self.settings.format().is_default();
-        let types = (!is_default).then(|| CompositeTypes::new(&self.database.catalog()));
-        let mut reader = CopyReader::new(Arc::clone(&progress.statement), types);
-        let mut rows = Vec::new();
+        let has_format = !self.settings.format().is_default();
+        let types = || CompositeTypes::new(&self.database.catalog());
+        let mut reader = CopyReader::new(&progress.statement, has_format, types);
         loop {
             let full = progress.in_flight.len() >= limits::COPY_CHUNKS_IN_FLIGHT;
             let message = tokio::select! {
@@ -145,15 +146,14 @@ impl Session {
             };
             let end = match message {
                 Ok(Message::CopyData(bytes)) => {
-                    let result = within_format(self.settings.format(), || reader.feed(&bytes, &mut rows));
-                    self.take_rows(progress, &mut rows).await?;
-                    result.map_err(copy_failure)?;
+                    // A message may have very many short rows, which take more room as values.
+                    for part in bytes.chunks(limits::COPY_CHUNK_BYTES) {
+                        self.take_data(progress, |rows| reader.feed(part, rows)).await?;
+                    }
                     false
                 }
                 Ok(Message::CopyDone) => {
-                    let result = within_format(self.settings.format(), || reader.finish(&mut rows));
-                    self.take_rows(progress, &mut rows).await?;
-                    result.map_err(copy_failure)?;
+                    self.take_data(progress, |rows| reader.finish(rows)).await?;
                     true
                 }
                 Ok(Message::CopyFail(why)) => {
@@ -181,13 +181,21 @@ impl Session {
         }
     }
 
-    /// Adds rows to the chunk; sends it when it is full, and waits while enough are under way.
-    async fn take_rows(
+    /// Reads rows as the session says; those in front of an error count.
+    async fn take_data(
         &mut self,
         progress: &mut RunningCopy,
-        rows: &mut Vec<CopyRow>,
+        read: impl FnOnce(&mut Vec<CopyRow>) -> Result<(), CopyError>,
     ) -> Result<(), Failure> {
-        for row in rows.drain(..) {
+        let mut rows = Vec::new();
+        let result = within_format(self.settings.format(), || read(&mut rows));
+        self.take_rows(progress, rows).await?;
+        result.map_err(|wrong| Failure::Problem(Box::new(wrong.error), wrong.context))
+    }
+
+    /// Adds rows to the chunk; sends it when it is full, and waits while enough are under way.
+    async fn take_rows(&mut self, progress: &mut RunningCopy, rows: Vec<CopyRow>) -> Result<(), Failure> {
+        for row in rows {
             if progress.whole {
                 progress.add(row)?;
                 if progress.statement.temporary {
@@ -280,8 +288,4 @@ impl RunningCopy {
         }
         outcome
     }
-}
-
-fn copy_failure(error: CopyError) -> Failure {
-    Failure::Problem(Box::new(error.error), Some(error.context))
 }

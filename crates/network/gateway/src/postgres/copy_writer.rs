@@ -1,13 +1,10 @@
 //! Writing rows as COPY TO STDOUT does, in PostgreSQL's formats `text`, `csv` and `binary`.
 
-use super::copy_format::{CopyFormat, Header, Layout};
+use super::copy_format::{BINARY_SIGNATURE, CopyFormat, Header, Layout};
 use super::encode::{Format, put_value, wire_type};
 use super::rows_out::WriteRows;
 use bytes::{BufMut, BytesMut};
 use types::{DataType, OutputColumn, SqlError, Value, format_value};
-
-/// What binary data begins with: a signature, flags, and the length of what else may be said.
-const BINARY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// Makes CopyData messages of rows, one of each.
 pub(super) struct CopyWriter {
@@ -42,7 +39,7 @@ impl WriteRows for CopyWriter {
         let binary_head = self.format.layout == Layout::Binary && self.rows == 1;
         message(output, |output| {
             if binary_head {
-                output.put_slice(BINARY_HEAD);
+                put_binary_head(output);
             }
             self.put_row(output, row);
         });
@@ -54,7 +51,7 @@ impl WriteRows for CopyWriter {
             let rows = self.rows;
             message(output, |output| {
                 if rows == 0 {
-                    output.put_slice(BINARY_HEAD);
+                    put_binary_head(output);
                 }
                 output.put_i16(-1);
             });
@@ -149,6 +146,12 @@ impl CopyWriter {
         }
         output.put_u8(quote);
     }
+}
+
+/// The signature, flags, and the length of what else may be said.
+fn put_binary_head(output: &mut BytesMut) {
+    output.put_slice(BINARY_SIGNATURE);
+    output.put_u64(0);
 }
 
 /// Appends a CopyData message.

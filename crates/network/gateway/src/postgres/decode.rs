@@ -46,6 +46,15 @@ pub(super) fn types_of_oids(oids: &[u32], catalog: &Catalog, version: ExecutionV
     oids.iter().map(|oid| known.of_number(*oid).unwrap_or(DataType::Unknown)).collect()
 }
 
+/// Where bytes stand, as errors say it.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// The parameter with this number, from 0.
+    Parameter(usize),
+    /// A field of a row; which, the error's context says.
+    Field,
+}
+
 /// Reads parameter number `index` (from 0). `oid` says how its bytes are meant, `data_type` what the statement wants.
 pub(super) fn decode_parameter(
     index: usize,
@@ -63,9 +72,18 @@ pub(super) fn decode_parameter(
         }
         // As in PostgreSQL, the binary form is the label.
         Format::Binary if matches!(data_type, DataType::Enum(_)) => Value::text(text(bytes)?),
-        Format::Binary => decode_binary(index, bytes, oid)?,
+        Format::Binary => decode_binary(Place::Parameter(index), bytes, oid)?,
     };
     coerce(value, data_type)
+}
+
+/// Reads a field of binary data that is no NULL, in a column of this type. Values of the ledger's own types are still to
+/// be made of what is returned.
+pub(super) fn decode_field(bytes: &[u8], data_type: DataType) -> Result<Value, SqlError> {
+    match data_type {
+        DataType::Enum(_) => Ok(Value::text(text(bytes)?)),
+        _ => coerce(decode_binary(Place::Field, bytes, data_type.oid())?, data_type),
+    }
 }
 
 fn text(bytes: &[u8]) -> Result<&str, SqlError> {
@@ -125,9 +143,14 @@ fn coerce(value: Value, data_type: DataType) -> Result<Value, SqlError> {
     }
 }
 
-fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError> {
+fn decode_binary(place: Place, bytes: &[u8], oid: u32) -> Result<Value, SqlError> {
     let wrong = || {
-        let message = format!("incorrect binary data format in bind parameter {}", index + 1);
+        let message = match place {
+            Place::Parameter(index) => {
+                format!("incorrect binary data format in bind parameter {}", index + 1)
+            }
+            Place::Field => "incorrect binary data format".to_string(),
+        };
         SqlError::new(INVALID_BINARY_REPRESENTATION, message).detail(format!(
             "{} bytes are no value of the type with the object identifier {oid}",
             bytes.len()
@@ -175,19 +198,24 @@ fn decode_binary(index: usize, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         },
         0 | 18 | 19 | 25 | 705 | 1042 | 1043 => Value::text(text(bytes)?),
         array if ElementType::from_array_oid(array).is_some() => {
-            decode_array(index, bytes)?.ok_or_else(wrong)?
+            decode_array(place, bytes)?.ok_or_else(wrong)?
         }
         of_version_10 if type_of_oid(of_version_10).is_of_version_10() => {
-            let read = |bytes: &[u8], oid: u32| decode_binary(index, bytes, oid);
+            let read = |bytes: &[u8], oid: u32| decode_binary(place, bytes, oid);
             decode_range::decode(bytes, type_of_oid(oid), &read)?.ok_or_else(wrong)?
         }
-        other => return Err(no_such_type(index, other)),
+        other => return Err(no_such_type(place, other)),
     })
 }
 
-/// The error of a parameter in binary of a type that the ledger has not.
-pub(super) fn no_such_type(index: usize, oid: u32) -> SqlError {
-    let message = format!("parameter {} has the type with the object identifier {oid}", index + 1);
+/// The error of a value in binary of a type that the ledger has not.
+pub(super) fn no_such_type(place: Place, oid: u32) -> SqlError {
+    let message = match place {
+        Place::Parameter(index) => {
+            format!("parameter {} has the type with the object identifier {oid}", index + 1)
+        }
+        Place::Field => format!("the type with the object identifier {oid} in binary"),
+    };
     SqlError::unsupported(message).hint(
         "use boolean, a number, text, bytea, uuid, json, jsonb, a date, time, timestamp or interval, an array of these, or send text",
     )
@@ -204,7 +232,7 @@ fn decode_interval(bytes: &[u8]) -> Option<Interval> {
 }
 
 /// PostgreSQL's `array_recv`, for arrays of one dimension; `None` where the bytes are none.
-fn decode_array(index: usize, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
+fn decode_array(place: Place, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
     let mut rest = bytes;
     if rest.len() < 12 {
         return Ok(None);
@@ -243,7 +271,7 @@ fn decode_array(index: usize, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
                 return Ok(None);
             };
             let (value, after) = rest.split_at(length);
-            values.push(coerce(decode_binary(index, value, oid)?, element.family().data_type())?);
+            values.push(coerce(decode_binary(place, value, oid)?, element.family().data_type())?);
             rest = after;
         }
         if values.len() > ARRAY_ELEMENTS_MAX {

@@ -1,6 +1,6 @@
 //! The extended protocol: prepared statements and portals.
 
-use super::decode::{decode_parameter, is_newer, is_of_rows, no_such_type};
+use super::decode::{Place, decode_parameter, is_newer, is_of_rows, no_such_type};
 use super::encode::{Format, data_row, row_description};
 use super::message::{Message, Target};
 use super::prepared::without_position;
@@ -124,7 +124,7 @@ impl Session {
             let oid = match (is_newer(oid, self.version()), format) {
                 (false, _) => oid,
                 (true, Format::Text) => 0,
-                (true, Format::Binary) => return Err(no_such_type(index, oid).into()),
+                (true, Format::Binary) => return Err(no_such_type(Place::Parameter(index), oid).into()),
             };
             let decode = || match (
                 decode_parameter(index, bytes.as_deref(), format, oid, data_type),
