@@ -93,13 +93,17 @@ BEGIN
   RETURN parts;
 END $$;
 
+-- The schema of the session's temporary tables, which every session calls pg_temp; 0 where it has none.
+CREATE FUNCTION pg_my_temp_schema() RETURNS integer STABLE LANGUAGE sql AS
+  'SELECT coalesce((SELECT s.oid FROM entente_search_path s WHERE s.place < 0), 0)';
+
 CREATE FUNCTION to_regclass(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
 DECLARE parts text[]; found integer;
 BEGIN
   IF name ~ '^[0-9]+$' THEN RETURN name::integer; END IF;
   parts := entente_parts(name);
   SELECT c.oid INTO found FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] END
+    WHERE c.relname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] OR (parts[1] = 'pg_temp' AND n.oid = pg_my_temp_schema()) END
     ORDER BY (SELECT s.place FROM entente_search_path s WHERE s.oid = n.oid) LIMIT 1;
   RETURN found;
 END $$;
@@ -152,7 +156,7 @@ BEGIN
   IF found IS NULL THEN
     parts := entente_parts(plain);
     SELECT t.oid INTO found FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
-      WHERE t.typname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] END
+      WHERE t.typname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] OR (parts[1] = 'pg_temp' AND n.oid = pg_my_temp_schema()) END
       ORDER BY (SELECT s.place FROM entente_search_path s WHERE s.oid = n.oid) LIMIT 1;
   END IF;
   IF is_array THEN
@@ -266,7 +270,7 @@ CREATE FUNCTION entente_viewdef(name text) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''view'', entente_regclass($1))';
 
 CREATE FUNCTION pg_get_serial_sequence(relation text, attribute text) RETURNS text STABLE LANGUAGE sql AS
-  'SELECT quote_ident(n.nspname) || ''.'' || quote_ident(s.relname)
+  'SELECT CASE WHEN n.oid = pg_my_temp_schema() THEN ''pg_temp'' ELSE quote_ident(n.nspname) END || ''.'' || quote_ident(s.relname)
      FROM pg_depend d JOIN pg_class s ON s.oid = d.objid JOIN pg_namespace n ON n.oid = s.relnamespace
      JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
      WHERE d.classid = 1259 AND d.refclassid = 1259 AND d.deptype IN (''a'', ''i'') AND s.relkind = ''S''
@@ -289,14 +293,14 @@ CREATE FUNCTION shobj_description(object integer, catalog text) RETURNS text STA
 
 -- Not what another one hides that stands earlier in the path.
 CREATE FUNCTION pg_table_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT s.oid IS NOT NULL AND (s.place <= 1 OR NOT EXISTS (
+  'SELECT s.oid IS NOT NULL AND (s.place < 1 OR s.place = 1 AND pg_my_temp_schema() = 0 OR NOT EXISTS (
        SELECT FROM pg_class o JOIN entente_search_path e ON e.oid = o.relnamespace
-       WHERE e.place > 0 AND e.place < s.place AND o.relname = c.relname))
+       WHERE e.place <> 0 AND e.place < s.place AND o.relname = c.relname))
      FROM pg_class c LEFT JOIN entente_search_path s ON s.oid = c.relnamespace WHERE c.oid = $1';
 CREATE FUNCTION pg_type_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
-  'SELECT s.oid IS NOT NULL AND (s.place <= 1 OR NOT EXISTS (
+  'SELECT s.oid IS NOT NULL AND (s.place < 1 OR s.place = 1 AND pg_my_temp_schema() = 0 OR NOT EXISTS (
        SELECT FROM pg_type o JOIN entente_search_path e ON e.oid = o.typnamespace
-       WHERE e.place > 0 AND e.place < s.place AND o.typname = t.typname))
+       WHERE e.place <> 0 AND e.place < s.place AND o.typname = t.typname))
      FROM pg_type t LEFT JOIN entente_search_path s ON s.oid = t.typnamespace WHERE t.oid = $1';
 CREATE FUNCTION pg_function_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
   'SELECT s.oid IS NOT NULL AND (s.place <= 1 OR NOT EXISTS (
@@ -413,10 +417,10 @@ END $$;
 
 -- The server.
 
-CREATE FUNCTION current_schemas(implicit boolean) RETURNS text[] STABLE LANGUAGE sql AS
+CREATE FUNCTION entente_schemas(implicit boolean) RETURNS text[] STABLE LANGUAGE sql AS
   'SELECT coalesce(array_agg(s.name ORDER BY s.place), ARRAY[]::text[]) FROM entente_search_path s WHERE s.place > 0 OR $1';
 CREATE FUNCTION current_setting(setting text, missing boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
-  'SELECT s.setting FROM pg_settings s WHERE s.name = lower($1)';
+  'SELECT s.setting FROM pg_settings s WHERE lower(s.name) = lower($1)';
 CREATE FUNCTION pg_get_keywords() RETURNS TABLE (word text, catcode text, barelabel boolean, catdesc text, baredesc text) STABLE LANGUAGE sql AS
   'SELECT k.word, k.catcode, k.barelabel, k.catdesc, k.baredesc FROM entente_keyword k';
 CREATE FUNCTION pg_encoding_to_char(encoding integer) RETURNS text IMMUTABLE LANGUAGE sql AS
@@ -427,7 +431,6 @@ CREATE FUNCTION pg_client_encoding() RETURNS text IMMUTABLE LANGUAGE sql AS 'SEL
 CREATE FUNCTION getdatabaseencoding() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''UTF8''::text';
 CREATE FUNCTION pg_is_in_recovery() RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
 CREATE FUNCTION pg_is_other_temp_schema(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
-CREATE FUNCTION pg_my_temp_schema() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 0';
 CREATE FUNCTION pg_postmaster_start_time() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT now()';
 CREATE FUNCTION pg_conf_load_time() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT now()';
 CREATE FUNCTION pg_advisory_unlock_all() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''''::text';

@@ -98,7 +98,9 @@ fn joined(parts: &[String]) -> String {
 }
 
 fn full_name(table: &Table) -> String {
-    format!("{}.{}", quote_ident(schema_of(&table.name)), quote_ident(table.object_name()))
+    // As PostgreSQL calls it, whatever the session's number.
+    let schema = if table.id.is_temporary() { "pg_temp" } else { schema_of(&table.name) };
+    format!("{}.{}", quote_ident(schema), quote_ident(table.object_name()))
 }
 
 struct Shown<'a> {

@@ -64,8 +64,13 @@ fn tables(objects: &Objects) -> Vec<NamedRow> {
     listed(objects)
         .map(|relation| {
             let base = relation.kind != "v";
+            let kind = match base {
+                false => "VIEW",
+                true if relation.is_temporary() => "LOCAL TEMPORARY",
+                true => "BASE TABLE",
+            };
             let mut row = of(relation);
-            row.push(("table_type", if base { "BASE TABLE".into() } else { "VIEW".into() }));
+            row.push(("table_type", kind.into()));
             row.push(("is_insertable_into", yes_or_no(base)));
             row
         })

@@ -7,7 +7,7 @@
 
 use crate::defined_types::DefinedType;
 use crate::indexes::{index, index_of_key};
-use crate::partitions::{PartitionFacts, view_identifier};
+use crate::partitions::{PartitionFacts, temporary_partitions, view_identifier, view_numbers};
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::routines::Routine;
 use crate::row_security::organisations;
@@ -37,6 +37,9 @@ pub(crate) const SCHEMAS: &[(&str, i32)] = &[
     ("information_schema", INFORMATION_SCHEMA),
     ("entente", ENTENTE),
 ];
+/// Object identifier of the schema of the session's temporary tables. There is one where it has any.
+pub(crate) const TEMPORARY: i32 = 16_100;
+
 /// Object identifier of a schema of the ledger: 0 where there is none.
 pub(crate) fn schema_identifier(catalog: &Catalog, schema: &str) -> i32 {
     if schema == PUBLIC_SCHEMA {
@@ -56,6 +59,9 @@ pub(crate) const INFORMATION_SCHEMA: i32 = 13_000;
 pub(crate) const ENTENTE: i32 = 16_000;
 /// Language of the procedures.
 pub(crate) const PLPGSQL: i32 = 13_500;
+
+/// Sequences of the ledger that have object identifiers.
+const SEQUENCES: usize = 40_000_000;
 
 /// What the definition of a constraint ends with that not all rows have been held against.
 const NOT_VALID: &str = " NOT VALID";
@@ -414,6 +420,29 @@ impl Relation {
         }
     }
 
+    /// Whether it is a temporary table of the session, or belongs to one.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.schema == TEMPORARY
+    }
+
+    /// As `relpersistence` says it.
+    pub(crate) fn persistence(&self) -> &'static str {
+        if self.is_temporary() { "t" } else { "p" }
+    }
+
+    /// In the schema of the session's temporary tables, which has this name.
+    fn in_temporary(mut self, schema: &str) -> Relation {
+        self.schema = TEMPORARY;
+        self.schema_name = schema.to_string();
+        // The numbers of these types are too large for the catalogue's columns.
+        self.row_type = 0;
+        // Those of temporary tables reference temporary tables.
+        for references in self.constraints.iter_mut().filter_map(|known| known.references.as_mut()) {
+            references.schema = schema.to_string();
+        }
+        self
+    }
+
     /// Whether it is the ledger's own, and no view of its history.
     pub(crate) fn is_ledgers(&self) -> bool {
         self.schema != ENTENTE
@@ -436,6 +465,7 @@ impl Relation {
     pub(crate) fn catalog_name(&self) -> String {
         match self.schema_name.as_str() {
             PUBLIC_SCHEMA => self.name.clone(),
+            _ if self.is_temporary() => self.name.clone(),
             schema => format!("{schema}.{}", self.name),
         }
     }
@@ -611,22 +641,11 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// The objects of a ledger, and the relations of its history.
-    pub(crate) fn new(catalog: &Catalog) -> Objects {
-        let mut relations: Vec<Relation> =
-            catalog.tables.values().map(|table| Relation::of_table(table, catalog)).collect();
-        let of_view =
-            |(number, view): (usize, &Arc<View>)| match PartitionFacts::of_partition(&view.name, catalog) {
-                Some(partition) => Relation::of_partition(number, view, partition, catalog),
-                None => Relation::of_view(number, view, catalog),
-            };
-        relations.extend(catalog.views.values().enumerate().map(of_view));
-        let composites = catalog.types.values().filter(|known| known.is_composite());
-        relations.extend(composites.map(|known| Relation::of_type(known, catalog)));
-        let sequences = catalog.sequences.values().enumerate();
-        relations
-            .extend(sequences.map(|(number, sequence)| Relation::of_sequence(number, sequence, catalog)));
-        relations.extend(RELATIONS.iter().filter(|known| known.is_history()).map(Relation::of_history));
+    /// The objects of a catalog, and the relations of the ledger's history, as the session with this process number sees them: its
+    /// temporary tables may be in the catalog.
+    pub(crate) fn new(catalog: &Catalog, process: i32) -> Objects {
+        let temporary = format!("pg_temp_{process}");
+        let relations = relations(catalog, &temporary);
         let roles = catalog.roles.by_name.iter().map(|(name, role)| (name.clone(), role.login));
         let organisations = organisations(catalog).into_iter().map(|name| (name.to_string(), true));
         let roles = roles.chain(organisations).collect();
@@ -647,7 +666,9 @@ impl Objects {
         }
         let of_system = SCHEMAS.iter().map(|(name, oid)| (name.to_string(), *oid));
         let own = catalog.schemas.keys().map(|name| (name.clone(), schema_identifier(catalog, name)));
-        let schemas = of_system.chain(own).collect();
+        let has_temporary = relations.iter().any(Relation::is_temporary);
+        let of_session = has_temporary.then_some((temporary, TEMPORARY));
+        let schemas = of_system.chain(own).chain(of_session).collect();
         let members = catalog.roles.by_name.iter().flat_map(|(member, role)| {
             role.member_of.iter().map(move |known| (known.clone(), member.clone()))
         });
@@ -663,6 +684,47 @@ impl Objects {
             comments: catalog.comments.iter().map(|(of, text)| (of.clone(), text.clone())).collect(),
         }
     }
+}
+
+/// The relations of a catalog, and those of the history; `temporary`: the name of the schema of temporary tables.
+fn relations(catalog: &Catalog, temporary: &str) -> Vec<Relation> {
+    let placed = |relation: Relation, is_temporary: bool| match is_temporary {
+        true => relation.in_temporary(temporary),
+        false => relation,
+    };
+    let of_table = |table: &Arc<Table>| placed(Relation::of_table(table, catalog), table.id.is_temporary());
+    let mut relations: Vec<Relation> = catalog.tables.values().map(of_table).collect();
+    let (ours, numbers) = (temporary_partitions(catalog), view_numbers(catalog));
+    let of_view = |(view, number): (&Arc<View>, usize)| {
+        let relation = match PartitionFacts::of_partition(&view.name, catalog) {
+            Some(partition) => Relation::of_partition(number, view, partition, catalog),
+            None => Relation::of_view(number, view, catalog),
+        };
+        placed(relation, ours.contains(&view.name))
+    };
+    relations.extend(catalog.views.values().zip(numbers).map(of_view));
+    let composites = catalog.types.values().filter(|known| known.is_composite());
+    relations.extend(composites.map(|known| Relation::of_type(known, catalog)));
+    let is_temporary =
+        |sequence: &Sequence| sequence.owner.as_ref().is_some_and(|owner| owner.table.is_temporary());
+    let numbers = places(catalog.sequences.values().map(|sequence| is_temporary(sequence)), SEQUENCES);
+    relations.extend(catalog.sequences.values().zip(numbers).map(|(sequence, number)| {
+        placed(Relation::of_sequence(number, sequence, catalog), is_temporary(sequence))
+    }));
+    relations.extend(RELATIONS.iter().filter(|known| known.is_history()).map(Relation::of_history));
+    relations
+}
+
+/// Numbers of objects whose object identifiers follow from their places by name: temporary ones come behind `most` others, so
+/// that these have the same numbers in every session.
+pub(crate) fn places(are_temporary: impl Iterator<Item = bool>, most: usize) -> Vec<usize> {
+    let (mut next, mut next_temporary) = (0, most);
+    let number = |is_temporary| {
+        let next = if is_temporary { &mut next_temporary } else { &mut next };
+        *next += 1;
+        *next - 1
+    };
+    are_temporary.map(number).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What partitions make of relations: what these are partitioned by, what they are partitions of.
 
 use crate::cell::NamedRow;
+use crate::objects::places;
+use std::collections::BTreeSet;
 use types::{
     Catalog, CompositeTypes, DataType, PartitionBound, PartitionKey, PartitionStrategy, Partitioning, Table,
     quoted_catalog_name,
@@ -79,15 +81,30 @@ impl PartitionFacts {
     }
 }
 
-/// The object identifier of the view of this number by name.
+/// Views of the ledger that have object identifiers.
+const VIEWS: usize = 2_000_000;
+
+/// The partitions of the session's temporary tables.
+pub(crate) fn temporary_partitions(catalog: &Catalog) -> BTreeSet<&String> {
+    let tables = catalog.tables.values().filter(|table| table.id.is_temporary());
+    tables.flat_map(|table| &table.partitioning).flat_map(|one| one.partitions.keys()).collect()
+}
+
+/// The numbers of all views, in the order of their names.
+pub(crate) fn view_numbers(catalog: &Catalog) -> Vec<usize> {
+    let ours = temporary_partitions(catalog);
+    places(catalog.views.keys().map(|name| ours.contains(name)), VIEWS)
+}
+
+/// The object identifier of the view of this number.
 pub(crate) fn view_identifier(number: usize) -> i32 {
     1_200_000_000 + 4 * number as i32
 }
 
 /// The object identifier of a partition: that of the view that it is.
 fn identifier(name: &str, catalog: &Catalog) -> i32 {
-    let number = catalog.views.keys().position(|known| known == name).unwrap_or_default();
-    view_identifier(number)
+    let place = catalog.views.keys().position(|known| known == name);
+    view_identifier(place.and_then(|place| view_numbers(catalog).get(place).copied()).unwrap_or_default())
 }
 
 fn key_facts(

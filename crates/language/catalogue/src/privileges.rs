@@ -53,6 +53,12 @@ pub(crate) fn rows(objects: &Objects) -> Vec<NamedRow> {
                 add(("relation", relation.oid, 0), Granted::plain(Privileges::SELECT));
                 continue;
             }
+            if relation.is_temporary() {
+                // A session may do everything with its own.
+                let all = Privileges::OF_TABLES;
+                add(("relation", relation.oid, 0), Granted { privileges: all, options: all });
+                continue;
+            }
             let name = relation.catalog_name();
             add(("relation", relation.oid, 0), objects.grants.held(role, &Securable::Relation(name.clone())));
             if objects.grants.columns_of(&name).next().is_none() {

@@ -68,10 +68,15 @@ static LIBRARY: LazyLock<Result<Arc<Library>, SqlError>> = LazyLock::new(|| {
     Library::new(Arc::new(catalog)).map(Arc::new)
 });
 
+/// How many catalogs are kept as relations: the ledger's, and those of sessions that have changed the schema in an open transaction
+/// block or have temporary tables.
+const CONTENTS_MAX: usize = 8;
+
 /// Answers queries about a ledger's catalogue and its history.
 #[derive(Default)]
 pub struct Catalogue {
-    current: Mutex<Option<Arc<Contents>>>,
+    /// The one that was asked last stands at the end.
+    recent: Mutex<Vec<Arc<Contents>>>,
 }
 
 /// A query that was bound.
@@ -99,7 +104,8 @@ impl Query {
 }
 
 impl Catalogue {
-    /// Binds a query. `types` are the parameters' types as far as the client gave them.
+    /// Binds a query. `types` are the parameters' types as far as the client gave them. `ledger`: the catalog that the
+    /// session knows now.
     ///
     /// # Errors
     /// What is wrong in it; `0A000` where it reads tables of the ledger as well.
@@ -125,7 +131,8 @@ impl Catalogue {
         Ok(Query { prepared, type_numbers, facts: facts.clone() })
     }
 
-    /// Runs a query. `reader`: its time, what ends it, and what memory it shares; the rest is the catalogue's own.
+    /// Runs a query. `reader`: its time, what ends it, and what memory it shares; the rest is the catalogue's own. `ledger` is
+    /// the catalog that the session knows now: the ledger's newest, or that of its open block, with its temporary tables.
     ///
     /// # Errors
     /// What it ends with; `54000` where it takes too many steps or gives too many rows.
@@ -138,7 +145,7 @@ impl Catalogue {
         reader: &Reader,
     ) -> Result<StatementResult, SqlError> {
         let library = LIBRARY.as_ref().map_err(Clone::clone)?;
-        let contents = self.contents(ledger);
+        let contents = self.contents(ledger, query.facts.process);
         let view = View { catalog: library.catalog(), contents: &contents, facts: &query.facts, history };
         let reader = Reader { principal: Principal::default(), step_limit: STEPS_MAX, ..reader.clone() };
         let results = query.prepared.query_as(&reader, &view, parameters)?;
@@ -150,16 +157,27 @@ impl Catalogue {
         Ok(result)
     }
 
-    fn contents(&self, ledger: &Arc<Catalog>) -> Arc<Contents> {
-        let mut current = self.current.lock();
-        match current.as_ref().filter(|contents| contents.version() == ledger.version) {
-            Some(contents) => contents.clone(),
-            None => {
-                let contents = Arc::new(Contents::new(ledger.clone()));
-                *current = Some(contents.clone());
-                contents
-            }
+    /// No session is shown what another one has not committed: what is kept is found by the catalog itself.
+    fn contents(&self, catalog: &Arc<Catalog>, process: i32) -> Arc<Contents> {
+        let find = |recent: &mut Vec<Arc<Contents>>| {
+            let at = recent.iter().position(|contents| contents.shows(catalog))?;
+            let found = recent.remove(at);
+            recent.push(found.clone());
+            Some(found)
+        };
+        if let Some(found) = find(&mut self.recent.lock()) {
+            return found;
         }
+        // Other sessions do not wait for this.
+        let made = Arc::new(Contents::new(catalog.clone(), process));
+        let mut recent = self.recent.lock();
+        if let Some(found) = find(&mut recent) {
+            return found;
+        }
+        recent.push(made.clone());
+        let too_many = recent.len().saturating_sub(CONTENTS_MAX);
+        recent.drain(..too_many);
+        made
     }
 }
 

@@ -1,7 +1,7 @@
 //! What queries ask about their session.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{DATABASE_OID, Objects};
+use crate::objects::{DATABASE_OID, Objects, TEMPORARY};
 use std::sync::Arc;
 use types::DATABASE;
 use types::session_format::SessionFormat;
@@ -91,15 +91,18 @@ impl SessionFacts {
         self.prepared.iter().map(row).collect()
     }
 
-    /// Where names without a schema are looked for: `pg_catalog`, at place 0, and the schemas of the search path.
+    /// Where names without a schema are looked for: the schema of temporary tables, at place -1, `pg_catalog`, at place 0, and the
+    /// schemas of the search path.
     pub(crate) fn search_path_rows(&self, objects: &Objects) -> Vec<NamedRow> {
         let find = |name: &str| objects.schemas.iter().find(|(known, _)| known == name);
         let known = self.search_path.iter().filter_map(|name| find(name));
-        let all = find("pg_catalog").into_iter().chain(known);
+        let temporary = objects.schemas.iter().find(|(_, oid)| *oid == TEMPORARY);
+        let first = if temporary.is_some() { -1 } else { 0 };
+        let all = temporary.into_iter().chain(find("pg_catalog")).chain(known);
         let row = |(place, (name, oid)): (i32, &(String, i32))| {
             vec![("place", place.into()), ("name", Cell::from(name.clone())), ("oid", (*oid).into())]
         };
-        (0..).zip(all).map(row).collect()
+        (first..).zip(all).map(row).collect()
     }
 
     /// The rows of `pg_stat_activity`: the session itself.

@@ -1,4 +1,4 @@
-//! The catalogue of one version of a ledger's schema as a snapshot: rows are made when a relation is first read.
+//! The catalogue of one version of a schema as a snapshot: rows are made when a relation is first read.
 
 use crate::cell::{NamedRow, row};
 use crate::history::{Heights, History, scan_ids};
@@ -13,7 +13,7 @@ use types::{Catalog, Key, Row, TableId, Value};
 
 type Rows = BTreeMap<Key, Row>;
 
-/// What the catalogue shows of one version of a ledger's schema.
+/// What the catalogue shows of one version of a schema: the ledger's, or what an open block and temporary tables make of that.
 pub(crate) struct Contents {
     ledger: Arc<Catalog>,
     objects: Objects,
@@ -22,15 +22,17 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    pub(crate) fn new(ledger: Arc<Catalog>) -> Contents {
-        let objects = Objects::new(&ledger);
+    /// What a catalog shows to the session with this process number.
+    pub(crate) fn new(ledger: Arc<Catalog>, process: i32) -> Contents {
+        let objects = Objects::new(&ledger, process);
         let rows = RELATIONS.iter().map(|_| OnceLock::new()).collect();
         Contents { ledger, objects, rows }
     }
 
-    /// The version that it shows.
-    pub(crate) fn version(&self) -> u64 {
-        self.ledger.version
+    /// Whether it shows this catalog, and none that has the same version by chance: open transaction blocks count versions of
+    /// their own.
+    pub(crate) fn shows(&self, catalog: &Arc<Catalog>) -> bool {
+        Arc::ptr_eq(&self.ledger, catalog)
     }
 
     fn named_rows(&self, relation: &SystemRelation) -> Vec<NamedRow> {

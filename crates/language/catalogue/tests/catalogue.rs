@@ -3,14 +3,14 @@
 
 use catalogue::{Catalogue, History, PreparedFacts, Reader, SessionFacts};
 use crypto::SecretKey;
-use sql::{Context, Invocation, Library};
+use sql::{Context, Invocation, Library, TemporaryTables};
 use state::{PlainState, Simulate};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use types::session_format::SessionFormat;
 use types::{
-    Catalog, Charter, DataType, Given, Granted, Grantee, Organisation, Payload, Privileges, Row, Securable,
-    SqlError, SqlState, StatementResult, TransactionId, Value, format_value,
+    Catalog, Charter, DataType, Given, Granted, Grantee, Organisation, Payload, Principal, Privileges, Row,
+    Securable, SqlError, SqlState, StatementResult, TransactionId, Value, format_value,
 };
 
 /// A ledger of as many blocks, each with two transactions.
@@ -271,6 +271,122 @@ WHERE t.typtype = 'd'
   AND pg_catalog.pg_type_is_visible(t.oid)
 ORDER BY 1, 2;
 "#;
+
+/// The catalog of a ledger with these temporary tables.
+fn with_temporary(ledger: &Arc<Catalog>, statements: &[&str]) -> Arc<Catalog> {
+    let library = Arc::new(Library::new(ledger.clone()).expect("a library"));
+    let mut tables = TemporaryTables::default();
+    for statement in statements {
+        let context = Context {
+            height: 1,
+            timestamp_ms: 0,
+            index: 0,
+            transaction: TransactionId::default(),
+            step_limit: u64::MAX,
+        };
+        let payload = Payload::Script { sql: statement.to_string(), parameters: Vec::new() };
+        let snapshot = PlainState::new(ledger.clone());
+        let ran = tables.run(&Principal::default(), &library, &snapshot, &payload, context);
+        ran.expect("about temporary tables").unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+    tables.visible(&library).expect("names that are free")
+}
+
+#[test]
+fn temporary_tables_are_shown_as_postgresql_shows_them() {
+    let script = "CREATE SCHEMA s;\nCREATE TABLE s.tt (n integer);\nCREATE TABLE u (id serial PRIMARY KEY);\nCREATE VIEW v AS SELECT id FROM u";
+    let ledger = ledger(script);
+    let oids = "SELECT oid FROM pg_class WHERE relname IN ('tt', 'u', 'v', 'u_id_seq') AND relpersistence = 'p' ORDER BY oid";
+    let plain = Asked { ledger: ledger.clone(), ..Asked::new() };
+    let known = with_temporary(
+        &ledger,
+        &[
+            "CREATE TEMP TABLE tt (id serial PRIMARY KEY, a text UNIQUE, b integer CHECK (b > 0))",
+            "CREATE TEMP TABLE cc (x integer REFERENCES tt)",
+            "CREATE TEMP TABLE pp (k integer) PARTITION BY LIST (k)",
+            "CREATE TEMP TABLE pp_1 PARTITION OF pp FOR VALUES IN (1)",
+        ],
+    );
+    let asked = Asked { ledger: known, ..Asked::new() };
+    assert_eq!(asked.answer(oids), plain.answer(oids), "the same for whoever asks");
+    // As PostgreSQL 15 has them, less the parentheses that it adds to conditions.
+    let classes = "SELECT relname, relpersistence, relkind, relnamespace::regnamespace::text, pg_table_is_visible(oid) FROM pg_class \
+                   WHERE relnamespace = pg_my_temp_schema() ORDER BY 1";
+    assert_eq!(
+        asked.answer(classes),
+        "cc|t|r|pg_temp_7|t\npp|t|p|pg_temp_7|t\npp_1|t|r|pg_temp_7|t\ntt|t|r|pg_temp_7|t\ntt_a_key|t|i|pg_temp_7|t\n\
+         tt_id_seq|t|S|pg_temp_7|t\ntt_pkey|t|i|pg_temp_7|t\n"
+    );
+    let constraints = "SELECT conname, pg_get_constraintdef(oid), conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint \
+                       WHERE connamespace = pg_my_temp_schema() ORDER BY 1";
+    assert_eq!(
+        asked.answer(constraints),
+        "cc_x_fkey|FOREIGN KEY (x) REFERENCES tt(id)|cc|tt\ntt_a_key|UNIQUE (a)|tt|-\ntt_b_check|CHECK (b > 0)|tt|-\n\
+         tt_pkey|PRIMARY KEY (id)|tt|-\n"
+    );
+    for (sql, expected) in [
+        (
+            "SELECT pg_get_indexdef('tt_pkey'::regclass)",
+            "CREATE UNIQUE INDEX tt_pkey ON pg_temp.tt USING btree (id)",
+        ),
+        (
+            "SELECT pg_get_indexdef('tt_pkey'::regclass, 0, true)",
+            "CREATE UNIQUE INDEX tt_pkey ON tt USING btree (id)",
+        ),
+        ("SELECT pg_get_serial_sequence('tt', 'id')", "pg_temp.tt_id_seq"),
+        ("SELECT current_schemas(true), current_schema", "{pg_temp_7,pg_catalog,public}|public"),
+        (
+            "SELECT 'pg_temp.tt'::regclass = 'tt'::regclass, to_regclass('pg_temp.u'), 's.tt'::regclass::text",
+            "t|NULL|s.tt",
+        ),
+        (
+            "SELECT table_schema, table_type, is_insertable_into FROM information_schema.tables WHERE table_name = 'cc'",
+            "pg_temp_7|LOCAL TEMPORARY|YES",
+        ),
+        (
+            "SELECT unique_constraint_schema FROM information_schema.referential_constraints WHERE constraint_name = 'cc_x_fkey'",
+            "pg_temp_7",
+        ),
+        ("SELECT inhparent::regclass::text FROM pg_inherits WHERE inhrelid = 'pp_1'::regclass", "pp"),
+        ("SELECT has_table_privilege('tt', 'INSERT'), pg_is_other_temp_schema(pg_my_temp_schema())", "t|f"),
+        (
+            "SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'pg_temp%'",
+            "pg_temp_7",
+        ),
+    ] {
+        assert_eq!(asked.answer(sql).trim_end(), expected, "{sql}");
+    }
+    let schemas = asked.ask("SELECT current_schemas(true)").expect("an array");
+    assert_eq!(schemas.columns[0].name, "current_schemas");
+    // The temporary table hides that of the schema, which alone is known to who has none.
+    let visible = "SELECT n.nspname, pg_table_is_visible(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                   WHERE relname = 'tt' ORDER BY 1";
+    let in_schema = |asked: Asked| {
+        let facts = SessionFacts { search_path: vec!["s".to_string()], ..asked.facts };
+        Asked { facts, ..asked }.answer(visible)
+    };
+    assert_eq!(in_schema(asked), "pg_temp_7|t\ns|f\n");
+    assert_eq!(in_schema(plain), "s|t\n");
+}
+
+#[test]
+fn a_catalog_is_told_from_others_of_the_same_version() {
+    let of_block = |statement: &str| {
+        let changed = changed(Catalog::clone(&ledger(statement)), "CREATE TABLE all_have (a integer)");
+        Arc::new(Catalog { version: u64::MAX - 1, ..Catalog::clone(&changed) })
+    };
+    let catalogue = Catalogue::default();
+    let names: Vec<String> = (0..10).map(|number| format!("of_block_{number}")).collect();
+    let blocks = names.iter().map(|name| of_block(&format!("CREATE TABLE {name} (a integer)")));
+    let blocks: Vec<Arc<Catalog>> = blocks.collect();
+    let sql = "SELECT relname FROM pg_class WHERE relname LIKE 'of_block%' AND relkind = 'r'";
+    // One after the other, and back, so that some are made anew.
+    for at in (0..10).chain((0..10).rev()) {
+        let query = catalogue.prepare(&blocks[at], sql, &Asked::new().facts, &[]).expect("a query");
+        let result = catalogue.run(&blocks[at], &Blocks(1), &query, &[], &Reader::default()).expect("rows");
+        assert_eq!(result.rows, [[Value::text(names[at].as_str())]]);
+    }
+}
 
 #[test]
 fn names_that_are_words_of_sql_are_quoted_in_definitions() {

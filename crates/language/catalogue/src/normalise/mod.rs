@@ -283,6 +283,8 @@ impl Normaliser<'_> {
             ("pg_has_role", [member, role, privileges]) => {
                 Some(call("pg_has_role", vec![text(member), text(role), text(privileges)]))
             }
+            // The ledger's own function of this name does not know the schema of temporary tables.
+            ("current_schemas", [implicit]) => Some(call("entente_schemas", vec![implicit.clone()])),
             ("pg_get_viewdef", [view, ..]) => Some(call("entente_viewdef", vec![text(view)])),
             ("pg_database_size" | "pg_tablespace_size" | "row_security_active", [object]) => {
                 Some(call(&name, vec![text(object)]))
