@@ -1,4 +1,4 @@
-//! The catalogue of a node's ledger: its schema and its history as relations.
+//! The catalogue of a node: the schema that a session knows, and the ledger's history, as relations.
 
 use crate::{BlockRow, Database, NodeRow, OwnDatabaseStatus, TransactionFilter, TransactionRow};
 use catalogue::{Catalogue, History, Query, Reader, SessionFacts};
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
-use types::{DataType, Row, SqlError, SqlState, StatementResult, TransactionId, Value};
+use types::{Catalog, DataType, Row, SqlError, SqlState, StatementResult, TransactionId, Value};
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL's time starts.
 const EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
@@ -23,27 +23,29 @@ impl NodeCatalogue {
         NodeCatalogue { database, catalogue: Catalogue::default() }
     }
 
-    /// Binds a query. `types` are the parameters' types as far as the client gave them.
+    /// Binds a query. `types` are the parameters' types as far as the client gave them; `known`: the catalog that the session's
+    /// next statement knows.
     pub(crate) fn prepare(
         &self,
+        known: &Catalog,
         sql: &str,
         facts: &SessionFacts,
         types: &[DataType],
     ) -> Result<Query, SqlError> {
-        self.catalogue.prepare(&self.database.catalog(), sql, facts, types)
+        self.catalogue.prepare(known, sql, facts, types)
     }
 
     /// Binds and runs a query. It ends soon after `interrupt` is set.
     pub(crate) fn run(
         &self,
+        known: &Arc<Catalog>,
         sql: &str,
         facts: &SessionFacts,
         types: &[DataType],
         parameters: &[Value],
         interrupt: &Arc<AtomicBool>,
     ) -> Result<StatementResult, SqlError> {
-        let ledger = self.database.catalog();
-        let query = self.catalogue.prepare(&ledger, sql, facts, types)?;
+        let query = self.catalogue.prepare(known, sql, facts, types)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let reader = Reader {
             timestamp_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -52,7 +54,7 @@ impl NodeCatalogue {
             ..Reader::default()
         };
         let history = NodeHistory(self.database.as_ref());
-        self.catalogue.run(&ledger, &history, &query, parameters, &reader)
+        self.catalogue.run(known, &history, &query, parameters, &reader)
     }
 }
 

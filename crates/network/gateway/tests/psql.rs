@@ -118,6 +118,28 @@ Disabled user triggers:
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_session_alone_has_is_listed_and_described() {
+    let (port, _) = serve(Arc::new(Fake::default())).await;
+    let commands = [
+        "CREATE TEMP TABLE t (a int)",
+        "BEGIN; CREATE TABLE in_block (a int)",
+        r"\d t",
+        r"\d in_block",
+        "COMMIT",
+    ];
+    let shown = tokio::task::spawn_blocking(move || psql(port, &commands)).await.expect("psql runs");
+    // The number is that of the process.
+    assert!(
+        shown.contains(" Table \"pg_temp_") && shown.contains("\"t_pkey\" PRIMARY KEY, btree (a)"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(" Table \"public.in_block\"") && shown.contains("\"in_block_pkey\" PRIMARY KEY"),
+        "{shown}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn procedures_schemas_databases_and_roles_are_listed() {
     check(vec![
         (

@@ -58,7 +58,7 @@ impl Session {
         let format = i16::from(statement.format.layout == Layout::Binary);
         self.connection.put(&CopyInResponse::new(format as i8, columns as i16, vec![format; columns]));
         self.connection.flush().await?;
-        let has_members = self.database.catalog().members_of(schema_of(&statement.table)).is_some();
+        let has_members = self.known_schema().members_of(schema_of(&statement.table)).is_some();
         let chunk_bytes =
             if has_members { limits::PRIVATE_COPY_CHUNK_BYTES } else { limits::COPY_CHUNK_BYTES };
         let mut progress = RunningCopy {

@@ -28,8 +28,13 @@ pub(super) fn is_newer(oid: u32, version: ExecutionVersion) -> bool {
     version < ExecutionVersion::V10 && data_type.element().unwrap_or(data_type).is_of_version_10()
 }
 
-/// The same of several, of which the ledger may have made some. It is executed with this version.
-pub(super) fn types_of_oids(oids: &[u32], catalog: &Catalog, version: ExecutionVersion) -> Vec<DataType> {
+/// The same of several, of which the ledger may have made some, or the open block: `catalog` gives what the session knows, where that
+/// is needed. The ledger is executed with this version.
+pub(super) fn types_of_oids(
+    oids: &[u32],
+    catalog: impl FnOnce() -> Arc<Catalog>,
+    version: ExecutionVersion,
+) -> Vec<DataType> {
     let oids: Vec<u32> = oids.iter().map(|oid| if is_newer(*oid, version) { 0 } else { *oid }).collect();
     let types: Vec<DataType> = oids
         .iter()
@@ -42,7 +47,8 @@ pub(super) fn types_of_oids(oids: &[u32], catalog: &Catalog, version: ExecutionV
     if !types.iter().any(|data_type| data_type.needs_catalog()) {
         return types;
     }
-    let known = CompositeTypes::new(catalog);
+    let catalog = catalog();
+    let known = CompositeTypes::new(&catalog);
     oids.iter().map(|oid| known.of_number(*oid).unwrap_or(DataType::Unknown)).collect()
 }
 

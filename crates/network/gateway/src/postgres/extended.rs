@@ -83,7 +83,7 @@ impl Session {
         let parsed = match statements.as_slice() {
             [] => empty_statement(types),
             [statement] => {
-                let class = script::classify(statement, &self.database.catalog());
+                let class = script::classify(statement, &self.known_schema());
                 self.check_not_failed(class.ends_block())?;
                 let parsed = self.parse(statement, class, types).await;
                 parsed.map_err(|failure| shift(failure, sql, statement.start))?

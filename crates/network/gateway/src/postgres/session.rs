@@ -199,10 +199,7 @@ impl Session {
                     block.failed = true;
                 }
                 let about = match about::says_it(error.state) {
-                    true => {
-                        let catalog = self.known_tables().unwrap_or_else(|_| self.database.catalog());
-                        About::of(&error, &catalog)
-                    }
+                    true => About::of(&error, &self.known_catalog()),
                     false => About::default(),
                 };
                 self.connection.put_error(&error, context, about);
@@ -223,7 +220,7 @@ impl Session {
             user: self.identity.user.clone(),
             role: self.identity.role.clone(),
             process: self.identity.process,
-            search_path: self.search_path().known(&self.database.catalog()),
+            search_path: self.search_path().known(&self.known_schema()),
             settings: self.settings.all(),
             format: self.settings.format(),
             server_version: SERVER_VERSION.to_string(),

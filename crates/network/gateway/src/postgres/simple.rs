@@ -45,7 +45,7 @@ impl Session {
                 format!("a query string has at most {} statements (STATEMENTS_MAX)", limits::STATEMENTS_MAX);
             return Err(problem(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
-        let catalog = self.database.catalog();
+        let catalog = self.known_schema();
         let classes: Vec<Class> =
             statements.iter().map(|statement| script::classify(statement, &catalog)).collect();
         drop(catalog);

@@ -115,7 +115,7 @@ impl Session {
             // A transaction says itself what it depends on.
             sql.push_str("\nSET check_function_bodies TO off");
         }
-        let types = types_of_oids(&given, &self.database.catalog(), self.version());
+        let types = types_of_oids(&given, || self.known_catalog(), self.version());
         let none = |body| ParsedStatement { body, ..empty_statement(given.clone()) };
         Ok(match class {
             Class::Read | Class::Write => {
@@ -128,7 +128,7 @@ impl Session {
             }
             Class::Catalogue => {
                 let sets = set_config::find(statement)?;
-                let query = self.catalogue.prepare(&sql, &self.facts(), &types)?;
+                let query = self.catalogue.prepare(&self.known_catalog(), &sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
                 let (returns_rows, type_numbers) = (true, query.type_numbers().to_vec());
                 ParsedStatement {
@@ -201,13 +201,15 @@ impl Session {
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue(sets) => {
-                let types = types_of_oids(&statement.given, &self.database.catalog(), self.version());
+                let known = self.known_catalog();
+                let types = types_of_oids(&statement.given, || Arc::clone(&known), self.version());
                 let catalogue = Arc::clone(&self.catalogue);
                 let facts = self.facts();
                 let sql = statement.sql.clone();
                 let interest = Interest::default();
                 let interrupt = interest.interrupt();
-                let work = blocking(move || catalogue.run(&sql, &facts, &types, &parameters, &interrupt));
+                let work =
+                    blocking(move || catalogue.run(&known, &sql, &facts, &types, &parameters, &interrupt));
                 let mut result = self.wait(work, false).await?;
                 self.set_what_was_given(sets, &mut result)?;
                 result
@@ -281,9 +283,22 @@ impl Session {
         self.temporary()?.catalog()
     }
 
+    /// The same for those who only describe what there is: where it cannot be had, as the ledger has it.
+    pub(super) fn known_catalog(&self) -> Arc<Catalog> {
+        self.known_tables().unwrap_or_else(|_| self.database.catalog())
+    }
+
+    /// The schemas that the next statement knows, and all else that no temporary table changes: those are not waited for.
+    pub(super) fn known_schema(&self) -> Arc<Catalog> {
+        match self.open_statements() {
+            Some(_) => self.known_catalog(),
+            None => self.database.catalog(),
+        }
+    }
+
     /// Where the names of the next statement are looked for.
     pub(super) fn search_path(&self) -> SearchPath {
-        self.settings.search_path(&self.identity.user, &self.database.catalog(), self.version())
+        self.settings.search_path(&self.identity.user, &self.known_schema(), self.version())
     }
 
     /// What stands in front of the next statement.

@@ -21,11 +21,12 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Array, Catalog, Check, Column, DataType, ElementType, ExecutionVersion, Interval, Language,
-    MemoryPool, Notice, Numeric, Outcome, OutputColumn, Parameter, ParameterMode, PartSubmission, Payload,
-    Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep,
-    Severity, SignedTransaction, SqlError, SqlState, StatementResult, SubmissionRefusal, SubmissionReply,
-    Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents, TriggerTime, Value,
+    AnswerAt, Array, Catalog, Check, Column, CompositeType, DataType, ElementType, ExecutionVersion,
+    Interval, Language, MemoryPool, Notice, Numeric, Outcome, OutputColumn, Parameter, ParameterMode,
+    PartSubmission, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt,
+    RequestId, SessionStep, Severity, SignedTransaction, SqlError, SqlState, StatementResult,
+    SubmissionRefusal, SubmissionReply, Table, TableId, TransactionId, Trigger, TriggerEvent, TriggerEvents,
+    TriggerTime, TypeId, TypeKind, Value,
 };
 
 pub const BLOCKS: u64 = 150_000;
@@ -408,24 +409,10 @@ impl Fake {
             return Err(error.detail("Failing row contains (1).").hint("do not fail").at(6));
         }
         if let Some(name) = lower.strip_prefix("create table ") {
-            let name = name.split(['(', ' ']).next().unwrap_or_default().to_string();
             let mut catalog = self.catalog.lock().unwrap();
             let mut next = Catalog::clone(&catalog);
             next.version += 1;
-            let table = Table {
-                id: TableId(next.next_table),
-                name: name.clone(),
-                columns: vec![column("a", DataType::Integer, true, None)],
-                primary_key: vec![0],
-                primary_key_name: format!("{name}_pkey"),
-                checks: Vec::new(),
-                endorsement: None,
-                row_security: types::RowSecurity::default(),
-                partitioning: None,
-                materialized: None,
-            };
-            next.next_table += 1;
-            next.tables.insert(name, Arc::new(table));
+            create_table(&mut next, name);
             *catalog = Arc::new(next);
         }
         let mut result = StatementResult { tag: tag(sql), ..StatementResult::default() };
@@ -437,27 +424,85 @@ impl Fake {
     }
 }
 
+/// A table of one column with the next number; `definition` is what stands behind CREATE TABLE.
+fn create_table(catalog: &mut Catalog, definition: &str) {
+    let name = definition.split(['(', ' ']).next().unwrap_or_default().to_string();
+    let table = Table {
+        id: TableId(catalog.next_table),
+        name: name.clone(),
+        columns: vec![column("a", DataType::Integer, true, None)],
+        primary_key: vec![0],
+        primary_key_name: format!("{name}_pkey"),
+        checks: Vec::new(),
+        endorsement: None,
+        row_security: types::RowSecurity::default(),
+        partitioning: None,
+        materialized: None,
+    };
+    catalog.next_table += 1;
+    catalog.tables.insert(name, Arc::new(table));
+}
+
+/// What a statement makes of the catalog; `None` where it changes no schema.
+fn changed_schema(catalog: &Catalog, lower: &str) -> Option<Catalog> {
+    let mut next = catalog.clone();
+    if let Some(definition) = lower.strip_prefix("create table ") {
+        create_table(&mut next, definition);
+    } else if let Some(name) = lower.strip_prefix("create type ") {
+        let name = name.strip_suffix(" as (a int)")?.to_string();
+        let id = TypeId(next.next_type.max(1));
+        next.next_type = id.0 + 1;
+        let fields = vec![OutputColumn { name: "a".into(), data_type: DataType::Integer }];
+        let made = CompositeType { id, name: name.clone(), fields, kind: TypeKind::default() };
+        next.types.insert(name, Arc::new(made));
+    } else {
+        next.tables.remove(lower.strip_prefix("drop table ")?)?;
+    }
+    Some(next)
+}
+
+/// The tables of a catalog, and temporary ones.
+fn with_temporary(catalog: &Arc<Catalog>, temporary: &Catalog) -> Arc<Catalog> {
+    if temporary.tables.is_empty() {
+        return catalog.clone();
+    }
+    let mut all = Catalog::clone(catalog);
+    all.tables.extend(temporary.tables.clone());
+    Arc::new(all)
+}
+
 /// A block that remembers what was done in it. Its statements give what those of transactions give.
 struct FakeBlock {
     inside: Inside,
-    version: u64,
+    catalog: Arc<Catalog>,
+    /// Changes of the schema, undone ones too.
+    schema_changes: u64,
     read_only: bool,
     writes: bool,
     steps: Vec<SessionStep>,
-    savepoints: Vec<String>,
+    /// With the catalog at each.
+    savepoints: Vec<(String, Arc<Catalog>)>,
+    temporary: Catalog,
+}
+
+impl FakeBlock {
+    /// As a node counts: from the last of all numbers down, in every block.
+    fn version(&self) -> u64 {
+        if self.schema_changes == 0 { self.catalog.version } else { u64::MAX - self.schema_changes }
+    }
 }
 
 impl TransactionBlock for FakeBlock {
     fn binding(&self) -> Binding {
-        binding_of(self.version)
+        binding_of(self.version())
     }
 
     fn prepare(&mut self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
-        prepare(&self.inside, self.version, sql, types)
+        prepare(&self.inside, self.version(), sql, types)
     }
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
-        Ok(self.inside.catalog())
+        Ok(with_temporary(&self.catalog, &self.temporary))
     }
 
     fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
@@ -508,6 +553,14 @@ impl TransactionBlock for FakeBlock {
                     let message = "cannot execute this in a read-only transaction";
                     return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
                 }
+                if let Some(name) = lower.strip_prefix("create temp table ") {
+                    create_table(&mut self.temporary, name);
+                    return result("CREATE TABLE");
+                }
+                if let Some(next) = changed_schema(&self.catalog, &lower) {
+                    self.schema_changes += 1;
+                    self.catalog = Arc::new(Catalog { version: self.version(), ..next });
+                }
                 self.writes = true;
                 result(&tag(&sql))
             }
@@ -516,11 +569,13 @@ impl TransactionBlock for FakeBlock {
                 result(&format!("COPY {}", rows.len()))
             }
             SessionStep::Savepoint(name) => {
-                self.savepoints.push(name);
+                self.savepoints.push((name, self.catalog.clone()));
                 result("SAVEPOINT")
             }
             SessionStep::RollbackTo(name) | SessionStep::Release(name) => {
-                if self.savepoints.contains(&name) {
+                if let Some((_, catalog)) = self.savepoints.iter().rfind(|(known, _)| *known == name) {
+                    self.schema_changes += u64::from(self.schema_changes > 0);
+                    self.catalog = catalog.clone();
                     return result("ROLLBACK");
                 }
                 let message = format!("savepoint \"{name}\" does not exist");
@@ -535,35 +590,45 @@ impl TransactionBlock for FakeBlock {
         FinishedBlock {
             payload,
             request: RequestId::default(),
-            temporary: Box::new(SlowTemporaryTables(self.inside)),
+            temporary: Box::new(FakeTemporaryTables { inside: self.inside, own: self.temporary }),
         }
     }
 }
 
-/// Knows one statement, `temp slow`, which goes on until it is released, or for a minute, whether anybody waits for it or not.
-struct SlowTemporaryTables(Inside);
+/// Knows `create temp table`, and `temp slow`, which goes on until it is released, or for a minute, whether anybody waits for it or not.
+struct FakeTemporaryTables {
+    inside: Inside,
+    /// Nothing but these tables.
+    own: Catalog,
+}
 
-impl TemporaryTables for SlowTemporaryTables {
+impl TemporaryTables for FakeTemporaryTables {
     fn prepare(&mut self, sql: &str, _: &[DataType]) -> Result<Option<Prepared>, SqlError> {
         let prepared = || {
             let (kind, version) = (StatementKind::Write, catalog().version);
-            let prepared = describe(&self.0, version, Vec::new(), (kind, Vec::new(), Plan::Slow));
+            let prepared = describe(&self.inside, version, Vec::new(), (kind, Vec::new(), Plan::Slow));
             Prepared { temporary: true, ..prepared }
         };
-        Ok((sql == "temp slow").then(prepared))
+        Ok((sql == "temp slow" || sql.to_lowercase().starts_with("create temp table ")).then(prepared))
     }
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
-        Ok(self.0.catalog())
+        Ok(with_temporary(&self.inside.catalog(), &self.own))
     }
 
     fn interrupt(&mut self) -> Arc<AtomicBool> {
         Arc::default()
     }
 
-    fn run(&mut self, _: &str, _: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
+    fn run(&mut self, _: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
+        if let Payload::Script { sql, .. } = payload
+            && let Some(definition) = sql.to_lowercase().strip_prefix("create temp table ")
+        {
+            create_table(&mut self.own, definition);
+            return Some(Ok(vec![StatementResult { tag: "CREATE TABLE".into(), ..Default::default() }]));
+        }
         for _ in 0..6_000 {
-            if self.0.released.load(Ordering::SeqCst) {
+            if self.inside.released.load(Ordering::SeqCst) {
                 break;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -572,13 +637,18 @@ impl TemporaryTables for SlowTemporaryTables {
     }
 
     fn begin(&self, _: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
-        let inside = self.0.clone();
+        let (inside, temporary) = (self.inside.clone(), self.own.clone());
         inside.begun.fetch_add(1, Ordering::SeqCst);
-        let (version, steps, savepoints) = (inside.catalog().version, Vec::new(), Vec::new());
-        Ok(Box::new(FakeBlock { inside, version, read_only, writes: false, steps, savepoints }))
+        let catalog = inside.catalog();
+        let (schema_changes, writes, steps, savepoints) = (0, false, Vec::new(), Vec::new());
+        let block =
+            FakeBlock { inside, catalog, schema_changes, read_only, writes, steps, savepoints, temporary };
+        Ok(Box::new(block))
     }
 
-    fn clear(&mut self) {}
+    fn clear(&mut self) {
+        self.own.tables.clear();
+    }
 }
 
 fn describe(
@@ -736,7 +806,27 @@ impl Database for Fake {
             Payload::Session { .. } if self.conflicting.load(Ordering::SeqCst) => {
                 Err(types::results_have_changed())
             }
-            Payload::Session { .. } => Ok(Vec::new()),
+            Payload::Session { steps, .. } => {
+                let mut catalog = self.catalog.lock().unwrap();
+                let (version, mut made, mut saved) = (catalog.version, Catalog::clone(&catalog), Vec::new());
+                for step in steps {
+                    match step {
+                        SessionStep::Run { sql, .. } => {
+                            made = changed_schema(&made, &sql.to_lowercase()).unwrap_or(made);
+                        }
+                        SessionStep::Savepoint(name) => saved.push((name, made.clone())),
+                        SessionStep::RollbackTo(name) => {
+                            let known = saved.iter().rfind(|(known, _)| *known == name);
+                            made = known.map_or(made, |(_, made)| made.clone());
+                        }
+                        SessionStep::Insert { .. } | SessionStep::Release(_) => {}
+                    }
+                }
+                if made != **catalog {
+                    *catalog = Arc::new(Catalog { version: version + 1, ..made });
+                }
+                Ok(Vec::new())
+            }
             Payload::Script { sql, .. } => sql.split(';').map(|sql| self.result_of(sql.trim())).collect(),
             Payload::Call { .. } => {
                 Ok(vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }])
@@ -755,7 +845,8 @@ impl Database for Fake {
     }
 
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
-        Box::new(SlowTemporaryTables(self.inside()))
+        let own = Catalog { next_table: TableId::FIRST_TEMPORARY.0, ..Catalog::default() };
+        Box::new(FakeTemporaryTables { inside: self.inside(), own })
     }
 
     fn height(&self) -> u64 {
