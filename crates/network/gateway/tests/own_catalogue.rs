@@ -1,9 +1,11 @@
 //! What queries of the catalogue show to one session alone: what its open block has made, and its temporary tables.
 
 mod fake;
+mod talk;
 
 use fake::{Fake, serve};
 use std::sync::Arc;
+use talk::{Talk, execute, message};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 async fn connect(port: u16) -> Client {
@@ -92,6 +94,23 @@ async fn a_block_knows_the_types_that_it_makes() {
     assert_eq!(code(&other, "SELECT 'pair'::regtype").await, "42704");
     run(&client, "ROLLBACK").await;
     assert_eq!(code(&client, "SELECT 'pair'::regtype").await, "42704");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parameter_may_be_of_a_type_that_the_block_makes() {
+    let (port, _) = serve(Arc::new(Fake::default())).await;
+    let mut talk = Talk::start(port).await;
+    talk.check(&[("BEGIN; create type pair as (a int)", "BEGIN, CREATE TYPE, T")]).await;
+    // What pg_type shows of the first type of a ledger.
+    let parse = [&b"\0select $1\0\0\x01"[..], &1_500_000_002_u32.to_be_bytes()].concat();
+    let value = b"\0\0\0\0\0\x01\0\0\0\x03(7)\0\0";
+    let messages =
+        [message(b'P', &parse), message(b'B', value), message(b'D', b"P\0"), execute(0), message(b'S', b"")];
+    talk.send(&messages).await;
+    assert_eq!(talk.answer().await, "row, SELECT 1, T");
+    talk.check(&[("ROLLBACK", "ROLLBACK, I")]).await;
+    talk.send(&messages).await;
+    assert_eq!(talk.answer().await, "error 42704, I", "nothing is left of it");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -129,7 +129,7 @@ impl Session {
     /// Takes data until the client says that it is all, and sends full chunks.
     async fn receive(&mut self, progress: &mut RunningCopy) -> Result<(), Failure> {
         let has_format = !self.settings.format().is_default();
-        let types = || CompositeTypes::new(&self.database.catalog());
+        let types = || CompositeTypes::new(&self.known_catalog());
         let mut reader = CopyReader::new(&progress.statement, has_format, types);
         loop {
             let full = progress.in_flight.len() >= limits::COPY_CHUNKS_IN_FLIGHT;

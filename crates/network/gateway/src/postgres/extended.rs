@@ -130,7 +130,7 @@ impl Session {
                 decode_parameter(index, bytes.as_deref(), format, oid, data_type),
                 is_of_rows(data_type),
             ) {
-                (Ok(value), true) => CompositeTypes::new(&self.database.catalog()).assign(value, data_type),
+                (Ok(value), true) => CompositeTypes::new(&self.known_catalog()).assign(value, data_type),
                 (decoded, _) => decoded,
             };
             parameters.push(within_format(self.settings.format(), decode)?);
