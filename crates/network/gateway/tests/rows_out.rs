@@ -209,7 +209,7 @@ async fn an_error_comes_behind_the_rows_that_were_sent() {
     fake.fails_at.store(fake.handed_out.load(Ordering::SeqCst) + 2, Ordering::SeqCst);
     assert_eq!(client.query("select series 3").await, "error 22012");
     fake.fails_at.store(fake.handed_out.load(Ordering::SeqCst) + 2, Ordering::SeqCst);
-    client.send(&[parse("select series 3"), bind(), execute(0), execute(0), sync()]).await;
+    client.send(&[parse("select series 3"), bind(), execute(0), sync()]).await;
     assert_eq!(client.answer().await, "error 22012");
     assert_eq!(client.query("select series 3").await, "described, 3 rows, SELECT 3");
 }

@@ -193,7 +193,7 @@ async fn a_query_string_that_makes_a_temporary_table_is_a_block() {
     assert_eq!(steps(&fake), parts.map(run));
     assert_eq!(
         talk.query("create temp table own (a int); insert into fail values (1)").await,
-        "CREATE TEMP, error 23514, I"
+        "CREATE TABLE, error 23514, I"
     );
 }
 
