@@ -171,6 +171,28 @@ async fn prepared_statements_in_blocks_are_run_by_every_node() {
     assert_eq!(session.query_one(&executing, &[]).await.expect("a row").get::<_, i64>(0), 40);
     let name = run(&session, "SELECT name FROM pg_prepared_statements WHERE NOT from_sql LIMIT 1").await;
     assert_eq!(run(&session, &format!("DEALLOCATE {name}")).await, "");
+    // Two blocks may count the changes that they make to the schema alike, and mean others.
+    check(&session, &[("BEGIN; CREATE TABLE made (a integer)", "")]).await;
+    let one_column = session.prepare("SELECT * FROM made").await.expect("prepared");
+    let seen =
+        "SELECT relname, relnatts, relpersistence FROM pg_class WHERE relname IN ('made', 'own') ORDER BY 1";
+    check(
+        &session,
+        &[
+            (seen, "made|1|p"),
+            ("ROLLBACK", ""),
+            (seen, ""),
+            ("CREATE TEMPORARY TABLE own (b integer)", ""),
+            ("BEGIN; CREATE TABLE made (a integer, b text); INSERT INTO made VALUES (1, 'x')", ""),
+            (seen, "made|2|p own|1|t"),
+            ("SELECT 'made'::regclass, 'own'::regclass", "made|own"),
+        ],
+    )
+    .await;
+    let error = session.query(&one_column, &[]).await.expect_err("it has two columns now");
+    assert_eq!(error.code().map(|code| code.code()), Some("0A000"), "{error:?}");
+    check(&session, &[("ROLLBACK", ""), (seen, "own|1|t")]).await;
+    assert_eq!(run(&network.session(1).await, seen).await, "", "temporary tables are the session's");
     let height = run(&session, "SHOW entente.last_height").await;
     for node in 1..4 {
         let other = network.session(node).await;

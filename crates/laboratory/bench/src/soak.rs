@@ -3,6 +3,7 @@
 use crate::report::{Page, Plot, Plotted, Report, Section, Table, Unit, Value, color};
 use crate::{LaboratoryError, LatencyMs};
 use serde::Serialize;
+use std::fmt;
 use std::path::Path;
 
 /// A long run.
@@ -90,6 +91,17 @@ pub struct Growth {
     pub middle: f64,
     /// In the last third.
     pub last: f64,
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Growth { node, what, middle, last } = self;
+        match node {
+            Some(node) => write!(formatter, "node {}", node + 1)?,
+            None => write!(formatter, "clients")?,
+        }
+        write!(formatter, ": {what} has grown from {middle:.1} to {last:.1}")
+    }
 }
 
 /// What of a sample must not grow, and what it may have on top: no figure of a system that is busy is the same twice.
@@ -187,7 +199,10 @@ pub fn soak_report(record: &SoakRecord, folder: &Path) -> Result<(), LaboratoryE
     let table = events(record);
     let growth = match record.grew.is_empty() {
         true => "Nothing has grown.".to_string(),
-        false => format!("Grown: {:?}.", record.grew),
+        false => {
+            let all: Vec<String> = record.grew.iter().map(ToString::to_string).collect();
+            format!("{}.", all.join("; "))
+        }
     };
     Report {
         page: Page {

@@ -31,6 +31,15 @@ pub struct Binding {
     pub execution_version: ExecutionVersion,
 }
 
+impl Binding {
+    /// Whether the catalog is one that only a block has, which has changed the schema. Blocks count such versions from the last of all
+    /// numbers down, each anew: that two are equal does not make them the same.
+    #[must_use]
+    pub fn is_of_block(self) -> bool {
+        self.catalog_version > u64::MAX / 2
+    }
+}
+
 /// A statement that was parsed and bound.
 #[derive(Clone)]
 pub struct Prepared {

@@ -3,25 +3,15 @@
 mod fake;
 mod talk;
 
-use fake::{Fake, serve};
+use fake::started_at;
 use futures::SinkExt;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use talk::{Talk, message};
+use tokio_postgres::Client;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, NoTls};
 use types::{PackedRows, Payload, SessionStep, Value};
-
-async fn started() -> (Arc<Fake>, Client, u16) {
-    let fake = Arc::new(Fake::default());
-    let (port, _) = serve(Arc::clone(&fake)).await;
-    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
-    tokio::spawn(connection);
-    (fake, client, port)
-}
 
 fn code(error: &tokio_postgres::Error) -> String {
     error.as_db_error().map_or_else(|| error.to_string(), |error| error.code().code().to_string())
@@ -38,7 +28,7 @@ async fn copy(client: &Client, sql: &str, data: impl AsRef<[u8]>) -> Result<u64,
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_becomes_chunks_of_rows() {
-    let (fake, client, _) = started().await;
+    let (fake, client, _) = started_at().await;
     let data: String = (0..20_000).map(|n| format!("{n}\towner {n}\t{n}.25\t\\N\n")).collect();
     let count =
         copy(&client, "COPY accounts (id, owner, balance, active) FROM STDIN", &data).await.expect("copied");
@@ -60,7 +50,7 @@ async fn copy_becomes_chunks_of_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_errors_name_the_line_and_count_the_rows() {
-    let (fake, client, _) = started().await;
+    let (fake, client, _) = started_at().await;
     let error =
         copy(&client, "COPY accounts (id, owner) FROM STDIN", "1\ta\nx\tb\n").await.expect_err("no number");
     let error = error.as_db_error().expect("from the server");
@@ -102,7 +92,7 @@ async fn copy_binary(client: &Client, sql: &str, rows: i64) -> Result<u64, tokio
 
 #[tokio::test(flavor = "multi_thread")]
 async fn binary_data_becomes_chunks_of_rows() {
-    let (fake, client, _) = started().await;
+    let (fake, client, _) = started_at().await;
     for (round, sql) in [
         "COPY accounts (id, owner) FROM STDIN (FORMAT binary)",
         "COPY accounts (id, owner) FROM STDIN WITH BINARY",
@@ -134,7 +124,7 @@ async fn binary_data_becomes_chunks_of_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_binary_data_is_named_and_the_session_goes_on() {
-    let (fake, client, _) = started().await;
+    let (fake, client, _) = started_at().await;
     let sql = "COPY accounts (id, owner) FROM STDIN BINARY";
     let head = &b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0"[..];
     let row = &b"\0\x02\0\0\0\x08\0\0\0\0\0\0\0\x07\0\0\0\x03ada"[..];
@@ -182,7 +172,7 @@ async fn wrong_binary_data_is_named_and_the_session_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn binary_data_in_a_block_is_a_step_of_it() {
-    let (fake, _, port) = started().await;
+    let (fake, _, port) = started_at().await;
     let mut talk = Talk::start(port).await;
     talk.check(&[("BEGIN", "BEGIN, T")]).await;
     talk.send(&[message(b'Q', b"COPY accounts (id, owner) FROM STDIN BINARY\0")]).await;

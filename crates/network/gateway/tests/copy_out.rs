@@ -3,21 +3,11 @@
 
 mod fake;
 
-use fake::{Fake, serve};
+use fake::started_at;
 use futures::{StreamExt, pin_mut};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio_postgres::{Client, NoTls};
-
-async fn started() -> (Arc<Fake>, Client, u16) {
-    let fake = Arc::new(Fake::default());
-    let (port, _) = serve(Arc::clone(&fake)).await;
-    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
-    tokio::spawn(connection);
-    (fake, client, port)
-}
 
 /// The messages of a COPY, each as bytes.
 async fn copy(client: &Client, sql: &str) -> Result<Vec<Vec<u8>>, tokio_postgres::Error> {
@@ -43,7 +33,7 @@ fn state(error: &tokio_postgres::Error) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_are_written_as_postgresql_writes_them() {
-    let (_, client, _) = started().await;
+    let (_, client, _) = started_at().await;
     assert_eq!(
         text(&client, "COPY (select every_type) TO STDOUT").await,
         "t\t-7\t1099511627776\t-12345.678\t0.1\tnaïve\\ttext\tshort\t2000-01-02 00:00:00+00\tunknown\t-2\t0.1\t1999-12-31\t\
@@ -93,7 +83,7 @@ async fn rows_are_written_as_postgresql_writes_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_is_copied_wherever_it_runs() {
-    let (fake, client, _) = started().await;
+    let (fake, client, _) = started_at().await;
     assert_eq!(text(&client, "COPY (select series 3) TO STDOUT").await, "1\n2\n3\n");
     assert_eq!(text(&client, "COPY \"Log\" (line) TO STDOUT").await, "1\n");
     // In a block it is a step of it.
@@ -109,7 +99,7 @@ async fn a_query_is_copied_wherever_it_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_copied_is_said() {
-    let (_, client, _) = started().await;
+    let (_, client, _) = started_at().await;
     for (sql, expected) in [
         ("COPY nothing TO STDOUT", "42P01"),
         ("COPY \"Log\" (missing) TO STDOUT", "42703"),
@@ -129,7 +119,7 @@ async fn what_cannot_be_copied_is_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_gone_is_given_no_more() {
-    let (fake, client, _) = started().await;
+    let (fake, client, _) = started_at().await;
     {
         let stream = client.copy_out("COPY (select series 500000) TO STDOUT").await.expect("a stream");
         pin_mut!(stream);
@@ -157,7 +147,7 @@ async fn psql_copies_a_table_to_a_file() {
     if !test_machine::required("psql") {
         return;
     }
-    let (_, _client, port) = started().await;
+    let (_, _client, port) = started_at().await;
     let file = std::env::temp_dir().join(format!("entente-copy-{}", std::process::id()));
     let command = format!("\\copy (select every_type) to '{}' csv", file.display());
     let psql = tokio::task::spawn_blocking(move || {

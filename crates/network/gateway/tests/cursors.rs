@@ -2,19 +2,9 @@
 
 mod fake;
 
-use fake::{Fake, serve};
-use std::sync::Arc;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use fake::started;
+use tokio_postgres::{Client, SimpleQueryMessage};
 use types::{Payload, SessionStep};
-
-async fn started() -> (Arc<Fake>, Client) {
-    let fake = Arc::new(Fake::default());
-    let (port, _) = serve(Arc::clone(&fake)).await;
-    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
-    tokio::spawn(connection);
-    (fake, client)
-}
 
 /// The first column of what a query string gives, or its SQLSTATE.
 async fn run(client: &Client, sql: &str) -> String {

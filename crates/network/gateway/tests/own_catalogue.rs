@@ -3,17 +3,10 @@
 mod fake;
 mod talk;
 
-use fake::{Fake, serve};
+use fake::{Fake, connect, serve};
 use std::sync::Arc;
 use talk::{Talk, execute, message};
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
-
-async fn connect(port: u16) -> Client {
-    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
-    tokio::spawn(connection);
-    client
-}
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 async fn started() -> (Client, Client) {
     let (port, _) = serve(Arc::new(Fake::default())).await;

@@ -2,7 +2,7 @@
 
 mod fake;
 
-use fake::{Fake, serve, serve_with};
+use fake::{Fake, connect, serve_with, started};
 use gateway::Access;
 use std::error::Error;
 use std::sync::Arc;
@@ -11,19 +11,6 @@ use std::time::{Duration, SystemTime};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use types::Payload;
-
-async fn connect(port: u16) -> Client {
-    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any application_name=tests");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
-    tokio::spawn(connection);
-    client
-}
-
-async fn started() -> (Arc<Fake>, Client) {
-    let fake = Arc::new(Fake::default());
-    let (port, _) = serve(Arc::clone(&fake)).await;
-    (fake, connect(port).await)
-}
 
 /// Rows of a simple query as text, and its tags' counts.
 async fn simple(client: &Client, sql: &str) -> (Vec<Vec<Option<String>>>, Vec<u64>) {

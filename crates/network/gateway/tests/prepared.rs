@@ -3,21 +3,11 @@
 
 mod fake;
 
-use fake::{Fake, serve};
-use std::sync::Arc;
+use fake::{Fake, started};
 use tokio_postgres::error::ErrorPosition;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, SimpleQueryMessage};
 use types::{Payload, SessionStep, Value};
-
-async fn started() -> (Arc<Fake>, Client) {
-    let fake = Arc::new(Fake::default());
-    let (port, _) = serve(Arc::clone(&fake)).await;
-    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
-    tokio::spawn(connection);
-    (fake, client)
-}
 
 /// What a query string gives: the values of its rows, `;` behind each statement, or the error with its position.
 async fn run(client: &Client, sql: &str) -> String {

@@ -3,17 +3,8 @@
 
 mod fake;
 
-use fake::{Fake, serve};
-use std::sync::Arc;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
-
-async fn started() -> Client {
-    let (port, _) = serve(Arc::new(Fake::default())).await;
-    let config = format!("host=127.0.0.1 port={port} user=ada dbname=any");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
-    tokio::spawn(connection);
-    client
-}
+use fake::started;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// The first value that a query string gives last, or the error.
 async fn run(client: &Client, sql: &str) -> String {
@@ -34,7 +25,7 @@ async fn run(client: &Client, sql: &str) -> String {
 
 #[tokio::test]
 async fn what_it_says_holds_in_the_session() {
-    let client = started().await;
+    let (_, client) = started().await;
     for (sql, answer) in [
         ("SELECT set_config('application_name', 'books', false)", "books"),
         ("SHOW application_name", "books"),
@@ -64,7 +55,7 @@ async fn what_it_says_holds_in_the_session() {
 
 #[tokio::test]
 async fn a_parameter_says_what_is_set() {
-    let client = started().await;
+    let (_, client) = started().await;
     let row = client.query_one("SELECT set_config('my.own', $1, false)", &[&"p"]).await.expect("a row");
     assert_eq!(row.get::<_, &str>(0), "p");
     assert_eq!(run(&client, "SHOW my.own").await, "p");

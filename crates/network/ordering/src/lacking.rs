@@ -79,8 +79,8 @@ impl Lacking {
 pub(crate) fn trouble(lacking: &RangeInclusive<u64>, connected: usize) -> String {
     format!(
         "blocks {} to {} are final, and for {} seconds none of the {connected} members that are connected has given this node block \
-         {}: members that prune have forgotten it; with `join = \"checkpoint\"` in node.toml the node joins from a checkpoint behind \
-         those blocks, by itself where it is more than `join_behind_blocks` behind; otherwise wait for a member that keeps all blocks",
+         {}: members that prune have forgotten it; with `join = \"checkpoint\"` in node.toml, the default, the node joins by itself from a \
+         checkpoint behind those blocks; otherwise wait for a member that keeps all blocks",
         lacking.start(),
         lacking.end(),
         PATIENCE.as_secs(),

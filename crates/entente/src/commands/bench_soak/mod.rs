@@ -114,8 +114,7 @@ fn verdict(record: &SoakRecord) -> Result<(), CommandError> {
         return Ok(());
     }
     for growth in &record.grew {
-        let whose = growth.node.map_or("clients".to_string(), |node| format!("node {}", node + 1));
-        println!("{whose}: {} has grown from {:.1} to {:.1}", growth.what, growth.middle, growth.last);
+        println!("{growth}");
     }
     Err(format!("{} figures have grown", record.grew.len()).into())
 }

@@ -3,7 +3,8 @@
 //! of a query (`copy_out`).
 
 use super::copy_format::{CopyFormat, Direction, ForceQuote, read_format};
-use super::script::{Kind, Lexeme, Statement, position};
+use super::script::{Kind, Statement, position};
+use super::words::Words;
 use std::sync::Arc;
 use types::{Catalog, DataType, SearchPath, SqlError, SqlState, Table, quoted_catalog_name};
 
@@ -47,75 +48,7 @@ pub(super) enum CopySource<'a> {
     Table(String),
 }
 
-/// The words of a COPY statement, read from the front.
-pub(super) struct Words<'a> {
-    statement: &'a Statement<'a>,
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    pub(super) fn peek(&self) -> Option<&'a Lexeme<'a>> {
-        self.statement.lexemes.get(self.at)
-    }
-
-    pub(super) fn skip(&mut self) {
-        self.at += 1;
-    }
-
-    pub(super) fn back(&mut self) {
-        self.at -= 1;
-    }
-
-    pub(super) fn error(&self) -> SqlError {
-        let statement = self.statement;
-        let (message, byte) = match self.peek() {
-            Some(lexeme) => {
-                (format!("syntax error at or near \"{}\"", lexeme.text), lexeme.start - statement.start)
-            }
-            None => ("syntax error at end of input".to_string(), statement.text.len()),
-        };
-        SqlError::new(SqlState::SYNTAX_ERROR, message).at(position(statement.text, byte))
-    }
-
-    pub(super) fn take(&mut self, word: &str) -> bool {
-        let found = self.peek().is_some_and(|lexeme| lexeme.is(word));
-        self.at += usize::from(found);
-        found
-    }
-
-    pub(super) fn expect(&mut self, word: &str) -> Result<(), SqlError> {
-        if self.take(word) { Ok(()) } else { Err(self.error()) }
-    }
-
-    pub(super) fn name(&mut self) -> Result<String, SqlError> {
-        let lexeme = self
-            .peek()
-            .filter(|l| l.kind == Kind::Word || l.text.starts_with('"'))
-            .ok_or_else(|| self.error())?;
-        self.at += 1;
-        Ok(lexeme.value())
-    }
-
-    pub(super) fn text(&mut self) -> Result<String, SqlError> {
-        let lexeme = self
-            .peek()
-            .filter(|l| l.kind == Kind::Quoted && !l.text.starts_with('"'))
-            .ok_or_else(|| self.error())?;
-        self.at += 1;
-        Ok(lexeme.value())
-    }
-
-    /// The value of an option that may be left out, which means on.
-    pub(super) fn switch(&mut self) -> Result<String, SqlError> {
-        match self.peek() {
-            Some(lexeme) if !lexeme.is(",") && !lexeme.is(")") => {
-                self.at += 1;
-                Ok(lexeme.value().to_ascii_lowercase())
-            }
-            _ => Ok("on".to_string()),
-        }
-    }
-
+impl<'a> Words<'_, 'a> {
     /// The query up to the parenthesis that closes it.
     fn query(&mut self) -> Result<Statement<'a>, SqlError> {
         let (first, mut open) = (self.at, 1_usize);
@@ -163,7 +96,7 @@ pub(super) fn parse<'a>(
     catalog: &Catalog,
     search_path: &SearchPath,
 ) -> Result<CopyCommand<'a>, SqlError> {
-    let mut words = Words { statement, at: 0 };
+    let mut words = Words::of(statement);
     words.expect("copy")?;
     let is_binary = words.take("binary");
     if !is_binary && words.take("(") {
@@ -245,7 +178,7 @@ impl ForceQuote {
     }
 }
 
-fn read_columns(words: &mut Words<'_>, table: &Arc<Table>) -> Result<Vec<(String, DataType)>, SqlError> {
+fn read_columns(words: &mut Words<'_, '_>, table: &Arc<Table>) -> Result<Vec<(String, DataType)>, SqlError> {
     if !words.take("(") {
         // What is generated is in no copy, and comes by itself.
         let given = table.columns.iter().filter(|column| !column.generated);

@@ -1,6 +1,7 @@
 //! The options of a COPY statement: how rows are written in its data.
 
-use super::copy::Words;
+use super::script::Kind;
+use super::words::Words;
 use types::{SqlError, SqlState};
 
 /// What data in binary begins with.
@@ -76,10 +77,40 @@ struct Options {
     force_quote: ForceQuote,
 }
 
+impl Words<'_, '_> {
+    fn skip(&mut self) {
+        self.at += 1;
+    }
+
+    fn back(&mut self) {
+        self.at -= 1;
+    }
+
+    fn text(&mut self) -> Result<String, SqlError> {
+        let lexeme = self
+            .peek()
+            .filter(|l| l.kind == Kind::Quoted && !l.text.starts_with('"'))
+            .ok_or_else(|| self.error())?;
+        self.at += 1;
+        Ok(lexeme.value())
+    }
+
+    /// The value of an option that may be left out, which means on.
+    fn switch(&mut self) -> Result<String, SqlError> {
+        match self.peek() {
+            Some(lexeme) if !lexeme.is(",") && !lexeme.is(")") => {
+                self.at += 1;
+                Ok(lexeme.value().to_ascii_lowercase())
+            }
+            _ => Ok("on".to_string()),
+        }
+    }
+}
+
 /// Reads the options to the end of the statement: `[WITH] (option [value], …)`, or the older form
 /// `[WITH] CSV HEADER DELIMITER 'c' …`. The oldest one is `COPY BINARY …`, which is read before.
 pub(super) fn read_format(
-    words: &mut Words<'_>,
+    words: &mut Words<'_, '_>,
     direction: Direction,
     is_binary: bool,
 ) -> Result<CopyFormat, SqlError> {
@@ -88,7 +119,11 @@ pub(super) fn read_format(
     options.finish()
 }
 
-fn read_options(words: &mut Words<'_>, direction: Direction, is_binary: bool) -> Result<Options, SqlError> {
+fn read_options(
+    words: &mut Words<'_, '_>,
+    direction: Direction,
+    is_binary: bool,
+) -> Result<Options, SqlError> {
     let name = is_binary.then_some(Name::Binary);
     let mut options = Options { name, ..Options::default() };
     words.take("with");
@@ -146,7 +181,7 @@ fn read_options(words: &mut Words<'_>, direction: Direction, is_binary: bool) ->
     if words.peek().is_some() { Err(words.error()) } else { Ok(options) }
 }
 
-fn read_header(words: &mut Words<'_>, list: bool, direction: Direction) -> Result<Header, SqlError> {
+fn read_header(words: &mut Words<'_, '_>, list: bool, direction: Direction) -> Result<Header, SqlError> {
     if !list {
         return Ok(Header::Names);
     }
@@ -162,7 +197,7 @@ fn read_header(words: &mut Words<'_>, list: bool, direction: Direction) -> Resul
 }
 
 /// `FORCE_QUOTE (a, b)`, `FORCE_QUOTE *`, `FORCE QUOTE a, b`.
-fn force_quote(words: &mut Words<'_>, direction: Direction, list: bool) -> Result<ForceQuote, SqlError> {
+fn force_quote(words: &mut Words<'_, '_>, direction: Direction, list: bool) -> Result<ForceQuote, SqlError> {
     if direction == Direction::From {
         let message = "COPY force quote only available using COPY TO";
         return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));

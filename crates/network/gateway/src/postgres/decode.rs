@@ -2,7 +2,6 @@
 
 use super::decode_range;
 use super::encode::Format;
-use super::void_parameters::VOID;
 use bytes::Buf;
 use std::sync::Arc;
 use types::datetime::{check_timestamp, is_finite_timestamp};
@@ -16,6 +15,9 @@ use types::{
 pub(super) const INVALID_BINARY_REPRESENTATION: SqlState = SqlState(*b"22P03");
 /// `22021` bytes that are no text in UTF-8.
 pub(super) const CHARACTER_NOT_IN_REPERTOIRE: SqlState = SqlState(*b"22021");
+
+/// Object identifier of `void`, which no value has.
+pub(super) const VOID: u32 = 2278;
 
 /// The type that a client means by an object identifier; `Unknown` for those that Entente does not have.
 pub(super) fn type_of_oid(oid: u32) -> DataType {

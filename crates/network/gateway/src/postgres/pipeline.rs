@@ -9,6 +9,7 @@
 
 use super::session::{Failure, Session};
 use super::statement::Body;
+use super::transaction::Opened;
 
 impl Session {
     /// A statement of the extended protocol runs next: outside of a block it begins one, unless it is alone up to Sync.
@@ -38,13 +39,4 @@ impl Session {
             _ => Ok(()),
         }
     }
-}
-
-/// Who has opened a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Opened {
-    /// BEGIN.
-    ByBegin,
-    /// Nobody: several statements came together.
-    ByItself,
 }

@@ -2,7 +2,6 @@
 //! beyond words, literals and comments; the database parses what it is given.
 
 use super::prepared_command::explains_execute;
-use super::session_statement::sleeps;
 use types::{Catalog, ExecutionVersion, SqlError, SqlState};
 
 /// What a lexeme is.
@@ -402,6 +401,25 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
 }
 
 const NO_MESSAGES: &str = "Ask for new rows, for example of entente.transactions.";
+
+/// The function that waits.
+pub(super) const SLEEP: &str = "pg_sleep";
+
+/// Whether a statement does nothing but wait for a time that is written out.
+fn sleeps(lexemes: &[Lexeme<'_>]) -> bool {
+    let [select, rest @ ..] = lexemes else { return false };
+    let rest = match rest {
+        [all, from, rest @ ..] if all.is("*") && from.is("from") => rest,
+        rest => rest,
+    };
+    let rest = match rest {
+        [schema, period, rest @ ..] if schema.is("pg_catalog") && period.is(".") => rest,
+        rest => rest,
+    };
+    let [name, open, time, close] = rest else { return false };
+    let is_time = time.kind == Kind::Number || time.text.starts_with('\'');
+    select.is("select") && name.is(SLEEP) && open.is("(") && is_time && close.is(")")
+}
 
 /// What asks for a second phase of a transaction.
 fn in_one_phase(what: &'static str) -> Class {

@@ -1,7 +1,7 @@
 //! Reading what SET, SHOW, RESET and DISCARD ask for, which the session answers without the database; and VACUUM and
 //! ANALYZE, which have nothing to do here.
 
-use super::script::{Kind, Lexeme, Statement, syntax_error};
+use super::script::{Kind, Lexeme, SLEEP, Statement, syntax_error};
 use super::settings::{ALL_COLUMNS, shown_name};
 use std::time::Duration;
 use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
@@ -76,25 +76,6 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         ["set", ..] => return parse_set(statement, &words),
         _ => return Err(error(1)),
     })
-}
-
-/// The function that waits.
-const SLEEP: &str = "pg_sleep";
-
-/// Whether a statement does nothing but wait for a time that is written out.
-pub(super) fn sleeps(lexemes: &[Lexeme<'_>]) -> bool {
-    let [select, rest @ ..] = lexemes else { return false };
-    let rest = match rest {
-        [all, from, rest @ ..] if all.is("*") && from.is("from") => rest,
-        rest => rest,
-    };
-    let rest = match rest {
-        [schema, period, rest @ ..] if schema.is("pg_catalog") && period.is(".") => rest,
-        rest => rest,
-    };
-    let [name, open, time, close] = rest else { return false };
-    let is_time = time.kind == Kind::Number || time.text.starts_with('\'');
-    select.is("select") && name.is(SLEEP) && open.is("(") && is_time && close.is(")")
 }
 
 /// What a statement that has waited gives: nothing, in one row.

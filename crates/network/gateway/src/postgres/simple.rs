@@ -1,11 +1,11 @@
 //! The simple protocol: query strings.
 
 use super::encode::{data_row, row_description};
-use super::pipeline::Opened;
 use super::prepared::without_position;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session, problem};
 use super::statement::{Body, ParsedStatement, check_length, shift};
+use super::transaction::Opened;
 use super::transaction_command::{self, TransactionCommand};
 use crate::limits;
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};

@@ -245,7 +245,8 @@ impl Session {
         let prepared = Arc::clone(&cached.lock());
         let block = self.open_statements();
         let block = block.and_then(|block| block.lock().as_ref().map(|block| block.binding()));
-        let is_current = prepared.binding == block.unwrap_or_else(|| self.database.binding());
+        let binding = block.unwrap_or_else(|| self.database.binding());
+        let is_current = prepared.binding == binding && !binding.is_of_block();
         if is_current && statement.settings == self.script_settings() {
             return Ok(prepared);
         }

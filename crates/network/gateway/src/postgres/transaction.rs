@@ -8,7 +8,6 @@
 //! ```
 
 use super::connection::Connection;
-use super::pipeline::Opened;
 use super::session::{Failure, Session};
 use super::settings::Settings;
 use super::statement::blocking;
@@ -30,6 +29,15 @@ enum Run {
     Running(Running),
     /// One was cancelled, or the block came and failed as a whole: nothing but its end is left.
     Lost,
+}
+
+/// Who has opened a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Opened {
+    /// BEGIN.
+    ByBegin,
+    /// Nobody: several statements came together.
+    ByItself,
 }
 
 /// A block that is open.

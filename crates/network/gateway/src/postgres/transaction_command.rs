@@ -1,6 +1,7 @@
 //! The statements that begin, end and divide transaction blocks.
 
-use super::script::{Kind, Lexeme, Statement, syntax_error};
+use super::script::Statement;
+use super::words::Words;
 use types::{SqlError, SqlState, limits::NAME_BYTES_MAX};
 
 /// What is asked of a transaction block. Isolation levels are read and not kept: every block is serializable.
@@ -22,45 +23,16 @@ pub(super) enum TransactionCommand {
     Release(String),
 }
 
-/// Reads the words of a statement one after the other.
-struct Words<'s> {
-    statement: &'s Statement<'s>,
-    at: usize,
-}
-
-impl Words<'_> {
-    /// Takes the next word if it is this one.
-    fn take(&mut self, word: &str) -> bool {
-        let found = self.statement.lexemes.get(self.at).is_some_and(|lexeme| lexeme.is(word));
-        self.at += usize::from(found);
-        found
-    }
-
-    fn error(&self) -> SqlError {
-        syntax_error(self.statement, self.statement.lexemes.get(self.at))
-    }
-
-    fn expect(&mut self, word: &str) -> Result<(), SqlError> {
-        if self.take(word) { Ok(()) } else { Err(self.error()) }
-    }
-
-    fn end(&self) -> Result<(), SqlError> {
-        if self.at == self.statement.lexemes.len() { Ok(()) } else { Err(self.error()) }
-    }
-
+impl Words<'_, '_> {
     /// The name of a savepoint, and the end.
-    fn name(&mut self) -> Result<String, SqlError> {
-        let name = |lexeme: &&Lexeme<'_>| lexeme.kind == Kind::Word || lexeme.text.starts_with('"');
-        let lexeme = self.statement.lexemes.get(self.at).filter(name);
-        let name = lexeme.ok_or_else(|| self.error())?.value();
+    fn savepoint(&mut self) -> Result<String, SqlError> {
+        let name = self.name()?;
         if name.len() > NAME_BYTES_MAX {
             let message =
                 format!("the name of a savepoint has at most {NAME_BYTES_MAX} bytes (NAME_BYTES_MAX)");
             return Err(SqlError::new(SqlState::NAME_TOO_LONG, message));
         }
-        self.at += 1;
-        self.end()?;
-        Ok(name)
+        self.end(name)
     }
 
     /// `[AND [NO] CHAIN]` and the end.
@@ -70,14 +42,13 @@ impl Words<'_> {
             chain = !self.take("no");
             self.expect("chain")?;
         }
-        self.end()?;
-        Ok(chain)
+        self.end(chain)
     }
 
     /// Isolation level, access mode, deferrability, in any order, to the end.
     fn modes(&mut self) -> Result<Option<bool>, SqlError> {
         let mut read_only = None;
-        while self.at < self.statement.lexemes.len() {
+        while self.peek().is_some() {
             if self.take("isolation") {
                 self.expect("level")?;
                 let level = self.take("serializable")
@@ -103,7 +74,7 @@ impl Words<'_> {
 
 /// Reads a statement of the classes `Begin`, `Commit`, `Rollback` and `Transaction`.
 pub(super) fn parse(statement: &Statement<'_>) -> Result<TransactionCommand, SqlError> {
-    let mut words = Words { statement, at: 0 };
+    let mut words = Words::of(statement);
     if words.take("begin") || words.take("start") {
         if !words.take("work") {
             words.take("transaction");
@@ -118,11 +89,11 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<TransactionCommand, Sql
         return Ok(TransactionCommand::SetMode { read_only: words.modes()? });
     }
     if words.take("savepoint") {
-        return Ok(TransactionCommand::Savepoint(words.name()?));
+        return Ok(TransactionCommand::Savepoint(words.savepoint()?));
     }
     if words.take("release") {
         words.take("savepoint");
-        return Ok(TransactionCommand::Release(words.name()?));
+        return Ok(TransactionCommand::Release(words.savepoint()?));
     }
     let commits = words.take("commit") || words.take("end");
     if !commits && !words.take("rollback") {
@@ -133,7 +104,7 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<TransactionCommand, Sql
     }
     if !commits && words.take("to") {
         words.take("savepoint");
-        return Ok(TransactionCommand::RollbackTo(words.name()?));
+        return Ok(TransactionCommand::RollbackTo(words.savepoint()?));
     }
     let chain = words.chain()?;
     Ok(match commits {

@@ -1,11 +1,9 @@
 //! Parameters of type `void` in the arguments of a function: JDBC's `{? = call f(?)}` sends them where a result is to come, and
 //! PostgreSQL leaves them out of the call.
 
+use super::decode::VOID;
 use super::script::{Kind, Lexeme, lexemes};
 use std::borrow::Cow;
-
-/// `void`, which no value has.
-pub(super) const VOID: u32 = 2278;
 
 /// What stands in front of parentheses that are no call.
 const NO_FUNCTIONS: &[&str] = &[

@@ -1,0 +1,185 @@
+//! Transaction blocks and temporary tables.
+
+use super::catalog::{changed_schema, create_table, with_temporary};
+use super::queries::{Inside, Plan, binding_of, describe, prepare, tag, values};
+use super::*;
+
+/// A block that remembers what was done in it. Its statements give what those of transactions give.
+pub(super) struct FakeBlock {
+    pub(super) inside: Inside,
+    pub(super) catalog: Arc<Catalog>,
+    /// Changes of the schema, undone ones too.
+    pub(super) schema_changes: u64,
+    pub(super) read_only: bool,
+    pub(super) writes: bool,
+    pub(super) steps: Vec<SessionStep>,
+    /// With the catalog at each.
+    pub(super) savepoints: Vec<(String, Arc<Catalog>)>,
+    pub(super) temporary: Catalog,
+}
+
+impl FakeBlock {
+    /// As a node counts: from the last of all numbers down, in every block.
+    fn version(&self) -> u64 {
+        if self.schema_changes == 0 { self.catalog.version } else { u64::MAX - self.schema_changes }
+    }
+}
+
+impl TransactionBlock for FakeBlock {
+    fn binding(&self) -> Binding {
+        binding_of(self.version())
+    }
+
+    fn prepare(&mut self, sql: &str, types: &[DataType]) -> Result<Prepared, SqlError> {
+        prepare(&self.inside, self.version(), sql, types)
+    }
+
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        Ok(with_temporary(&self.catalog, &self.temporary))
+    }
+
+    fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
+        self.read_only = read_only;
+        Ok(())
+    }
+
+    fn interrupt(&self) -> Arc<AtomicBool> {
+        Arc::default()
+    }
+
+    fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        self.steps.push(step.clone());
+        let result = |tag: &str| Ok(StatementResult { tag: tag.into(), ..StatementResult::default() });
+        match step {
+            SessionStep::Run { sql, .. } => {
+                let lower = sql.to_lowercase();
+                if lower.contains("slow") {
+                    std::thread::sleep(Duration::from_millis(1_500));
+                }
+                if lower.contains("fail") {
+                    return Err(SqlError::new(
+                        SqlState::CHECK_VIOLATION,
+                        "new row violates check constraint",
+                    ));
+                }
+                if let Some(count) = lower.strip_prefix("select series ") {
+                    let rows = (1..=count.parse().unwrap()).map(|n| vec![Value::Integer(n)]).collect();
+                    let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
+                    let tag = format!("SELECT {count}");
+                    return Ok(StatementResult { tag, columns, rows, notices: Vec::new() });
+                }
+                if let Some((columns, row)) = values(&lower) {
+                    let (tag, notices) = ("SELECT 1".into(), Vec::new());
+                    return Ok(StatementResult { tag, columns, rows: vec![row], notices });
+                }
+                if lower.starts_with("select") {
+                    let columns = vec![OutputColumn { name: "n".into(), data_type: DataType::Integer }];
+                    let rows = vec![vec![Value::Integer(1)]];
+                    return Ok(StatementResult {
+                        tag: "SELECT 1".into(),
+                        columns,
+                        rows,
+                        notices: Vec::new(),
+                    });
+                }
+                if self.read_only {
+                    let message = "cannot execute this in a read-only transaction";
+                    return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
+                }
+                if let Some(name) = lower.strip_prefix("create temp table ") {
+                    create_table(&mut self.temporary, name);
+                    return result("CREATE TABLE");
+                }
+                if let Some(next) = changed_schema(&self.catalog, &lower) {
+                    self.schema_changes += 1;
+                    self.catalog = Arc::new(Catalog { version: self.version(), ..next });
+                }
+                self.writes = true;
+                result(&tag(&sql))
+            }
+            SessionStep::Insert { rows, .. } => {
+                self.writes = true;
+                result(&format!("COPY {}", rows.len()))
+            }
+            SessionStep::Savepoint(name) => {
+                self.savepoints.push((name, self.catalog.clone()));
+                result("SAVEPOINT")
+            }
+            SessionStep::RollbackTo(name) | SessionStep::Release(name) => {
+                if let Some((_, catalog)) = self.savepoints.iter().rfind(|(known, _)| *known == name) {
+                    self.schema_changes += u64::from(self.schema_changes > 0);
+                    self.catalog = catalog.clone();
+                    return result("ROLLBACK");
+                }
+                let message = format!("savepoint \"{name}\" does not exist");
+                Err(SqlError::new(SqlState::INVALID_SAVEPOINT, message))
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>) -> FinishedBlock {
+        let (now_ms, results) = (0, Digest::ZERO);
+        let payload = self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results });
+        FinishedBlock {
+            payload,
+            request: RequestId::default(),
+            temporary: Box::new(FakeTemporaryTables { inside: self.inside, own: self.temporary }),
+        }
+    }
+}
+
+/// Knows `create temp table`, and `temp slow`, which goes on until it is released, or for a minute, whether anybody waits for it or not.
+pub(super) struct FakeTemporaryTables {
+    pub(super) inside: Inside,
+    /// Nothing but these tables.
+    pub(super) own: Catalog,
+}
+
+impl TemporaryTables for FakeTemporaryTables {
+    fn prepare(&mut self, sql: &str, _: &[DataType]) -> Result<Option<Prepared>, SqlError> {
+        let prepared = || {
+            let (kind, version) = (StatementKind::Write, catalog().version);
+            let prepared = describe(&self.inside, version, Vec::new(), (kind, Vec::new(), Plan::Slow));
+            Prepared { temporary: true, ..prepared }
+        };
+        Ok((sql == "temp slow" || sql.to_lowercase().starts_with("create temp table ")).then(prepared))
+    }
+
+    fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
+        Ok(with_temporary(&self.inside.catalog(), &self.own))
+    }
+
+    fn interrupt(&mut self) -> Arc<AtomicBool> {
+        Arc::default()
+    }
+
+    fn run(&mut self, _: &str, payload: &Payload) -> Option<Result<Vec<StatementResult>, SqlError>> {
+        if let Payload::Script { sql, .. } = payload
+            && let Some(definition) = sql.to_lowercase().strip_prefix("create temp table ")
+        {
+            create_table(&mut self.own, definition);
+            return Some(Ok(vec![StatementResult { tag: "CREATE TABLE".into(), ..Default::default() }]));
+        }
+        for _ in 0..6_000 {
+            if self.inside.released.load(Ordering::SeqCst) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
+    }
+
+    fn begin(&self, _: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        let (inside, temporary) = (self.inside.clone(), self.own.clone());
+        inside.begun.fetch_add(1, Ordering::SeqCst);
+        let catalog = inside.catalog();
+        let (schema_changes, writes, steps, savepoints) = (0, false, Vec::new(), Vec::new());
+        let block =
+            FakeBlock { inside, catalog, schema_changes, read_only, writes, steps, savepoints, temporary };
+        Ok(Box::new(block))
+    }
+
+    fn clear(&mut self) {
+        self.own.tables.clear();
+    }
+}
