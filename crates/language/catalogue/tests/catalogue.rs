@@ -95,17 +95,21 @@ fn ledger(script: &str) -> Arc<Catalog> {
     changed(Catalog::default(), script)
 }
 
+fn context() -> Context {
+    Context {
+        height: 1,
+        timestamp_ms: 0,
+        index: 0,
+        transaction: TransactionId::default(),
+        step_limit: u64::MAX,
+    }
+}
+
 fn changed(catalog: Catalog, script: &str) -> Arc<Catalog> {
     let mut catalog = Arc::new(catalog);
     for statement in script.split(";\n").filter(|statement| !statement.trim().is_empty()) {
         let library = Arc::new(Library::new(catalog.clone()).expect("a library"));
-        let context = Context {
-            height: 1,
-            timestamp_ms: 0,
-            index: 0,
-            transaction: TransactionId::default(),
-            step_limit: u64::MAX,
-        };
+        let context = context();
         let payload = Payload::Script { sql: statement.to_string(), parameters: Vec::new() };
         let effects = Invocation::new(library, context, payload)
             .simulate(&PlainState::new(catalog.clone()))
@@ -277,13 +281,7 @@ fn with_temporary(ledger: &Arc<Catalog>, statements: &[&str]) -> Arc<Catalog> {
     let library = Arc::new(Library::new(ledger.clone()).expect("a library"));
     let mut tables = TemporaryTables::default();
     for statement in statements {
-        let context = Context {
-            height: 1,
-            timestamp_ms: 0,
-            index: 0,
-            transaction: TransactionId::default(),
-            step_limit: u64::MAX,
-        };
+        let context = context();
         let payload = Payload::Script { sql: statement.to_string(), parameters: Vec::new() };
         let snapshot = PlainState::new(ledger.clone());
         let ran = tables.run(&Principal::default(), &library, &snapshot, &payload, context);
