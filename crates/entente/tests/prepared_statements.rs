@@ -185,7 +185,7 @@ async fn prepared_statements_in_blocks_are_run_by_every_node() {
             ("CREATE TEMPORARY TABLE own (b integer)", ""),
             ("BEGIN; CREATE TABLE made (a integer, b text); INSERT INTO made VALUES (1, 'x')", ""),
             (seen, "made|2|p own|1|t"),
-            ("SELECT 'made'::regclass, 'own'::regclass", "made|own"),
+            ("SELECT 'made'::regclass::text, 'own'::regclass::text", "made|own"),
         ],
     )
     .await;
