@@ -89,7 +89,7 @@ const TABLES: &str = "
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tables_are_exported_beside_running_nodes_and_proved_under_every_charter() {
     let mut network = TestNetwork::create(|charter| {
-        charter.execution_version = 2;
+        charter.found_with_version(2);
         charter.outcome_lag_blocks = 10;
         charter.block.idle_ms = 100;
         charter.checkpoint_blocks = 20;

@@ -54,7 +54,7 @@ impl Watch {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_is_upgraded_node_by_node_while_clients_write() {
     let mut network = TestNetwork::create(|charter| {
-        charter.execution_version = VERSION_BEFORE;
+        charter.found_with_version(VERSION_BEFORE);
         charter.outcome_lag_blocks = 10;
         charter.checkpoint_blocks = 50;
     });

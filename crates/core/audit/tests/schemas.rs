@@ -30,7 +30,7 @@ fn report(version: ExecutionVersion, certificates: impl Fn(Digest, u32) -> Vec<S
     let folder = tempfile::tempdir().expect("a folder");
     let options = SignedLedgerOptions { clients: 1, ..SignedLedgerOptions::default() };
     let mut ledger =
-        SignedLedger::create(folder.path(), options, |charter| charter.execution_version = version.number())
+        SignedLedger::create(folder.path(), options, |charter| charter.found_with_version(version.number()))
             .expect("an empty folder");
     let charter = ledger.charter().clone();
     let append = |ledger: &mut SignedLedger, payloads: Vec<Payload>| {

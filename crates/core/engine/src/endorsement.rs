@@ -173,6 +173,8 @@ pub struct EndorsementBasis {
     pub timestamp_ms: u64,
     /// Steps that a transaction may take.
     pub step_limit: u64,
+    /// Bytes that a transaction may have.
+    pub transaction_bytes_max: u32,
     /// How changes are endorsed.
     pub form: EndorsedForm,
     /// The next block is executed with another execution version.

@@ -363,6 +363,7 @@ impl Engine {
             height: self.height,
             timestamp_ms,
             step_limit: self.charter.meter.transaction_steps,
+            transaction_bytes_max: self.charter.block.transaction_bytes_max,
             form: match self.charter.endorsement.commands {
                 true => EndorsedForm::Commands,
                 false => EndorsedForm::Writes,

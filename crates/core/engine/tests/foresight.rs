@@ -48,7 +48,7 @@ fn blocks_that_are_foreseen_come_to_the_same_on_any_number_of_threads() {
         let mut rng = StdRng::seed_from_u64(seed);
         charter.checkpoint_blocks = rng.random_range(5..40);
         charter.checkpoint_rows = rng.random_range(100..2_000);
-        charter.execution_version = rng.random_range(2..=3);
+        charter.found_with_version(rng.random_range(2..=3));
         charter.block.batch_transactions = rng.random_range(1..20);
         charter.concurrency.on_conflict =
             if rng.random_bool(0.3) { OnConflict::Abort } else { OnConflict::Reexecute };

@@ -360,7 +360,7 @@ fn a_role_and_an_organisation_do_not_have_one_name() {
     // Version 7 let a role have such a name, and does not become version 8 with it.
     let mut chain = governed(|charter| {
         charter.governance = "any".to_string();
-        charter.execution_version = 7;
+        charter.found_with_version(7);
     });
     assert!(matches!(by(&mut chain, 0, "CREATE ROLE bert LOGIN"), Outcome::Committed(_)));
     let switch = "SELECT entente.set_charter('execution_version', '8')";

@@ -1,6 +1,6 @@
 //! Charters that change: what can be changed, what the charter is then, and from which height on it holds.
 
-use crate::charter_encoding::{has_rows, has_window};
+use crate::charter_encoding::{has_rows, has_transaction_bytes, has_window};
 use crate::{Charter, CharterError, Organisation, encode};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, PublicKey, SecretKey, Signature, SignedMessage};
@@ -179,6 +179,9 @@ impl Charter {
             "checkpoint_rows" if has_rows(self.execution_version) => {
                 self.checkpoint_rows = number("checkpoint_rows", value)?;
             }
+            "block.transaction_bytes_max" if has_transaction_bytes(self.execution_version) => {
+                self.block.transaction_bytes_max = number("block.transaction_bytes_max", value)?;
+            }
             "window_blocks" if has_window(self.execution_version) => {
                 self.window_blocks = number("window_blocks", value)?;
             }
@@ -186,6 +189,9 @@ impl Charter {
                 let expected = match self.execution_version {
                     1 => KNOWN.to_string(),
                     2 => format!("{KNOWN}, execution_version"),
+                    14.. => format!(
+                        "{KNOWN}, execution_version, checkpoint_rows, window_blocks, block.transaction_bytes_max"
+                    ),
                     4.. => format!("{KNOWN}, execution_version, checkpoint_rows, window_blocks"),
                     _ => format!("{KNOWN}, execution_version, checkpoint_rows"),
                 };

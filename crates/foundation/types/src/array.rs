@@ -27,10 +27,10 @@ impl Array {
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         let bytes: usize = values.iter().map(content_bytes).sum();
-        if bytes > limits::TEXT_BYTES_MAX {
+        if bytes > crate::text_bytes_max() {
             let message = format!(
                 "the elements of the array have {bytes} bytes, the limit is {} (TEXT_BYTES_MAX)",
-                limits::TEXT_BYTES_MAX
+                crate::text_bytes_max()
             );
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }

@@ -1,7 +1,7 @@
 //! Strings of bits: values of `bit(n)` and `bit varying(n)`.
 
 use crate::unknown_types::check_known;
-use crate::{ExecutionVersion, SqlError, SqlState, limits};
+use crate::{ExecutionVersion, SqlError, SqlState};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const BIT_TAG: u8 = 25;
 const VARBIT_TAG: u8 = 26;
 
-/// A string of bits, at most as many as a text has bytes: [`limits::TEXT_BYTES_MAX`].
+/// A string of bits, at most as many as a text has bytes: [`crate::limits::TEXT_BYTES_MAX`].
 #[derive(Clone, PartialEq, Eq, Debug, Hash, BorshSerialize)]
 pub struct BitString {
     /// How many bits.
@@ -24,7 +24,7 @@ impl BitString {
     /// So many bits, of bytes that are cut off or filled up with zeros.
     ///
     /// # Errors
-    /// `54000` where they are more than [`limits::TEXT_BYTES_MAX`].
+    /// `54000` where they are more than [`crate::limits::TEXT_BYTES_MAX`].
     pub fn new(length: u64, mut bytes: Vec<u8>) -> Result<BitString, SqlError> {
         let length = checked_length(length)?;
         bytes.resize(bytes_of(length), 0);
@@ -141,7 +141,7 @@ impl BitString {
 }
 
 fn checked_length(found: u64) -> Result<u32, SqlError> {
-    let limit = limits::TEXT_BYTES_MAX;
+    let limit = crate::text_bytes_max();
     u32::try_from(found).ok().filter(|length| *length as usize <= limit).ok_or_else(|| {
         let message = format!("the bit string has {found} bits, the limit is {limit} (TEXT_BYTES_MAX)");
         SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
@@ -169,7 +169,7 @@ fn read_bits<R: io::Read>(reader: &mut R) -> io::Result<Arc<BitString>> {
     let refused = || io::Error::new(io::ErrorKind::InvalidData, "expected a string of bits");
     let length = u32::deserialize_reader(reader)?;
     let count = u32::deserialize_reader(reader)? as usize;
-    if length as usize > limits::TEXT_BYTES_MAX || count != bytes_of(length) {
+    if length as usize > crate::text_bytes_max() || count != bytes_of(length) {
         return Err(refused());
     }
     let mut bytes = vec![0; count];
@@ -245,6 +245,7 @@ pub(crate) fn format_bits(bits: &BitString) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits;
     use crate::{DataType, Key, Value, parse_value, with_types_of};
     use proptest::prelude::*;
 
@@ -286,7 +287,7 @@ mod tests {
                 None,
                 true,
                 b"54000",
-                "the bit string has 131073 bits, the limit is 131072 (TEXT_BYTES_MAX)",
+                "the bit string has 1048577 bits, the limit is 1048576 (TEXT_BYTES_MAX)",
             ),
         ] {
             let error = parse_bits(text, length, is_varying).expect_err(message);

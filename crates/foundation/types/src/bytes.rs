@@ -1,12 +1,12 @@
 //! `bytea` and `uuid` as text.
 
-use crate::{SqlError, SqlState, limits};
+use crate::{SqlError, SqlState};
 use std::sync::Arc;
 
 /// Reads `\x0aff`, or text in which `\\` is a backslash and `\ooo` a byte in octal.
 ///
 /// # Errors
-/// `22P02` where it is neither, `54000` where it is longer than [`limits::TEXT_BYTES_MAX`].
+/// `22P02` where it is neither, `54000` where it is longer than [`crate::limits::TEXT_BYTES_MAX`].
 pub(crate) fn parse_bytea(text: &str) -> Result<Arc<[u8]>, SqlError> {
     let bytes = match text.strip_prefix("\\x") {
         Some(hexadecimal) => parse_hexadecimal(hexadecimal)?,
@@ -21,7 +21,7 @@ pub(crate) fn parse_bytea(text: &str) -> Result<Arc<[u8]>, SqlError> {
 /// # Errors
 /// `54000`
 pub fn check_bytes_length(found: usize) -> Result<(), SqlError> {
-    let limit = limits::TEXT_BYTES_MAX;
+    let limit = crate::text_bytes_max();
     if found > limit {
         let message = format!("the bytea has {found} bytes, the limit is {limit} (TEXT_BYTES_MAX)");
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));

@@ -1,4 +1,4 @@
-use crate::charter_encoding::{has_rows, has_window};
+use crate::charter_encoding::{has_rows, has_transaction_bytes, has_window};
 use crate::charter_text::{MISSING, as_text, digest_as_text, signatures_as_text};
 use crate::{
     Consistency, EndorsementOptions, ExecutionModel, ExecutionVersion, KnownVersions, Policy, PolicyError,
@@ -35,13 +35,19 @@ pub struct Organisation {
 }
 
 /// When a block is cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockLimits {
     /// Transactions of a block.
     pub transactions_max: u32,
     /// Bytes of a block's transactions.
     pub bytes_max: u32,
+    /// Bytes of one transaction. Charters of execution versions before 14 do without it: [`limits::TRANSACTION_BYTES_BEFORE`].
+    #[serde(
+        default = "default_transaction_bytes_max",
+        skip_serializing_if = "is_default_transaction_bytes_max"
+    )]
+    pub transaction_bytes_max: u32,
     /// Milliseconds that a proposer waits for the block to fill once it has a transaction.
     pub fill_ms: u32,
     /// Milliseconds after which an idle network orders an empty block.
@@ -247,7 +253,8 @@ impl Charter {
             endorsement: EndorsementOptions::default(),
             block: BlockLimits {
                 transactions_max: 4_000,
-                bytes_max: 2 * 1024 * 1024,
+                bytes_max: 4 * 1024 * 1024,
+                transaction_bytes_max: 2 * 1024 * 1024,
                 fill_ms: 20,
                 idle_ms: 500,
                 batch_transactions: 500,
@@ -255,6 +262,14 @@ impl Charter {
             meter: MeterLimits { transaction_steps: 1_000_000, block_steps: 100_000_000 },
             organisations: Vec::new(),
             signatures: Vec::new(),
+        }
+    }
+
+    /// Founds the ledger with these rules of execution: what older ones do not know is as it was with them.
+    pub fn found_with_version(&mut self, execution_version: u32) {
+        self.execution_version = execution_version;
+        if !has_transaction_bytes(execution_version) {
+            self.block.transaction_bytes_max = limits::TRANSACTION_BYTES_BEFORE;
         }
     }
 
@@ -490,7 +505,13 @@ impl Charter {
             let expected = "left out before execution version 4";
             return wrong("window_blocks", expected, self.window_blocks.to_string());
         }
-        let ranges: [(&'static str, u64, u64, u64); 14] = [
+        if !has_transaction_bytes(self.execution_version)
+            && block.transaction_bytes_max != default_transaction_bytes_max()
+        {
+            let expected = "left out before execution version 14";
+            return wrong("block.transaction_bytes_max", expected, block.transaction_bytes_max.to_string());
+        }
+        let ranges: [(&'static str, u64, u64, u64); 15] = [
             (
                 "outcome_quorum",
                 self.outcome_quorum() as u64,
@@ -506,9 +527,15 @@ impl Charter {
                 limits::BLOCK_TRANSACTIONS_MAX.into(),
             ),
             (
+                "block.transaction_bytes_max",
+                block.transaction_bytes_max.into(),
+                limits::TRANSACTION_BYTES_BEFORE.into(),
+                limits::TRANSACTION_BYTES_MAX as u64,
+            ),
+            (
                 "block.bytes_max",
                 block.bytes_max.into(),
-                limits::TRANSACTION_BYTES_MAX as u64 + 4,
+                u64::from(block.transaction_bytes_max) + 4,
                 limits::BLOCK_BYTES_MAX.into(),
             ),
             ("block.fill_ms", block.fill_ms.into(), 0, 1_000),
@@ -547,6 +574,14 @@ fn default_window_blocks() -> u32 {
 
 fn is_default_window_blocks(blocks: &u32) -> bool {
     *blocks == Charter::WINDOW_BLOCKS_DEFAULT
+}
+
+fn default_transaction_bytes_max() -> u32 {
+    limits::TRANSACTION_BYTES_BEFORE
+}
+
+fn is_default_transaction_bytes_max(bytes: &u32) -> bool {
+    *bytes == default_transaction_bytes_max()
 }
 
 fn default_governance() -> String {

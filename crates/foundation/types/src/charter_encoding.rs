@@ -1,7 +1,7 @@
 //! The canonical encoding of charters. Parameters that an execution version has brought are in the charters of that version and
 //! of later ones alone: the digest of a charter names its ledger, and those that there are keep their names.
 
-use crate::{Charter, ExecutionVersion};
+use crate::{BlockLimits, Charter, ExecutionVersion, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::io::{Read, Result, Write};
 
@@ -39,9 +39,21 @@ impl BorshSerialize for Charter {
         if has_window(*execution_version) {
             window_blocks.serialize(writer)?;
         }
+        let BlockLimits {
+            transactions_max,
+            bytes_max,
+            transaction_bytes_max,
+            fill_ms,
+            idle_ms,
+            batch_transactions,
+        } = block;
+        if has_transaction_bytes(*execution_version) {
+            transaction_bytes_max.serialize(writer)?;
+        }
         (expiry_blocks_max, outcome_quorum, outcome_lag_blocks, concurrency, endorsement)
             .serialize(writer)?;
-        (block, meter, organisations, signatures).serialize(writer)
+        (transactions_max, bytes_max, fill_ms, idle_ms, batch_transactions).serialize(writer)?;
+        (meter, organisations, signatures).serialize(writer)
     }
 }
 
@@ -57,8 +69,21 @@ impl BorshDeserialize for Charter {
             true => read(reader)?,
             false => Charter::WINDOW_BLOCKS_DEFAULT,
         };
+        let transaction_bytes_max = match has_transaction_bytes(execution_version) {
+            true => read(reader)?,
+            false => limits::TRANSACTION_BYTES_BEFORE,
+        };
         let (expiry_blocks_max, outcome_quorum, outcome_lag_blocks, concurrency, endorsement) = read(reader)?;
-        let (block, meter, organisations, signatures) = read(reader)?;
+        let (transactions_max, bytes_max, fill_ms, idle_ms, batch_transactions) = read(reader)?;
+        let block = BlockLimits {
+            transactions_max,
+            bytes_max,
+            transaction_bytes_max,
+            fill_ms,
+            idle_ms,
+            batch_transactions,
+        };
+        let (meter, organisations, signatures) = read(reader)?;
         Ok(Charter {
             name,
             nonce,
@@ -99,6 +124,11 @@ pub(crate) fn has_window(execution_version: u32) -> bool {
     execution_version >= ExecutionVersion::V4.number()
 }
 
+/// Whether charters that name this version say how long a transaction may be.
+pub(crate) fn has_transaction_bytes(execution_version: u32) -> bool {
+    execution_version >= ExecutionVersion::V14.number()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,8 +136,12 @@ mod tests {
 
     #[test]
     fn only_charters_of_a_version_have_what_it_has_brought() {
-        let of = |execution_version| Charter { execution_version, ..Charter::with_defaults("test", 7) };
-        for version in [1, 2, 3, 4] {
+        let of = |execution_version| {
+            let mut charter = Charter { execution_version, ..Charter::with_defaults("test", 7) };
+            charter.block.transaction_bytes_max = limits::TRANSACTION_BYTES_BEFORE;
+            charter
+        };
+        for version in [1, 2, 3, 4, 13, 14] {
             let charter = of(version);
             let bytes = encode(&charter);
             assert_eq!(decode_exactly::<Charter>(&bytes).expect("it was encoded"), charter);
@@ -122,14 +156,20 @@ mod tests {
             );
             let rest = (
                 (charter.expiry_blocks_max, charter.outcome_quorum, charter.outcome_lag_blocks),
-                (&charter.concurrency, &charter.endorsement, &charter.block, &charter.meter),
-                (&charter.organisations, &charter.signatures),
+                (&charter.concurrency, &charter.endorsement),
+                (charter.block.transactions_max, charter.block.bytes_max),
+                (charter.block.fill_ms, charter.block.idle_ms, charter.block.batch_transactions),
+                (&charter.meter, &charter.organisations, &charter.signatures),
             );
             let rows = if version >= 3 { encode(&250_000u32) } else { Vec::new() };
             let window = if version >= 4 { encode(&24u32) } else { Vec::new() };
-            assert_eq!(bytes, [encode(&first), rows, window, encode(&rest)].concat(), "version {version}");
+            let transaction = if version >= 14 { encode(&(256 * 1024u32)) } else { Vec::new() };
+            let expected = [encode(&first), rows, window, transaction, encode(&rest)].concat();
+            assert_eq!(bytes, expected, "version {version}");
             let text = charter.to_toml();
-            assert!(!text.contains("checkpoint_rows") && !text.contains("window_blocks"));
+            for parameter in ["checkpoint_rows", "window_blocks", "transaction_bytes_max"] {
+                assert!(!text.contains(parameter), "{text}");
+            }
             assert_eq!(toml::from_str::<Charter>(&text).expect("it was written"), charter);
         }
         let other = Charter { checkpoint_rows: 5_000, ..of(3) };
@@ -138,5 +178,8 @@ mod tests {
         let other = Charter { window_blocks: 30, ..of(4) };
         assert!(other.to_toml().contains("window_blocks = 30"));
         assert_ne!(other.ledger(), of(4).ledger());
+        let other = Charter { execution_version: 14, ..Charter::with_defaults("test", 7) };
+        assert!(other.to_toml().contains("transaction_bytes_max = 2097152"));
+        assert_ne!(other.ledger(), of(14).ledger());
     }
 }

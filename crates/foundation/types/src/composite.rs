@@ -61,10 +61,10 @@ impl Composite {
             return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, message));
         }
         let bytes = fields_bytes(&values, 1);
-        if bytes > limits::TEXT_BYTES_MAX {
+        if bytes > crate::text_bytes_max() {
             return exceeded(format!(
                 "the row has {bytes} bytes as a text, the limit is {} (TEXT_BYTES_MAX)",
-                limits::TEXT_BYTES_MAX
+                crate::text_bytes_max()
             ));
         }
         Ok(Composite { type_id, values })

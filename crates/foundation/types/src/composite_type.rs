@@ -14,7 +14,7 @@
 //! - **A row that is written out stays an open expression** until something gives it a type. Its literals are
 //!   converted by themselves, its fields are taken without making it, and two such rows compare by their fields' own
 //!   comparisons. Values compare as PostgreSQL's records do: NULLs are equal to one another and come last.
-//! - **Rows are bounded.** A row is nested at most 16 deep and has at most 128 KiB as a text, in which quotes double
+//! - **Rows are bounded.** A row is nested at most 16 deep and has at most 1 MiB as a text, in which quotes double
 //!   with every level. So nothing that can be made is expensive to write.
 //! - **Enums** are types of the same numbers and names, with labels in the place of fields (`EnumValue`).
 //! - **Functions.** A function of a composite type gives one value per row, which FROM takes apart. One with several

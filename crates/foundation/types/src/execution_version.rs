@@ -36,6 +36,8 @@ pub enum ExecutionVersion {
     V12 = 12,
     /// Knows more of the SQL that frameworks send: `docs/execution-versions.md`.
     V13 = 13,
+    /// Larger transactions and longer values: `docs/execution-versions.md`.
+    V14 = 14,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -62,7 +64,7 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 13] = [
+    pub const ALL: [ExecutionVersion; 14] = [
         ExecutionVersion::V1,
         ExecutionVersion::V2,
         ExecutionVersion::V3,
@@ -76,13 +78,14 @@ impl ExecutionVersion {
         ExecutionVersion::V11,
         ExecutionVersion::V12,
         ExecutionVersion::V13,
+        ExecutionVersion::V14,
     ];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V13;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V14;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V13;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V14;
 
     /// The version of this number, if this program knows it.
     pub fn of_number(number: u32) -> Option<ExecutionVersion> {
@@ -160,7 +163,8 @@ mod tests {
         assert_eq!(this.of(&charter(11), 50), Ok(ExecutionVersion::V11));
         assert_eq!(this.of(&charter(12), 50), Ok(ExecutionVersion::V12));
         assert_eq!(this.of(&charter(13), 50), Ok(ExecutionVersion::V13));
-        assert!(this.of(&charter(14), 0).is_err());
+        assert_eq!(this.of(&charter(14), 50), Ok(ExecutionVersion::V14));
+        assert!(this.of(&charter(15), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }

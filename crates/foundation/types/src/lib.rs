@@ -78,6 +78,7 @@ mod transaction;
 mod trigger;
 mod unknown_types;
 mod value;
+mod value_lengths;
 mod view;
 
 pub mod datetime;
@@ -186,6 +187,7 @@ pub use transaction::{
 pub use trigger::{Trigger, TriggerEvent, TriggerEvents, TriggerTime};
 pub use unknown_types::with_types_of;
 pub use value::{Row, VALUE_BYTES, Value};
+pub use value_lengths::{ValueLengths, row_bytes_max, text_bytes_max};
 pub use view::{CheckOption, View};
 
 use borsh::{BorshDeserialize, BorshSerialize};

@@ -2,12 +2,14 @@
 
 use crate::{ExecutionVersion, SqlError, SqlState};
 
-/// Bytes of one encoded transaction.
-pub const TRANSACTION_BYTES_MAX: usize = 256 * 1024;
-/// Bytes of a value of type text.
-pub const TEXT_BYTES_MAX: usize = 128 * 1024;
-/// Bits of a string of bits: as many as a text has characters.
-pub const BITS_MAX: u32 = TEXT_BYTES_MAX as u32;
+/// Bytes of one encoded transaction that a charter may allow. What is allowed is the charter's `block.transaction_bytes_max`.
+pub const TRANSACTION_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of one encoded transaction before execution version 14, and the least that a charter may allow since.
+pub const TRANSACTION_BYTES_BEFORE: u32 = 256 * 1024;
+/// Bytes of a value of type text, and of others as a text. Expressions ask [`crate::text_bytes_max`], because versions differ.
+pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// The same before execution version 14.
+pub const TEXT_BYTES_BEFORE: usize = 128 * 1024;
 /// Arguments of a call; before execution version 8 also parameters of a script.
 pub const ARGUMENTS_MAX: usize = 1_000;
 /// Parameters of a script: as many as PostgreSQL's protocol counts.
@@ -53,8 +55,10 @@ pub const POLICIES_MAX: usize = 64;
 pub const PARTITIONS_MAX: usize = 1_000;
 /// Partitions that may stand inside of one another.
 pub const PARTITIONS_DEEP_MAX: usize = 8;
-/// Bytes of an encoded row.
-pub const ROW_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of an encoded row. Who makes rows asks [`crate::row_bytes_max`], because versions differ.
+pub const ROW_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// The same before execution version 14.
+pub const ROW_BYTES_BEFORE: usize = 256 * 1024;
 /// Bytes of an encoded primary key.
 pub const KEY_BYTES_MAX: usize = 2_700;
 /// Bytes of the columns of an ordered index by which its entries are told apart; longer ones stand side by side.
@@ -136,7 +140,9 @@ pub const NOTICES_BYTES_MAX: usize = 16 * 1024;
 /// Rows that COPY brings in one transaction; each takes at least a step.
 pub const PACKED_ROWS_MAX: u32 = 1_000_000_000;
 /// Statements and savepoints of one transaction block.
-pub const SESSION_STEPS_MAX: usize = 10_000;
+pub const SESSION_STEPS_MAX: usize = 100_000;
+/// The same before execution version 14.
+const SESSION_STEPS_BEFORE: usize = 10_000;
 /// Savepoints of a transaction block at the same time.
 pub const SAVEPOINTS_MAX: usize = 1_000;
 /// Checks of constraints that one transaction may put off to its end.
@@ -147,6 +153,11 @@ pub const NESTING_MAX: usize = 64;
 /// Parameters that a script may have by these rules of execution.
 pub fn parameters_max(version: ExecutionVersion) -> usize {
     if version >= ExecutionVersion::V8 { PARAMETERS_MAX } else { ARGUMENTS_MAX }
+}
+
+/// Statements and savepoints that a transaction block may have by these rules of execution.
+pub fn session_steps_max(version: ExecutionVersion) -> usize {
+    if version >= ExecutionVersion::V14 { SESSION_STEPS_MAX } else { SESSION_STEPS_BEFORE }
 }
 
 /// Whether a name is not too long.

@@ -11,7 +11,7 @@ use crate::network_address::{format_macaddr, parse_cidr, parse_inet, parse_macad
 use crate::range::{format_multirange, format_range, parse_multirange, parse_range};
 use crate::real::{format_real, parse_real};
 use crate::session_format::session_format;
-use crate::{DataType, Jsonb, Numeric, SqlError, SqlState, Value, limits};
+use crate::{DataType, Jsonb, Numeric, SqlError, SqlState, Value};
 use std::sync::Arc;
 
 /// Reads `text` as a value of `data_type`, as PostgreSQL's input functions do; [`DataType::Unknown`] reads text.
@@ -21,7 +21,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// `22P02` (`22007` for timestamps) where the text is no such value, `22003` (`22008`) where it is out of range,
-/// `22001` where it is too long for `varchar(n)`, `54000` where it is longer than [`limits::TEXT_BYTES_MAX`],
+/// `22001` where it is too long for `varchar(n)`, `54000` where it is longer than [`crate::limits::TEXT_BYTES_MAX`],
 /// `0A000` for what PostgreSQL reads and Entente does not.
 pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
     Ok(match data_type {
@@ -160,7 +160,7 @@ pub(crate) fn check_text(text: &str) -> Result<(), SqlError> {
 
 /// Refuses a text of too many bytes.
 pub(crate) fn check_text_length(found: usize) -> Result<(), SqlError> {
-    let limit = limits::TEXT_BYTES_MAX;
+    let limit = crate::text_bytes_max();
     if found > limit {
         let message = format!("the text has {found} bytes, the limit is {limit} (TEXT_BYTES_MAX)");
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
@@ -396,6 +396,7 @@ fn is_midpoint(decimal: &str, value: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits;
 
     fn refusal(text: &str, data_type: DataType) -> SqlError {
         parse_value(text, data_type).expect_err(text)

@@ -337,12 +337,13 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 pub enum TransactionError {
     /// Longer than the limit.
     #[error(
-        "the transaction has {found} bytes, the limit is {} (TRANSACTION_BYTES_MAX); split it",
-        limits::TRANSACTION_BYTES_MAX
+        "the transaction has {found} bytes, the limit is {limit} (block.transaction_bytes_max of the charter); split it"
     )]
     TooLarge {
         /// Its length.
         found: usize,
+        /// The limit.
+        limit: usize,
     },
     /// Not the canonical encoding.
     #[error("expected the canonical encoding of a signed transaction: {0}")]
@@ -422,7 +423,10 @@ impl SignedTransaction {
         version: ExecutionVersion,
     ) -> Result<SignedTransaction, TransactionError> {
         if bytes.len() > limits::TRANSACTION_BYTES_MAX {
-            return Err(TransactionError::TooLarge { found: bytes.len() });
+            return Err(TransactionError::TooLarge {
+                found: bytes.len(),
+                limit: limits::TRANSACTION_BYTES_MAX,
+            });
         }
         let malformed = |error: std::io::Error| TransactionError::Malformed(error.to_string());
         let (transaction, endorsed, rest) = split(bytes)
@@ -443,7 +447,7 @@ impl SignedTransaction {
             ("arguments", sizes.values, limits::ARGUMENTS_MAX),
             ("arguments", sizes.parameters, limits::parameters_max(version)),
             ("bytes in the name of its procedure, table or savepoint", sizes.name, limits::NAME_BYTES_MAX),
-            ("steps", sizes.steps, limits::SESSION_STEPS_MAX),
+            ("steps", sizes.steps, limits::session_steps_max(version)),
             ("bytes in the name of its role", signed.transaction.role.len(), limits::NAME_BYTES_MAX),
         ];
         match limits.into_iter().find(|(_, found, limit)| found > limit) {
@@ -620,6 +624,10 @@ mod tests {
         };
         let steps = vec![SessionStep::Savepoint("s".into()); limits::SESSION_STEPS_MAX + 1];
         assert_eq!(limit(steps), ("steps", limits::SESSION_STEPS_MAX + 1, limits::SESSION_STEPS_MAX));
+        let bytes = session(vec![SessionStep::Savepoint("s".into()); 10_001]).to_bytes();
+        assert!(SignedTransaction::from_bytes(&bytes).is_ok());
+        let before = SignedTransaction::from_bytes_of(&bytes, ExecutionVersion::V13);
+        assert_eq!(before, Err(TransactionError::Limit { what: "steps", found: 10_001, limit: 10_000 }));
         let long = vec![SessionStep::Release("s".repeat(64))];
         assert_eq!(limit(long), ("bytes in the name of its procedure, table or savepoint", 64, 63));
         let run = |count| {
@@ -644,7 +652,10 @@ mod tests {
         }
         assert!(SignedTransaction::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_err());
         let oversized = vec![0; limits::TRANSACTION_BYTES_MAX + 1];
-        let found = oversized.len();
-        assert_eq!(SignedTransaction::from_bytes(&oversized), Err(TransactionError::TooLarge { found }));
+        let (found, limit) = (oversized.len(), limits::TRANSACTION_BYTES_MAX);
+        assert_eq!(
+            SignedTransaction::from_bytes(&oversized),
+            Err(TransactionError::TooLarge { found, limit })
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Texts that become parts of other texts of SQL: `format()`, `quote_ident()`, `quote_literal()`.
 
-use types::{SqlError, SqlState, limits};
+use types::{SqlError, SqlState};
 
 /// Words that PostgreSQL 15 does not take as a name without quotes, or not everywhere. In order.
 #[rustfmt::skip]
@@ -86,9 +86,9 @@ pub fn format_text(format: &str, arguments: &[Option<String>]) -> Result<String,
             (_, None) => "NULL".to_string(),
         };
         let padding = directive.width.saturating_sub(text.chars().count());
-        if output.len() + text.len() + padding > limits::TEXT_BYTES_MAX {
+        if output.len() + text.len() + padding > types::text_bytes_max() {
             let message =
-                format!("the text is longer than {} bytes (TEXT_BYTES_MAX)", limits::TEXT_BYTES_MAX);
+                format!("the text is longer than {} bytes (TEXT_BYTES_MAX)", types::text_bytes_max());
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         let spaces = " ".repeat(padding);

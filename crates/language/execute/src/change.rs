@@ -15,7 +15,7 @@ use plan::statement::{
 use plan::table::TablePlan;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{ColumnSet, Key, Row, SqlError, SqlState, TriggerEvent, Value, limits};
+use types::{ColumnSet, Key, Row, SqlError, SqlState, TriggerEvent, Value};
 use values::broken;
 
 /// What the row of a hidden key counts: height, position in the block, draw.
@@ -491,9 +491,10 @@ pub fn row_bytes(row: &[Value]) -> usize {
 /// Refuses a row that is too long to store.
 pub fn check_row_bytes(row: &[Value]) -> Result<(), SqlError> {
     let bytes = row_bytes(row);
-    if bytes > limits::ROW_BYTES_MAX {
+    let limit = types::row_bytes_max();
+    if bytes > limit {
         // A detail, because it tells of the whole row.
-        let detail = format!("It has {bytes} bytes, the limit is {} (ROW_BYTES_MAX).", limits::ROW_BYTES_MAX);
+        let detail = format!("It has {bytes} bytes, the limit is {limit} (ROW_BYTES_MAX).");
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "the row is too long").detail(detail));
     }
     Ok(())

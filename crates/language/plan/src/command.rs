@@ -7,7 +7,7 @@ use crate::table::{TablePlan, may_be_too_long};
 use smallvec::SmallVec;
 use state::{Addition, Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
-use types::session_format::{SessionFormat, session_format, within_format};
+use types::session_format::Surroundings;
 use types::{ArithmeticOperator, ColumnSet, DataType, Key, Row, SqlError, Value};
 
 /// Inserts a row that was checked when it was made.
@@ -236,7 +236,7 @@ impl UpdatePlan {
             known: known.clone(),
             captured: self.capture.values(environment).collect::<Result<_, _>>()?,
             now: environment.now,
-            format: session_format(),
+            around: Surroundings::here(),
         });
         let command = Command {
             row: RowId { table: self.table.id, key },
@@ -315,7 +315,7 @@ pub struct UpdateFunction {
     known: KnownValues,
     captured: SmallVec<[Value; 1]>,
     now: i64,
-    format: SessionFormat,
+    around: Surroundings,
 }
 
 /// The command of an UPDATE on one row, and what it does.
@@ -332,7 +332,7 @@ impl UpdateFunction {
     /// # Errors
     /// What evaluation raises.
     pub fn matches(&self, row: &Row) -> Result<bool, SqlError> {
-        within_format(self.format, || self.plan.matches(&Environment::new(row, &self.captured, self.now)))
+        self.around.within(|| self.plan.matches(&Environment::new(row, &self.captured, self.now)))
     }
 
     /// What it makes of a row, which nobody has held against NOT NULL and CHECK yet; `None` where it is not about the row.
@@ -340,13 +340,13 @@ impl UpdateFunction {
     /// # Errors
     /// What evaluation raises.
     pub fn new_row(&self, row: &Row) -> Result<Option<Row>, SqlError> {
-        within_format(self.format, || self.plan.new_row(row, &self.known, &self.captured, self.now))
+        self.around.within(|| self.plan.new_row(row, &self.known, &self.captured, self.now))
     }
 }
 
 impl RowFunction for UpdateFunction {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
-        within_format(self.format, || self.plan.change(row, &self.known, &self.captured, self.now))
+        self.around.within(|| self.plan.change(row, &self.known, &self.captured, self.now))
     }
 }
 
@@ -518,7 +518,7 @@ impl DeletePlan {
                 plan: self.clone(),
                 captured: self.capture.values(environment).collect::<Result<_, _>>()?,
                 now: environment.now,
-                format: session_format(),
+                around: Surroundings::here(),
             }),
             kind: CommandKind::Delete,
             uses: self.uses,
@@ -534,12 +534,12 @@ struct DeleteFunction {
     plan: Arc<DeletePlan>,
     captured: SmallVec<[Value; 2]>,
     now: i64,
-    format: SessionFormat,
+    around: Surroundings,
 }
 
 impl RowFunction for DeleteFunction {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
-        within_format(self.format, || self.plan.change(row, &self.captured, self.now))
+        self.around.within(|| self.plan.change(row, &self.captured, self.now))
     }
 }
 

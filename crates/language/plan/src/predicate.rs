@@ -5,7 +5,7 @@ use crate::expression::{Capture, Environment, Expression};
 use smallvec::SmallVec;
 use state::{KeyRange, RowPredicate};
 use std::sync::Arc;
-use types::session_format::{SessionFormat, session_format, within_format};
+use types::session_format::Surroundings;
 use types::{Index, Key, SqlError, Value};
 
 impl Condition {
@@ -15,8 +15,8 @@ impl Condition {
     /// What subqueries raise.
     pub fn with_values(&self, environment: &Environment<'_>) -> Result<CapturedCondition, SqlError> {
         let values = self.capture.values(environment).collect::<Result<_, _>>()?;
-        let (expression, now, format) = (self.expression.clone(), environment.now, session_format());
-        Ok(CapturedCondition { expression, values, now, format })
+        let (expression, now, around) = (self.expression.clone(), environment.now, Surroundings::here());
+        Ok(CapturedCondition { expression, values, now, around })
     }
 
     /// Whether the condition is true for the environment's row, without keeping the captured values.
@@ -47,7 +47,7 @@ pub struct CapturedCondition {
     expression: Arc<Expression>,
     values: Vec<Value>,
     now: i64,
-    format: SessionFormat,
+    around: Surroundings,
 }
 
 impl CapturedCondition {
@@ -56,14 +56,14 @@ impl CapturedCondition {
     /// # Errors
     /// As evaluation.
     pub fn is_true(&self, row: &[Value]) -> Result<bool, SqlError> {
-        within_format(self.format, || self.expression.is_true(&Environment::new(row, &self.values, self.now)))
+        self.around.within(|| self.expression.is_true(&Environment::new(row, &self.values, self.now)))
     }
 }
 
 impl RowPredicate for CapturedCondition {
     fn may_match(&self, known: &[Option<Value>]) -> bool {
         let truths = || self.expression.possible_truths(known, &self.values, self.now);
-        within_format(self.format, truths).may_be_true()
+        self.around.within(truths).may_be_true()
     }
 }
 

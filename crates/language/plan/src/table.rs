@@ -269,5 +269,5 @@ pub fn may_be_too_long(table: &TablePlan) -> bool {
         DataType::Enum(_) => 2 * limits::NAME_BYTES_MAX,
         _ => 18,
     });
-    bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_MAX
+    bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_BEFORE
 }

@@ -83,10 +83,10 @@ impl Binder<'_> {
         }
         // What is too long for a text here a database outside would take.
         let bytes = parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(bytes_max(part)?));
-        if bytes.is_none_or(|bytes| bytes > limits::TEXT_BYTES_MAX) {
+        if bytes.is_none_or(|bytes| bytes > limits::TEXT_BYTES_BEFORE) {
             let what = format!(
                 "|| of texts that may have more than {} bytes (TEXT_BYTES_MAX) together",
-                limits::TEXT_BYTES_MAX
+                limits::TEXT_BYTES_BEFORE
             );
             return Err(
                 refused(what).hint("Use columns of type varchar(n): each character counts as four bytes.")

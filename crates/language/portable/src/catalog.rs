@@ -201,19 +201,19 @@ fn check_row(table: &Table) -> Result<(), SqlError> {
                 here += characters as usize * 4;
                 outside += characters as usize * 4 + 2;
             }
-            DataType::Text(None) | DataType::Bytea => here += limits::TEXT_BYTES_MAX,
+            DataType::Text(None) | DataType::Bytea => here += limits::TEXT_BYTES_BEFORE,
             _ => {
                 here += OTHER_BYTES;
                 outside += OTHER_BYTES;
             }
         }
     }
-    if here > limits::ROW_BYTES_MAX - OTHER_BYTES || outside > MARIADB_ROW_BYTES_MAX {
+    if here > limits::ROW_BYTES_BEFORE - OTHER_BYTES || outside > MARIADB_ROW_BYTES_MAX {
         return Err(refused(format_args!("table \"{}\" with rows of up to {here} bytes", table.name)).hint(format!(
             "Rows have at most {} bytes, and texts with a length {MARIADB_ROW_BYTES_MAX} of them: text and bytea count {}, each character \
              of varchar(n) 4. Give shorter lengths, or make two tables.",
-            limits::ROW_BYTES_MAX,
-            limits::TEXT_BYTES_MAX
+            limits::ROW_BYTES_BEFORE,
+            limits::TEXT_BYTES_BEFORE
         )));
     }
     Ok(())

@@ -54,7 +54,8 @@ pub(crate) fn bind_parsed(
     script: Script<'_>,
     types: &[DataType],
 ) -> Result<BoundScript, SqlError> {
-    within_format(script.settings.format, || bind_within_format(library, script, types))
+    let format = script.settings.format;
+    library.lengths().within(|| within_format(format, || bind_within_format(library, script, types)))
 }
 
 fn bind_within_format(

@@ -13,7 +13,7 @@ use state::{
 use std::sync::Arc;
 use types::{
     ColumnSet, CompositeTypes, Counter, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite,
-    Index, Key, Row, RowWrite, SqlError, SqlState, TableId, Value,
+    Index, Key, Row, RowWrite, SqlError, SqlState, TableId, Value, ValueLengths,
 };
 
 /// The effects as validation works on them. Their commands check what the row is at its place: NOT NULL, CHECK, length.
@@ -22,6 +22,10 @@ use types::{
 /// A table or column that is not there, a value of another type, a key that is not the row's: nothing that a simulation
 /// on this catalog gives.
 pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
+    library.lengths().within(|| bind_within_lengths(library, endorsed))
+}
+
+fn bind_within_lengths(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
     let is_entries = |table: TableId| library.tables().computed_index(table).is_some();
     for EndorsedRead { table, .. } in &endorsed.reads {
         let known = library.tables().unique_index(*table).is_some() || counter(library, *table).is_some();
@@ -121,10 +125,18 @@ struct CheckedWrite {
     checks: Vec<usize>,
     /// Ordinals of generated columns that what is written decides on.
     computed: Vec<u16>,
+    /// How long what it makes may be.
+    lengths: ValueLengths,
 }
 
 impl RowFunction for CheckedWrite {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
+        self.lengths.within(|| self.checked(row))
+    }
+}
+
+impl CheckedWrite {
+    fn checked(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
         let change = sized(self.write.apply(row)?)?;
         if let RowChange::Put(row) = &change {
             let environment = Environment::new(row, &[], 0);
@@ -204,7 +216,8 @@ fn command(
         || !checks.is_empty()
         || !computed.is_empty()
         || may_grow(table, write);
-    let function = Arc::new(CheckedWrite { table: table.clone(), write: write.clone(), checks, computed });
+    let (table_plan, write, lengths) = (table.clone(), write.clone(), ValueLengths::here());
+    let function = Arc::new(CheckedWrite { table: table_plan, write, checks, computed, lengths });
     let row = RowId { table: table.id, key: key.clone() };
     Ok(Command { row, function, kind, uses, writes, guard: endorsed.guard, can_fail, addition })
 }

@@ -15,7 +15,7 @@ use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use types::session_format::{SessionFormat, within_format};
-use types::{Catalog, DataType, ExecutionVersion, Policy, Procedure, SqlError, TableId, Value};
+use types::{Catalog, DataType, ExecutionVersion, Policy, Procedure, SqlError, TableId, Value, ValueLengths};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
@@ -73,6 +73,10 @@ impl Library {
     /// # Errors
     /// As [`Library::new`].
     pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
+        ValueLengths::of(options.version).within(|| Library::compiled(catalog, options))
+    }
+
+    fn compiled(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
         let tables = Tables::new(&catalog, options.version)?;
         let compile = |procedure: &Arc<Procedure>| plpgsql::compile(&tables, procedure, options);
         let plain = catalog.procedures.iter().filter(|(_, procedure)| !is_polymorphic(procedure));
@@ -202,6 +206,16 @@ impl Library {
         self.tables.routines().named(name).map(|routine| &routine.definition)
     }
 
+    /// Runs something within what definitions are compiled within, whoever asks for it.
+    fn within_a_definition<R>(&self, run: impl FnOnce() -> R) -> R {
+        self.lengths().within(|| within_format(SessionFormat::default(), run))
+    }
+
+    /// How long values may be by its rules.
+    pub(crate) fn lengths(&self) -> ValueLengths {
+        ValueLengths::of(self.version())
+    }
+
     /// The compiled procedure or function. `actual`: what its polymorphic types stand for.
     ///
     /// # Errors
@@ -218,7 +232,7 @@ impl Library {
         let known = self.instances.lock().unwrap_or_else(PoisonError::into_inner).get(&callee);
         let compiled = known.unwrap_or_else(|| {
             // Whoever asks for it first: its constants are those of a definition.
-            let compiled = within_format(SessionFormat::default(), || {
+            let compiled = self.within_a_definition(|| {
                 let definition = actual.applied_to(definition)?;
                 plpgsql::compile(&self.tables, &definition, self.options)
             });

@@ -317,6 +317,17 @@ impl Invocation {
 
 impl Simulate for Invocation {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
+        self.library.lengths().within(|| self.effects_on(snapshot))
+    }
+
+    fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {
+        debug_assert_eq!(catalog.version, self.library.catalog().version, "a library of this catalog");
+        self.library.lengths().within(|| self.analysed())
+    }
+}
+
+impl Invocation {
+    fn effects_on(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
         let watched = Watched::new(snapshot);
         if let Some(effects) = self.change_schema(&watched) {
             return watched.check(self.with_short_detail(effects));
@@ -358,8 +369,7 @@ impl Simulate for Invocation {
         Ok(self.with_short_detail(effects))
     }
 
-    fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {
-        debug_assert_eq!(catalog.version, self.library.catalog().version, "a library of this catalog");
+    fn analysed(&self) -> Result<Footprint, SqlError> {
         if self.script_with_schema_change().is_some() {
             return Err(refused("a schema change together with other transactions"));
         }

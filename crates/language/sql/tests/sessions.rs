@@ -402,10 +402,10 @@ fn blocks_have_limits() {
         session.run(sql("SELECT 1")).expect("a short one");
     }
     let error = session.run(sql("SELECT 1")).expect_err("one too many");
-    assert_eq!(error.message, "a transaction block has at most 10000 statements (SESSION_STEPS_MAX)");
+    assert_eq!(error.message, "a transaction block has at most 100000 statements (SESSION_STEPS_MAX)");
 
     let long = format!("SELECT '{}'", "x".repeat(100_000));
-    let mut session = begin(&database);
+    let mut session = begin(&database).of_at_most(256 * 1024);
     steps(&mut session, &[("DELETE FROM account WHERE id = 1", "DELETE 1")]);
     session.run(sql(&long)).expect("there is room");
     session.run(sql(&long)).expect("there is room");

@@ -458,6 +458,9 @@ pub trait Database: Send + Sync + 'static {
     /// What all queries of this node have together, with their results as long as clients have not got them.
     fn query_memory(&self) -> Arc<MemoryPool>;
 
+    /// Bytes that a transaction may have now: the charter's `block.transaction_bytes_max`.
+    fn transaction_bytes_max(&self) -> usize;
+
     /// Signs with the session's key, orders, and waits until the transaction is final and what `answer_at` says. The
     /// result has one entry per statement; [`Payload::Insert`] gives one.
     ///

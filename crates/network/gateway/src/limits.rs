@@ -11,7 +11,7 @@ pub const CONNECTIONS_MAX: usize = 2_000;
 /// milliseconds here, so that who only holds connections keeps nobody out.
 pub const STARTING_MAX: usize = 500;
 /// Bytes of one message from a client, CopyData included; a longer one ends the connection with `08P01`.
-pub const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub const MESSAGE_BYTES_MAX: usize = 6 * 1024 * 1024;
 /// Bytes of the message that starts a session.
 pub const STARTUP_BYTES_MAX: usize = 10_000;
 /// Bytes of one message of authentication.
@@ -21,7 +21,9 @@ pub const STARTUP_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time that a client may take to read what it was sent.
 pub const WRITE_TIME_MAX: Duration = Duration::from_secs(300);
 /// Bytes of a query string; a longer one gets `54000`.
-pub const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
+pub const STATEMENT_BYTES_MAX: usize = types::limits::TRANSACTION_BYTES_MAX;
+/// Bytes of a prepared statement with a name, which a session keeps; a longer one gets `54000`.
+pub const PREPARED_STATEMENT_BYTES_MAX: usize = 1024 * 1024;
 /// Statements in one query string; more get `54000`.
 pub const STATEMENTS_MAX: usize = 10_000;
 /// Prepared statements of a session; more get `54000`.
@@ -46,7 +48,7 @@ pub const PRIVATE_COPY_CHUNK_BYTES: usize = 40 * 1024;
 /// Transactions of one COPY that wait at the same time.
 pub const COPY_CHUNKS_IN_FLIGHT: usize = 4;
 /// Bytes of one line of COPY data.
-pub const COPY_LINE_BYTES_MAX: usize = 1024 * 1024;
+pub const COPY_LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Requests over HTTP at the same time, without submissions and those for endorsements; one more gets 503.
 pub const HTTP_REQUESTS_MAX: usize = 256;
 /// Submissions over HTTP at the same time.

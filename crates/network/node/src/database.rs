@@ -201,6 +201,10 @@ impl Database for NodeDatabase {
         Arc::clone(&self.local.query_memory)
     }
 
+    fn transaction_bytes_max(&self) -> usize {
+        self.charter().block.transaction_bytes_max as usize
+    }
+
     fn answer_at(&self) -> AnswerAt {
         self.live.answer_at()
     }
@@ -235,9 +239,12 @@ impl Database for NodeDatabase {
         }
         let signed = self.session.sign_request(request, role.to_string(), payload, expires_at);
         let bytes = Bytes::from(signed.to_bytes());
-        if bytes.len() > types::limits::TRANSACTION_BYTES_MAX {
-            let error = types::TransactionError::TooLarge { found: bytes.len() };
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()));
+        let (found, limit) = (bytes.len(), self.transaction_bytes_max());
+        if found > limit {
+            let error = types::TransactionError::TooLarge { found, limit };
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error.to_string()).hint(
+                "For many rows use COPY, which makes several transactions outside of a transaction block.",
+            ));
         }
         let Receipt { height, outcome, .. } =
             self.ordered(|replies| self.submit_now(vec![bytes], answer_at, replies)).await?;

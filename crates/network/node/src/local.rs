@@ -291,6 +291,7 @@ impl TemporaryTables for NodeTemporaryTables {
             true => Arc::new(published.with_past(snapshot)),
             false => snapshot,
         };
+        let charter = charters.at(published.newest().0 + 1);
         let request = RequestId(crypto::random_bytes());
         let client = ClientId { key: self.local.session_key, request };
         // Rows without a primary key come last, as they will at the transaction's place.
@@ -299,7 +300,7 @@ impl TemporaryTables for NodeTemporaryTables {
             timestamp_ms: self.local.next_block_ms(),
             index: u32::MAX,
             transaction: TransactionId(client.session_seed()),
-            step_limit: charters.at(published.newest().0 + 1).meter.transaction_steps,
+            step_limit: charter.meter.transaction_steps,
         };
         let (principal, read_limit) = (self.local.principal(role), QUERY_STEPS_MAX);
         let tables = self.tables.clone();
@@ -307,7 +308,8 @@ impl TemporaryTables for NodeTemporaryTables {
         let execution_version = library.version();
         let session =
             sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
-                .sharing(memory);
+                .sharing(memory)
+                .of_at_most(charter.block.transaction_bytes_max);
         Ok(Box::new(NodeBlock { session, request, execution_version, local: self.local.clone() }))
     }
 

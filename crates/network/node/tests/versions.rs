@@ -17,7 +17,7 @@ fn older() -> NodeOptions {
 
 fn create() -> TestNetwork {
     TestNetwork::create(|charter| {
-        charter.execution_version = 1;
+        charter.found_with_version(1);
         charter.checkpoint_blocks = 10;
         charter.block.idle_ms = 100;
         // Amendments hold 30 blocks after they are decided.

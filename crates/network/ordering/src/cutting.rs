@@ -159,6 +159,9 @@ pub(crate) fn check(block: &Block, rules: &Rules<'_>, parent: &Parent, proposer:
     within("transactions", header.transactions <= most, || format!("at most {most}"), header.transactions)?;
     let most = limits.bytes_max as usize;
     within("bytes", bytes <= most, || format!("at most {most}"), bytes)?;
+    let most = limits.transaction_bytes_max as usize;
+    let longest = block.transactions.iter().map(Bytes::len).max().unwrap_or_default();
+    within("longest transaction", longest <= most, || format!("at most {most} bytes long"), longest)?;
     check_charters(block, parent)?;
     check_heights(block, parent, rules)
 }
@@ -231,6 +234,7 @@ mod tests {
     use types::{Certificate, CheckpointRoot, OutcomeHeader};
 
     const LIMITS: BlockLimits = BlockLimits {
+        transaction_bytes_max: 40,
         transactions_max: 3,
         bytes_max: 40,
         fill_ms: 20,

@@ -19,13 +19,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use types::{BlockLimits, Place, RejectReason, TransactionId, limits};
+use types::{BlockLimits, Place, RejectReason, TransactionId};
 
 /// Time since a fixed moment, from the runtime that the service runs on: the machine's clock, or the simulation's.
 pub(crate) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// Bytes that a transaction takes in a block beside its own: its length.
 pub(crate) const LENGTH_BYTES: usize = 4;
+
+/// Bytes of a transaction that is given to other members before a block: a longer one comes with its block alone, so that what
+/// waits to be taken has a bound.
+pub(crate) const GIVEN_BYTES_MAX: usize = 256 * 1024;
 
 /// Ids of delivered transactions that are remembered.
 const RECENT_MAX: usize = 65_536;
@@ -100,6 +104,13 @@ struct Entry {
     arrived: Duration,
     /// Position of the first of those that stand in one block with it, itself among them.
     group: Option<u64>,
+}
+
+impl Entry {
+    /// Whether other members can be given it before its block.
+    fn is_given(&self) -> bool {
+        self.group.is_some() || self.bytes.len() <= GIVEN_BYTES_MAX
+    }
 }
 
 #[derive(Default)]
@@ -181,8 +192,8 @@ impl Mempool {
         let room = self.limits.transactions_max.saturating_sub(level.transactions);
         let refused = transactions.len().saturating_sub(room);
         transactions.truncate(room);
-        let too_long: Vec<bool> =
-            transactions.iter().map(|bytes| bytes.len() > limits::TRANSACTION_BYTES_MAX).collect();
+        let limit = place.charter().block.transaction_bytes_max;
+        let too_long: Vec<bool> = transactions.iter().map(|bytes| bytes.len() > limit as usize).collect();
         for (bytes, _) in transactions.iter_mut().zip(&too_long).filter(|(_, too_long)| **too_long) {
             bytes.clear();
         }
@@ -195,7 +206,7 @@ impl Mempool {
             .zip(verdicts)
             .zip(too_long)
             .map(|((bytes, verdict), too_long)| match verdict {
-                _ if too_long => Err(SubmitError::Rejected(oversized())),
+                _ if too_long => Err(SubmitError::Rejected(oversized(limit))),
                 Err(reason) => Err(SubmitError::Rejected(reason)),
                 Ok(id) => self.insert(&mut queue, id, (bytes, group, source)),
             })
@@ -326,6 +337,10 @@ impl Mempool {
                 }
                 group = entry.group;
             }
+            if entry.bytes.len() > block.transaction_bytes_max as usize {
+                // The charter was changed since it came, here too.
+                continue;
+            }
             bytes += entry.bytes.len() + LENGTH_BYTES;
             if bytes > block.bytes_max as usize {
                 return true;
@@ -363,7 +378,8 @@ impl Mempool {
 
     /// The same of those that this node's clients have brought, which all members are to have: they count as spread then.
     pub(crate) fn spread(&self, position: u64, most: (usize, usize)) -> (Vec<Waiting>, u64) {
-        let (waiting, next) = self.since_of(position, most, |source| source == Source::Client);
+        let is_mine = |entry: &Entry| entry.source == Source::Client && entry.is_given();
+        let (waiting, next) = self.since_of(position, most, is_mine);
         self.queue.lock().spread = next;
         (waiting, next)
     }
@@ -372,13 +388,13 @@ impl Mempool {
         &self,
         position: u64,
         (count, bytes): (usize, usize),
-        of: impl Fn(Source) -> bool,
+        of: impl Fn(&Entry) -> bool,
     ) -> (Vec<Waiting>, u64) {
         let queue = self.queue.lock();
         let (mut waiting, mut next) = (Vec::<Waiting>::new(), position);
         let (mut taken, mut taken_bytes) = (0, 0);
         for (position, entry) in queue.entries.range(position..) {
-            if !of(entry.source) {
+            if !of(entry) {
                 next = position + 1;
                 continue;
             }
@@ -406,7 +422,8 @@ impl Mempool {
         let is_spread = |id: &TransactionId| {
             let Some(position) = queue.positions.get(id) else { return false };
             let entry = queue.entries.get(position);
-            *position < queue.spread || entry.is_some_and(|entry| entry.source == Source::Member)
+            *position < queue.spread && entry.is_some_and(Entry::is_given)
+                || entry.is_some_and(|entry| entry.source == Source::Member)
         };
         (0u32..).zip(ids).filter(|(_, id)| !is_spread(id)).map(|(place, _)| place).collect()
     }
@@ -510,10 +527,9 @@ impl Mempool {
     }
 }
 
-fn oversized() -> RejectReason {
+fn oversized(limit: u32) -> RejectReason {
     RejectReason::Malformed(format!(
-        "the transaction is longer than {} bytes (TRANSACTION_BYTES_MAX); split it",
-        limits::TRANSACTION_BYTES_MAX
+        "the transaction is longer than {limit} bytes (block.transaction_bytes_max of the charter); split it"
     ))
 }
 
@@ -553,6 +569,7 @@ mod tests {
     const BLOCK: BlockLimits = BlockLimits {
         transactions_max: 3,
         bytes_max: 100,
+        transaction_bytes_max: 100,
         fill_ms: 20,
         idle_ms: 1_000,
         batch_transactions: 1,
@@ -628,15 +645,37 @@ mod tests {
     #[test]
     fn a_verdict_comes_for_every_transaction_in_its_place() {
         let mempool = mempool(10, 1_000_000);
-        let long = "x".repeat(limits::TRANSACTION_BYTES_MAX + 1);
+        let long = "x".repeat(Charter::with_defaults("test", 1).block.transaction_bytes_max as usize + 1);
         let answers = submit(&mempool, &["a", "bad", &long, "b"]);
         assert_eq!(answers[0], Ok(id(b"a")));
         assert_eq!(answers[1], Err(SubmitError::Rejected(RejectReason::Unsigned("bad".to_string()))));
         assert!(
-            matches!(&answers[2], Err(SubmitError::Rejected(RejectReason::Malformed(text))) if text.contains("TRANSACTION_BYTES_MAX"))
+            matches!(&answers[2], Err(SubmitError::Rejected(RejectReason::Malformed(text))) if text.contains("block.transaction_bytes_max"))
         );
         assert_eq!(answers[3], Ok(id(b"b")));
         assert_eq!(mempool.level().transactions, 2);
+    }
+
+    #[test]
+    fn long_transactions_come_with_their_block_alone() {
+        let mempool = mempool(10, 10_000_000);
+        let long = "x".repeat(GIVEN_BYTES_MAX + 1);
+        let ids = [id(b"a"), id(long.as_bytes()), id(b"b")];
+        assert_eq!(submit(&mempool, &["a", &long, "b"]), ids.map(Ok));
+        let (given, next) = mempool.spread(0, (10, 1_000));
+        let given: Vec<Bytes> = given.into_iter().flat_map(|waiting| waiting.transactions).collect();
+        assert_eq!((given, next), (vec![Bytes::from("a"), Bytes::from("b")], 3));
+        assert_eq!(mempool.not_spread(&ids), [1]);
+    }
+
+    #[test]
+    fn what_an_amendment_makes_too_long_holds_nobody_up() {
+        let mempool = mempool(10, 1_000);
+        submit(&mempool, &["123456789", "1", "2"]);
+        let shorter = BlockLimits { transaction_bytes_max: 8, ..BLOCK };
+        let (_, taken) = mempool.take(&AnyId, &shorter, &none());
+        assert_eq!(taken, [Bytes::from("1"), Bytes::from("2")]);
+        assert_eq!(mempool.take(&AnyId, &BLOCK, &none()).1.len(), 3);
     }
 
     #[test]

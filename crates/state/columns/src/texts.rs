@@ -10,8 +10,10 @@ use types::Value;
 
 /// Bytes of a text that stands in its view.
 const INLINE_BYTES_MAX: usize = 12;
-/// Blocks of one chunk: each write makes one. All texts of a chunk have at most 1 GiB, so that one has room for them.
+/// Blocks of one chunk: each write makes one.
 const BLOCKS_MAX: usize = 16;
+/// Bytes of all long texts of a chunk, so that one block has room for them: a view says in 32 bits where its text is.
+const CHUNK_BYTES_MAX: usize = 1 << 30;
 
 /// Texts of one chunk of rows.
 pub(crate) struct Texts {
@@ -68,6 +70,12 @@ impl Texts {
             }
     }
 
+    /// Whether there is room for more bytes, those that they replace still counted.
+    fn check_room(&self, more: usize) -> Result<(), DoesNotFit> {
+        let blocks: usize = self.array.data_buffers().iter().map(Buffer::len).sum();
+        if blocks - self.dead + more > CHUNK_BYTES_MAX { Err(DoesNotFit) } else { Ok(()) }
+    }
+
     /// Copies what views name into one block, where most of the blocks is dead or there are many.
     fn compact(&mut self) {
         let blocks = self.array.data_buffers();
@@ -90,6 +98,9 @@ impl Values for Texts {
         }
         let Some((last, _)) = changes.last() else { return Ok(()) };
         let length = self.array.len().max(last + 1);
+        let long = changes.iter().filter_map(|(_, text)| *text).map(str::len);
+        let room = long.filter(|bytes| *bytes > INLINE_BYTES_MAX).sum();
+        self.check_room(room)?;
         let array = std::mem::replace(&mut self.array, Arc::new(StringViewArray::new_null(0)));
         let array = Arc::try_unwrap(array).unwrap_or_else(|lent| StringViewArray::clone(&lent));
         let (views, blocks, nulls) = array.into_parts();
@@ -98,8 +109,6 @@ impl Values for Texts {
         let mut views = views.unwrap_or_else(|lent| lent.typed_data::<u128>().to_vec());
         views.reserve_exact(length - views.len());
         views.resize(length, 0);
-        let long = changes.iter().filter_map(|(_, text)| *text).map(str::len);
-        let room = long.filter(|bytes| *bytes > INLINE_BYTES_MAX).sum();
         let mut block = Block { number: blocks.len() as u32, bytes: Vec::with_capacity(room) };
         for (at, text) in changes {
             self.dead += block_bytes(views[at]);
@@ -153,6 +162,14 @@ mod tests {
         assert!((0..100).all(|at| lent.value(at) == long(at)), "what is lent does not change");
         assert_eq!(texts.array.value(0), "no longer a short one");
         assert_eq!(texts.array.value(99), long(99));
+    }
+
+    #[test]
+    fn texts_of_more_bytes_than_a_view_can_count_do_not_fit() {
+        let mut texts = Texts::new(false);
+        texts.write(0, &[(0, row("a text of some length"))]).expect("it fits");
+        assert_eq!(texts.check_room(CHUNK_BYTES_MAX - 21), Ok(()));
+        assert_eq!(texts.check_room(CHUNK_BYTES_MAX - 20), Err(DoesNotFit));
     }
 
     #[test]

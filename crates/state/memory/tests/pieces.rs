@@ -22,11 +22,12 @@ const HEIGHT: u64 = 20;
 
 /// The catalog of a ledger in which states have trees of this shape.
 fn catalog(shape: TreeShape) -> Catalog {
-    let execution_version = match shape {
+    let mut charter = Charter::with_defaults("test", 1);
+    charter.found_with_version(match shape {
         TreeShape::Ranges => 2,
         TreeShape::Groups => 3,
-    };
-    Catalog::founded(Arc::new(Charter { execution_version, ..Charter::with_defaults("test", 1) }))
+    });
+    Catalog::founded(Arc::new(charter))
 }
 
 fn row(number: u32) -> (Key, Row) {

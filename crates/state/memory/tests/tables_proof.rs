@@ -22,7 +22,7 @@ fn node_key(member: usize) -> SecretKey {
 
 fn charter(shape: TreeShape) -> Charter {
     let mut charter = Charter::with_defaults("test", 1);
-    charter.execution_version = if shape == TreeShape::Ranges { 2 } else { 3 };
+    charter.found_with_version(if shape == TreeShape::Ranges { 2 } else { 3 });
     for member in 0..4 {
         charter.organisations.push(Organisation {
             name: format!("org{}", member + 1),

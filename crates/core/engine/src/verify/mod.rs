@@ -18,8 +18,14 @@ use std::sync::Arc;
 use types::{
     Block, Charter, Charters, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel,
     ExecutionVersion, Outcome, Payload, Place, Receipt, RejectReason, SignedTransaction, TransactionError,
-    TransactionId, endorsement_message, endorsement_roots, with_types_of,
+    TransactionId, ValueLengths, endorsement_message, endorsement_roots, with_types_of,
 };
+
+/// Whether a transaction is not longer than the charter allows there.
+fn check_length(place: Place<'_>, bytes: &Bytes) -> Result<(), TransactionError> {
+    let (found, limit) = (bytes.len(), place.charter().block.transaction_bytes_max as usize);
+    if found > limit { Err(TransactionError::TooLarge { found, limit }) } else { Ok(()) }
+}
 
 /// Transactions that one thread decodes at a time; what they hash is hashed together.
 const DECODED_TOGETHER: usize = 64;
@@ -90,7 +96,8 @@ impl Verifier {
                 // The id does not cover endorsements, credential and signature.
                 let same =
                     known.version == version && *known.uncovered == *SignedTransaction::uncovered(bytes);
-                same.then(|| Ok(known.transaction.clone()))
+                let fits = check_length(place, bytes).is_ok();
+                (same && fits).then(|| Ok(known.transaction.clone()))
             };
             transactions.iter().zip(&ids).map(known).collect()
         };
@@ -179,6 +186,7 @@ impl Verifier {
         id: TransactionId,
         purpose: Purpose,
     ) -> Result<SignedTransaction, (TransactionId, RejectReason)> {
+        check_length(place, bytes).map_err(|long| (id, RejectReason::Malformed(long.to_string())))?;
         let is_of_parts = SignedTransaction::payload_kind(bytes) == Some(AGREED);
         let unknown = unknown_before(place.charter(), bytes);
         if let Some(reason) = unknown.or_else(|| is_of_parts.then(|| unknown_kind(AGREED))) {
@@ -188,7 +196,7 @@ impl Verifier {
         let version = place.charter().execution_version;
         let version = ExecutionVersion::of_number(version).unwrap_or(ExecutionVersion::NEWEST);
         let read = || SignedTransaction::from_bytes_of(bytes, version);
-        let signed = with_types_of(version, read);
+        let signed = ValueLengths::of(version).within(|| with_types_of(version, read));
         let signed = signed.map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
             let found = signed.transaction.ledger;

@@ -173,6 +173,46 @@ fn a_remembered_transaction_with_another_signature_is_judged_anew() {
 }
 
 #[test]
+fn a_transaction_is_as_long_as_the_charter_of_its_place_lets_it() {
+    let (mut charter, root) = charter();
+    let (ledger, verifier) = (charter.ledger(), Verifier::new(&charter));
+    let long = {
+        let key = SecretKey::from_bytes([9; 32]);
+        let mut long = transaction(&charter, &root, 1);
+        long.transaction.payload =
+            Payload::Script { sql: format!("SELECT '{}'", "x".repeat(300_000)), parameters: vec![] };
+        long.transaction.sign(&key, long.credential)
+    };
+    let bytes = Bytes::from(long.to_bytes());
+    let size = bytes.len() as u32;
+    // Amended charters keep the ledger's name.
+    (charter.version, charter.founding) = (1, Some(ledger));
+    for (version, limit, fits) in [
+        (14, 2 << 20, true),
+        (14, size, true),
+        // Whoever remembers it says the same as whoever does not.
+        (14, size - 1, false),
+        (14, types::limits::TRANSACTION_BYTES_BEFORE, false),
+        (13, types::limits::TRANSACTION_BYTES_BEFORE, false),
+        (14, 2 << 20, true),
+    ] {
+        charter.execution_version = version;
+        charter.block.transaction_bytes_max = limit;
+        for verifier in [&verifier, &Verifier::new(&charter)] {
+            let verdict = &check(verifier, &charter, std::slice::from_ref(&bytes))[0];
+            let expected = format!(
+                "the transaction has {size} bytes, the limit is {limit} (block.transaction_bytes_max of the charter); split it"
+            );
+            match verdict {
+                Ok(_) => assert!(fits, "{version} {limit}"),
+                Err((_, RejectReason::Malformed(why))) => assert_eq!((fits, why), (false, &expected)),
+                other => panic!("{version} {limit}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn a_proposal_is_no_transaction_yet_and_its_signature_is_verified_once() {
     let (mut charter, root) = charter();
     let unasked = |judged: &Judged, says: &str| {

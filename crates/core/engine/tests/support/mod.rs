@@ -27,6 +27,8 @@ pub fn charter() -> Charter {
     let mut charter = Charter::with_defaults("test", 1);
     charter.governance = "any".to_string();
     charter.ordering = "solo".to_string();
+    // So that it can be one of any version.
+    charter.block.transaction_bytes_max = types::limits::TRANSACTION_BYTES_BEFORE;
     charter.block.batch_transactions = 50;
     charter.organisations.push(Organisation {
         name: "one".to_string(),

@@ -173,7 +173,7 @@ fn blocks(charter: &Charter) -> String {
     format!(
         "Blocks and checkpoints:\n  \
          A block has at most {} transactions (block.transactions_max) and {} bytes (block.bytes_max), which are executed in batches \
-         of {} (block.batch_transactions).\n  \
+         of {} (block.batch_transactions). A transaction has at most {} bytes (block.transaction_bytes_max).\n  \
          It waits {} ms to fill (block.fill_ms); without any transaction there is an empty one after {} ms (block.idle_ms).\n  \
          The whole state is signed after {} changed rows (checkpoint_rows), after {} blocks at the latest \
          (checkpoint_blocks).\n  \
@@ -181,6 +181,7 @@ fn blocks(charter: &Charter) -> String {
         block.transactions_max,
         block.bytes_max,
         block.batch_transactions,
+        block.transaction_bytes_max,
         block.fill_ms,
         block.idle_ms,
         charter.checkpoint_rows,

@@ -90,7 +90,7 @@ impl Jsonb {
 
     /// Bytes of that text.
     pub fn text_bytes(&self) -> usize {
-        write::text_bytes(self.node(), 0).unwrap_or(limits::TEXT_BYTES_MAX)
+        write::text_bytes(self.node(), 0).unwrap_or(crate::text_bytes_max())
     }
 
     /// The order of PostgreSQL, by which objects come last and nulls first.
@@ -100,7 +100,7 @@ impl Jsonb {
 
     fn check_limits(&self) -> Result<(), SqlError> {
         let bytes = write::text_bytes(self.node(), 0)?;
-        if bytes > limits::TEXT_BYTES_MAX {
+        if bytes > crate::text_bytes_max() {
             return Err(too_long(bytes));
         }
         Ok(())
@@ -136,7 +136,7 @@ pub(crate) fn read_json<R: io::Read>(reader: &mut R) -> io::Result<Arc<str>> {
 
 #[cold]
 pub(crate) fn too_long(bytes: usize) -> SqlError {
-    let limit = limits::TEXT_BYTES_MAX;
+    let limit = crate::text_bytes_max();
     let message =
         format!("the JSON value has {bytes} bytes as a text, the limit is {limit} (TEXT_BYTES_MAX)");
     SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)

@@ -2,7 +2,7 @@
 
 use super::node::{ARRAY, FALSE, JsonNode, NULL, NUMBER, OBJECT, STRING, TRUE, compare_json_keys};
 use super::too_long;
-use crate::{Jsonb, Numeric, SqlError, limits};
+use crate::{Jsonb, Numeric, SqlError};
 use std::borrow::Cow;
 
 /// Something that a `jsonb` is made of: a node that stands somewhere, or a new one.
@@ -82,10 +82,10 @@ impl<'a> JsonPart<'a> {
             let (key, value) = member?;
             bytes += key.len() + value.0.len();
             kept.push((key, value));
-            if bytes > 2 * CONTENT_BYTES_MAX {
+            if bytes > 2 * content_bytes_max() {
                 sort_members(&mut kept);
                 bytes = kept.iter().map(|(key, value)| key.len() + value.0.len()).sum();
-                if bytes > CONTENT_BYTES_MAX {
+                if bytes > content_bytes_max() {
                     break;
                 }
             }
@@ -121,11 +121,13 @@ impl<'a> JsonPart<'a> {
 }
 
 /// A node takes at most a few bytes more than its text.
-const CONTENT_BYTES_MAX: usize = 4 * limits::TEXT_BYTES_MAX;
+fn content_bytes_max() -> usize {
+    4 * crate::text_bytes_max()
+}
 
 /// What is made out of large values must not take more memory than a few of them.
 pub(crate) fn check_length(content: usize) -> Result<(), SqlError> {
-    if content > CONTENT_BYTES_MAX { Err(too_long(content)) } else { Ok(()) }
+    if content > content_bytes_max() { Err(too_long(content)) } else { Ok(()) }
 }
 
 /// By their keys; among equal ones the last one comes first, and the others go.

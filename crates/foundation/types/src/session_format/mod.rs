@@ -6,8 +6,8 @@ mod styles;
 
 pub use styles::{DateForm, DateOrder, DateStyle, FloatDigits, IntervalStyle};
 
-use crate::SqlError;
 use crate::time_zone::TimeZone;
+use crate::{SqlError, ValueLengths};
 use std::cell::Cell;
 
 /// Settings of a session that change what values a text means, and how they are written.
@@ -99,6 +99,27 @@ impl Drop for Around {
 pub fn within_format<R>(format: SessionFormat, run: impl FnOnce() -> R) -> R {
     let _around = Around(FORMAT.replace(format));
     run()
+}
+
+/// All that an expression is evaluated within: what goes on later, at its place in the order, goes on within the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    format: SessionFormat,
+    lengths: ValueLengths,
+}
+
+impl Surroundings {
+    /// Those of what is running.
+    #[inline]
+    pub fn here() -> Surroundings {
+        Surroundings { format: session_format(), lengths: ValueLengths::here() }
+    }
+
+    /// Runs something within them.
+    #[inline]
+    pub fn within<R>(self, run: impl FnOnce() -> R) -> R {
+        self.lengths.within(|| within_format(self.format, run))
+    }
 }
 
 /// The format of what is running.

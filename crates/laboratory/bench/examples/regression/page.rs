@@ -29,7 +29,7 @@ const MEANINGS: [(&str, Stays, &str); 22] = [
     ),
     ("pg_sleep", Stays::Yes, "A contract does not wait: every node executes it again at another time."),
     ("pg_backend_pid", Stays::Yes, "There is no process per session."),
-    ("TEXT_BYTES_MAX", Stays::Yes, "A value has at most 128 KiB, because a transaction has at most 256 KiB."),
+    ("TEXT_BYTES_MAX", Stays::Yes, "A value has at most 1 MiB, because a transaction has at most 4 MiB."),
     ("CREATE RULE", Stays::Yes, "Use a view with INSTEAD OF triggers, or a trigger."),
     ("gives many rows, in an expression", Stays::No, "Call it in FROM."),
     ("PARTITION", Stays::No, "Some forms of partitions are missing: docs/sql.md."),

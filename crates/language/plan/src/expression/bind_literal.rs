@@ -6,7 +6,7 @@ use crate::expression::refusals::unsupported_expression;
 use crate::expression::written::is_empty_array;
 use crate::expression::{Binder, Expression};
 use sqlparser::ast::{self, Expr, Spanned, ValueWithSpan};
-use types::{DataType, ExecutionVersion, SqlError, SqlState, Value, limits};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
 
 impl Binder<'_> {
     pub(super) fn bind_literal(&self, value: &ValueWithSpan) -> Result<Expression, SqlError> {
@@ -89,11 +89,11 @@ fn bits(text: &str) -> Result<Expression, SqlError> {
 }
 
 fn check_literal(text: &str) -> Result<(), SqlError> {
-    if text.len() > limits::TEXT_BYTES_MAX {
+    if text.len() > types::text_bytes_max() {
         let message = format!(
             "the text has {} bytes, the limit is {} (TEXT_BYTES_MAX)",
             text.len(),
-            limits::TEXT_BYTES_MAX
+            types::text_bytes_max()
         );
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }

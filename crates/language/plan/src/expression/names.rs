@@ -193,8 +193,8 @@ fn bit_length(length: Option<u64>, name: &str) -> Result<Option<u32>, SqlError> 
     match length.map(u32::try_from) {
         None => Ok(None),
         Some(Ok(0)) => error("must be at least 1"),
-        Some(Ok(length)) if length <= limits::BITS_MAX => Ok(Some(length)),
-        Some(_) => error(&format!("cannot exceed {}", limits::BITS_MAX)),
+        Some(Ok(length)) if length as usize <= types::text_bytes_max() => Ok(Some(length)),
+        Some(_) => error(&format!("cannot exceed {}", types::text_bytes_max())),
     }
 }
 

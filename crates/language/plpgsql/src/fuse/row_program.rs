@@ -13,7 +13,7 @@ use plan::statement::{BoundSelect, BoundStatement};
 use smallvec::SmallVec;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
 use std::sync::Arc;
-use types::session_format::{SessionFormat, session_format, within_format};
+use types::session_format::Surroundings;
 use types::{ColumnSet, Key, Row, SqlError, SqlState, Value};
 
 /// What running on a row gave.
@@ -31,7 +31,7 @@ pub struct FusedFunction {
     program: Arc<RowProgram>,
     captured: SmallVec<[Value; 4]>,
     now: i64,
-    format: SessionFormat,
+    around: Surroundings,
 }
 
 /// Puts the command in the place of its region. The code keeps its length, so that no address changes.
@@ -145,8 +145,8 @@ impl FusedStatement {
     pub fn function(&self, environment: &Environment<'_>) -> Arc<FusedFunction> {
         let value = |slot: &u16| environment.frame[usize::from(*slot)].clone();
         let captured = self.program.captured.iter().map(value).collect();
-        let (program, now, format) = (self.program.clone(), environment.now, session_format());
-        Arc::new(FusedFunction { program, captured, now, format })
+        let (program, now, around) = (self.program.clone(), environment.now, Surroundings::here());
+        Arc::new(FusedFunction { program, captured, now, around })
     }
 
     /// The command on the row of this key, with a function of the same variables.
@@ -202,7 +202,7 @@ impl FusedFunction {
             steps: 0,
             changing: false,
         };
-        let result = within_format(self.format, || running.run());
+        let result = self.around.within(|| running.run());
         RowRun {
             steps: running.steps,
             change_failed: running.changing,

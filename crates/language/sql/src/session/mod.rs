@@ -51,6 +51,8 @@ pub struct Session {
     principal: Principal,
     /// Steps that it may take as long as it has written nothing.
     read_step_limit: u64,
+    /// Bytes that the transaction may have which the block becomes.
+    bytes_max: usize,
     read_only: bool,
     suspended: Suspended,
     progress: Progress,
@@ -92,6 +94,7 @@ impl Session {
             context,
             principal,
             read_step_limit,
+            bytes_max: limits::TRANSACTION_BYTES_MAX,
             read_only,
             suspended: Suspended::default(),
             progress: Progress::new(library),
@@ -107,6 +110,12 @@ impl Session {
     /// With a share of the memory that all queries of a node have together; before its first step.
     pub fn sharing(mut self, memory: MemoryShare) -> Session {
         self.suspended = Suspended::sharing(memory);
+        self
+    }
+
+    /// With what the ledger's charter says of how long a transaction may be; before its first step.
+    pub fn of_at_most(mut self, transaction_bytes: u32) -> Session {
+        self.bytes_max = transaction_bytes as usize;
         self
     }
 
@@ -164,6 +173,10 @@ impl Session {
     /// # Errors
     /// What it ends with; the block has failed then, until it is rolled back to a savepoint.
     pub fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        self.progress.stage().library.clone().lengths().within(|| self.run_within_lengths(step))
+    }
+
+    fn run_within_lengths(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         if let Some(result) = self.run_temporary(&step) {
             if result.is_err() {
                 self.progress.fail();
@@ -286,15 +299,13 @@ impl Session {
     fn check_size(&self, steps: usize, bytes: usize) -> Result<(), SqlError> {
         /// What a transaction has beside its steps, with room to spare.
         const OTHER_BYTES: usize = 1024;
-        let message = if steps > limits::SESSION_STEPS_MAX {
+        let steps_max = limits::session_steps_max(self.progress.stage().library.version());
+        let message = if steps > steps_max {
+            format!("a transaction block has at most {steps_max} statements (SESSION_STEPS_MAX)")
+        } else if bytes + OTHER_BYTES > self.bytes_max {
             format!(
-                "a transaction block has at most {} statements (SESSION_STEPS_MAX)",
-                limits::SESSION_STEPS_MAX
-            )
-        } else if bytes + OTHER_BYTES > limits::TRANSACTION_BYTES_MAX {
-            format!(
-                "the transaction block has {bytes} bytes, the limit is {} (TRANSACTION_BYTES_MAX, less its signature)",
-                limits::TRANSACTION_BYTES_MAX - OTHER_BYTES
+                "the transaction block has {bytes} bytes, the limit is {} (block.transaction_bytes_max of the charter, less its signature)",
+                self.bytes_max - OTHER_BYTES
             )
         } else {
             return Ok(());

@@ -29,6 +29,7 @@ pub mod schema_members;
 pub mod sequence;
 pub mod set_columns;
 pub mod set_schema;
+mod spoken;
 mod statement_texts;
 mod storage_words;
 pub mod subscripts;

@@ -6,6 +6,7 @@ use crate::parse::drop_routine::put_modes_first;
 use crate::parse::errors::{located, syntax_error};
 use crate::parse::fetch::spell_fetch;
 use crate::parse::locking::with_known_locks;
+use crate::parse::spoken::spoken_bytes;
 use crate::parse::subscripts::name_subscripts;
 use crate::rewrite::rewrite;
 use sqlparser::keywords::Keyword;
@@ -18,6 +19,16 @@ const PARSER_DEPTH_MAX: usize = 2 * limits::NESTING_MAX;
 
 /// Bytes of a script: more than a transaction can carry.
 const SCRIPT_BYTES_MAX: usize = limits::TRANSACTION_BYTES_MAX;
+
+/// Bytes of a script outside of its literals and comments: a token has at least one, and takes eighty in memory.
+const SPOKEN_BYTES_MAX: usize = 1024 * 1024;
+
+/// Tokens of a script, spaces among them. One of 256 KiB cannot have more, which is as long as they were before execution version 14:
+/// no transaction before it comes to another result.
+const TOKENS_MAX: usize = 256 * 1024;
+
+const SHORTER: &str =
+    "Split it; many rows come by COPY, or as parameters of a statement that runs for each of them.";
 
 /// Nesting of expressions: the parser counts parentheses, this also chains of operators.
 pub const OPERATORS_MAX: usize = 256;
@@ -34,11 +45,23 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
         );
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Split it."));
     }
+    let spoken = spoken_bytes(sql);
+    if sql.len() > TOKENS_MAX && spoken > SPOKEN_BYTES_MAX {
+        let message = format!(
+            "the script has {spoken} bytes outside of its literals and comments, the limit is {SPOKEN_BYTES_MAX} (SPOKEN_BYTES_MAX)"
+        );
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint(SHORTER));
+    }
     let mut tokens = Vec::new();
     if let Err(error) = Tokenizer::new(Grammar::of(ExecutionVersion::NEWEST), sql)
         .tokenize_with_location_into_buf(&mut tokens)
     {
         return Err(located(syntax_error(&error.message), sql, error.location));
+    }
+    if tokens.len() > TOKENS_MAX {
+        let message =
+            format!("the script has {} tokens, the limit is {TOKENS_MAX} (TOKENS_MAX)", tokens.len());
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint(SHORTER));
     }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     rewrite(&mut tokens, sql)?;

@@ -14,7 +14,6 @@ use futures::stream::FuturesUnordered;
 use pgwire::messages::copy::CopyInResponse;
 use pgwire::messages::response::CommandComplete;
 use std::sync::Arc;
-use types::limits::TRANSACTION_BYTES_MAX;
 use types::schema_of;
 use types::session_format::within_format;
 use types::{CompositeTypes, PackedRows, Payload, RequestId, SessionStep, SqlError, SqlState, Value};
@@ -42,6 +41,8 @@ struct RunningCopy {
     /// Nothing is sent before all rows are there: in a transaction block they are a step of it, and temporary tables take
     /// all or none.
     whole: bool,
+    /// Bytes that all its rows may have then, packed.
+    whole_bytes_max: usize,
     /// Bytes of a chunk, at most.
     chunk_bytes: usize,
     /// The greatest height at which a chunk stands.
@@ -72,6 +73,7 @@ impl Session {
             committed: 0,
             in_block: self.block.is_some(),
             whole: self.block.is_some() || statement.temporary,
+            whole_bytes_max: self.database.transaction_bytes_max(),
             height: 0,
         };
         let outcome = self.receive(&mut progress).await;
@@ -207,9 +209,10 @@ impl Session {
                         let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
                         return Err(error.hint("Send the rows in several COPYs.").into());
                     }
-                } else if progress.bytes > TRANSACTION_BYTES_MAX {
+                } else if progress.bytes > progress.whole_bytes_max {
+                    let limit = progress.whole_bytes_max;
                     let message = format!(
-                        "COPY in a transaction block takes at most {TRANSACTION_BYTES_MAX} bytes (TRANSACTION_BYTES_MAX)"
+                        "COPY in a transaction block takes at most {limit} bytes (block.transaction_bytes_max of the charter)"
                     );
                     let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
                     return Err(error.hint("COPY outside of a transaction block has no such limit.").into());

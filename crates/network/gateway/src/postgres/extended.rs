@@ -77,7 +77,7 @@ impl Session {
 
     async fn on_parse(&mut self, name: String, sql: &str, types: Vec<u32>) -> Result<(), Failure> {
         check_length(sql)?;
-        self.statements.check_new(&name)?;
+        self.statements.check_new(&name, sql)?;
         let sql = &*without_void(sql, &types);
         let statements = script::split(sql);
         let parsed = match statements.as_slice() {

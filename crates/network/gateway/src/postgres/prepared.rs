@@ -49,8 +49,16 @@ impl PreparedStatements {
     /// Whether there can be another one of this name.
     ///
     /// # Errors
-    /// `42P05` where there is one already, `54000` where there are too many.
-    pub(super) fn check_new(&self, name: &str) -> Result<(), SqlError> {
+    /// `42P05` where there is one already, `54000` where there are too many, or it is too long to be kept.
+    pub(super) fn check_new(&self, name: &str, sql: &str) -> Result<(), SqlError> {
+        let (bytes, limit) = (sql.len(), limits::PREPARED_STATEMENT_BYTES_MAX);
+        if bytes > limit && !name.is_empty() {
+            let message = format!(
+                "the prepared statement has {bytes} bytes, the limit is {limit} (PREPARED_STATEMENT_BYTES_MAX)"
+            );
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+                .hint("Give long values as parameters, or run it without a name."));
+        }
         let exists = self.by_name.contains_key(name);
         if exists && !name.is_empty() {
             let message = format!("prepared statement \"{name}\" already exists");
@@ -162,7 +170,7 @@ impl Session {
         let class = classify(&statement, &*self.known_tables()?);
         let parsed = self.parse(&statement, class, given).await;
         let parsed = parsed.map_err(|failure| shift(failure, sql, statement.start))?;
-        self.statements.check_new(&name)?;
+        self.statements.check_new(&name, sql)?;
         self.statements.keep(name, sql, parsed, true);
         Ok(StatementResult { tag: "PREPARE".to_string(), ..StatementResult::default() })
     }

@@ -405,15 +405,6 @@ impl Session {
         request: RequestId,
         payload: Payload,
     ) -> Result<Vec<StatementResult>, SqlError> {
-        if let Payload::Script { sql, .. } = &payload
-            && sql.len() > types::limits::TRANSACTION_BYTES_MAX
-        {
-            let (found, limit) = (sql.len(), types::limits::TRANSACTION_BYTES_MAX);
-            let message =
-                format!("the transaction has {found} bytes, the limit is {limit} (TRANSACTION_BYTES_MAX)");
-            let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message);
-            return Err(error.hint("split it; for many rows use COPY"));
-        }
         let answer_at = self.settings.answer_at();
         let executing = self.database.execute(&self.identity.role, payload, request, answer_at);
         let executed = self.wait(executing, true).await?;

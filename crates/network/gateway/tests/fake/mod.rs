@@ -166,6 +166,10 @@ impl Database for Fake {
         Arc::clone(&self.memory)
     }
 
+    fn transaction_bytes_max(&self) -> usize {
+        types::limits::TRANSACTION_BYTES_BEFORE as usize
+    }
+
     fn answer_at(&self) -> AnswerAt {
         AnswerAt::Recorded
     }

@@ -8,7 +8,7 @@ use engine::EndorsementBasis;
 use std::collections::BTreeMap;
 use types::{
     EndorsedSimulation, Endorsement, PROPOSALS_MAX, Policy, Proposal, ProposalAnswer, ProposalRefusal,
-    ProposalReply, ProposalRequest, SignedTransaction, SqlError, SqlState, limits,
+    ProposalReply, ProposalRequest, SignedTransaction, SqlError, SqlState,
 };
 
 /// Characters of what another node gives as its reason.
@@ -288,7 +288,8 @@ impl<'a, T> Collection<'a, T> {
 
     /// What is endorsed enough, when there are no more questions: by position, ready to be verified.
     pub(super) fn endorsed(&self) -> Vec<Result<Bytes, SqlError>> {
-        self.waiting.iter().map(PendingProposal::endorsed).collect()
+        let limit = self.basis.transaction_bytes_max as usize;
+        self.waiting.iter().map(|one| one.endorsed(limit)).collect()
     }
 
     /// An organisation's endorsement of this transaction is forged.
@@ -341,16 +342,17 @@ impl<T> PendingProposal<T> {
         self.refusals.insert(organisation, excerpt(refusal.to_string()));
     }
 
-    fn endorsed(&self) -> Result<Bytes, SqlError> {
+    fn endorsed(&self, limit: usize) -> Result<Bytes, SqlError> {
         let mut signed = SignedTransaction::from_bytes(&self.bytes)
             .map_err(|error| SqlError::new(SqlState::PROTOCOL_VIOLATION, error.to_string()))?;
         let (effects, endorsements) = (self.simulated.effects.clone(), self.endorsements.clone());
         signed.endorsed = Some(Box::new(EndorsedSimulation { effects, endorsements }));
         let bytes = signed.to_bytes();
-        if bytes.len() > limits::TRANSACTION_BYTES_MAX {
-            let (found, limit) = (bytes.len(), limits::TRANSACTION_BYTES_MAX);
+        let found = bytes.len();
+        if found > limit {
             let message = format!(
-                "with what it does and its endorsements the transaction has {found} bytes, the limit is {limit} (TRANSACTION_BYTES_MAX)"
+                "with what it does and its endorsements the transaction has {found} bytes, the limit is {limit} \
+                 (block.transaction_bytes_max of the charter)"
             );
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
                 .hint("Split it into several transactions."));
@@ -680,6 +682,6 @@ mod tests {
         let collection = network.collection(vec![network.simulated(1, twice, values)]);
         let error = collection.endorsed().remove(0).expect_err("360 KiB");
         assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
-        assert!(error.message.contains("TRANSACTION_BYTES_MAX"), "{error:?}");
+        assert!(error.message.contains("block.transaction_bytes_max"), "{error:?}");
     }
 }

@@ -13,7 +13,7 @@
 //! epoch, which the sender then fetches: consensus of an epoch that is over tells it nothing any more.
 
 use crate::members::{CONNECTED, Forwarded};
-use crate::mempool::{Clock, Mempool};
+use crate::mempool::{Clock, GIVEN_BYTES_MAX, Mempool};
 use commonware_macros::select;
 use commonware_p2p::{Receiver, Recipients, Sender};
 use commonware_runtime::{Handle, Metrics, Spawner};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tracing::debug;
-use types::{decode_exactly, encode, limits};
+use types::{decode_exactly, encode};
 
 /// How often a member with work repeats itself.
 const REPEAT: Duration = Duration::from_millis(100);
@@ -32,13 +32,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Up to so many transactions are given to the next leader, and bytes of them.
 const FEW: usize = 64;
 const FEW_BYTES: usize = 32 * 1024;
-/// So many are given to all members at once, and bytes of them; a single one may be longer.
+/// So many are given to all members at once, and bytes of them; a single one may have [`GIVEN_BYTES_MAX`].
 const SPREAD: usize = 1_024;
 const SPREAD_BYTES: usize = 60 * 1024;
 /// Messages with which transactions are given to all members at one time.
 const SPREADS: usize = 4;
 /// No message that brings transactions is longer.
-const MESSAGE_MAX: usize = limits::TRANSACTION_BYTES_MAX + SPREAD_BYTES + SPREAD * 16 + 16;
+const MESSAGE_MAX: usize = GIVEN_BYTES_MAX + SPREAD_BYTES + SPREAD * 16 + 16;
 /// The first byte of a message that brings transactions.
 const TRANSACTIONS: u8 = 3;
 /// How often a member without work shows that it is there.

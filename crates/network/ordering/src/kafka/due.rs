@@ -112,6 +112,7 @@ mod tests {
     use crypto::Digest;
 
     const BLOCK: BlockLimits = BlockLimits {
+        transaction_bytes_max: 10_000,
         transactions_max: 100,
         bytes_max: 10_000,
         fill_ms: 20,

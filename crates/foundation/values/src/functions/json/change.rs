@@ -4,7 +4,7 @@ use crate::functions::entry::{Computed, Function, code};
 use crate::functions::json::get::index;
 use crate::functions::json::{jsonb, refused, text_of};
 use std::borrow::Cow;
-use types::{JsonNode, JsonPart, JsonView, Jsonb, SqlError, SqlState, Value, check_json, limits};
+use types::{JsonNode, JsonPart, JsonView, Jsonb, SqlError, SqlState, Value, check_json};
 
 /// A `jsonb` with a value at the place that subscripts say, which are texts: `x['a'][0] = value`. The first argument says
 /// whether the first subscript is a number, for a value that is NULL so far.
@@ -200,10 +200,10 @@ impl<'a> Change<'a> {
 /// So many nulls, in front of an element that comes behind the end of an array.
 fn nulls(count: i64) -> Result<Vec<JsonPart<'static>>, SqlError> {
     let count = usize::try_from(count).unwrap_or(0);
-    if count > limits::TEXT_BYTES_MAX / "null, ".len() {
+    if count > types::text_bytes_max() / "null, ".len() {
         let message = format!(
             "the array would have more than {count} elements and be longer than {} bytes as a text (TEXT_BYTES_MAX)",
-            limits::TEXT_BYTES_MAX
+            types::text_bytes_max()
         );
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
@@ -282,7 +282,7 @@ pub(super) fn pretty(json: &Jsonb) -> Computed {
 }
 
 fn write_pretty(text: &mut String, node: JsonNode<'_>, depth: usize) -> Result<(), SqlError> {
-    if text.len() > limits::TEXT_BYTES_MAX {
+    if text.len() > types::text_bytes_max() {
         // It says how much is too much.
         check_json(text)?;
     }

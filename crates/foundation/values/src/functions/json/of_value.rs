@@ -6,8 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use types::session_format::{DateStyle, SessionFormat, session_format, within_format};
 use types::{
-    Composite, DataType, JsonNode, JsonPart, Jsonb, Numeric, SqlError, Value, format_value, limits,
-    write_json_string,
+    Composite, DataType, JsonNode, JsonPart, Jsonb, Numeric, SqlError, Value, format_value, write_json_string,
 };
 
 /// The names of the fields of an anonymous row.
@@ -183,7 +182,7 @@ fn string<'a>(node: JsonNode<'a>) -> &'a str {
 
 /// What is put together may be a little longer than a text; who ends it checks it.
 pub(super) fn check_room(text: &str) -> Result<(), SqlError> {
-    if text.len() > 2 * limits::TEXT_BYTES_MAX {
+    if text.len() > 2 * types::text_bytes_max() {
         return types::check_json(text);
     }
     Ok(())

@@ -227,7 +227,7 @@ impl Reading<'_> {
                 _ => 0,
             };
             values.push(value);
-            if bytes_at_least > 4 * limits::TEXT_BYTES_MAX {
+            if bytes_at_least > 4 * types::text_bytes_max() {
                 break;
             }
         }
