@@ -79,6 +79,7 @@ fn all_is_well(network: &TestNetwork) {
     assert_eq!(code, Some(0), "{findings:#?}");
     for member in ["org2", "org3", "org4"] {
         with(&findings, "members", "ok", &format!("{member} at 127.0.0.1"));
+        with(&findings, "encryption", "ok", &format!("{member}: 127.0.0.1"));
     }
     with(&findings, "node", "ok", "serves at height");
     with(&findings, "clock", "ok", "from those of org2, org3, org4");
@@ -138,7 +139,9 @@ fn a_copy_of_the_folder_is_refused(network: &TestNetwork) {
     assert_eq!(code, Some(1), "{said}");
     let gateway = format!("127.0.0.1:{}", network.port_base + 200);
     assert!(
-        said.contains(&format!("a process with this node's key runs already: it answers at {gateway}")),
+        said.contains(&format!(
+            "a process with this node's key runs already: it answers at https://{gateway}"
+        )),
         "{said}"
     );
     let (code, findings) = examined(&copy);
@@ -188,8 +191,9 @@ fn members_that_are_away_or_others_are_named(network: &mut TestNetwork) {
     wait_for_log(network, 3, " at height ");
     let (code, findings) = examined(&network.node_folder(0));
     assert_eq!(code, Some(1), "{findings:#?}");
-    let found = with(&findings, "members", "problem", "org4: whoever answers at 127.0.0.1");
+    let found = with(&findings, "members", "problem", "org4: whoever answers at https://127.0.0.1");
     assert!(found["found"].as_str().is_some_and(|found| found.contains("has the node key")), "{found}");
+    with(&findings, "encryption", "problem", "which is that of no member");
     with(&findings, "members", "problem", "org4: somebody answers at 127.0.0.1");
 }
 

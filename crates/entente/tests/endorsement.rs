@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use client::{EndorseError, Endorser, endorse};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::TestNetwork;
+use support::{TestNetwork, in_between};
 use tokio_postgres::SimpleQueryMessage;
 use types::{
     Charter, ExecutionModel, Outcome, Payload, ProposalAnswer, ProposalReply, ProposalRequest, RejectReason,
@@ -253,13 +253,12 @@ async fn propose(State(impostor): State<Impostor>, body: Bytes) -> Response {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endorser_that_lies_or_is_late_is_named_and_replaced_where_the_policy_allows() {
     let mut network = TestNetwork::create(endorsing);
-    // The impostor has org4's address; org4's node listens elsewhere.
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", network.port_base + 203)).await.expect("free");
-    let path = network.node_folder(3).join("node.toml");
-    let config = std::fs::read_to_string(&path).expect("written by init");
-    let (address, elsewhere) = (network.port_base + 203, network.port_base + 204);
-    std::fs::write(&path, config.replace(&format!(":{address}\""), &format!(":{elsewhere}\"")))
-        .expect("written");
+    // The impostor has org4's address, and its key; org4's node listens elsewhere.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("free");
+    let behind = listener.local_addr().expect("bound");
+    in_between::stand(network.port_base + 203, &network.node_key(3), behind).await;
+    let elsewhere = network.port_base + 204;
+    network.answers_at(3, elsewhere);
     let manner = Arc::new(Mutex::new(Manner::Honest));
     let http = reqwest::Client::builder().no_proxy().build().expect("a client");
     let org4 = format!("http://127.0.0.1:{elsewhere}");

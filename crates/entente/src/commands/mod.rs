@@ -35,4 +35,5 @@ pub(crate) mod prune;
 pub(crate) mod restore;
 pub(crate) mod sql;
 pub(crate) mod status;
+mod trust;
 pub(crate) mod verify;

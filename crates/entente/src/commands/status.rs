@@ -1,23 +1,25 @@
+use super::trust::TrustArguments;
 use crate::CommandError;
 use clap::Args;
-use client::{Client, HolderStatus, OwnDatabaseStatus, Status};
+use client::{HolderStatus, OwnDatabaseStatus};
 use comfy_table::{Table, presets};
-use crypto::{SecretKey, Signature};
 use std::collections::BTreeSet;
-use types::{Credential, Identity};
 
 /// Show height, state and health of nodes.
 ///
-/// Example: entente status 127.0.0.1:7200 127.0.0.1:7201
+/// Examples: entente status 127.0.0.1:7200 127.0.0.1:7201
+///           entente status --charter charter.toml bank-a.example:7200
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct StatusArguments {
-    /// HTTP addresses of the nodes
+    /// HTTP addresses of the nodes: host:port, or https://host:port
     #[arg(required = true)]
     addresses: Vec<String>,
     /// End with an error unless every node serves, as a container's health check asks
     #[arg(long)]
     serving: bool,
+    #[command(flatten)]
+    trust: TrustArguments,
 }
 
 pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
@@ -36,7 +38,8 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
     let (mut silent, mut not_serving, mut warnings, mut databases) = (0, 0, BTreeSet::new(), Vec::new());
     let mut holders = Vec::new();
     for address in &arguments.addresses {
-        match runtime.block_on(ask(address)) {
+        let client = arguments.trust.client(address)?;
+        match runtime.block_on(client.status()) {
             Ok(status) => {
                 not_serving += usize::from(status.not_serving.is_some());
                 warnings.extend(status.warnings);
@@ -92,12 +95,4 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), CommandError> {
         .into());
     }
     Ok(())
-}
-
-async fn ask(address: &str) -> Result<Status, client::ClientError> {
-    // A status needs no signature.
-    let key = SecretKey::generate();
-    let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
-    let url = if address.contains("://") { address.to_string() } else { format!("http://{address}") };
-    Client::new(&url, Identity::new(crypto::Digest::ZERO, key, credential))?.status().await
 }

@@ -1,7 +1,9 @@
 //! Networks of real processes on loopback, on free ports, in temporary folders, stopped at the end of the test.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod apart;
 pub mod databases;
+pub mod in_between;
 pub mod load;
 pub mod programs;
 
@@ -234,6 +236,21 @@ impl TestNetwork {
 
     pub fn log(&self, node: usize) -> String {
         std::fs::read_to_string(self.node_folder(node).join("node.log")).unwrap_or_default()
+    }
+
+    /// Has a node answer HTTP on another port than the charter says: somebody else can stand there.
+    pub fn answers_at(&self, node: usize, port: u16) {
+        let path = self.node_folder(node).join("node.toml");
+        let config = std::fs::read_to_string(&path).expect("written by init");
+        let before = self.port_base + 200 + node as u16;
+        std::fs::write(&path, config.replace(&format!(":{before}\""), &format!(":{port}\"")))
+            .expect("written");
+    }
+
+    /// The secret key of a node.
+    pub fn node_key(&self, node: usize) -> crypto::SecretKey {
+        let text = std::fs::read_to_string(self.node_folder(node).join("node.key")).expect("written by init");
+        crypto::SecretKey::from_hex(&text).expect("a key")
     }
 
     /// A client of this node's organisation.

@@ -50,7 +50,7 @@ pub enum CharterChange {
         name: String,
         /// Where its node listens for the others: `host:port`.
         address: String,
-        /// Where its node answers proposals: `host:port` of its HTTP; empty: nowhere.
+        /// Where its node answers HTTP, and proposals with it: `https://host:port` or `host:port`; empty: nowhere.
         gateway: String,
     },
     /// A parameter gets another value.

@@ -23,7 +23,8 @@ pub struct Organisation {
     pub node_key: PublicKey,
     /// Where its node listens for the others: `host:port`.
     pub address: String,
-    /// Where its node answers proposals: `host:port` of its HTTP. Empty: it endorses nothing that others propose.
+    /// Where its node answers HTTP, and proposals with it: `https://host:port`, or `host:port`, where charters of before do not say
+    /// whether over TLS ([`crate::GatewayAddress`]). Empty: it endorses nothing that others propose.
     #[serde(default)]
     pub gateway: String,
     /// It has left. Its position stays taken, because signatures and credentials name positions.

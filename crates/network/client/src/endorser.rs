@@ -1,6 +1,9 @@
 //! One organisation's endorsement service, and how a client that asks several puts their answers together.
 
 use crate::ClientError;
+use crate::http::Http;
+use crate::trust::Trust;
+use bytes::Bytes;
 use crypto::Digest;
 use futures::StreamExt;
 use futures::future::join_all;
@@ -22,8 +25,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// The node of an organisation, asked to endorse.
 #[derive(Clone)]
 pub struct Endorser {
-    http: reqwest::Client,
-    url: String,
+    http: Http,
 }
 
 impl Endorser {
@@ -32,13 +34,21 @@ impl Endorser {
     /// # Errors
     /// The HTTP client cannot be set up.
     pub fn new(url: &str) -> Result<Endorser, ClientError> {
-        let url = url.trim_end_matches('/').to_string();
-        Ok(Endorser { http: crate::submission::http_client(&url)?, url })
+        Endorser::trusting(url, &Trust::System)
+    }
+
+    /// The endorser whose gateway is at `address`, as charters write it, and who must be whom `trust` says
+    /// ([`Client::trusting`](crate::Client::trusting)).
+    ///
+    /// # Errors
+    /// As [`Endorser::new`].
+    pub fn trusting(address: &str, trust: &Trust) -> Result<Endorser, ClientError> {
+        Ok(Endorser { http: Http::new(address, trust)? })
     }
 
     /// Where it is.
     pub fn url(&self) -> &str {
-        &self.url
+        self.http.address()
     }
 
     /// Sends proposals and waits for the answer, `within` this time.
@@ -51,10 +61,11 @@ impl Endorser {
         request: &ProposalRequest,
         within: Duration,
     ) -> Result<ProposalReply, ClientError> {
-        let connection = |error| ClientError::Connection { url: self.url.clone(), error };
-        let posted =
-            self.http.post(format!("{}/v1/proposals", self.url)).timeout(within).body(request.to_bytes());
-        let response = posted.send().await.map_err(connection)?;
+        let body = Bytes::from(request.to_bytes());
+        let posted = |http: &reqwest::Client, url: &str| {
+            http.post(format!("{url}/v1/proposals")).timeout(within).body(body.clone())
+        };
+        let response = self.http.send(posted).await?;
         let status = response.status();
         if !status.is_success() {
             let message = self.body(response, REFUSAL_BYTES_MAX).await?;
@@ -81,8 +92,7 @@ impl Endorser {
     async fn body(&self, response: reqwest::Response, limit: usize) -> Result<Vec<u8>, ClientError> {
         let (mut bytes, mut chunks) = (Vec::new(), response.bytes_stream());
         while let Some(chunk) = chunks.next().await {
-            let connection = |error| ClientError::Connection { url: self.url.clone(), error };
-            bytes.extend_from_slice(&chunk.map_err(connection)?);
+            bytes.extend_from_slice(&chunk.map_err(|error| self.http.failed(error))?);
             if bytes.len() > limit {
                 return Err(ClientError::Reply(format!("it has more than {limit} bytes")));
             }
@@ -149,7 +159,7 @@ pub async fn endorse(
     let ask = async |endorser: &Endorser, height: Option<u64>, expected: Option<Digest>| {
         let proposals = vec![Proposal { transaction: bytes.clone(), expected }];
         let reply = endorser.propose(&ProposalRequest { height, proposals }, ANSWER_WITHIN).await?;
-        let url = endorser.url.clone();
+        let url = endorser.url().to_string();
         match reply {
             ProposalReply::Answers { height, mut answers } => match answers.pop() {
                 Some(Ok(answer)) => Ok((height, answer)),
@@ -176,8 +186,8 @@ pub async fn endorse(
             (_, ProposalAnswer::Agreed(endorsement)) => endorsements.push(endorsement),
             (_, ProposalAnswer::Found { effects: found, .. }) => {
                 return Err(EndorseError::Diverging {
-                    first: first.url.clone(),
-                    second: endorser.url.clone(),
+                    first: first.url().to_string(),
+                    second: endorser.url().to_string(),
                     difference: effects
                         .difference(&found, &|table| format!("table {}", table.0))
                         .unwrap_or_default(),

@@ -19,11 +19,28 @@
 //! }
 //! # Ok(()) }
 //! ```
+//!
+//! Over TLS a client makes sure that it talks to the node that it means ([`Trust`]): by the node key in the charter, which needs no
+//! authority, or by certificates.
+//!
+//! ```no_run
+//! # fn example(charter: &types::Charter, identity: types::Identity) -> Result<(), Box<dyn std::error::Error>> {
+//! use client::{Client, NodeKey, Trust};
+//!
+//! let address = "https://bank-a.example:7200";
+//! let node = NodeKey::at(charter, address).ok_or("the charter names no node there")?;
+//! let client = Client::trusting(address, &Trust::NodeKey(node), identity)?;
+//! # Ok(()) }
+//! ```
 
 mod endorser;
+mod http;
 mod submission;
+mod trust;
 
 pub use endorser::{EndorseError, Endorser, endorse};
+pub use http::Spoken;
 pub use submission::{
     Client, ClientError, HolderStatus, MemberStatus, OwnDatabaseStatus, Replies, Status, StatusAt,
 };
+pub use trust::{NodeKey, OtherKey, Trust};

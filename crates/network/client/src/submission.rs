@@ -1,6 +1,9 @@
+use crate::http::{Http, Spoken};
+use crate::trust::{OtherKey, Trust};
 use bytes::{Buf, Bytes, BytesMut};
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use reqwest::{RequestBuilder, Response};
 use serde::Deserialize;
 use std::time::Duration;
 use types::{
@@ -38,6 +41,48 @@ pub enum ClientError {
         /// Bytes of them.
         bytes: usize,
     },
+    /// Somebody else answers at the gateway's address.
+    #[error(
+        "somebody else answers at {url}: {other}. Nothing was sent. A new key is an amendment of the charter (docs/governance.md): give the \
+         one that holds now; otherwise the address leads elsewhere, or somebody stands between"
+    )]
+    OtherKey {
+        /// Which gateway.
+        url: String,
+        /// Who was expected, and who was found.
+        other: Box<OtherKey>,
+    },
+    /// The gateway's certificate does not count.
+    #[error(
+        "the certificate that is shown at {url} does not count: {reason}. Nothing was sent. Name the authority that has signed it, or have \
+         its owner replace it; a node proves its key of the charter to whoever asks for that instead"
+    )]
+    Certificate {
+        /// Which gateway.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is no TLS, and it was asked for.
+    #[error(
+        "{url} answers in plain text, and TLS was asked for: nothing was sent. Either another program listens there, or the node is of a \
+         version before there was TLS"
+    )]
+    PlainText {
+        /// Which gateway.
+        url: String,
+    },
+    /// TLS that failed otherwise.
+    #[error("TLS with {url} failed: {reason}")]
+    Tls {
+        /// Which gateway.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nobody could be trusted.
+    #[error("TLS cannot be set up: {0}")]
+    Trust(String),
     /// The reply is not of the protocol.
     #[error("the gateway's reply is not one: {0}")]
     Reply(String),
@@ -150,36 +195,31 @@ pub struct StatusAt {
     pub state_digest: String,
 }
 
-/// Connections to the gateway at `url`.
-pub(crate) fn http_client(url: &str) -> Result<reqwest::Client, ClientError> {
-    reqwest::Client::builder()
-        .connect_timeout(Duration::from_secs(5))
-        // Who answers is who was asked.
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        // It speaks HTTP: a machine without certificates has nothing to say against that.
-        .tls_certs_only([])
-        .build()
-        .map_err(|error| ClientError::Connection { url: url.to_string(), error })
-}
-
 /// A connection pool to one organisation's gateway.
 #[derive(Clone)]
 pub struct Client {
-    http: reqwest::Client,
-    url: String,
+    http: Http,
     identity: Identity,
     answer_at: Option<AnswerAt>,
 }
 
 impl Client {
-    /// A client of the gateway at `url`, for example `http://127.0.0.1:7301`.
+    /// A client of the gateway at `url`, for example `http://127.0.0.1:7301`. With `https://` its certificate must be from an authority
+    /// that this machine trusts; [`Client::trusting`] says otherwise.
     ///
     /// # Errors
     /// The HTTP client cannot be set up.
     pub fn new(url: &str, identity: Identity) -> Result<Client, ClientError> {
-        let url = url.trim_end_matches('/').to_string();
-        Ok(Client { http: http_client(&url)?, url, identity, answer_at: None })
+        Client::trusting(url, &Trust::System, identity)
+    }
+
+    /// A client of the gateway at `address`, as charters write it, who must be whom `trust` says. `host:port` is asked over TLS; in plain
+    /// text only where `trust` is a node key and the node knows no TLS, and where it is what the system trusts.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn trusting(address: &str, trust: &Trust, identity: Identity) -> Result<Client, ClientError> {
+        Ok(Client { http: Http::new(address, trust)?, identity, answer_at: None })
     }
 
     /// Receipts come at this moment, not at that which the node's operator has chosen.
@@ -194,21 +234,30 @@ impl Client {
 
     /// The gateway's address.
     pub fn url(&self) -> &str {
-        &self.url
+        self.http.address()
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> ClientError {
-        ClientError::Connection { url: self.url.clone(), error }
+    /// How the gateway answers, as far as it has.
+    pub fn spoken(&self) -> Spoken {
+        self.http.spoken()
     }
 
-    async fn checked(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, ClientError> {
-        let response = request.send().await.map_err(|error| self.unreachable(error))?;
+    async fn checked(
+        &self,
+        request: impl Fn(&reqwest::Client, &str) -> RequestBuilder,
+    ) -> Result<Response, ClientError> {
+        let response = self.http.send(request).await?;
         if response.status().is_success() {
             return Ok(response);
         }
         let status = response.status().as_u16();
-        let message = response.text().await.map_err(|error| self.unreachable(error))?;
+        let message = response.text().await.map_err(|error| self.http.failed(error))?;
         Err(ClientError::Refused { status, message })
+    }
+
+    /// Gets what is at a path, within this time.
+    async fn get(&self, path: &str, within: Duration) -> Result<Response, ClientError> {
+        self.checked(|http, url| http.get(format!("{url}{path}")).timeout(within)).await
     }
 
     /// Height, digests and health of the node.
@@ -216,9 +265,8 @@ impl Client {
     /// # Errors
     /// The gateway does not answer, or not with a status.
     pub async fn status(&self) -> Result<Status, ClientError> {
-        let request = self.http.get(format!("{}/status", self.url)).timeout(Duration::from_secs(10));
-        let response = self.checked(request).await?;
-        response.json().await.map_err(|error| self.unreachable(error))
+        let response = self.get("/status", Duration::from_secs(10)).await?;
+        response.json().await.map_err(|error| self.http.failed(error))
     }
 
     /// Who answers, and what its clock shows: the signature has been checked, whose key it is has not.
@@ -227,9 +275,8 @@ impl Client {
     /// The gateway does not answer, or not with a signed answer to this question.
     pub async fn presence(&self) -> Result<Presence, ClientError> {
         let question = crypto::Digest(crypto::random_bytes());
-        let request = self.http.get(format!("{}/v1/presence/{question}", self.url));
-        let response = self.checked(request.timeout(Duration::from_secs(5))).await?;
-        let presence: Presence = response.json().await.map_err(|error| self.unreachable(error))?;
+        let response = self.get(&format!("/v1/presence/{question}"), Duration::from_secs(5)).await?;
+        let presence: Presence = response.json().await.map_err(|error| self.http.failed(error))?;
         match presence.answers(&question) {
             true => Ok(presence),
             false => Err(ClientError::Reply("its signature is not under this answer".to_string())),
@@ -241,9 +288,8 @@ impl Client {
     /// # Errors
     /// The gateway does not answer.
     pub async fn metrics(&self) -> Result<String, ClientError> {
-        let request = self.http.get(format!("{}/metrics", self.url)).timeout(Duration::from_secs(10));
-        let response = self.checked(request).await?;
-        response.text().await.map_err(|error| self.unreachable(error))
+        let response = self.get("/metrics", Duration::from_secs(10)).await?;
+        response.text().await.map_err(|error| self.http.failed(error))
     }
 
     /// Submits transactions that are signed; receipts come as they become final, in any order.
@@ -277,13 +323,15 @@ impl Client {
         if count > SUBMISSION_TRANSACTIONS_MAX || body.len() > SUBMISSION_BYTES_MAX {
             return Err(ClientError::TooLarge { transactions: count, bytes: body.len() });
         }
-        let mut url = format!("{}/v1/{what}", self.url);
-        if let Some(moment) = self.answer_at {
-            url = format!("{url}?answer_at={}", moment.name());
-        }
-        let response = self.checked(self.http.post(url).body(body)).await?;
+        let moment =
+            self.answer_at.map_or_else(String::new, |moment| format!("?answer_at={}", moment.name()));
+        let body = Bytes::from(body);
+        let request = |http: &reqwest::Client, url: &str| {
+            http.post(format!("{url}/v1/{what}{moment}")).body(body.clone())
+        };
+        let response = self.checked(request).await?;
         Ok(Replies {
-            url: self.url.clone(),
+            http: self.http.clone(),
             stream: response.bytes_stream().boxed(),
             buffer: BytesMut::new(),
             missing: count,
@@ -307,7 +355,7 @@ impl Client {
 
 /// The replies to one submission, as they arrive.
 pub struct Replies {
-    url: String,
+    http: Http,
     stream: BoxStream<'static, reqwest::Result<Bytes>>,
     buffer: BytesMut,
     missing: usize,
@@ -335,9 +383,7 @@ impl Replies {
             }
             match self.stream.next().await {
                 Some(Ok(chunk)) => self.buffer.extend_from_slice(&chunk),
-                Some(Err(error)) => {
-                    return Err(ClientError::Connection { url: self.url.clone(), error });
-                }
+                Some(Err(error)) => return Err(self.http.failed(error)),
                 None => {
                     return Err(ClientError::Reply(format!("{} replies are missing", self.missing)));
                 }

@@ -12,7 +12,7 @@
 //! | `GET /v1/receipts/{id}` | the receipt as JSON; 404 while there is none |
 //! | `GET /v1/proofs/receipts/{id}` | what proves it, as JSON; 404 while there is none |
 
-use crate::{Database, GatewayError, limits};
+use crate::{Database, limits};
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -23,7 +23,6 @@ use axum::{Json, Router};
 use futures::StreamExt;
 use serde_json::json;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use types::{
     AnswerAt, Outcome, PROPOSALS_MAX, PartSubmission, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX,
@@ -50,16 +49,8 @@ struct Door {
     proposals: Arc<Semaphore>,
 }
 
-/// Serves HTTP to everybody who connects to `listener`, until the future is dropped.
-///
-/// # Errors
-/// [`GatewayError::Listener`] where the listener fails for good.
-pub async fn serve_http(listener: TcpListener, database: Arc<dyn Database>) -> Result<(), GatewayError> {
-    let serving = axum::serve(listener, router(database));
-    serving.await.map_err(|source| GatewayError::Listener { purpose: "HTTP", source })
-}
-
-fn router(database: Arc<dyn Database>) -> Router {
+/// What answers requests.
+pub(crate) fn router(database: Arc<dyn Database>) -> Router {
     let door = Door {
         database,
         requests: Arc::new(Semaphore::new(limits::HTTP_REQUESTS_MAX)),

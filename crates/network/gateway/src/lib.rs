@@ -28,22 +28,26 @@
 //!   how many rows are in the table.
 //! - A cancelled write may still commit: cancelling ends the wait, not the transaction.
 //! - [`Access`] says who may connect: clients of other machines need TLS and a password (SCRAM-SHA-256). The database can have
-//!   any name.
+//!   any name. The port of HTTP speaks TLS as well, and plain text with whom [`PlainHttp`] says.
 //! - A query that names `pg_catalog`, `information_schema` or `entente` is answered by the crate `catalogue` and cannot read
 //!   tables of the ledger at the same time.
 //! - Without a filter on `height` or `id`, `entente.blocks` and `entente.transactions` show the newest
 //!   [`::catalogue::ROWS_MAX`] rows.
 
+mod accepting;
 mod access;
 mod catalogue;
 mod database;
 mod error;
 mod http;
+mod http_server;
 pub mod limits;
 mod postgres;
+mod starting;
 
 pub use access::{
-    Access, Authentication, Certificate, CertificateError, PasswordError, Passwords, SharedAccess, Verifier,
+    Access, Authentication, Certificate, CertificateError, HttpAccess, HttpTls, PasswordError, Passwords,
+    PlainHttp, SharedAccess, Verifier,
 };
 pub use database::{
     Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, HolderStatus, NodeRow, NodeStatus,
@@ -51,5 +55,5 @@ pub use database::{
     TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
-pub use http::serve_http;
+pub use http_server::serve_http;
 pub use postgres::{PostgresServer, serve_postgres};

@@ -7,7 +7,7 @@ pub const TEMPORARY_COPY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Sessions at the same time where `node.toml` says nothing else; one more gets `53300`.
 pub const CONNECTIONS_MAX: usize = 2_000;
-/// Connections that have not started their session yet; where there are more the oldest is closed. A client takes
+/// Connections of one port that have not started their session yet, or over HTTP not said whether they speak TLS, and done its handshake; where there are more the oldest is closed. A client takes
 /// milliseconds here, so that who only holds connections keeps nobody out.
 pub const STARTING_MAX: usize = 500;
 /// Bytes of one message from a client, CopyData included; a longer one ends the connection with `08P01`.
@@ -16,7 +16,7 @@ pub const MESSAGE_BYTES_MAX: usize = 6 * 1024 * 1024;
 pub const STARTUP_BYTES_MAX: usize = 10_000;
 /// Bytes of one message of authentication.
 pub const AUTHENTICATION_BYTES_MAX: usize = 4_096;
-/// Time that a client has to start its session, authentication included.
+/// Time that a client has to start its session, authentication included; over HTTP, to say whether it speaks TLS, and for the handshake.
 pub const STARTUP_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time that a client may take to read what it was sent.
 pub const WRITE_TIME_MAX: Duration = Duration::from_secs(300);
@@ -57,3 +57,7 @@ pub const HTTP_SUBMISSIONS_MAX: usize = 256;
 pub const HTTP_PROPOSALS_MAX: usize = 64;
 /// Time for the body of a request over HTTP to arrive.
 pub const HTTP_BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// Connections over HTTP at the same time, whether something is asked on them or not; one more gets 503.
+pub const HTTP_CONNECTIONS_MAX: usize = 1_000;
+/// Time between two requests on one connection, and for the head of a request to arrive. Common clients give up idle connections sooner.
+pub const HTTP_IDLE_TIME_MAX: Duration = Duration::from_secs(120);

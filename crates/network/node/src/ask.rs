@@ -1,22 +1,35 @@
-//! Asks other nodes over HTTP who they are and how they are.
+//! Asks other nodes over HTTP who they are and how they are. Where they speak TLS, they have to prove their node keys first.
 
-use client::{Client, ClientError, Status};
+use client::{Client, ClientError, NodeKey, Spoken, Status, Trust};
 use crypto::{Digest, SecretKey, Signature};
 use types::{Credential, Identity, Presence};
 
-/// A client that signs nothing.
-fn client(gateway: &str) -> Result<Client, ClientError> {
-    let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
-    let url = if gateway.contains("://") { gateway.to_string() } else { format!("http://{gateway}") };
-    Client::new(&url, Identity::new(Digest::ZERO, SecretKey::generate(), credential))
-}
+/// A node that is asked without a signature.
+pub(crate) struct Asked(Client);
 
-/// Who answers there.
-pub(crate) async fn presence(gateway: &str) -> Result<Presence, ClientError> {
-    client(gateway)?.presence().await
-}
+impl Asked {
+    /// The node at an address of the charter, and who it must be.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub(crate) fn new(gateway: &str, whom: NodeKey) -> Result<Asked, ClientError> {
+        let credential = Credential { organisation: 0, signature: Signature([0; 64]) };
+        let nobody = Identity::new(Digest::ZERO, SecretKey::generate(), credential);
+        Ok(Asked(Client::trusting(gateway, &Trust::NodeKey(whom), nobody)?))
+    }
 
-/// How it is.
-pub(crate) async fn status(gateway: &str) -> Result<Status, ClientError> {
-    client(gateway)?.status().await
+    /// Who answers there.
+    pub(crate) async fn presence(&self) -> Result<Presence, ClientError> {
+        self.0.presence().await
+    }
+
+    /// How it is.
+    pub(crate) async fn status(&self) -> Result<Status, ClientError> {
+        self.0.status().await
+    }
+
+    /// How it answers, as far as it has.
+    pub(crate) fn spoken(&self) -> Spoken {
+        self.0.spoken()
+    }
 }

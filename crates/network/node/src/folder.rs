@@ -7,7 +7,7 @@ use crate::own_database::OwnDatabaseConfig;
 use crate::pruning::Keeps;
 use crate::store_choice::{StoreChoice, StoreKind};
 use crypto::SecretKey;
-use gateway::Authentication;
+use gateway::{Authentication, PlainHttp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -28,12 +28,16 @@ pub struct NodeConfig {
     /// What Postgres clients must show: `trust` believes those on the same machine, `scram-sha-256` nobody.
     #[serde(default, with = "as_text", skip_serializing_if = "is_default")]
     pub authentication: Authentication,
-    /// Certificate chain in PEM for Postgres clients, the node's own first; from this folder.
+    /// Certificate chain in PEM for clients of Postgres and HTTP, the node's own first; from this folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_certificate: Option<PathBuf>,
     /// Its private key in PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
+    /// Who may ask over HTTP in plain text: `everybody`, `loopback` for programs on the same machine, or `nobody`; `everybody` where
+    /// nothing is said. TLS is answered in any case.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub plain_http: PlainHttp,
     /// Sessions of Postgres clients at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<usize>,
@@ -160,7 +164,7 @@ mod as_text {
 ///  session.toml    identity that signs for psql users
 ///  client.toml     identity of a client that signs for itself
 ///  passwords       what verifies the passwords of psql users, one per line
-///  tls.crt tls.key certificate for Postgres clients and its key
+///  tls.crt tls.key certificate for clients of Postgres and HTTP, and its key
 ///  root.key        the organisation's root key (kept elsewhere in production)
 ///  ledger/         blocks, certificates, receipts
 ///  checkpoints/    which states there are at checkpoints, and their certificates
@@ -204,6 +208,7 @@ impl NodeConfig {
             authentication: Authentication::default(),
             tls_certificate: Some("tls.crt".into()),
             tls_key: Some("tls.key".into()),
+            plain_http: PlainHttp::Loopback,
             connections_max: None,
             log_filter: None,
             threads,

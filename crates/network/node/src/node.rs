@@ -126,7 +126,8 @@ impl Node {
         let start = Instant::now();
         let NodeFolder { path, charter, organisation, config, node_key, session } = folder;
         let charter = Arc::new(charter);
-        let access = SharedAccess::from(access::open(&path, &config)?);
+        let certificate = access::node_certificate(&path, &node_key)?;
+        let access = SharedAccess::from(access::open(&path, &config, Some(&certificate))?);
         // Before the ports, so that whoever starts a folder twice is told of that, and not of a port.
         check_unused(&path)?;
         let gateway = gateway_runtime()?;
@@ -162,7 +163,8 @@ impl Node {
         let session_key = session.public_key();
         let local = local_execution((organisation, session_key), &parts, (&config, &path), fragments);
         let shared = (local.query_memory.clone(), has_columns);
-        let reloading = Reloading::new((path.clone(), &config), access.clone(), live.clone(), shared);
+        let reloading =
+            Reloading::new((path.clone(), &config), (access.clone(), certificate), live.clone(), shared);
         let database = Arc::new(NodeDatabase {
             charters: parts.charters,
             keys: parts.keys,
@@ -423,16 +425,16 @@ fn serve(
     http: TcpListener,
 ) {
     let asked: Arc<dyn Database> = database.clone();
-    let published = database.published.clone();
+    let (published, shared) = (database.published.clone(), access.clone());
     gateway.spawn(async move {
-        if let Err(error) = gateway::serve_postgres(postgres, asked, access).await {
+        if let Err(error) = gateway::serve_postgres(postgres, asked, shared).await {
             published.stop_serving(error.to_string());
         }
     });
     let asked: Arc<dyn Database> = database.clone();
     let published = database.published.clone();
     gateway.spawn(async move {
-        if let Err(error) = gateway::serve_http(http, asked).await {
+        if let Err(error) = gateway::serve_http(http, asked, access).await {
             published.stop_serving(error.to_string());
         }
     });

@@ -5,17 +5,18 @@ use crate::folder::open_config;
 use crate::live::Live;
 use crate::local::query_bytes;
 use crate::{NodeConfig, NodeError};
-use gateway::SharedAccess;
+use gateway::{Certificate, SharedAccess};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 use types::MemoryPool;
 
 /// Settings that a running node takes up.
-const TAKEN_UP: [&str; 9] = [
+const TAKEN_UP: [&str; 10] = [
     "authentication",
     "tls_certificate",
     "tls_key",
+    "plain_http",
     "connections_max",
     "client_transactions_per_second",
     "query_memory_megabytes",
@@ -36,6 +37,8 @@ pub struct Reloaded {
 /// What a node needs for reading its settings again.
 pub(crate) struct Reloading {
     pub(crate) folder: PathBuf,
+    /// Of the node's key, which does not change while it runs.
+    node_certificate: Certificate,
     /// As the node started with them.
     started: NodeConfig,
     /// What holds now.
@@ -50,12 +53,12 @@ pub(crate) struct Reloading {
 impl Reloading {
     pub(crate) fn new(
         (folder, config): (PathBuf, &NodeConfig),
-        access: SharedAccess,
+        (access, node_certificate): (SharedAccess, Certificate),
         live: Arc<Live>,
         (query_memory, has_columns): (Arc<MemoryPool>, bool),
     ) -> Reloading {
         let (started, current) = (config.clone(), Mutex::new(config.clone()));
-        Reloading { folder, started, current, access, live, query_memory, has_columns }
+        Reloading { folder, node_certificate, started, current, access, live, query_memory, has_columns }
     }
 
     /// Reads the file, and what it names, and takes it up. `check`: what else must be right.
@@ -70,7 +73,7 @@ impl Reloading {
         let mut current = self.current.lock();
         let config = open_config(&self.folder)?;
         check(&config).map_err(|reason| NodeError::Config { path: self.folder.join("node.toml"), reason })?;
-        let access = access::open(&self.folder, &config)?;
+        let access = access::open(&self.folder, &config, Some(&self.node_certificate))?;
         let mut reloaded = Reloaded::default();
         for name in differing(&current, &config) {
             if self.takes_up(&name) {
@@ -82,7 +85,7 @@ impl Reloading {
         if access.certificate != self.access.get().certificate
             && !reloaded.applied.iter().any(|name| name.starts_with("tls_"))
         {
-            reloaded.applied.push("the certificate for Postgres clients".to_string());
+            reloaded.applied.push("the certificate for clients".to_string());
         }
         self.access.set(access);
         self.live.change(&config);
@@ -111,6 +114,8 @@ mod tests {
     use super::*;
     use crate::store_choice::StoreChoice;
     use crate::{Network, NetworkOptions};
+    use crypto::SecretKey;
+    use gateway::PlainHttp;
     use std::path::Path;
     use types::{AnswerAt, Charter, Pipeline};
 
@@ -128,10 +133,12 @@ mod tests {
 
     fn reloading(folder: &Path) -> Reloading {
         let config = open_config(folder).expect("as it was written");
-        let access = access::open(folder, &config).expect("as it was written");
+        let key = SecretKey::from_bytes([7; 32]);
+        let certificate = access::node_certificate(folder, &key).expect("a key");
+        let access = access::open(folder, &config, Some(&certificate)).expect("as it was written");
         let memory = MemoryPool::new(query_bytes(config.query_memory_megabytes));
         let live = Live::of(&config);
-        Reloading::new((folder.to_path_buf(), &config), access.into(), live, (memory, true))
+        Reloading::new((folder.to_path_buf(), &config), (access.into(), certificate), live, (memory, true))
     }
 
     fn add(folder: &Path, lines: &str) {
@@ -152,15 +159,21 @@ mod tests {
             "connections_max = 7\nclient_transactions_per_second = 5\nquery_memory_megabytes = 3\n\
              column_memory_megabytes = 2\nanswer_at = \"recorded\"\nhistory_heights = 9",
         );
+        let path = folder.join("node.toml");
+        let text = std::fs::read_to_string(&path).expect("it is there");
+        let text = text.replace("plain_http = \"loopback\"", "plain_http = \"nobody\"");
+        std::fs::write(&path, text).expect("written");
         let reloaded = reloading.reload(good).expect("nothing is wrong");
         let applied = [
             "answer_at",
             "client_transactions_per_second",
             "column_memory_megabytes",
             "connections_max",
+            "plain_http",
             "query_memory_megabytes",
         ];
         assert_eq!(reloaded.applied, applied);
+        assert_eq!(reloading.access.get().http.plain, PlainHttp::Nobody);
         assert_eq!(reloaded.at_restart, ["history_heights"]);
         assert_eq!(reloading.access.get().connections_max, 7);
         assert_eq!(reloading.live.rate_limit().map(|limit| limit.per_second()), Some(5));
@@ -198,7 +211,7 @@ mod tests {
         assert!(reloading.access.get().certificate == before);
         std::fs::write(folder.join("tls.key"), key).expect("written");
         let reloaded = reloading.reload(|_| Ok(())).expect("they belong together");
-        assert_eq!(reloaded.applied, ["the certificate for Postgres clients"]);
+        assert_eq!(reloaded.applied, ["the certificate for clients"]);
         assert!(reloading.access.get().certificate != before);
     }
 }

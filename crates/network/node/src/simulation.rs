@@ -153,6 +153,7 @@ impl SimulatedNode {
             postgres: nowhere,
             http: nowhere,
             authentication: gateway::Authentication::default(),
+            plain_http: gateway::PlainHttp::default(),
             tls_certificate: None,
             tls_key: None,
             connections_max: None,

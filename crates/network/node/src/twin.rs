@@ -2,7 +2,8 @@
 //! copied to another machine does not become a second voter so, as long as the first one can be asked.
 
 use crate::NodeError;
-use crate::ask::presence;
+use crate::ask::Asked;
+use client::NodeKey;
 use crypto::SecretKey;
 use std::time::Duration;
 use types::Charter;
@@ -16,11 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// [`NodeError::RunsElsewhere`].
 pub(crate) async fn refuse(charter: &Charter, node_key: &SecretKey) -> Result<(), NodeError> {
     let key = node_key.public_key();
-    let Some(member) = charter.member(&key).and_then(|position| charter.organisations.get(position)) else {
+    let Some((position, whom)) =
+        charter.member(&key).and_then(|position| Some((position, NodeKey::of(charter, position)?)))
+    else {
         return Ok(());
     };
-    let asked = tokio::time::timeout(PATIENCE, presence(&member.gateway)).await;
-    match asked {
+    let member = &charter.organisations[position];
+    // Who answers and has another key is not a twin.
+    let Ok(asked) = Asked::new(&member.gateway, whom) else { return Ok(()) };
+    match tokio::time::timeout(PATIENCE, asked.presence()).await {
         Ok(Ok(answer)) if answer.node_key == key => {
             Err(NodeError::RunsElsewhere { gateway: member.gateway.clone() })
         }

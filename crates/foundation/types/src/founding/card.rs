@@ -2,7 +2,7 @@ use super::FoundingError;
 use super::difference::of_organisations;
 use super::file::{FoundingFile, from_text, to_text};
 use crate::charter_text::{MISSING, as_text, signature_as_text};
-use crate::{Charter, Organisation, encode, limits};
+use crate::{Charter, GatewayAddress, GatewayScheme, Organisation, encode, limits};
 use crypto::{PublicKey, SecretKey, Signature, SignedMessage};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ pub struct MemberCard {
     pub client_key: PublicKey,
     /// Where its node listens for the others: `host:port`.
     pub address: String,
-    /// Where its node answers HTTP: `host:port`.
+    /// Where its node answers HTTP: `https://host:port`, or `host:port` of a card that was made before there was TLS.
     pub gateway: String,
     /// By the node key, over everything above.
     #[serde(with = "signature_as_text")]
@@ -130,11 +130,14 @@ impl MemberCard {
                 return wrong(field, expected, name);
             }
         }
-        for (field, address) in [("address", &self.address), ("gateway", &self.gateway)] {
-            if !is_address(address) {
-                let expected = "host:port, where others reach it (not 0.0.0.0)";
-                return wrong(field, expected, address);
-            }
+        if !is_address(&self.address) {
+            return wrong("address", "host:port, where others reach it (not 0.0.0.0)", &self.address);
+        }
+        let gateway = GatewayAddress::of(&self.gateway);
+        if gateway.scheme == GatewayScheme::Plain || self.gateway.ends_with('/') || !is_address(gateway.place)
+        {
+            let expected = "https://host:port, where others reach it (not 0.0.0.0)";
+            return wrong("gateway", expected, &self.gateway);
         }
         let keys = [self.root_key, self.node_key, self.session_key, self.client_key];
         for (position, key) in keys.iter().enumerate() {
@@ -319,9 +322,16 @@ pub(super) mod tests {
         {
             let named = of(&|card| card.address = wrong.to_string());
             assert!(matches!(named, Err(FoundingError::Value { field: "address", .. })), "{wrong}");
+            for wrong in [wrong.to_string(), format!("https://{wrong}")] {
+                let named = of(&|card| card.gateway.clone_from(&wrong));
+                assert!(matches!(named, Err(FoundingError::Value { field: "gateway", .. })), "{wrong}");
+            }
+        }
+        for wrong in ["http://a.example:7200", "https://a.example:7200/", "ftp://a.example:7200"] {
             let named = of(&|card| card.gateway = wrong.to_string());
             assert!(matches!(named, Err(FoundingError::Value { field: "gateway", .. })), "{wrong}");
         }
+        assert_eq!(of(&|card| card.gateway = "https://a.example:7200".to_string()), Ok(()));
         for good in ["node-1.example.org:7000", "10.0.0.1:1", "[fe80::1]:7000"] {
             assert_eq!(of(&|card| card.address = good.to_string()), Ok(()), "{good}");
         }

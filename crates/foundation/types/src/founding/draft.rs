@@ -2,8 +2,8 @@
 
 use super::file::{is_as_written, malformed, shown};
 use super::{FoundingError, MemberCard};
-use crate::Charter;
 use crate::charter_text::MISSING;
+use crate::{Charter, GatewayAddress};
 
 const WHAT: &str = "the charter";
 
@@ -64,7 +64,9 @@ fn check_pair(before: &MemberCard, card: &MemberCard) -> Result<(), FoundingErro
             return Err(FoundingError::KeyTwice { first, second, what, key: key.to_string() });
         }
     }
-    let addresses = |card: &MemberCard| [card.address.clone(), card.gateway.clone()];
+    // However HTTP is spoken there, two programs cannot listen at one place.
+    let place = |address: &str| GatewayAddress::of(address).place.to_string();
+    let addresses = |card: &MemberCard| [place(&card.address), place(&card.gateway)];
     match addresses(card).into_iter().find(|address| addresses(before).contains(address)) {
         Some(address) => Err(FoundingError::AddressTwice { first, second, address }),
         None => Ok(()),
@@ -115,6 +117,8 @@ mod tests {
         let root = MemberCard { root_key: one.node_key, ..four.clone() };
         assert!(matches!(other(root), FoundingError::KeyTwice { what: "root key", .. }));
         let place = MemberCard { address: three.gateway.clone(), ..four.clone() };
+        assert!(matches!(other(place), FoundingError::AddressTwice { .. }));
+        let place = MemberCard { gateway: format!("https://{}", three.gateway), ..four.clone() };
         assert!(matches!(other(place), FoundingError::AddressTwice { .. }));
         let few = of(&[one.clone(), two.clone(), three.clone()]).expect_err("three are too few");
         assert!(matches!(few, FoundingError::Charter(CharterError::TooFewMembers { members: 3, .. })));

@@ -45,14 +45,15 @@ mod session_statement;
 mod set_config;
 pub(crate) mod settings;
 mod simple;
-mod starting;
 mod statement;
 mod transaction;
 mod transaction_command;
 mod void_parameters;
 mod words;
 
+use crate::accepting::accept;
 use crate::catalogue::NodeCatalogue;
+use crate::starting::Starting;
 use crate::{Access, Authentication as Wanted, Database, GatewayError, SharedAccess, limits};
 use authenticate::{Refusal, authenticate};
 use connection::{Closed, Connection, ReadError};
@@ -63,16 +64,14 @@ use pgwire::messages::startup::{
 };
 use session::{Identity, Session};
 use settings::{Settings, WARNING};
-use starting::Starting;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
 use types::{SqlError, SqlState};
 
 /// Serves the Postgres protocol to everybody who connects to `listener` and whom `access` lets in, until the future is
@@ -86,37 +85,11 @@ pub async fn serve_postgres(
     access: impl Into<SharedAccess>,
 ) -> Result<(), GatewayError> {
     let server = Arc::new(PostgresServer::new(database, access.into()));
-    let mut tasks = JoinSet::new();
-    let mut failures = 0_u32;
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(ended) = tasks.join_next() => {
-                if let Err(error) = ended {
-                    tracing::error!(%error, "a session ended unexpectedly");
-                }
-                continue;
-            }
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                failures = 0;
-                let server = Arc::clone(&server);
-                // Answers are flushed where they end; waiting for more would only delay them.
-                let _ = stream.set_nodelay(true);
-                tasks.spawn(async move { server.serve(stream, peer.ip().is_loopback()).await });
-            }
-            // Out of file descriptors, or a connection that was gone before it was accepted: neither is for good.
-            Err(source) if failures >= 100 => {
-                return Err(GatewayError::Listener { purpose: "the Postgres protocol", source });
-            }
-            Err(error) => {
-                failures += 1;
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
+    let serve = move |stream, peer: SocketAddr| {
+        let server = Arc::clone(&server);
+        async move { server.serve(stream, peer.ip().to_canonical().is_loopback()).await }
+    };
+    accept(listener, "the Postgres protocol", serve).await
 }
 
 /// What all sessions share: answers connections, wherever they come from.

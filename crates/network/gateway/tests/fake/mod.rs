@@ -18,8 +18,8 @@ use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
     Access, Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared,
-    StateAt, StatementKind, TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome,
-    TransactionRow,
+    SharedAccess, StateAt, StatementKind, TemporaryTables, TransactionBlock, TransactionFilter,
+    TransactionOutcome, TransactionRow,
 };
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -14,8 +14,9 @@ pub async fn serve_with(fake: Arc<Fake>, access: Access) -> (u16, u16) {
     let postgres = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ports = (postgres.local_addr().unwrap().port(), http.local_addr().unwrap().port());
-    tokio::spawn(gateway::serve_postgres(postgres, Arc::clone(&database), access));
-    tokio::spawn(gateway::serve_http(http, database));
+    let access = SharedAccess::from(access);
+    tokio::spawn(gateway::serve_postgres(postgres, Arc::clone(&database), access.clone()));
+    tokio::spawn(gateway::serve_http(http, database, access));
     ports
 }
 

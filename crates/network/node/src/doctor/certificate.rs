@@ -1,10 +1,11 @@
-//! The certificate for Postgres clients: whether it can be used, until when, and for which names.
+//! The certificate for clients of Postgres and HTTP: whether it can be used, until when, and for which names.
 
 use super::finding::Findings;
 use super::subject::Subject;
 use crate::access;
 use std::net::IpAddr;
 use std::time::SystemTime;
+use types::GatewayAddress;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 const CERTIFICATE: &str = "certificate";
@@ -16,19 +17,19 @@ const ANOTHER: &str = "write another certificate and its key into the files that
 
 pub(super) fn check(subject: &Subject, findings: &mut Findings) {
     let Ok(config) = &subject.config else { return };
-    if let Err(error) = access::open(&subject.folder, config) {
+    if let Err(error) = access::open(&subject.folder, config, None) {
         return findings.problem(CERTIFICATE, error.to_string(), ANOTHER);
     }
     let Some(path) = &config.tls_certificate else {
         return findings.warning(
             CERTIFICATE,
-            "node.toml names no certificate: only clients on this machine can connect",
+            "node.toml names no certificate: only Postgres clients on this machine can connect",
             "name tls_certificate and tls_key in node.toml, if others are to connect (docs/access.md)",
         );
     };
     let path = subject.folder.join(path);
     let hosts = own_hosts(subject);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+    let now = now_seconds();
     match std::fs::read(&path).map_err(|error| error.to_string()).and_then(|pem| Facts::read(&pem)) {
         Ok(facts) => facts.judge(now, &hosts, findings),
         Err(reason) => findings.problem(CERTIFICATE, format!("{}: {reason}", path.display()), ANOTHER),
@@ -40,7 +41,10 @@ fn own_hosts(subject: &Subject) -> Vec<String> {
     let (Some(charters), Ok(key)) = (subject.charters(), &subject.node_key) else { return Vec::new() };
     let newest = &charters.newest().charter;
     let own = newest.member(&key.public_key()).and_then(|position| newest.organisations.get(position));
-    let host = |address: &String| Some(address.rsplit_once(':')?.0.trim_matches(['[', ']']).to_string());
+    let host = |address: &String| {
+        let place = GatewayAddress::of(address).place;
+        Some(place.rsplit_once(':')?.0.trim_matches(['[', ']']).to_string())
+    };
     let mut hosts: Vec<String> =
         own.iter().flat_map(|own| [&own.address, &own.gateway]).filter_map(host).collect();
     hosts.dedup();
@@ -60,7 +64,12 @@ impl Facts {
     /// Of the first certificate in a file.
     fn read(pem: &[u8]) -> Result<Facts, String> {
         let (_, pem) = x509_parser::pem::parse_x509_pem(pem).map_err(|error| error.to_string())?;
-        let (_, certificate) = X509Certificate::from_der(&pem.contents).map_err(|error| error.to_string())?;
+        Facts::of(&pem.contents)
+    }
+
+    /// Of a certificate in DER.
+    fn of(der: &[u8]) -> Result<Facts, String> {
+        let (_, certificate) = X509Certificate::from_der(der).map_err(|error| error.to_string())?;
         let named = certificate.subject_alternative_name().map_err(|error| error.to_string())?;
         let names = named
             .map_or_else(Vec::new, |names| names.value.general_names.iter().filter_map(name_of).collect());
@@ -120,6 +129,25 @@ impl Facts {
     }
 }
 
+/// Why whoever looks at a certificate now refuses it, or will before long; nothing where all is well.
+pub(super) fn wrong_now(der: &[u8]) -> Option<String> {
+    let facts = match Facts::of(der) {
+        Ok(facts) => facts,
+        Err(reason) => return Some(format!("cannot be read: {reason}")),
+    };
+    let now = now_seconds();
+    match (facts.not_after - now).div_euclid(DAY_SECONDS) {
+        _ if now < facts.not_before => Some("is not valid yet".to_string()),
+        days if days < 0 => Some(format!("has expired {} days ago", -days)),
+        days if days <= WARNED_DAYS => Some(format!("expires in {days} days")),
+        _ => None,
+    }
+}
+
+fn now_seconds() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64)
+}
+
 fn name_of(name: &GeneralName<'_>) -> Option<String> {
     match name {
         GeneralName::DNSName(name) => Some(name.to_string()),
@@ -166,5 +194,8 @@ mod tests {
         assert_eq!(level, Level::Warning);
         assert!(text.contains("not for a.b.example.org, 10.0.0.1"), "{text}");
         assert!(Facts::read(b"nothing").is_err());
+        assert!(wrong_now(b"nothing").is_some_and(|wrong| wrong.starts_with("cannot be read")));
+        let (_, pem) = x509_parser::pem::parse_x509_pem(pem.as_bytes()).expect("PEM");
+        assert_eq!(wrong_now(&pem.contents), None);
     }
 }

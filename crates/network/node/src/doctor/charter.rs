@@ -6,7 +6,7 @@ use super::subject::Subject;
 use crate::NodeConfig;
 use crate::key_watch::expiring_soon;
 use std::net::{IpAddr, SocketAddr};
-use types::{Charters, KnownVersions, Organisation};
+use types::{Charters, GatewayAddress, KnownVersions, Organisation};
 
 const CHARTER: &str = "charter";
 const LEDGER: &str = "ledger";
@@ -99,7 +99,8 @@ fn member(subject: &Subject, charters: &Charters, findings: &mut Findings) {
 }
 
 fn addresses(own: &Organisation, config: &NodeConfig, findings: &mut Findings) {
-    let pairs = [("listen", &own.address, config.listen), ("http", &own.gateway, config.http)];
+    let gateway = GatewayAddress::of(&own.gateway).place;
+    let pairs = [("listen", own.address.as_str(), config.listen), ("http", gateway, config.http)];
     for (setting, charter, listens) in pairs {
         if let Some(difference) = differs(charter, listens) {
             findings.warning(

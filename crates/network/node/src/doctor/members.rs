@@ -1,10 +1,12 @@
 //! Other members' nodes: whether they can be reached, who they are, how far they are; and what this node itself says where it runs.
 
 use super::clocks::{self, TOLERATED_MS, ahead_ms};
+use super::encryption;
 use super::finding::Findings;
 use super::subject::Subject;
-use crate::{NodeError, ask};
-use client::Status;
+use crate::NodeError;
+use crate::ask::Asked;
+use client::{ClientError, NodeKey, OtherKey, Spoken, Status};
 use crypto::{PublicKey, SecretKey};
 use futures::future::join_all;
 use ordering::{Proving, prove_members};
@@ -27,19 +29,33 @@ const LOOK_AGAIN: Duration = Duration::from_secs(4);
 const BEHIND_BLOCKS: u64 = 100;
 
 /// A member of the newest charter that is known.
-struct Member {
-    name: String,
+pub(super) struct Member {
+    pub(super) name: String,
     key: String,
     address: String,
-    gateway: String,
+    pub(super) gateway: String,
 }
 
 /// What somebody answers over HTTP.
-struct Answer {
+pub(super) struct Answer {
     presence: Option<Presence>,
     /// By how many milliseconds its clock is ahead.
     ahead_ms: Option<i64>,
-    status: Result<Status, String>,
+    pub(super) status: Result<Status, String>,
+    /// How it answers.
+    pub(super) spoken: Spoken,
+    /// Why it was not asked over TLS.
+    pub(super) not_asked: Option<NotAsked>,
+    /// What is wrong with the certificate that it shows to others than members.
+    pub(super) shown: Option<String>,
+}
+
+/// Why somebody who answers was not asked.
+pub(super) enum NotAsked {
+    /// Another key was proved.
+    OtherKey(Box<OtherKey>),
+    /// It answers in plain text, where the charter says TLS.
+    PlainText,
 }
 
 /// Another member, and what is known of it.
@@ -62,9 +78,18 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) -> Result<(), No
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| NodeError::Thread { name: "doctor", error })?;
     let own_http = reached_at(config.http);
-    let own = subject.is_running().then(|| runtime.block_on(answer_of(&own_http)));
+    let name = founding.member(&key.public_key()).map(|at| founding.organisations[at].name.clone());
+    let whom = NodeKey {
+        organisation: name.unwrap_or_else(|| "this node".to_string()),
+        key: key.public_key(),
+        others: Vec::new(),
+    };
+    let ask_own = || runtime.block_on(answer_of(&own_http, Some(whom.clone())));
+    let own = subject.is_running().then(ask_own);
     let own_status = own.as_ref().and_then(|own| own.status.as_ref().ok());
     let members = members_of(subject, own_status);
+    let keys: Vec<(String, PublicKey)> =
+        members.iter().filter_map(|member| Some((member.name.clone(), member.key.parse().ok()?))).collect();
     let (this, others): (Vec<Member>, Vec<Member>) =
         members.into_iter().partition(|member| member.key == key.public_key().to_string());
     if let Some(own) = &own {
@@ -74,8 +99,9 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) -> Result<(), No
         return Ok(());
     }
     let mut others =
-        runtime.block_on(join_all(others.into_iter().map(|member| ask_other(member, own_status))));
-    let elsewhere = this.first().map(|this| (this, runtime.block_on(answer_of(&this.gateway))));
+        runtime.block_on(join_all(others.into_iter().map(|member| ask_other(member, &keys, own_status))));
+    let ask_elsewhere = |this: &Member| runtime.block_on(answer_of(&this.gateway, whom_of(this, &keys)));
+    let elsewhere = this.first().map(|this| (this, ask_elsewhere(this)));
     if this.is_empty() {
         findings.warning(
             MEMBERS,
@@ -92,12 +118,13 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) -> Result<(), No
     if own.is_some() && others.iter().any(is_strange) {
         // What has just begun or ended looks strange for a moment.
         std::thread::sleep(LOOK_AGAIN);
-        let again = runtime.block_on(answer_of(&own_http)).status;
+        let again = ask_own().status;
         others
             .iter_mut()
             .for_each(|other| other.connected = is_connected(again.as_ref().ok(), &other.member));
     }
     report(subject, &others, findings);
+    others.iter().for_each(|other| encryption::check(&other.member, &other.answer, findings));
     quorum(founding, &others, findings);
     behind(subject, own_status, &others, findings);
     one_key(key, (own.as_ref(), elsewhere), &others, findings);
@@ -116,19 +143,57 @@ fn reached_at(listens: SocketAddr) -> String {
     }
 }
 
-async fn answer_of(gateway: &str) -> Answer {
+/// Whom an address of a member must lead to.
+fn whom_of(member: &Member, keys: &[(String, PublicKey)]) -> Option<NodeKey> {
+    let key = member.key.parse().ok()?;
+    let others = keys.iter().filter(|(_, other)| *other != key).cloned().collect();
+    Some(NodeKey { organisation: member.name.clone(), key, others })
+}
+
+async fn answer_of(gateway: &str, whom: Option<NodeKey>) -> Answer {
+    let nobody = |reason: String| Answer {
+        presence: None,
+        ahead_ms: None,
+        status: Err(reason),
+        spoken: Spoken::Tls,
+        not_asked: None,
+        shown: None,
+    };
+    let Some(whom) = whom else { return nobody("its node key cannot be read".to_string()) };
+    let asked = match Asked::new(gateway, whom) {
+        Ok(asked) => asked,
+        Err(error) => return nobody(error.to_string()),
+    };
     let now_ms =
         || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
     let (asked_ms, began) = (now_ms(), Instant::now());
-    let presence = tokio::time::timeout(PATIENCE, ask::presence(gateway)).await;
+    let presence = tokio::time::timeout(PATIENCE, asked.presence()).await;
     let took_ms = began.elapsed().as_millis() as u64;
     let presence = presence.ok().and_then(Result::ok);
-    let status = match tokio::time::timeout(PATIENCE, ask::status(gateway)).await {
-        Ok(status) => status.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+    let (status, not_asked) = match tokio::time::timeout(PATIENCE, asked.status()).await {
+        Ok(Ok(status)) => (Ok(status), None),
+        Ok(Err(error)) => (Err(error.to_string()), NotAsked::of(error)),
+        Err(_) => (Err(format!("no answer within {PATIENCE:?}")), None),
     };
     let ahead_ms = presence.as_ref().map(|presence| ahead_ms(presence.time_ms, asked_ms, took_ms));
-    Answer { presence, ahead_ms, status }
+    let spoken = asked.spoken();
+    let shown = match (&status, spoken) {
+        (Ok(_), Spoken::Tls) => {
+            tokio::time::timeout(PATIENCE, encryption::wrong_with_shown(gateway)).await.ok().flatten()
+        }
+        _ => None,
+    };
+    Answer { presence, ahead_ms, status, spoken, not_asked, shown }
+}
+
+impl NotAsked {
+    fn of(error: ClientError) -> Option<NotAsked> {
+        match error {
+            ClientError::OtherKey { other, .. } => Some(NotAsked::OtherKey(other)),
+            ClientError::PlainText { .. } => Some(NotAsked::PlainText),
+            _ => None,
+        }
+    }
 }
 
 /// As the node knows them where it runs, else as its blocks say.
@@ -161,9 +226,10 @@ fn is_connected(status: Option<&Status>, member: &Member) -> bool {
     members.into_iter().any(|known| known.node_key == member.key && known.connected)
 }
 
-async fn ask_other(member: Member, own: Option<&Status>) -> Other {
+async fn ask_other(member: Member, keys: &[(String, PublicKey)], own: Option<&Status>) -> Other {
     let resolving = tokio::time::timeout(PATIENCE, tokio::net::lookup_host(member.address.clone()));
-    let (answer, resolved) = futures::join!(answer_of(&member.gateway), resolving);
+    let asking = answer_of(&member.gateway, whom_of(&member, keys));
+    let (answer, resolved) = futures::join!(asking, resolving);
     let resolved = match resolved {
         Ok(Ok(mut found)) => found.next().ok_or_else(|| "it has no address".to_string()),
         Ok(Err(error)) => Err(error.to_string()),
@@ -174,9 +240,17 @@ async fn ask_other(member: Member, own: Option<&Status>) -> Other {
 }
 
 impl Answer {
-    /// Whether it is signed with this key.
+    /// The key that was proved: in the handshake of TLS, or under the answer.
+    fn key(&self) -> Option<PublicKey> {
+        match &self.not_asked {
+            Some(NotAsked::OtherKey(other)) => other.found,
+            _ => self.presence.as_ref().map(|presence| presence.node_key),
+        }
+    }
+
+    /// Whether it has this key.
     fn has_key(&self, key: &PublicKey) -> bool {
-        self.presence.as_ref().is_some_and(|presence| presence.node_key == *key)
+        self.key() == Some(*key)
     }
 }
 
@@ -207,7 +281,7 @@ fn prove(
 impl Other {
     /// The key of whoever answers at its gateway, where that is another one.
     fn stranger(&self) -> Option<String> {
-        let found = self.answer.presence.as_ref()?.node_key.to_string();
+        let found = self.answer.key()?.to_string();
         (found != self.member.key).then_some(found)
     }
 
@@ -238,6 +312,9 @@ impl Other {
                 "program {}, execution version {} of {} known, height {}",
                 status.version, status.execution_version, status.execution_version_known, status.height
             ),
+            Err(_) if self.answer.not_asked.is_some() => {
+                format!("HTTP at {} is not asked", self.member.gateway)
+            }
             Err(_) => format!("HTTP at {} is not open to this machine", self.member.gateway),
         }
     }
@@ -374,10 +451,14 @@ fn one_key(
 ) {
     let advice = "stop one of them at once: two nodes with one key count as a member that lies (docs/doctor.md says how to go on)";
     let own_process = own.and_then(|own| own.presence.as_ref());
-    if let Some((this, Answer { presence: Some(found), .. })) = &elsewhere {
-        let is_ours = found.node_key == key.public_key();
+    if let Some((this, answer)) = &elsewhere
+        && let Some(found) = answer.key()
+    {
+        let is_ours = found == key.public_key();
+        let is_process =
+            |own: &Presence| answer.presence.as_ref().is_some_and(|one| one.process == own.process);
         match own_process {
-            Some(own) if is_ours && own.process != found.process => findings.problem(
+            Some(own) if is_ours && !is_process(own) => findings.problem(
                 ONE_KEY,
                 format!("another process with this node's key answers at {}, where the charter says that this node is", this.gateway),
                 advice,
@@ -389,7 +470,7 @@ fn one_key(
             ),
             _ if !is_ours => findings.problem(
                 ONE_KEY,
-                format!("{}, where the charter says that this node is, is answered by the node key {}", this.gateway, found.node_key),
+                format!("{}, where the charter says that this node is, is answered by the node key {found}", this.gateway),
                 "see that the address leads to this machine; a new address is an amendment (docs/governance.md)",
             ),
             _ => {}

@@ -11,6 +11,7 @@ mod certificate;
 mod charter;
 mod clocks;
 mod disk;
+mod encryption;
 mod files;
 mod finding;
 mod keys;

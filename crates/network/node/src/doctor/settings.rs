@@ -7,6 +7,7 @@ use crate::local::query_bytes;
 use crate::process_memory::{limit_bytes, limit_bytes_of};
 use crate::store_choice::{StoreChoice, StoreKind, column_bytes};
 use crate::{MEMORY_MEGABYTES, NodeConfig, kafka};
+use gateway::PlainHttp;
 use types::Charter;
 
 const SETTINGS: &str = "settings";
@@ -22,6 +23,14 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) {
     };
     for reason in refused(config, subject.charter.as_ref().ok().map(|charter| &**charter)) {
         findings.problem(SETTINGS, reason, "correct node.toml");
+    }
+    if config.plain_http == PlainHttp::Everybody && !config.http.ip().is_loopback() {
+        findings.warning(
+            SETTINGS,
+            "node.toml: HTTP is answered to other machines in plain text as well (plain_http = \"everybody\", or not said): who stands between \
+             reads along",
+            "set plain_http = \"loopback\" when who asks from elsewhere does so with https:// (docs/operating.md)",
+        );
     }
     for (name, value) in nothing_allowed(config) {
         findings.warning(

@@ -1,7 +1,7 @@
 use super::gather::Others;
 use crate::NodeError;
 use crate::charters::DecidedCharters;
-use client::{ClientError, Endorser};
+use client::{ClientError, Endorser, NodeKey, Trust};
 use crypto::PublicKey;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
@@ -39,6 +39,7 @@ pub(crate) struct Endorsers {
 struct Peer {
     endorser: Endorser,
     gateway: String,
+    node_key: PublicKey,
     avoided_until: Mutex<Option<Instant>>,
 }
 
@@ -72,12 +73,14 @@ impl Endorsers {
     fn new(charter: &Charter, height: u64, (own, own_key): Own) -> Endorsers {
         let signs = signing(charter, height);
         let peer = |(position, organisation): (usize, &Organisation)| {
-            let gateway = organisation.gateway.clone();
+            let (gateway, node_key) = (organisation.gateway.clone(), organisation.node_key);
             if position == usize::from(own) || !signs[position] || gateway.is_empty() {
                 return None;
             }
-            match Endorser::new(&format!("http://{gateway}")) {
-                Ok(endorser) => Some(Peer { endorser, gateway, avoided_until: Mutex::new(None) }),
+            // Who has another key than the charter of this height says gives no endorsement that counts, and learns nothing.
+            let whom = Trust::NodeKey(NodeKey::of(charter, position)?);
+            match Endorser::trusting(&gateway, &whom) {
+                Ok(endorser) => Some(Peer { endorser, gateway, node_key, avoided_until: Mutex::new(None) }),
                 Err(error) => {
                     let error = NodeError::Endorser { gateway, reason: error.to_string() };
                     tracing::warn!(%error, organisation = organisation.name, "an endorser cannot be asked");
@@ -95,12 +98,13 @@ impl Endorsers {
         }
     }
 
-    /// Who has failed a moment ago is avoided as before.
+    /// Who has failed a moment ago is avoided as before, and connections with who stays the same stay open.
     fn remember(&mut self, before: &Endorsers) {
         for (new, known) in self.peers.iter_mut().zip(&before.peers) {
             if let (Some(new), Some(known)) = (new, known)
-                && new.gateway == known.gateway
+                && (&new.gateway, new.node_key) == (&known.gateway, known.node_key)
             {
+                new.endorser = known.endorser.clone();
                 *new.avoided_until.get_mut() = *known.avoided_until.lock();
             }
         }
@@ -143,6 +147,7 @@ impl Endorsers {
                 Err(format!("it does not answer within {} s", ANSWER_WITHIN.as_secs()))
             }
             Err(ClientError::Connection { .. }) => Err("it cannot be reached".to_string()),
+            Err(ClientError::OtherKey { other, .. }) => Err(other.to_string()),
             Err(other) => Err(other.to_string()),
         };
         if reply.is_err() {
@@ -246,5 +251,11 @@ mod tests {
         let mut next = Endorsers::new(&founding.amended(&change).expect("a member"), 2, (0, key(0)));
         next.remember(&endorsers);
         assert_eq!(next.by_preference(0), [0, 3, 4, 1]);
+        // With another key it is another node.
+        let (name, node_key) = ("org2".to_string(), key(42));
+        let change = CharterChange::ReplaceNodeKey { name, node_key, expires: None };
+        let mut next = Endorsers::new(&founding.amended(&change).expect("a member"), 2, (0, key(0)));
+        next.remember(&endorsers);
+        assert_eq!(next.by_preference(0), [0, 1, 2, 3, 4]);
     }
 }

@@ -73,11 +73,12 @@ impl KeysOptions {
         })
     }
 
-    /// Host names and addresses for the certificate of Postgres clients.
+    /// Host names and addresses for the certificate that clients of Postgres and HTTP see.
     fn hosts(&self) -> Result<Vec<String>, NodeError> {
         let mut hosts = self.public.clone();
-        let [listen, postgres, _] = self.listen.map(|address| address.ip());
-        hosts.extend([postgres, listen].iter().filter(|ip| !ip.is_unspecified()).map(IpAddr::to_string));
+        let [listen, postgres, http] = self.listen.map(|address| address.ip());
+        hosts
+            .extend([postgres, http, listen].iter().filter(|ip| !ip.is_unspecified()).map(IpAddr::to_string));
         hosts.extend(["localhost".to_string(), "127.0.0.1".to_string()]);
         let mut known = Vec::new();
         for host in hosts {
@@ -128,7 +129,7 @@ impl MemberKeys {
             session_key: keys.session.public_key(),
             client_key: keys.client.public_key(),
             address: options.reached_at(listen)?,
-            gateway: options.reached_at(http)?,
+            gateway: format!("https://{}", options.reached_at(http)?),
             node_signature: Signature([0; 64]),
             root_signature: Signature([0; 64]),
         };
@@ -142,7 +143,7 @@ impl MemberKeys {
     }
 }
 
-/// Writes the files of a node's folder that need no charter. Clients of Postgres find the node under these host names.
+/// Writes the files of a node's folder that need no charter. Clients find the node under these host names.
 pub(super) fn write_node(
     folder: &Path,
     name: &str,
@@ -195,9 +196,9 @@ mod tests {
             Ok::<_, NodeError>([card.address, card.gateway])
         };
         let own = addresses(&options("127.0.0.1", &[])).expect("loopback");
-        assert_eq!(own, ["127.0.0.1:7000", "127.0.0.1:7200"]);
+        assert_eq!(own, ["127.0.0.1:7000", "https://127.0.0.1:7200"]);
         let named = addresses(&options("0.0.0.0", &["a.example.org", "10.0.0.1"])).expect("a name");
-        assert_eq!(named, ["a.example.org:7000", "a.example.org:7200"]);
+        assert_eq!(named, ["a.example.org:7000", "https://a.example.org:7200"]);
         assert_eq!(addresses(&options("[::]", &["fe80::1"])).expect("numbers")[0], "[fe80::1]:7000");
         let error = addresses(&options("0.0.0.0", &[])).expect_err("nowhere").to_string();
         assert!(error.contains("--public-address"), "{error}");

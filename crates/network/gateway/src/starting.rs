@@ -1,4 +1,4 @@
-//! Connections that have not started their session yet: so many, and the oldest goes for a new one.
+//! Connections that have not said yet what they want: so many, and the oldest goes for a new one.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 /// The connections, by age.
 #[derive(Default)]
-pub(super) struct Starting {
+pub(crate) struct Starting {
     waiting: Mutex<ConnectionsByAge>,
 }
 
@@ -18,7 +18,7 @@ struct ConnectionsByAge {
 }
 
 /// The place of one connection, until it is dropped.
-pub(super) struct StartingConnection<'a> {
+pub(crate) struct StartingConnection<'a> {
     starting: &'a Starting,
     number: u64,
     goes: Arc<Notify>,
