@@ -67,6 +67,7 @@ impl Command {
 pub(crate) type CommandError = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
+    terminal::end_with_readers();
     let command = Arguments::parse().command;
     let log = command.log();
     terminal::start_log(log);

@@ -24,6 +24,9 @@ fn usual(format: LogFormat) -> EnvFilter {
     EnvFilter::new(format!("{own},commonware=error,commonware_p2p=error,commonware_consensus=error"))
 }
 
+/// What shells say of a program that SIGPIPE has ended.
+const UNREAD: i32 = 141;
+
 /// Changes which lines are logged.
 type Change = Box<dyn Fn(EnvFilter) + Send + Sync>;
 
@@ -51,6 +54,21 @@ pub(crate) fn start_log(format: LogFormat) {
             log.init();
         }
     }
+}
+
+/// Has the program end without a word when nobody reads what it prints any more, as in `entente … | head`: printing panics then.
+pub(crate) fn end_with_readers() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload().downcast_ref::<String>();
+        let is_unread = |message: &String| {
+            message.starts_with("failed printing to std") && message.contains("Broken pipe")
+        };
+        if message.is_some_and(is_unread) {
+            std::process::exit(UNREAD);
+        }
+        usual(panic);
+    }));
 }
 
 /// Whether `log_filter` of `node.toml` chooses lines.

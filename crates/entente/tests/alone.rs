@@ -43,3 +43,16 @@ async fn a_ledger_of_one_organisation_is_founded_by_one_command() {
     network.interrupt(0);
     says(&["verify", text(&network.node_folder(0))]);
 }
+
+#[test]
+fn output_that_nobody_reads_ends_the_program_without_a_word() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let command = std::process::Command::new(support::ENTENTE)
+        .args(["status", "127.0.0.1:1"])
+        .stdout(writer)
+        .output()
+        .expect("it starts");
+    assert_eq!(command.status.code(), Some(141), "as shells say of what SIGPIPE ends");
+    assert_eq!(String::from_utf8_lossy(&command.stderr), "");
+}
