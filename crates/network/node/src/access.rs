@@ -4,7 +4,7 @@ use crate::NodeError;
 use crate::folder::NodeConfig;
 use crate::founding::NODE_KEY_FILE;
 use crypto::SecretKey;
-use gateway::{Access, Certificate, HttpAccess, HttpTls, Passwords, limits};
+use gateway::{Access, Certificate, HttpAccess, HttpTls, Passwords, SharedAccess, limits};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ED25519};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,20 @@ pub(crate) fn open(
         http: HttpAccess { plain: config.plain_http, tls },
         connections_max: config.connections_max.unwrap_or(limits::CONNECTIONS_MAX),
     })
+}
+
+/// Who may connect to a node that starts, and the certificate of its key.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn of_node(
+    folder: &Path,
+    config: &NodeConfig,
+    node_key: &SecretKey,
+) -> Result<(SharedAccess, Certificate), NodeError> {
+    let certificate = node_certificate(folder, node_key)?;
+    let access = open(folder, config, Some(&certificate))?;
+    Ok((access.into(), certificate))
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, NodeError> {

@@ -126,8 +126,7 @@ impl Node {
         let start = Instant::now();
         let NodeFolder { path, charter, organisation, config, node_key, session } = folder;
         let charter = Arc::new(charter);
-        let certificate = access::node_certificate(&path, &node_key)?;
-        let access = SharedAccess::from(access::open(&path, &config, Some(&certificate))?);
+        let (access, certificate) = access::of_node(&path, &config, &node_key)?;
         // Before the ports, so that whoever starts a folder twice is told of that, and not of a port.
         check_unused(&path)?;
         let gateway = gateway_runtime()?;
