@@ -89,4 +89,4 @@ setup-rust:
 setup-clients:
 	@scripts/install-missing.sh --but "$(ENTENTE_TESTS_WITHOUT)" psql:postgresql-client pgbench:postgresql-contrib \
 		python3:python3-venv node:nodejs npm:npm java:default-jdk-headless mvn:maven \
-		systemd-analyze:systemd promtool:prometheus fakeroot:fakeroot
+		systemd-analyze:systemd promtool:prometheus fakeroot:fakeroot curl:curl openssl:openssl

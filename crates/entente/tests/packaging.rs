@@ -361,6 +361,10 @@ fn manifests_hold_four_organisations_apart_and_say_what_the_image_says() {
     );
     let user = pod["securityContext"]["runAsUser"].as_u64().expect("a user");
     assert_eq!(config["User"], format!("{user}:{user}"));
+    // Plain text is for the machine itself.
+    for probe in ["startupProbe", "readinessProbe"] {
+        assert_eq!(container[probe]["httpGet"]["scheme"], "HTTPS", "{probe}");
+    }
     let mounts = container["volumeMounts"].as_array().expect("mounts").iter();
     let mounts = mounted(mounts.map(|mount| mount["mountPath"].as_str().expect("a path")));
     assert_eq!(mounts, mounted_by_compose(&services["org1"]), "one network, founded once, fits both");
@@ -387,9 +391,10 @@ impl Drop for Nodes {
     }
 }
 
-/// What a node answers over HTTP: the status and the text.
+/// What a node answers over TLS to whoever looks at no certificate, as probes of Kubernetes do: the status and the text.
 async fn ask(host: &str, path: &str) -> Option<(u16, String)> {
-    let response = reqwest::get(format!("http://{host}:7200{path}")).await.ok()?;
+    let client = reqwest::Client::builder().tls_danger_accept_invalid_certs(true).build().expect("a client");
+    let response = client.get(format!("https://{host}:7200{path}")).send().await.ok()?;
     Some((response.status().as_u16(), response.text().await.ok()?))
 }
 
