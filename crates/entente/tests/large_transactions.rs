@@ -47,6 +47,12 @@ async fn copy_in_a_block(client: &mut Client) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_rows_are_one_transaction_and_values_have_a_mebibyte() {
     let mut network = TestNetwork::create(|charter| charter.outcome_lag_blocks = 10);
+    // Two of them have their tables on the disk.
+    for node in [2, 3] {
+        let settings = network.node_folder(node).join("node.toml");
+        let text = std::fs::read_to_string(&settings).expect("settings");
+        std::fs::write(settings, format!("store = \"disk\"\n{text}")).expect("written");
+    }
     network.start_all().await;
     let (mut ada, bob) = (network.session(0).await, network.session(2).await);
     ada.batch_execute(
@@ -112,6 +118,7 @@ async fn ten_thousand_rows_are_one_transaction_and_values_have_a_mebibyte() {
     }
     assert_eq!(pages_of(&ada).await, [1, 3, 4, 5, 6]);
 
+    ada.batch_execute("CHECKPOINT").await.expect("a checkpoint");
     network.kill(3);
     network.start(3);
     let height: u64 = {
