@@ -48,6 +48,8 @@ pub(crate) struct RunsOn<'a> {
     /// What the role may do; `None`: everything.
     pub(crate) authority: Option<Authority>,
     pub(crate) signed_by: SignedBy,
+    /// It must change nothing but temporary tables; never where a transaction of a block runs.
+    pub(crate) read_only: bool,
 }
 
 /// What it leaves behind: reads and commands, from which its effects are made.
@@ -151,6 +153,7 @@ impl<'a> Execution<'a> {
             scratch: None,
             authority: None,
             signed_by: SignedBy::default(),
+            read_only: false,
         };
         let memory = Rc::new(Memory::new(context.step_limit, KeptMemory::default()));
         Execution {
@@ -248,6 +251,17 @@ impl<'a> Execution<'a> {
     pub fn without_registration(mut self) -> Execution<'a> {
         self.on.registers = false;
         self
+    }
+
+    /// In a read-only transaction: what would change the ledger ends with an error.
+    pub fn reading_only(mut self, read_only: bool) -> Execution<'a> {
+        self.on.read_only = read_only;
+        self
+    }
+
+    /// Whether it is a read-only transaction.
+    pub fn is_reading_only(&self) -> bool {
+        self.on.read_only
     }
 
     /// For a client that may lose interest: it ends soon after `interrupt` is set.
@@ -378,6 +392,9 @@ impl<'a> Execution<'a> {
         statement: &BoundStatement,
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
+        if self.on.read_only && statement.changes_ledger() {
+            return Err(not_in_read_only(statement.tag(0).trim_end_matches([' ', '0'])));
+        }
         match statement {
             BoundStatement::Select(select) => {
                 let rows = self.select(select, frame, None)?;
@@ -508,6 +525,12 @@ impl<'a> Execution<'a> {
             self.written.own = newer;
         }
     }
+}
+
+/// What a read-only transaction must not run, as PostgreSQL says it. `command`: the command's tag without counts, or `nextval()`.
+pub fn not_in_read_only(command: &str) -> SqlError {
+    let message = format!("cannot execute {command} in a read-only transaction");
+    SqlError::new(SqlState::READ_ONLY_TRANSACTION, message)
 }
 
 #[cold]

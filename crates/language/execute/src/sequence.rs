@@ -1,11 +1,27 @@
 //! Drawing values from sequences.
 
-use crate::execution::Execution;
+use crate::execution::{Execution, not_in_read_only};
 use plan::sequence::{CURRENT_VALUE, SET_VALUE, does_not_count, no_sequence, stored_sequence_name};
 use types::{Sequence, SqlError, SqlState, Value};
 use values::broken;
 
 impl Execution<'_> {
+    /// Refuses what draws from, or sets, a sequence of the ledger where that cannot be.
+    fn check_may_draw(&self, function: &str, is_temporary: bool) -> Result<(), SqlError> {
+        if is_temporary {
+            return Ok(());
+        }
+        if self.on.read_only {
+            let name = function.strip_prefix("pg_catalog.").unwrap_or(function);
+            return Err(not_in_read_only(&format!("{name}()")));
+        }
+        if self.is_local() {
+            return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
+                .hint("Only a transaction of the ledger has a place to make a value of."));
+        }
+        Ok(())
+    }
+
     /// Runs one of these functions.
     ///
     /// # Errors
@@ -34,10 +50,7 @@ impl Execution<'_> {
         }
         let sequence = self.on.programs.catalog().sequences.get(&name).cloned();
         let owner = sequence.as_ref().and_then(|one| one.owner.as_ref());
-        if self.is_local() && !owner.is_some_and(|owner| owner.table.is_temporary()) {
-            return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")
-                .hint("Only a transaction of the ledger has a place to make a value of."));
-        }
+        self.check_may_draw(function, owner.is_some_and(|owner| owner.table.is_temporary()))?;
         let counter = sequence.as_ref().and_then(|one| one.counter.as_ref());
         if self.asks_oracles() && self.session_place().is_none() && counter.is_none() {
             // The same for every endorser, whatever its height: then there is no height to make a value of.

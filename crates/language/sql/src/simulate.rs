@@ -191,7 +191,8 @@ impl Invocation {
     /// What a transaction does that changes the schema; `None` where it does not.
     fn change_schema(&self, snapshot: &dyn Snapshot) -> Option<Effects> {
         let (context, principal) = (self.context, &self.principal);
-        let place = |session| Place { snapshot, context, principal, session, interrupt: None };
+        let place =
+            |session| Place { snapshot, context, principal, session, interrupt: None, read_only: false };
         match self.payload.call() {
             Payload::Script { sql, .. } => {
                 let script = self.script_with_schema_change()?;

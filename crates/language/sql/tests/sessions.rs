@@ -277,6 +277,48 @@ fn a_block_that_is_to_read_only_reads() {
 }
 
 #[test]
+fn a_block_that_reads_only_says_what_it_does_not_run_as_postgresql_does() {
+    let mut database = database();
+    for sql in [
+        "CREATE SEQUENCE s",
+        "CREATE FUNCTION note(wanted boolean) RETURNS integer LANGUAGE plpgsql AS
+            $$ BEGIN IF wanted THEN INSERT INTO log (line) VALUES ('x'); END IF; RETURN 1; END $$",
+        "CREATE PROCEDURE noted() LANGUAGE plpgsql AS $$ BEGIN UPDATE account SET balance = 1 WHERE id = 1; END $$",
+    ] {
+        database.run(sql).expect(sql);
+    }
+    let mut session = begin_as(&database, true);
+    for (text, refused) in [
+        ("DELETE FROM account WHERE false", Some("DELETE")),
+        ("UPDATE account SET name = 'b' WHERE id = 1", Some("UPDATE")),
+        ("TRUNCATE log", Some("TRUNCATE TABLE")),
+        ("WITH x AS (INSERT INTO log (line) VALUES ('x') RETURNING line) SELECT * FROM x", Some("SELECT")),
+        ("SELECT note(true)", Some("INSERT")),
+        ("SELECT note(false)", None),
+        ("CALL noted()", Some("UPDATE")),
+        ("DO $$ BEGIN DELETE FROM log; END $$", Some("DELETE")),
+        ("SELECT nextval('s')", Some("nextval()")),
+        ("CREATE TABLE IF NOT EXISTS account (id integer)", Some("CREATE TABLE")),
+        ("CREATE TABLE copied AS SELECT * FROM account", Some("CREATE TABLE AS")),
+        ("DROP TABLE log", Some("DROP TABLE")),
+        ("CREATE ROLE clerk", Some("CREATE ROLE")),
+        ("CREATE TEMPORARY TABLE mine (id integer)", Some("CREATE TABLE")),
+        ("EXPLAIN INSERT INTO log (line) VALUES ('x')", None),
+    ] {
+        session.run(step("SAVEPOINT a")).expect("a savepoint");
+        let given = session.run(sql(text)).err().map(|error| (error.state, error.message));
+        let said = |what: &str| format!("cannot execute {what} in a read-only transaction");
+        let expected = refused.map(|what| (SqlState::READ_ONLY_TRANSACTION, said(what)));
+        assert_eq!(given, expected, "{text}");
+        session.run(step("ROLLBACK TO a")).expect("rolled back");
+    }
+    let rows = PackedRows::default();
+    let insert = SessionStep::Insert { table: "log".to_string(), columns: vec!["line".to_string()], rows };
+    let error = session.run(insert).expect_err("a write");
+    assert_eq!(error.message, "cannot execute COPY FROM in a read-only transaction");
+}
+
+#[test]
 fn the_time_is_the_sessions_in_its_statements_and_the_blocks_in_routines() {
     let mut database = database();
     let mut session = begin(&database);

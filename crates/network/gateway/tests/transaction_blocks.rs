@@ -259,6 +259,84 @@ async fn settings_last_as_long_as_postgresql_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_to_read_only_writes_nothing() {
+    let (fake, mut talk, port) = started().await;
+    for on in [
+        "SET default_transaction_read_only = on",
+        "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+        "select set_config('default_transaction_read_only', 'yes', false)",
+    ] {
+        talk.query(on).await;
+        for sql in [
+            "insert into t values (1)",
+            "insert into t values (1); insert into t values (2)",
+            "copy accounts (id, owner) from stdin",
+            "create role clerk password 'x'",
+            "prepare w as insert into t values (1); execute w",
+        ] {
+            let answer = talk.query(sql).await;
+            assert!(answer.ends_with("error 25006, I"), "{on}: {sql}: {answer}");
+            talk.query("deallocate all").await;
+        }
+        assert_eq!(talk.extended("insert into t values (1)").await, "error 25006, I", "{on}");
+        talk.check(&[
+            ("SHOW transaction_read_only", "row, SHOW, I"),
+            ("select series 2", "row, row, SELECT 2, I"),
+            ("BEGIN; insert into t values (1); COMMIT", "BEGIN, error 25006, E"),
+            ("ROLLBACK", "ROLLBACK, I"),
+            // What holds for a block is settled when it begins.
+            ("BEGIN; SET default_transaction_read_only = off; insert into t values (1)", "BEGIN, SET, error 25006, E"),
+            ("ROLLBACK", "ROLLBACK, I"),
+            ("SET default_transaction_read_only TO DEFAULT", "RESET, I"),
+        ])
+        .await;
+    }
+    assert!(payloads(&fake).is_empty());
+    talk.query("SET default_transaction_read_only = on").await;
+    talk.check(&[
+        ("BEGIN READ WRITE; insert into t values (1)", "BEGIN, INSERT 0 1, T"),
+        ("COMMIT", "entente.last_height=8, COMMIT, I"),
+        ("SET default_transaction_read_only = maybe", "error 22023, I"),
+        ("SET SESSION CHARACTERISTICS AS TRANSACTION", "error 42601, I"),
+        ("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE", "SET, I"),
+        ("insert into t values (1)", "entente.last_height=9, INSERT 0 1, I"),
+    ])
+    .await;
+    let asks = |parameter: &str| format!("user\0ada\0{parameter}\0\0");
+    let mut other = Talk::start_with(port, &asks("default_transaction_read_only\0on")).await;
+    assert_eq!(other.query("insert into t values (1)").await, "error 25006, I");
+    let mut other = Talk::start_with(port, &asks("options\0-c default_transaction_read_only=true")).await;
+    assert_eq!(other.query("insert into t values (1)").await, "error 25006, I");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_reads_only_may_write_again_where_it_has_read_nothing() {
+    let (_, mut talk, _) = started().await;
+    talk.check(&[
+        ("BEGIN READ ONLY; SET TRANSACTION READ WRITE; insert into t values (1); ROLLBACK", "BEGIN, SET, INSERT 0 1, ROLLBACK, I"),
+        ("BEGIN READ ONLY; select series 1; SET TRANSACTION READ WRITE", "BEGIN, row, SELECT 1, error 25001, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("BEGIN; select series 1; SET TRANSACTION READ ONLY; SET TRANSACTION READ WRITE", "BEGIN, row, SELECT 1, SET, error 25001, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("BEGIN; select series 1; SET TRANSACTION READ WRITE; ROLLBACK", "BEGIN, row, SELECT 1, SET, ROLLBACK, I"),
+        ("BEGIN READ ONLY; select version(); SET transaction_read_only = off", "BEGIN, row, SELECT 1, error 25001, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("BEGIN READ ONLY; SAVEPOINT a; SET TRANSACTION READ WRITE", "BEGIN, SAVEPOINT, error 25001, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        // That a part of a block reads only ends with the part.
+        ("BEGIN; SAVEPOINT a; SET LOCAL transaction_read_only = on", "BEGIN, SAVEPOINT, SET, T"),
+        ("insert into t values (1)", "error 25006, E"),
+        ("ROLLBACK TO a; insert into t values (1)", "ROLLBACK, INSERT 0 1, T"),
+        ("SET TRANSACTION READ ONLY; RELEASE a; insert into t values (1)", "SET, RELEASE, INSERT 0 1, T"),
+        ("ROLLBACK", "ROLLBACK, I"),
+        ("SET transaction_read_only = on; insert into t values (1)", "SET, entente.last_height=8, INSERT 0 1, I"),
+        ("BEGIN READ ONLY; COMMIT AND CHAIN; insert into t values (1)", "BEGIN, COMMIT, error 25006, E"),
+        ("ROLLBACK", "ROLLBACK, I"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_extended_protocol_has_the_same_blocks() {
     let (fake, mut talk, _) = started().await;
     for (sql, answer) in [

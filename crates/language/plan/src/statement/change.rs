@@ -117,6 +117,14 @@ pub struct BoundDelete {
     pub truncation: Option<Truncation>,
 }
 
+impl BoundDelete {
+    /// Whether it deletes rows that are not a session's own.
+    pub(super) fn changes_ledger(&self) -> bool {
+        let mut others = self.truncation.iter().flat_map(|truncation| &truncation.also);
+        !self.plan.table.id.is_temporary() || others.any(BoundDelete::changes_ledger)
+    }
+}
+
 /// What TRUNCATE does besides deleting all rows.
 #[derive(Debug)]
 pub struct Truncation {

@@ -204,6 +204,21 @@ impl BoundStatement {
         }
     }
 
+    /// Whether it changes rows that are not a session's own: what a read-only transaction must not.
+    pub fn changes_ledger(&self) -> bool {
+        match self {
+            BoundStatement::Insert(insert) => !insert.table.id.is_temporary(),
+            BoundStatement::Update(update) => !update.plan.table.id.is_temporary(),
+            BoundStatement::Delete(delete) => delete.changes_ledger(),
+            BoundStatement::With(with) => {
+                let mut parts = with.changes.iter().map(|change| &change.statement);
+                parts.any(BoundStatement::changes_ledger) || with.main.changes_ledger()
+            }
+            // What a routine changes it changes by statements of its own.
+            BoundStatement::Select(_) | BoundStatement::Call(_) | BoundStatement::Explain(_) => false,
+        }
+    }
+
     /// PostgreSQL's command tag.
     pub fn tag(&self, affected: u64) -> String {
         match self {

@@ -205,6 +205,7 @@ impl Session {
                 seed: context.transaction.0,
             }),
             interrupt: Some(&self.interrupt),
+            read_only: self.read_only,
         };
         let mut result = self.progress.run_at(&place, &mut self.suspended, &step);
         let changes_schema = !Arc::ptr_eq(&catalog, &self.progress.stage().library);
@@ -213,14 +214,6 @@ impl Session {
             self.schema_changes += 1;
         }
         let writes = is_statement && (changes_schema || self.suspended.commands().len() > before);
-        if self.read_only && result.is_ok() && writes {
-            let tag = result.map(|result| result.tag).unwrap_or_default();
-            let what = tag.split(|c: char| !c.is_ascii_uppercase() && (c != ' ' || !changes_schema));
-            let what = what.into_iter().next().unwrap_or_default().trim_end().to_string();
-            let message = format!("cannot execute {what} in a read-only transaction");
-            result = Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
-            self.progress.fail();
-        }
         if result.is_ok() {
             self.temporary.follow(&step);
             if writes && self.temporary.has_read_ledger() {
@@ -275,8 +268,8 @@ impl Session {
         if !Arc::ptr_eq(&catalog, self.temporary.tables().catalog()) {
             self.schema_changes += 1;
             if self.read_only {
-                let message = "cannot change the schema in a read-only transaction";
-                return Some(Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message)));
+                let tag = ran.results.last().map(|result| result.tag.as_str()).unwrap_or_default();
+                return Some(Err(progress::schema_change_in_read_only(tag)));
             }
         }
         if ran.reads_ledger {

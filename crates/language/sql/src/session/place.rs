@@ -17,6 +17,8 @@ pub(crate) struct Place<'p> {
     pub session: Option<SessionPlace>,
     /// Ends what runs here, where that is for a client alone.
     pub interrupt: Option<&'p Arc<AtomicBool>>,
+    /// It is a read-only transaction of a client; never where a transaction of a block runs.
+    pub read_only: bool,
 }
 
 impl Place<'_> {
@@ -28,7 +30,8 @@ impl Place<'_> {
         suspended: &mut Suspended,
     ) -> Execution<'a> {
         let suspended = std::mem::take(suspended);
-        let mut execution = Execution::resume(library, snapshot, self.context, self.principal, suspended);
+        let mut execution = Execution::resume(library, snapshot, self.context, self.principal, suspended)
+            .reading_only(self.read_only);
         if let Some(interrupt) = self.interrupt {
             execution = execution.interrupted_by(interrupt);
         }

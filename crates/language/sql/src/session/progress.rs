@@ -5,7 +5,7 @@ use crate::library::Library;
 use crate::script::{StatementKind, Step};
 use crate::session::place::Place;
 use crate::session::stage::Stage;
-use execute::{Execution, Savepoint, Suspended};
+use execute::{Execution, Savepoint, Suspended, not_in_read_only};
 use std::sync::Arc;
 use syntax::parse::is_schema_change;
 use types::{DataType, SessionStep, SqlError, SqlState, StatementResult, Value, limits};
@@ -58,8 +58,14 @@ impl Progress {
         {
             let result =
                 self.stage.change_schema(place, suspended, (std::slice::from_ref(change), script.format));
+            let result = result.map(|results| results.into_iter().next_back().unwrap_or_default());
+            let result = match result {
+                // What is called IF NOT EXISTS and finds that it does is refused, too, as in PostgreSQL.
+                Ok(result) if place.read_only => Err(schema_change_in_read_only(&result.tag)),
+                result => result,
+            };
             self.failed = result.is_err();
-            return result.map(|results| results.into_iter().next_back().unwrap_or_default());
+            return result;
         }
         let stage = self.stage.clone();
         let seen = stage.seen(place.snapshot);
@@ -102,6 +108,9 @@ impl Progress {
         let tag = match step {
             SessionStep::Run { sql, parameters } => {
                 return run_statement(&self.stage.library, execution, sql, parameters);
+            }
+            SessionStep::Insert { .. } if execution.is_reading_only() => {
+                return Err(not_in_read_only("COPY FROM"));
             }
             SessionStep::Insert { table, columns, rows } => {
                 let results = insert_rows(execution, table, columns, rows.iter())?;
@@ -153,6 +162,11 @@ impl Progress {
 
 pub(super) fn tagged(tag: &str) -> StatementResult {
     StatementResult { tag: tag.to_string(), ..StatementResult::default() }
+}
+
+/// A read-only transaction must not make this change of the schema.
+pub(super) fn schema_change_in_read_only(tag: &str) -> SqlError {
+    not_in_read_only(if tag.starts_with("SELECT") { "CREATE TABLE AS" } else { tag })
 }
 
 fn is_aborted() -> SqlError {

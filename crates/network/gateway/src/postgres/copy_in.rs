@@ -55,6 +55,9 @@ impl Session {
     /// Unlike PostgreSQL's, a COPY that fails leaves in the table what its earlier chunks have committed; the error
     /// says how many rows.
     pub(super) async fn copy_in(&mut self, statement: Arc<CopyStatement>) -> Result<(), Failure> {
+        if !statement.temporary {
+            self.check_may_write("COPY FROM")?;
+        }
         let columns = statement.columns.len();
         let format = i16::from(statement.format.layout == Layout::Binary);
         self.connection.put(&CopyInResponse::new(format as i8, columns as i16, vec![format; columns]));

@@ -10,6 +10,7 @@ impl Session {
         if self.block.is_some() {
             return Err(SqlError::unsupported("a password in a transaction block").hint("COMMIT first."));
         }
+        self.check_may_write(if wanted.creates { "CREATE ROLE" } else { "ALTER ROLE" })?;
         let own = wanted.rest.is_none() && wanted.user == self.identity.user;
         if !self.identity.role.is_empty() && !own {
             let message = "permission denied: only an administrator sets the passwords of others";

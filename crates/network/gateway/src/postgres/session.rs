@@ -7,7 +7,7 @@ use super::extended::Portal;
 use super::message::{Malformed, Message};
 use super::prepared::PreparedStatements;
 use super::session_statement::SessionStatement;
-use super::settings::{SERVER_VERSION, Settings, WARNING};
+use super::settings::{DEFAULT_READ_ONLY, SERVER_VERSION, Settings, WARNING, modes_of_setting};
 use super::transaction::Block;
 use crate::catalogue::NodeCatalogue;
 use crate::{Database, Passwords, TemporaryTables};
@@ -240,22 +240,20 @@ impl Session {
             SessionStatement::Show { name } => return self.settings.show(Some(name)),
             SessionStatement::ShowAll => return self.settings.show(None),
             SessionStatement::Set { name, value, local } => {
-                if *local && self.block.is_none() {
-                    let message = "SET LOCAL can only be used in transaction blocks";
-                    self.connection.put_warning(SqlState::NO_ACTIVE_TRANSACTION, message);
-                    return Ok(StatementResult { tag: "SET".to_string(), ..StatementResult::default() });
-                }
-                let changed = self.settings.set(name, value.as_deref())?;
-                if let Some(block) = self.block.as_mut().filter(|_| !local) {
-                    block.lasting.set(name, value.as_deref())?;
-                }
-                if let Some(warning) = changed.warning {
-                    self.connection.put_warning(WARNING, &warning);
-                }
-                if let Some((name, value)) = changed.report {
-                    self.tell(name, value);
-                }
+                self.set(name, value.as_deref(), *local)?;
                 if value.is_none() { "RESET" } else { "SET" }
+            }
+            SessionStatement::SetDefaults(modes) => {
+                let on = |on: bool| if on { "on" } else { "off" };
+                let said = [
+                    ("default_transaction_isolation", modes.isolation),
+                    (DEFAULT_READ_ONLY, modes.read_only.map(on)),
+                    ("default_transaction_deferrable", modes.deferrable.map(on)),
+                ];
+                for (name, value) in said.into_iter().filter(|(_, value)| value.is_some()) {
+                    self.set(name, value, false)?;
+                }
+                "SET"
             }
             SessionStatement::ResetAll => {
                 self.reset_settings();
@@ -290,6 +288,29 @@ impl Session {
             SessionStatement::Sleep(_) => "SELECT 1",
         };
         Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() })
+    }
+
+    /// SET and RESET, where there is no value.
+    fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<(), SqlError> {
+        if local && self.block.is_none() {
+            let message = "SET LOCAL can only be used in transaction blocks";
+            self.connection.put_warning(SqlState::NO_ACTIVE_TRANSACTION, message);
+            return Ok(());
+        }
+        let changed = self.settings.set(name, value)?;
+        if let Some(modes) = modes_of_setting(name, value)? {
+            return self.set_modes(modes);
+        }
+        if let Some(block) = self.block.as_mut().filter(|_| !local) {
+            block.lasting.set(name, value)?;
+        }
+        if let Some(warning) = changed.warning {
+            self.connection.put_warning(WARNING, &warning);
+        }
+        if let Some((name, value)) = changed.report {
+            self.tell(name, value);
+        }
+        Ok(())
     }
 
     fn reset_settings(&mut self) {

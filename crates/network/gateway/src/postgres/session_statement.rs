@@ -3,6 +3,8 @@
 
 use super::script::{Kind, Lexeme, SLEEP, Statement, syntax_error};
 use super::settings::{ALL_COLUMNS, shown_name};
+use super::transaction_command::Modes;
+use super::words::Words;
 use std::time::Duration;
 use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
 
@@ -11,6 +13,8 @@ use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
 pub(super) enum SessionStatement {
     /// Sets one setting; `None`: to its default. `local`: until the end of the transaction block.
     Set { name: String, value: Option<String>, local: bool },
+    /// What transactions are that do not say it themselves: SET SESSION CHARACTERISTICS.
+    SetDefaults(Modes),
     /// Shows one setting.
     Show { name: String },
     /// Shows all.
@@ -112,7 +116,11 @@ fn joined_name(words: &[&str]) -> String {
 fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStatement, SqlError> {
     let skip = match words {
         [_, "session", "characteristics", "as", "transaction", ..] => {
-            return Ok(SessionStatement::Nothing("SET"));
+            let mut words = Words { statement, at: 5 };
+            return match words.peek() {
+                None => Err(words.error()),
+                Some(_) => words.modes().map(SessionStatement::SetDefaults),
+            };
         }
         [_, "session", "authorization", ..] | [_, "role", ..] => {
             return Ok(SessionStatement::Nothing("SET"));
@@ -227,7 +235,7 @@ mod tests {
         assert_eq!(read("SET my.thing = 'x'"), set("my.thing", "x"));
         assert_eq!(
             read("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE"),
-            Ok(SessionStatement::Nothing("SET"))
+            Ok(SessionStatement::SetDefaults(Modes { isolation: Some("serializable"), ..Modes::default() }))
         );
         let show = SessionStatement::Show { name: "transaction_isolation".into() };
         assert_eq!(read("SHOW TRANSACTION ISOLATION LEVEL"), Ok(show));

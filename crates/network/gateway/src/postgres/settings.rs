@@ -2,6 +2,7 @@
 
 use super::options::settings_of;
 use super::planner_settings::PLANNER_SETTINGS;
+use super::transaction_command::Modes;
 use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,6 +33,11 @@ const ANSWER_AT: &str = "entente.answer_at";
 /// Reads wait until the node has applied this height.
 const MIN_HEIGHT: &str = "entente.min_height";
 
+/// Whether transactions may only read that do not say it themselves.
+pub(super) const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
+/// Whether the transaction may only read: shown for the next one outside of a block.
+pub(super) const TRANSACTION_READ_ONLY: &str = "transaction_read_only";
+
 /// How a setting may be changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
@@ -53,6 +59,8 @@ enum Change {
     Switch,
     /// To a number, with or without a unit.
     Number,
+    /// On or off, for the open transaction block alone: [`Settings::set_in_block`].
+    OfBlock,
 }
 
 #[derive(Clone, Copy)]
@@ -78,9 +86,9 @@ const KNOWN: &[Known] = &[
     known("DateStyle", "ISO, MDY", Change::Format, true),
     known("default_table_access_method", "heap", Change::Any, false),
     known("default_tablespace", "", Change::Any, false),
-    known("default_transaction_deferrable", "off", Change::Any, false),
+    known("default_transaction_deferrable", "off", Change::Switch, false),
     known("default_transaction_isolation", "serializable", Change::Any, false),
-    known("default_transaction_read_only", "off", Change::Ignored, true),
+    known(DEFAULT_READ_ONLY, "off", Change::Switch, true),
     known(ANSWER_AT, "attested", Change::Moment, false),
     known(LAST_HEIGHT, "0", Change::Fixed, false),
     known(MIN_HEIGHT, "0", Change::Height, false),
@@ -113,9 +121,9 @@ const KNOWN: &[Known] = &[
     known("synchronize_seqscans", "on", Change::Any, false),
     known("synchronous_commit", "on", Change::Any, false),
     known("TimeZone", "UTC", Change::Format, true),
-    known("transaction_deferrable", "off", Change::Any, false),
+    known("transaction_deferrable", "off", Change::OfBlock, false),
     known("transaction_isolation", "serializable", Change::Any, false),
-    known("transaction_read_only", "off", Change::Ignored, false),
+    known(TRANSACTION_READ_ONLY, "off", Change::OfBlock, false),
     known("work_mem", "4MB", Change::Any, false),
     known("xmloption", "content", Change::Any, false),
 ];
@@ -220,6 +228,9 @@ impl Settings {
     pub(super) fn get(&self, name: &str) -> Option<String> {
         match find(name) {
             Some(known) if known.name == LAST_HEIGHT => Some(self.last_height.to_string()),
+            Some(known) if known.change == Change::OfBlock && !self.changed.contains_key(known.name) => {
+                self.get(&format!("default_{}", known.name))
+            }
             Some(known) => {
                 let value = self.changed.get(known.name);
                 Some(value.cloned().unwrap_or_else(|| known.default.to_string()))
@@ -311,10 +322,22 @@ impl Settings {
         newer.then(|| (LAST_HEIGHT, height.to_string()))
     }
 
-    /// Whether the transaction block may only read.
-    pub(super) fn set_transaction_read_only(&mut self, read_only: bool) {
-        let value = if read_only { "on" } else { "off" };
-        self.changed.insert("transaction_read_only".to_string(), value.to_string());
+    /// Whether a setting that is on or off is on.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.get(name).as_deref() == Some("on")
+    }
+
+    /// A transaction block begins: what its mode is shows in settings of its own.
+    pub(super) fn begin_block(&mut self) {
+        for known in KNOWN.iter().filter(|known| known.change == Change::OfBlock) {
+            self.changed.remove(known.name);
+            self.set_in_block(known.name, self.is_on(known.name));
+        }
+    }
+
+    /// The mode of the open block changes.
+    pub(super) fn set_in_block(&mut self, name: &str, on: bool) {
+        self.changed.insert(name.to_string(), if on { "on" } else { "off" }.to_string());
     }
 
     /// Everything back to what it was before; returns what clients must be told.
@@ -352,7 +375,7 @@ impl Settings {
                     format!("parameter \"{}\" stays \"{current}\": Entente knows no other value", known.name);
                 return Ok(Changed { report: None, warning: Some(warning) });
             }
-            Change::Fixed | Change::Ignored => return Ok(Changed::default()),
+            Change::Fixed | Change::Ignored | Change::OfBlock => return Ok(Changed::default()),
             Change::Format if self.has_formats => {
                 self.format = self.format.changed_by(known.name, &value)?.unwrap_or(self.format);
                 if value == current {
@@ -395,7 +418,12 @@ impl Settings {
     /// Every setting back to what it was at the start; returns what clients must be told.
     pub(super) fn reset_all(&mut self) -> Vec<(&'static str, String)> {
         let before = self.reported();
+        let of_block = |(name, _): &(&String, &String)| {
+            KNOWN.iter().any(|known| known.change == Change::OfBlock && known.name == name.as_str())
+        };
+        let kept: Vec<(String, String)> = self.changed.iter().filter(of_block).map(|(name, value)| (name.clone(), value.clone())).collect();
         self.changed = self.initial.clone();
+        self.changed.extend(kept);
         self.format = self.format_as_set();
         self.reported().into_iter().filter(|setting| !before.contains(setting)).collect()
     }
@@ -461,13 +489,42 @@ fn parse_milliseconds(text: &str) -> Option<u64> {
     number.checked_mul(factor).filter(|milliseconds| *milliseconds <= i32::MAX as u64)
 }
 
-/// `on` or `off` for what means one of them.
-fn switch(plain: &str) -> Option<String> {
-    match plain {
-        "on" | "true" | "yes" | "1" => Some("on".to_string()),
-        "off" | "false" | "no" | "0" => Some("off".to_string()),
-        _ => None,
+/// Whether a text means on or off: beginnings of the words count, as far as they tell them apart.
+fn switch(text: &str) -> Option<bool> {
+    let text = text.trim().to_ascii_lowercase();
+    let begins = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
+    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || text == "1" {
+        return Some(true);
     }
+    (begins("false", 1) || begins("no", 1) || begins("off", 2) || text == "0").then_some(false)
+}
+
+/// The value of a setting that is on or off.
+///
+/// # Errors
+/// `22023`
+pub(super) fn parse_switch(name: &str, value: &str) -> Result<bool, SqlError> {
+    switch(value).ok_or_else(|| {
+        let message = format!("parameter \"{name}\" requires a Boolean value");
+        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+    })
+}
+
+/// What a setting says that stands for a mode of the open transaction block; `None` where it is no such setting.
+///
+/// # Errors
+/// `22023`
+pub(super) fn modes_of_setting(name: &str, value: Option<&str>) -> Result<Option<Modes>, SqlError> {
+    let Some(known) = find(name).filter(|known| known.change == Change::OfBlock) else { return Ok(None) };
+    let on = Some(value.map_or(Ok(false), |value| parse_switch(known.name, value))?);
+    Ok(Some(match known.name {
+        TRANSACTION_READ_ONLY => Modes { read_only: on, ..Modes::default() },
+        _ => Modes { deferrable: on, ..Modes::default() },
+    }))
+}
+
+fn shown_switch(name: &str, value: &str) -> Result<String, SqlError> {
+    Ok(if parse_switch(name, value)? { "on" } else { "off" }.to_string())
 }
 
 /// The value as SHOW shows it, where a setting has several spellings of one value.
@@ -491,15 +548,12 @@ fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
             known.default.to_string()
         }
         "IntervalStyle" if value.eq_ignore_ascii_case(known.default) => known.default.to_string(),
-        "default_transaction_read_only"
-        | "row_security"
-        | "standard_conforming_strings"
-        | "transaction_read_only" => switch(&plain).ok_or_else(invalid)?,
+        "row_security" | "standard_conforming_strings" => shown_switch(known.name, value)?,
         // One of PostgreSQL's values has a name of its own.
         _ if known.change == Change::Switch && known.name == "force_parallel_mode" && plain == "regress" => {
             plain
         }
-        _ if known.change == Change::Switch => switch(&plain).ok_or_else(invalid)?,
+        _ if matches!(known.change, Change::Switch | Change::OfBlock) => shown_switch(known.name, value)?,
         _ if known.change == Change::Number => {
             let number = value.trim().trim_end_matches(|last: char| last.is_ascii_alphabetic()).trim();
             let fits = number.parse::<f64>().is_ok_and(|number| number >= 0.0);

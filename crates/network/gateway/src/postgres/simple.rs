@@ -6,7 +6,7 @@ use super::script::{self, Class, Statement};
 use super::session::{Failure, Session, problem};
 use super::statement::{Body, ParsedStatement, check_length, shift};
 use super::transaction::Opened;
-use super::transaction_command::{self, TransactionCommand};
+use super::transaction_command::{self, Modes, TransactionCommand};
 use crate::limits;
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;
@@ -14,12 +14,14 @@ use types::session_format::within_format;
 use types::{Payload, SqlState, StatementResult, Value};
 
 /// How many of the first statements are one transaction in PostgreSQL, where there is one among them that is not alone and that a
-/// script cannot have: EXECUTE, or what makes a temporary table.
-fn implicit_block(statements: &[Statement<'_>], classes: &[Class]) -> Option<usize> {
+/// script cannot have: EXECUTE, or what makes a temporary table; or a write, where the session is to read only.
+fn implicit_block(statements: &[Statement<'_>], classes: &[Class], reads_only: bool) -> Option<usize> {
     let runs = |class: &&Class| matches!(class, Class::Read | Class::Write | Class::Execute);
     let count = classes.iter().take_while(|class| runs(class) || **class == Class::Prepare).count();
     let run = &classes[..count];
-    let needs_block = run.contains(&Class::Execute) || statements[..count].iter().any(makes_temporary);
+    let needs_block = run.contains(&Class::Execute)
+        || (reads_only && run.contains(&Class::Write))
+        || statements[..count].iter().any(makes_temporary);
     (needs_block && run.iter().filter(runs).count() > 1).then_some(count)
 }
 
@@ -64,11 +66,14 @@ impl Session {
         classes: &[Class],
     ) -> Result<usize, Failure> {
         if self.block.is_none() {
-            if let Some(count) = implicit_block(statements, classes) {
+            if let Some(count) = implicit_block(statements, classes, self.reads_only()) {
                 self.run_implicit_block(sql, &statements[..count], &classes[..count]).await?;
                 return Ok(count);
             }
-            if let Some(count) = self.whole_transaction(sql, statements, classes).await? {
+            // What is known as a whole is ordered without anybody having looked at whether it writes.
+            if !self.reads_only()
+                && let Some(count) = self.whole_transaction(sql, statements, classes).await?
+            {
                 return Ok(count);
             }
         }
@@ -130,7 +135,7 @@ impl Session {
             let parsed = transaction_command::parse(&statements[index]);
             parsed.map_err(|error| shift(error.into(), sql, statements[index].start))
         };
-        let plain = TransactionCommand::Begin { read_only: None };
+        let plain = TransactionCommand::Begin(Modes::default());
         let begins = classes[0] == Class::Begin && command(0)? == plain;
         let inner = classes[1..].iter().take_while(|class| data(class)).count();
         let ends = classes.get(inner + 1) == Some(&Class::Commit);

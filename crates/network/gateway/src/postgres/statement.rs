@@ -201,6 +201,7 @@ impl Session {
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue(sets) => {
+                self.note_query();
                 let known = self.known_catalog();
                 let types = types_of_oids(&statement.given, || Arc::clone(&known), self.version());
                 let catalogue = Arc::clone(&self.catalogue);
@@ -219,6 +220,9 @@ impl Session {
                 let sql = self.script_settings().in_front_of(&statement.sql).into_owned();
                 if self.block.is_some() {
                     return Ok(self.run_in_block(SessionStep::Run { sql, parameters }).await?);
+                }
+                if prepared.kind == StatementKind::Write && self.reads_only() {
+                    return self.run_reading_only(SessionStep::Run { sql, parameters }).await;
                 }
                 if prepared.temporary {
                     let payload = Payload::Script { sql: sql.clone(), parameters: parameters.clone() };

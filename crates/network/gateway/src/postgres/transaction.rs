@@ -9,9 +9,9 @@
 
 use super::connection::Connection;
 use super::session::{Failure, Session};
-use super::settings::Settings;
+use super::settings::{DEFAULT_READ_ONLY, Settings, TRANSACTION_READ_ONLY};
 use super::statement::blocking;
-use super::transaction_command::TransactionCommand;
+use super::transaction_command::{Modes, TransactionCommand};
 use crate::{FinishedBlock, TransactionBlock, limits};
 use parking_lot::Mutex;
 use pgwire::messages::response::TransactionStatus;
@@ -46,6 +46,8 @@ pub(super) struct Block {
     /// A statement has failed.
     pub(super) failed: bool,
     read_only: bool,
+    /// A statement has read or written: a block that reads only stays so.
+    has_queried: bool,
     run: Run,
     /// What ROLLBACK makes of the settings.
     before: Settings,
@@ -58,6 +60,7 @@ pub(super) struct Block {
 /// How the session was at a savepoint.
 struct AtSavepoint {
     name: String,
+    read_only: bool,
     settings: Settings,
     /// What COMMIT would have made of the settings.
     lasting: Settings,
@@ -101,7 +104,7 @@ impl Session {
         command: &TransactionCommand,
     ) -> Result<StatementResult, Failure> {
         let tag = match command {
-            TransactionCommand::Begin { read_only } => {
+            TransactionCommand::Begin(modes) => {
                 match &mut self.block {
                     None => self.open_block(Opened::ByBegin),
                     // What came in front of it belongs to it.
@@ -111,15 +114,15 @@ impl Session {
                         self.connection.put_warning(SqlState::ACTIVE_TRANSACTION, message);
                     }
                 }
-                self.set_mode(*read_only)?;
+                self.set_modes(*modes)?;
                 "BEGIN"
             }
-            TransactionCommand::SetMode { read_only } => {
+            TransactionCommand::SetMode(modes) => {
                 if !self.is_in_block() {
                     let message = "SET TRANSACTION can only be used in transaction blocks";
                     self.connection.put_warning(SqlState::NO_ACTIVE_TRANSACTION, message);
                 } else {
-                    self.set_mode(*read_only)?;
+                    self.set_modes(*modes)?;
                 }
                 "SET"
             }
@@ -141,6 +144,7 @@ impl Session {
                 if let Some(block) = &mut self.block {
                     block.savepoints.push(AtSavepoint {
                         name: name.clone(),
+                        read_only: block.read_only,
                         settings: self.settings.clone(),
                         lasting: block.lasting.clone(),
                         cursors: self.cursors.declared(),
@@ -151,7 +155,7 @@ impl Session {
             TransactionCommand::RollbackTo(name) => {
                 self.in_block("ROLLBACK TO SAVEPOINT")?;
                 self.run_in_block(SessionStep::RollbackTo(name.clone())).await?;
-                self.back_to(name);
+                self.back_to(name)?;
                 "ROLLBACK"
             }
             TransactionCommand::Release(name) => {
@@ -160,7 +164,10 @@ impl Session {
                 if let Some(block) = &mut self.block
                     && let Some(position) = block.savepoints.iter().rposition(|known| known.name == *name)
                 {
+                    // That a part of a block reads only holds for the part.
+                    let read_only = block.savepoints[position].read_only;
                     block.savepoints.truncate(position);
+                    self.be_read_only(read_only)?;
                 }
                 "RELEASE"
             }
@@ -168,21 +175,22 @@ impl Session {
         Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() })
     }
 
-    /// A block is to end. Whether the next one, if there is to be one at once, may only read.
-    fn ended(&mut self, chain: bool, what: &str) -> Result<Option<bool>, SqlError> {
+    /// A block is to end. How the next one is to be, if there is to be one at once.
+    fn ended(&mut self, chain: bool, what: &str) -> Result<Option<Modes>, SqlError> {
         if chain {
             self.in_block(what)?;
         } else if !self.is_in_block() {
             self.warn_of_no_block();
         }
-        Ok(self.block.as_ref().filter(|_| chain).map(|block| block.read_only))
+        let deferrable = Some(self.settings.is_on("transaction_deferrable"));
+        let modes = |block: &Block| Modes { read_only: Some(block.read_only), deferrable, isolation: None };
+        Ok(self.block.as_ref().filter(|_| chain).map(modes))
     }
 
-    fn chain(&mut self, mode: Option<bool>) -> Result<(), SqlError> {
-        if mode.is_some() {
-            self.open_block(Opened::ByBegin);
-        }
-        self.set_mode(mode)
+    fn chain(&mut self, modes: Option<Modes>) -> Result<(), SqlError> {
+        let Some(modes) = modes else { return Ok(()) };
+        self.open_block(Opened::ByBegin);
+        self.set_modes(modes)
     }
 
     fn in_block(&self, what: &str) -> Result<(), SqlError> {
@@ -204,12 +212,29 @@ impl Session {
         self.block = Some(Block {
             opened,
             failed: false,
-            read_only: false,
+            read_only: self.settings.is_on(DEFAULT_READ_ONLY),
+            has_queried: false,
             run: Run::NotBegun,
             before: self.settings.clone(),
             lasting: self.settings.clone(),
             savepoints: Vec::new(),
         });
+        self.settings.begin_block();
+    }
+
+    /// Whether the next statement must only read: in the open block, or as a transaction of its own.
+    pub(super) fn reads_only(&self) -> bool {
+        self.block.as_ref().map_or_else(|| self.settings.is_on(DEFAULT_READ_ONLY), |block| block.read_only)
+    }
+
+    /// # Errors
+    /// `25006` where the next statement must only read. `command`: what writes, as PostgreSQL calls it.
+    pub(super) fn check_may_write(&self, command: &str) -> Result<(), SqlError> {
+        if !self.reads_only() {
+            return Ok(());
+        }
+        let message = format!("cannot execute {command} in a read-only transaction");
+        Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message))
     }
 
     /// A block that came in one query string has failed: as in PostgreSQL it is still to be ended.
@@ -220,16 +245,54 @@ impl Session {
         }
     }
 
-    fn set_mode(&mut self, read_only: Option<bool>) -> Result<(), SqlError> {
-        let (Some(block), Some(read_only)) = (&mut self.block, read_only) else { return Ok(()) };
-        if let Run::Running(running) = &block.run
+    pub(super) fn set_modes(&mut self, modes: Modes) -> Result<(), SqlError> {
+        if let Some(read_only) = modes.read_only {
+            self.set_read_only(read_only)?;
+        }
+        if let Some(deferrable) = modes.deferrable.filter(|_| self.block.is_some()) {
+            self.settings.set_in_block("transaction_deferrable", deferrable);
+        }
+        Ok(())
+    }
+
+    /// The open block may only read from now on, or write.
+    ///
+    /// # Errors
+    /// `25001` where it has read already and is to write: what reads only is run by nobody else.
+    fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
+        let Some(block) = &self.block else { return Ok(()) };
+        if block.read_only && !read_only {
+            let inside = block.savepoints.last().is_some_and(|savepoint| savepoint.read_only);
+            let message = if inside {
+                "cannot set transaction read-write mode inside a read-only transaction"
+            } else if block.has_queried {
+                "transaction read-write mode must be set before any query"
+            } else {
+                return self.be_read_only(false);
+            };
+            return Err(SqlError::new(SqlState::ACTIVE_TRANSACTION, message));
+        }
+        self.be_read_only(read_only)
+    }
+
+    fn be_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
+        let Some(block) = &mut self.block else { return Ok(()) };
+        if block.read_only != read_only
+            && let Run::Running(running) = &block.run
             && let Some(running) = running.lock().as_mut()
         {
             running.set_read_only(read_only)?;
         }
         block.read_only = read_only;
-        self.settings.set_transaction_read_only(read_only);
+        self.settings.set_in_block(TRANSACTION_READ_ONLY, read_only);
         Ok(())
+    }
+
+    /// A statement of the open block reads or writes.
+    pub(super) fn note_query(&mut self) {
+        if let Some(block) = &mut self.block {
+            block.has_queried = true;
+        }
     }
 
     /// The block's statements, begun if none has run.
@@ -263,6 +326,9 @@ impl Session {
     /// Runs a step of the open block.
     pub(super) async fn run_in_block(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         let running = self.running().await?;
+        if matches!(step, SessionStep::Run { .. } | SessionStep::Insert { .. }) {
+            self.note_query();
+        }
         let mut done = false;
         let interrupt = running.lock().as_ref().map(|block| block.interrupt());
         let work = blocking(move || {
@@ -284,6 +350,19 @@ impl Session {
             }
         }
         result
+    }
+
+    /// Runs a statement that may write as a transaction of its own that must not: a function may write in a branch that is not
+    /// taken, and temporary tables are the session's own.
+    pub(super) async fn run_reading_only(&mut self, step: SessionStep) -> Result<StatementResult, Failure> {
+        self.open_block(Opened::ByItself);
+        match self.run_in_block(step).await {
+            Ok(result) => self.commit().await.map(|_| result),
+            Err(error) => {
+                self.roll_back();
+                Err(error.into())
+            }
+        }
     }
 
     pub(super) async fn commit(&mut self) -> Result<StatementResult, Failure> {
@@ -331,16 +410,17 @@ impl Session {
     }
 
     /// What was done since the savepoint has been undone, and so are settings.
-    fn back_to(&mut self, name: &str) {
-        let Some(block) = &mut self.block else { return };
+    fn back_to(&mut self, name: &str) -> Result<(), SqlError> {
+        let Some(block) = &mut self.block else { return Ok(()) };
         block.failed = false;
-        let Some(position) = block.savepoints.iter().rposition(|known| known.name == name) else { return };
+        let Some(position) = block.savepoints.iter().rposition(|known| known.name == name) else { return Ok(()) };
         block.savepoints.truncate(position + 1);
         let known = &block.savepoints[position];
-        let (settings, cursors) = (known.settings.clone(), known.cursors);
+        let (settings, cursors, read_only) = (known.settings.clone(), known.cursors, known.read_only);
         block.lasting = known.lasting.clone();
         self.cursors.forget_since(cursors);
         self.restore(settings);
+        self.be_read_only(read_only)
     }
 
     fn restore(&mut self, settings: Settings) {

@@ -4,13 +4,22 @@ use super::script::Statement;
 use super::words::Words;
 use types::{SqlError, SqlState, limits::NAME_BYTES_MAX};
 
-/// What is asked of a transaction block. Isolation levels are read and not kept: every block is serializable.
+/// How a transaction is to be, as far as somebody says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Modes {
+    /// What is asked for at least: every block is serializable.
+    pub(super) isolation: Option<&'static str>,
+    pub(super) read_only: Option<bool>,
+    pub(super) deferrable: Option<bool>,
+}
+
+/// What is asked of a transaction block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TransactionCommand {
-    /// BEGIN, START TRANSACTION; READ ONLY or READ WRITE where it says so.
-    Begin { read_only: Option<bool> },
+    /// BEGIN, START TRANSACTION
+    Begin(Modes),
     /// SET TRANSACTION
-    SetMode { read_only: Option<bool> },
+    SetMode(Modes),
     /// COMMIT, END; another block of the same kind begins at once where it says AND CHAIN.
     Commit { chain: bool },
     /// ROLLBACK, ABORT
@@ -46,29 +55,43 @@ impl Words<'_, '_> {
     }
 
     /// Isolation level, access mode, deferrability, in any order, to the end.
-    fn modes(&mut self) -> Result<Option<bool>, SqlError> {
-        let mut read_only = None;
+    pub(super) fn modes(&mut self) -> Result<Modes, SqlError> {
+        let mut modes = Modes::default();
         while self.peek().is_some() {
             if self.take("isolation") {
                 self.expect("level")?;
-                let level = self.take("serializable")
-                    || (self.take("repeatable") && self.take("read"))
-                    || (self.take("read") && (self.take("committed") || self.take("uncommitted")));
-                if !level {
-                    return Err(self.error());
-                }
+                modes.isolation = Some(self.isolation_level()?);
             } else if self.take("read") {
-                read_only = Some(self.take("only"));
-                if read_only == Some(false) {
+                let read_only = self.take("only");
+                if !read_only {
                     self.expect("write")?;
                 }
+                modes.read_only = Some(read_only);
             } else {
-                self.take("not");
+                let not = self.take("not");
                 self.expect("deferrable")?;
+                modes.deferrable = Some(!not);
             }
             self.take(",");
         }
-        Ok(read_only)
+        Ok(modes)
+    }
+
+    fn isolation_level(&mut self) -> Result<&'static str, SqlError> {
+        Ok(if self.take("serializable") {
+            "serializable"
+        } else if self.take("repeatable") {
+            self.expect("read")?;
+            "repeatable read"
+        } else {
+            self.expect("read")?;
+            if self.take("committed") {
+                "read committed"
+            } else {
+                self.expect("uncommitted")?;
+                "read uncommitted"
+            }
+        })
     }
 }
 
@@ -79,14 +102,14 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<TransactionCommand, Sql
         if !words.take("work") {
             words.take("transaction");
         }
-        return Ok(TransactionCommand::Begin { read_only: words.modes()? });
+        return Ok(TransactionCommand::Begin(words.modes()?));
     }
     if words.take("set") {
         words.expect("transaction")?;
         if words.take("snapshot") {
             return Err(SqlError::unsupported("SET TRANSACTION SNAPSHOT"));
         }
-        return Ok(TransactionCommand::SetMode { read_only: words.modes()? });
+        return Ok(TransactionCommand::SetMode(words.modes()?));
     }
     if words.take("savepoint") {
         return Ok(TransactionCommand::Savepoint(words.savepoint()?));
@@ -126,14 +149,27 @@ mod tests {
     fn transaction_commands_are_read_in_all_their_spellings() {
         use TransactionCommand::{Begin, Commit, Release, Rollback, RollbackTo, Savepoint, SetMode};
         let name = || "s".to_string();
+        let none = Modes::default();
+        let read_only = |read_only| Modes { read_only: Some(read_only), ..none };
+        let level = |level, modes| Modes { isolation: Some(level), ..modes };
         for (sql, command) in [
-            ("BEGIN", Begin { read_only: None }),
-            ("begin work", Begin { read_only: None }),
-            ("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", Begin { read_only: Some(true) }),
-            ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", Begin { read_only: Some(false) }),
-            ("BEGIN TRANSACTION READ ONLY, NOT DEFERRABLE", Begin { read_only: Some(true) }),
-            ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", SetMode { read_only: None }),
-            ("SET TRANSACTION READ ONLY", SetMode { read_only: Some(true) }),
+            ("BEGIN", Begin(none)),
+            ("begin work", Begin(none)),
+            (
+                "START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+                Begin(level("repeatable read", read_only(true))),
+            ),
+            (
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+                Begin(level("read committed", read_only(false))),
+            ),
+            (
+                "BEGIN TRANSACTION READ ONLY, NOT DEFERRABLE",
+                Begin(Modes { deferrable: Some(false), ..read_only(true) }),
+            ),
+            ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", SetMode(level("serializable", none))),
+            ("SET TRANSACTION READ ONLY", SetMode(read_only(true))),
+            ("SET TRANSACTION DEFERRABLE", SetMode(Modes { deferrable: Some(true), ..none })),
             ("COMMIT", Commit { chain: false }),
             ("END TRANSACTION", Commit { chain: false }),
             ("COMMIT WORK AND NO CHAIN", Commit { chain: false }),

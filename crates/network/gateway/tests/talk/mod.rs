@@ -22,7 +22,12 @@ pub fn field(body: &[u8], kind: u8) -> String {
 
 impl Talk {
     pub async fn start(port: u16) -> Talk {
-        let body = b"\0\x03\0\0user\0ada\0\0";
+        Talk::start_with(port, "user\0ada\0\0").await
+    }
+
+    /// With these parameters: names and values, each with a zero byte behind it, and one more.
+    pub async fn start_with(port: u16, parameters: &str) -> Talk {
+        let body = [b"\0\x03\0\0", parameters.as_bytes()].concat();
         let startup = [&(body.len() as u32 + 4).to_be_bytes(), body.as_slice()].concat();
         let mut talk = Talk { stream: TcpStream::connect(("127.0.0.1", port)).await.expect("connected") };
         talk.stream.write_all(&startup).await.expect("sent");
