@@ -46,6 +46,64 @@ public class Jdbc {
         throw new AssertionError(sql);
     }
 
+    // The driver asks whose columns these are by the numbers that describe the result, and finds the table's key.
+    static void updatable(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE)) {
+            statement.execute("CREATE TABLE jdbc_updatable (id integer PRIMARY KEY, name varchar(20), price numeric(10, 2), at timestamp(3))");
+            statement.executeUpdate("INSERT INTO jdbc_updatable VALUES (1, 'one', 1.5), (2, 'two', 2.5), (3, 'three', 3.5)");
+            ResultSet rows = statement.executeQuery("SELECT id, name AS called, price, at, price * 2 FROM jdbc_updatable ORDER BY id");
+            ResultSetMetaData about = rows.getMetaData();
+            same(about.getTableName(1), "jdbc_updatable");
+            same(about.getColumnLabel(2), "called");
+            same(((org.postgresql.PGResultSetMetaData) about).getBaseColumnName(2), "name");
+            same(((org.postgresql.PGResultSetMetaData) about).getBaseSchemaName(2), "public");
+            same(about.getPrecision(2), 20);
+            same(about.getPrecision(3) * 10 + about.getScale(3), 102);
+            same(about.getScale(4), 3);
+            same(about.isNullable(1), ResultSetMetaData.columnNoNulls);
+            same(about.getTableName(5), "");
+            rows = statement.executeQuery("SELECT id, name, price FROM jdbc_updatable ORDER BY id");
+            same(rows.next(), true);
+            rows.updateString("name", "first");
+            rows.updateRow();
+            same(rows.getString("name"), "first");
+            same(rows.next(), true);
+            rows.deleteRow();
+            rows.moveToInsertRow();
+            rows.updateInt("id", 4);
+            rows.updateString("name", "four");
+            rows.updateBigDecimal("price", new BigDecimal("4.50"));
+            rows.insertRow();
+            same(column(statement.executeQuery("SELECT id, name FROM jdbc_updatable ORDER BY id"), "id", "name"),
+                List.of("1 first", "3 three", "4 four"));
+            rows = statement.executeQuery("SELECT id, name FROM jdbc_updatable WHERE id = 3");
+            same(rows.next(), true);
+            try (Statement other = connection.createStatement()) {
+                other.executeUpdate("UPDATE jdbc_updatable SET name = 'third' WHERE id = 3");
+            }
+            rows.refreshRow();
+            same(rows.getString("name"), "third");
+        }
+    }
+
+    static void readOnly(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            connection.setReadOnly(true);
+            connection.setAutoCommit(false);
+            fails("25006", statement, "DELETE FROM jdbc_updatable");
+            connection.rollback();
+            same(column(statement.executeQuery("SELECT count(*) AS n FROM jdbc_updatable"), "n"), List.of("3"));
+            connection.commit();
+            connection.setAutoCommit(true);
+            connection.setReadOnly(false);
+            statement.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
+            same(connection.isReadOnly(), false);
+            fails("25006", statement, "DROP TABLE jdbc_updatable");
+            statement.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE");
+            statement.execute("DROP TABLE jdbc_updatable");
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
         Map<String, String> environment = System.getenv();
         String url = "jdbc:postgresql://" + environment.get("PGHOST") + ":" + environment.get("PGPORT") + "/"
@@ -201,6 +259,8 @@ public class Jdbc {
             statement.execute("DROP SEQUENCE jdbc_numbers");
             statement.execute("DROP VIEW jdbc_view");
 
+            updatable(connection);
+            readOnly(connection);
             statement.execute("DROP PROCEDURE jdbc_add");
             statement.execute("DROP TABLE jdbc_item");
             statement.execute("DROP TABLE jdbc_member");

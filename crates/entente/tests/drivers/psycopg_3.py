@@ -142,6 +142,31 @@ with psycopg.connect(autocommit=True) as connection:
     )
     assert connection.execute("CALL psycopg_raise(%s, %s)", (2, 40)).fetchone() == (42,)
     assert notices[-1] == ("NOTICE", "adding 2"), notices
+    # A column says which one of which table it is.
+    cursor = connection.execute("SELECT id, name AS called, id + 1 FROM psycopg_item")
+    number = connection.execute("SELECT 'psycopg_item'::regclass::oid::integer").fetchone()[0]
+    result = cursor.pgresult
+    assert [result.ftable(at) for at in range(3)] == [number, number, 0], number
+    assert [result.ftablecol(at) for at in range(3)] == [1, 2, 0]
+
+    # With autocommit off the driver says READ ONLY with BEGIN.
+    with psycopg.connect() as reader:
+        reader.read_only = True
+        try:
+            reader.execute("DELETE FROM psycopg_item")
+        except errors.ReadOnlySqlTransaction:
+            pass
+        else:
+            raise AssertionError("a write")
+    with psycopg.connect(options="-c default_transaction_read_only=on", autocommit=True) as reader:
+        assert reader.execute("SHOW transaction_read_only").fetchone() == ("on",)
+        try:
+            reader.execute("DELETE FROM psycopg_item")
+        except errors.ReadOnlySqlTransaction:
+            pass
+        else:
+            raise AssertionError("a write")
+
     connection.execute("DROP PROCEDURE psycopg_raise")
     connection.execute("DROP TABLE psycopg_item")
 

@@ -22,6 +22,7 @@ mod charter;
 mod charter_encoding;
 mod charter_text;
 mod charters;
+mod column_origin;
 mod columns;
 mod comment;
 mod composite;
@@ -114,6 +115,7 @@ pub use catalog::{
 };
 pub use charter::{BlockLimits, Charter, CharterError, MeterLimits, Organisation};
 pub use charters::{Charters, Handover, HandoverError, Place, Reign};
+pub use column_origin::ColumnOrigin;
 pub use columns::ColumnSet;
 pub use comment::Commented;
 pub use composite::{Composite, TypeId};

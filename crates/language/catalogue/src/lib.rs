@@ -27,6 +27,7 @@ mod inheritance;
 mod lists;
 mod normalise;
 mod objects;
+mod origin;
 mod partitions;
 mod privileges;
 mod proving;
@@ -41,6 +42,7 @@ mod view;
 mod wire;
 
 pub use history::{History, ROWS_MAX};
+pub use origin::ColumnFacts;
 pub use query::{Catalogue, Query};
 pub use relations::is_relation;
 pub use session::{PreparedFacts, SessionFacts};

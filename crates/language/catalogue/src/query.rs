@@ -3,6 +3,7 @@
 use crate::SessionFacts;
 use crate::history::History;
 use crate::normalise::{column_name, normalise, vector, vector_text};
+use crate::origin::ColumnFacts;
 use crate::relations;
 use crate::view::{Contents, View};
 use parking_lot::Mutex;
@@ -95,6 +96,12 @@ impl Query {
     /// Columns of its rows.
     pub fn columns(&self) -> &[OutputColumn] {
         self.prepared.columns()
+    }
+
+    /// By column, which column of the catalogue it is.
+    pub fn facts_of_columns(&self) -> Vec<Option<ColumnFacts>> {
+        let origins = self.prepared.origins().iter();
+        origins.map(|origin| origin.as_ref().and_then(ColumnFacts::of_catalogue)).collect()
     }
 
     /// Columns, from 0, of which clients are told another type than that of their values, and its number.

@@ -804,6 +804,20 @@ fn what_it_cannot_do_is_refused_by_name() {
 }
 
 #[test]
+fn columns_of_the_catalogue_are_told_by_postgresqls_numbers() {
+    let asked = Asked::new();
+    let query = asked.catalogue.prepare(
+        &asked.ledger,
+        "SELECT c.relname, c.oid + 1 AS next, a.attname AS name FROM pg_class c, pg_attribute a",
+        &asked.facts,
+        &[],
+    );
+    let facts = query.expect("prepared").facts_of_columns();
+    let numbers: Vec<_> = facts.iter().map(|fact| fact.map(|fact| (fact.relation, fact.attribute))).collect();
+    assert_eq!(numbers, [Some((1259, 2)), None, Some((1249, 2))]);
+}
+
+#[test]
 fn json_is_made_as_in_other_queries() {
     let asked = Asked::new();
     let sql = "SELECT json_build_object('name', relname, 'kinds', ARRAY[relkind], 'inside', json_build_array(1, NULL, true)) AS j, \

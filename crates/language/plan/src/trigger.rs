@@ -225,6 +225,7 @@ pub fn bind_condition(
         may_be_missing: false,
         row_type: None,
         records: Vec::new(),
+        origins: Vec::new(),
     };
     let names = Relations {
         relations: vec![relation("old", 0), relation("new", width)],

@@ -104,6 +104,10 @@ fn bind_within_format(
         known => known,
     });
     let columns = steps.last().map_or_else(Vec::new, |step| step_columns(library, step));
+    let origins = match steps.last() {
+        Some(Step::Statement(statement)) => statement.origins().to_vec(),
+        _ => Vec::new(),
+    };
     let types = tables.routines().types().clone();
     let elsewhere = if steps.len() == 1 { elsewhere } else { Elsewhere::Nothing };
     Ok(BoundScript {
@@ -111,6 +115,7 @@ fn bind_within_format(
         steps,
         parameters: parameters.collect(),
         columns,
+        origins,
         kind,
         needs,
         types,

@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
 use types::session_format::{SessionFormat, within_format};
 use types::{
-    DataType, MemoryPool, MemoryShare, Notice, OutputColumn, Principal, ScriptSettings, Securable, SqlError,
-    SqlState, StatementResult, TransactionId, Value,
+    ColumnOrigin, DataType, MemoryPool, MemoryShare, Notice, OutputColumn, Principal, ScriptSettings,
+    Securable, SqlError, SqlState, StatementResult, TransactionId, Value,
 };
 
 /// A script bound on a library, which it keeps.
@@ -98,6 +98,11 @@ impl Prepared {
     /// Columns of the last statement's rows; empty where it returns none.
     pub fn columns(&self) -> &[OutputColumn] {
         &self.script.columns
+    }
+
+    /// By column, what column of a table or view it is; may be shorter.
+    pub fn origins(&self) -> &[Option<ColumnOrigin>] {
+        &self.script.origins
     }
 
     /// What the script does.

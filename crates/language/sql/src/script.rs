@@ -12,8 +12,8 @@ use syntax::parse::deferrals::SetConstraints;
 use syntax::parse::{self, ParsedStatement, parse_script};
 use types::session_format::{SessionFormat, within_format};
 use types::{
-    CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload, ScriptSettings, SearchPath,
-    SessionStep, Severity, SqlError, SqlState, StatementResult, Value, split_settings,
+    ColumnOrigin, CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload, ScriptSettings,
+    SearchPath, SessionStep, Severity, SqlError, SqlState, StatementResult, Value, split_settings,
 };
 
 /// The statements of a script.
@@ -67,6 +67,8 @@ pub(crate) struct BoundScript {
     pub parameters: Vec<DataType>,
     /// Columns of the last statement's rows; empty where it returns none.
     pub columns: Vec<OutputColumn>,
+    /// By column, what column of a table or view it is; may be shorter.
+    pub origins: Vec<Option<ColumnOrigin>>,
     /// What it does.
     pub kind: StatementKind,
     /// What its statements need, and which procedures and functions they call.

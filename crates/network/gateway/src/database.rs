@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, Catalog, DataType, ExecutionModel, ExecutionVersion, MemoryPool, Notice, OutputColumn,
-    PartSubmission, Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId, SessionStep,
-    SqlError, StatementResult, SubmissionReply, TransactionId, Value,
+    AnswerAt, Catalog, ColumnOrigin, DataType, ExecutionModel, ExecutionVersion, MemoryPool, Notice,
+    OutputColumn, PartSubmission, Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId,
+    SessionStep, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
 };
 
 /// What a statement does with the state.
@@ -47,6 +47,8 @@ pub struct Prepared {
     pub parameters: Vec<DataType>,
     /// Columns of the rows that it returns; empty where it returns none.
     pub columns: Vec<OutputColumn>,
+    /// By column, what column of a table or view it is; may be shorter.
+    pub origins: Vec<Option<ColumnOrigin>>,
     /// What it does.
     pub kind: StatementKind,
     /// Whether it concerns the session's temporary tables: [`TemporaryTables::run`] runs it.

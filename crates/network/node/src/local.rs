@@ -180,6 +180,7 @@ pub(crate) fn described(local: &Arc<LocalExecution>, prepared: sql::Prepared, bi
         restricted_for_administrators,
         parameters: prepared.parameters().to_vec(),
         columns: prepared.columns().to_vec(),
+        origins: prepared.origins().to_vec(),
         kind,
         temporary: false,
         binding,

@@ -60,6 +60,7 @@ pub use environment::{Environment, QueryEnvironment, RunSubquery};
 pub use memory::{KeptMemory, Memory, long_bytes, new_long_bytes, row_space, rows_space};
 pub use names::{bind_data_type, bind_routine_type, bind_type_or_domain, output_name};
 pub use refusals::{no_sort_operator, shortened};
+pub(crate) use relations::is_of_type;
 pub use relations::{Catalogued, Merged, NamedRelation, Relations};
 pub use routine::{NamedArgument, shown_arguments};
 pub use routine_call::RoutineCall;

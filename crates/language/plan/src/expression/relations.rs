@@ -1,7 +1,7 @@
 //! The columns that the expressions of a query may name: those of the relations in its FROM.
 
-use crate::expression::Expression;
-use types::{DataType, OutputColumn, SqlError, SqlState};
+use crate::expression::{Expression, Kind};
+use types::{ColumnOrigin, DataType, OutputColumn, SqlError, SqlState};
 
 /// The relations of a FROM, under their names. Their columns stand side by side in one row.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +48,8 @@ pub struct NamedRelation {
     pub keyed: bool,
     /// Positions of columns of the type `record` whose fields are known, and the fields.
     pub records: Vec<(usize, Vec<OutputColumn>)>,
+    /// Of a query: by column, what column of a table or view it gives; may be shorter.
+    pub origins: Vec<Option<ColumnOrigin>>,
 }
 
 /// A table or view as the catalog has it, whatever a statement calls it.
@@ -70,6 +72,17 @@ pub struct Merged {
     pub expression: Expression,
     /// The first relation of the join that it belongs to.
     pub entry: usize,
+}
+
+/// Whether a column of this type is shown as one of it: expressions have all digits of a second, and the type below a domain.
+pub(crate) fn is_of_type(output: &Expression, column: DataType) -> bool {
+    matches!(column, DataType::Domain(_)) || output.data_type == column.unrounded()
+}
+
+impl Catalogued {
+    fn origin(&self, column: usize) -> ColumnOrigin {
+        ColumnOrigin { relation: self.relation.clone(), column }
+    }
 }
 
 impl NamedRelation {
@@ -247,15 +260,38 @@ impl Relations {
         paths
     }
 
-    /// The table or view that a column of the row of all is of, and the column's name there.
-    pub fn catalogued(&self, ordinal: u16) -> Option<(&str, &str)> {
+    /// The relation that a column of the row of all is of, and the column's position there.
+    fn place_of(&self, ordinal: u16) -> Option<(&NamedRelation, usize)> {
         let ordinal = usize::from(ordinal);
         let stands_in = |relation: &&NamedRelation| {
             (relation.first..relation.first + relation.columns.len()).contains(&ordinal)
         };
-        let relation = self.relations.iter().find(stands_in)?;
+        self.relations.iter().find(stands_in).map(|relation| (relation, ordinal - relation.first))
+    }
+
+    /// The table or view that a column of the row of all is of, and the column's name there.
+    pub fn catalogued(&self, ordinal: u16) -> Option<(&str, &str)> {
+        let (relation, position) = self.place_of(ordinal)?;
         let known = relation.catalogued.as_ref()?;
-        Some((known.relation.as_str(), known.columns.get(ordinal - relation.first)?.as_str()))
+        Some((known.relation.as_str(), known.columns.get(position)?.as_str()))
+    }
+
+    /// By output, what column of a table or view it is. A cast to another length leaves the values of a column as they are,
+    /// and is none.
+    pub fn origins(&self, outputs: &[Expression]) -> Vec<Option<ColumnOrigin>> {
+        outputs.iter().map(|output| self.origin(output)).collect()
+    }
+
+    fn origin(&self, output: &Expression) -> Option<ColumnOrigin> {
+        let Kind::Column(ordinal) = output.kind else { return None };
+        let (relation, column) = self.place_of(ordinal)?;
+        if !is_of_type(output, relation.columns[column].1) {
+            return None;
+        }
+        match &relation.catalogued {
+            Some(known) => known.columns.get(column).map(|_| known.origin(column)),
+            None => relation.origins.get(column).cloned().flatten(),
+        }
     }
 
     /// Where the row of all has the primary key of the relation that this column is of; `None` where that has none.

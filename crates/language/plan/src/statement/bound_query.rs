@@ -9,7 +9,7 @@ use crate::scope::VariableScope;
 use crate::statement::relation::Relation;
 use crate::statement::select::{self, BoundSelect};
 use std::sync::Arc;
-use types::{DataType, OutputColumn, SqlError};
+use types::{ColumnOrigin, DataType, OutputColumn, SqlError};
 
 /// A query, bound.
 #[derive(Clone, Debug)]
@@ -18,11 +18,13 @@ pub struct BoundQuery {
     pub plan: LogicalPlan,
     /// By output: it is an open literal; may be shorter.
     pub literals: Vec<bool>,
+    /// By output: the column of a table or view that it is; may be shorter.
+    pub origins: Vec<Option<ColumnOrigin>>,
 }
 
 impl From<LogicalPlan> for BoundQuery {
     fn from(plan: LogicalPlan) -> BoundQuery {
-        BoundQuery { plan, literals: Vec::new() }
+        BoundQuery { plan, literals: Vec::new(), origins: Vec::new() }
     }
 }
 
@@ -42,9 +44,9 @@ impl BoundQuery {
 
     /// What runs it.
     pub fn operators(self) -> BoundSelect {
-        let BoundQuery { mut plan, literals } = self;
+        let BoundQuery { mut plan, literals, origins } = self;
         rules::rewrite(&mut plan);
-        BoundSelect { literals, ..operators(plan) }
+        BoundSelect { literals, origins, ..operators(plan) }
     }
 
     /// The query whose open literals have no type.

@@ -8,7 +8,7 @@ use crate::row_check::RowCheck;
 use crate::statement::{Access, BoundSelect};
 use crate::table::TablePlan;
 use std::sync::Arc;
-use types::{ColumnSet, Index, OutputColumn, Value};
+use types::{ColumnOrigin, ColumnSet, Index, OutputColumn, Value};
 
 /// An INSERT.
 #[derive(Debug)]
@@ -141,6 +141,8 @@ pub struct Returning {
     pub projection: Vec<Expression>,
     /// Its columns.
     pub columns: Arc<[OutputColumn]>,
+    /// By output: the column of a table or view that it is.
+    pub origins: Vec<Option<ColumnOrigin>>,
     /// Columns of the table that it looks at.
     pub uses: ColumnSet,
     /// How many values at the end of what the query gives that finds a row are those of other relations: in RETURNING

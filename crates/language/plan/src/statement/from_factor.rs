@@ -7,6 +7,7 @@ use crate::row_security::seen;
 use crate::statement::bind_row_function::{
     Call, bind_row_function, gives_rows_here, plain_arguments, takes_json,
 };
+use crate::statement::bound_query::BoundQuery;
 use crate::statement::common_table::bind_common;
 use crate::statement::from::bind_joined;
 use crate::statement::level::Level;
@@ -71,7 +72,7 @@ pub(super) fn bind_factor(
             let visible = if *lateral { names.between(0) } else { Relations::default() };
             let around = query.binder(level, Source::Relations(&visible));
             let (bound, arguments) = bind_nested(query, subquery, Some(&around))?;
-            derived(query, names, bound.plan, arguments, alias.as_ref(), None)
+            derived(query, names, bound, arguments, alias.as_ref(), None)
         }
         TableFactor::NestedJoin { table_with_joins, alias: None } => {
             let first = names.width();
@@ -82,7 +83,7 @@ pub(super) fn bind_factor(
             let everything = everything_of(table_with_joins)?;
             let around = query.binder(level, Source::Nothing);
             let (bound, arguments) = bind_nested(query, &everything, Some(&around))?;
-            derived(query, names, bound.plan, arguments, alias.as_ref(), None)
+            derived(query, names, bound, arguments, alias.as_ref(), None)
         }
         _ => Err(query.variables.located(SqlError::unsupported("this form of FROM"), factor.span())),
     }
@@ -109,7 +110,7 @@ fn bind_named(
             return Ok(LogicalPlan::Kept { number, types });
         }
         let (bound, arguments) = bind_common(common, level)?;
-        return derived(query, names, bound.plan, arguments, alias, Some(known_as));
+        return derived(query, names, bound, arguments, alias, Some(known_as));
     }
     let called = table_name(name)?;
     if let Some(rows) = query.variables.transition_table(&called) {
@@ -124,7 +125,7 @@ fn bind_named(
     if let Some(view) = query.tables.view(&called) {
         let bound = bind_view(query, view, query.variables.is_locked(name.span()))?;
         let known_as = Some(object_name(&called).to_string());
-        let item = derived(query, names, bound.plan, Vec::new(), alias, known_as)?;
+        let item = derived(query, names, bound, Vec::new(), alias, known_as)?;
         set_row_type(names, row_type);
         let columns = view.columns.iter().map(|column| column.name.clone()).collect();
         set_catalogued(names, &called, columns);
@@ -160,7 +161,7 @@ fn everything_of(tables: &TableWithJoins) -> Result<Query, SqlError> {
 fn derived(
     query: QueryScope<'_>,
     names: &mut Relations,
-    plan: LogicalPlan,
+    BoundQuery { plan, origins, literals: _ }: BoundQuery,
     arguments: Vec<Expression>,
     alias: Option<&TableAlias>,
     known_as: Option<String>,
@@ -173,6 +174,7 @@ fn derived(
     add_relation(query, names, known_as.as_deref().unwrap_or_default(), alias, columns)?;
     if let Some(relation) = names.relations.last_mut() {
         relation.records = records;
+        relation.origins = origins;
     }
     Ok(LogicalPlan::query(plan, arguments))
 }
@@ -210,7 +212,7 @@ fn bind_function(
         let own = alias.filter(|alias| alias.columns.is_empty()).map(|alias| alias.name.clone());
         let column = own.unwrap_or_else(|| ast::Ident::with_quote('"', known_as.as_str()));
         if let Some((plan, handed)) = bind_scalar_function(query, (name, arguments), column, &binder)? {
-            return derived(query, names, plan, handed, alias, Some(known_as));
+            return derived(query, names, plan.into(), handed, alias, Some(known_as));
         }
     }
     let arguments = binder.bind_arguments(arguments)?;

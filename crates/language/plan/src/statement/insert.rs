@@ -259,6 +259,7 @@ fn names_of_both(
         may_be_missing: false,
         row_type: outer.tables.routines().types().named(catalogued).map(|known| known.data_type()),
         records: Vec::new(),
+        origins: Vec::new(),
     };
     // The columns of a view are none of the rows, and stand behind them.
     let first = if view.is_some() { 2 * width } else { 0 };

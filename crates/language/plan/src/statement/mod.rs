@@ -92,7 +92,7 @@ pub use resolve::{encode_lookup, resolve_key};
 pub use row_function::{JsonCall, RowFunction, RowKind, goes_up};
 pub use select::{BoundSelect, Distinctness, From, Grouping, Scanned, SortKey};
 use std::sync::Arc;
-use types::{OutputColumn, TriggerEvent, Value};
+use types::{ColumnOrigin, OutputColumn, TriggerEvent, Value};
 pub use view_target::why_not_updatable;
 pub use visit::VisitSlot;
 pub use with::{BoundWith, WithChange};
@@ -160,6 +160,18 @@ impl BoundStatement {
             BoundStatement::With(with) => with.main.columns(),
             BoundStatement::Call(_) => &[],
             BoundStatement::Explain(explain) => &explain.columns,
+        }
+    }
+
+    /// By column of its rows, what column of a table or view it is; may be shorter.
+    pub fn origins(&self) -> &[Option<ColumnOrigin>] {
+        match self {
+            BoundStatement::Select(select) => &select.origins,
+            BoundStatement::Insert(insert) => returned_origins(&insert.returning),
+            BoundStatement::Update(update) => returned_origins(&update.returning),
+            BoundStatement::Delete(delete) => returned_origins(&delete.returning),
+            BoundStatement::With(with) => with.main.origins(),
+            BoundStatement::Call(_) | BoundStatement::Explain(_) => &[],
         }
     }
 
@@ -232,6 +244,10 @@ impl BoundStatement {
             BoundStatement::Explain(_) => "EXPLAIN".to_string(),
         }
     }
+}
+
+fn returned_origins(returning: &Option<Returning>) -> &[Option<ColumnOrigin>] {
+    returning.as_ref().map_or(&[], |returning| &returning.origins)
 }
 
 fn returned(returning: &Option<Returning>) -> &[OutputColumn] {

@@ -1,13 +1,13 @@
 //! Binding of output lists: SELECT and RETURNING, with `*` expanded.
 
 use crate::expression::written::all_fields_of;
-use crate::expression::{Binder, Expression, Kind, Relations, Source, columns_of, output_name};
+use crate::expression::{Binder, Expression, Kind, Relations, Source, columns_of, is_of_type, output_name};
 use crate::scope::VariableScope;
 use crate::statement::change::Returning;
 use crate::table::TablePlan;
 use sqlparser::ast::{self, SelectItem, Spanned};
 use syntax::names::name_of;
-use types::{ColumnSet, OutputColumn, SqlError, SqlState};
+use types::{ColumnOrigin, ColumnSet, OutputColumn, SqlError, SqlState};
 
 pub(super) fn bind_returning(
     table: &TablePlan,
@@ -20,7 +20,14 @@ pub(super) fn bind_returning(
     binder.in_clause(Some("RETURNING"));
     let (projection, columns) = bind_items(&binder, Wildcards::Table(table, known_as), scope, items)?;
     let uses = columns_of(&projection);
-    Ok(Some(Returning { projection, columns: columns.into(), uses, beside: 0 }))
+    let origin = |output: &Expression| {
+        let Kind::Column(ordinal) = output.kind else { return None };
+        let column = usize::from(ordinal);
+        let is_shown = is_of_type(output, table.columns.get(column)?.data_type);
+        is_shown.then(|| ColumnOrigin { relation: table.relation.clone(), column })
+    };
+    let origins = projection.iter().map(origin).collect();
+    Ok(Some(Returning { projection, columns: columns.into(), origins, uses, beside: 0 }))
 }
 
 /// RETURNING of a change of `table` that has found its rows by a query with other relations: behind the row's columns and its
@@ -38,11 +45,12 @@ pub(super) fn bind_returning_beside(
     let Some(items) = returning else { return Ok(None) };
     binder.in_clause(Some("RETURNING"));
     let (projection, columns) = bind_items(binder, Wildcards::Relations(names), scope, items)?;
+    let origins = names.origins(&projection);
     let mut projection = over_table(projection);
     let mut row = RowBeside { width: table.columns.len(), uses: ColumnSet::EMPTY, beside: Vec::new() };
     projection.iter_mut().for_each(|expression| row.put_in(expression));
     let RowBeside { uses, beside, .. } = row;
-    let returning = Returning { projection, columns: columns.into(), uses, beside: beside.len() };
+    let returning = Returning { projection, columns: columns.into(), origins, uses, beside: beside.len() };
     found.extend(beside);
     Ok(Some(returning))
 }

@@ -123,7 +123,11 @@ pub(super) fn bind_body(
             let (bound, arguments) = bind_nested_in(scope, level, inner)?;
             match has_order_or_limit(query) {
                 false if arguments.is_empty() => Ok(bound),
-                _ => around(scope, query, (bound.columns(), LogicalPlan::query(bound.plan, arguments))),
+                _ => {
+                    let (columns, origins) = (bound.columns(), bound.origins);
+                    let whole = around(scope, query, (columns, LogicalPlan::query(bound.plan, arguments)))?;
+                    Ok(BoundQuery { origins, ..whole })
+                }
             }
         }
         SetExpr::SetOperation { op, set_quantifier, left, right } => {
@@ -171,6 +175,7 @@ fn around(scope: QueryScope<'_>, query: &Query, (columns, relation): Rows) -> Re
             may_be_missing: false,
             row_type: None,
             records: Vec::new(),
+            origins: Vec::new(),
         }],
         merged: Vec::new(),
         joins: Vec::new(),

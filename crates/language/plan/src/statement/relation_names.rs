@@ -53,6 +53,7 @@ pub(super) fn add_relation(
         row_type,
         keyed,
         records,
+        origins: Vec::new(),
     });
     Ok(())
 }

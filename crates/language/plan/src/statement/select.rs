@@ -8,7 +8,7 @@ use crate::statement::relation::Relation;
 use crate::table::TablePlan;
 use crate::window::WindowCall;
 use std::sync::Arc;
-use types::{ColumnSet, OutputColumn};
+use types::{ColumnOrigin, ColumnSet, OutputColumn};
 
 /// A SELECT.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub struct BoundSelect {
     pub has_subqueries: bool,
     /// By output: it is a literal without a type, which what it meets may still give one; may be shorter.
     pub literals: Vec<bool>,
+    /// By output: the column of a table or view that it is; may be shorter.
+    pub origins: Vec<Option<ColumnOrigin>>,
 }
 
 /// FROM.
@@ -74,6 +76,7 @@ impl BoundSelect {
             ties: false,
             has_subqueries: false,
             literals: Vec::new(),
+            origins: Vec::new(),
         }
     }
 

@@ -40,10 +40,11 @@ pub(super) fn bind_select(
     if !query.locks.is_empty() {
         refuse_locks(query, &clauses.reworked(changed.is_some()))?;
     }
+    let origins = names.origins(&clauses.outputs);
     clauses.place(&names)?;
     let source = source.unwrap_or(LogicalPlan::OneRow).filtered(conditions);
     let plan = clauses.over(source).within(limits);
-    Ok(BoundQuery { plan, literals: literals_of(&select.projection) })
+    Ok(BoundQuery { plan, literals: literals_of(&select.projection), origins })
 }
 
 /// What a SELECT does with the rows that FROM and WHERE give.

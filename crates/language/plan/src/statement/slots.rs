@@ -80,6 +80,7 @@ impl BoundSelect {
             ties: _,
             has_subqueries: _,
             literals: _,
+            origins: _,
         } = self;
         match source {
             From::Nothing => {}

@@ -312,6 +312,7 @@ impl ViewTarget {
             row_type: None,
             keyed: false,
             records: Vec::new(),
+            origins: Vec::new(),
         };
         Ok(Relations { relations: vec![relation], merged: Vec::new(), joins: Vec::new() })
     }
@@ -401,9 +402,10 @@ impl ViewTarget {
         let binder = Binder::new(scope, Source::Relations(&names));
         binder.in_clause(Some("RETURNING"));
         let (projection, columns) = bind_items(&binder, Wildcards::Relations(&names), scope, items)?;
+        let origins = names.origins(&projection);
         let projection = self.over_table(0, projection);
         let uses = columns_of(&projection);
-        Ok(Some(Returning { projection, columns: columns.into(), uses, beside: 0 }))
+        Ok(Some(Returning { projection, columns: columns.into(), origins, uses, beside: 0 }))
     }
 
     /// Notes what a change of the view needs, and what it fires.

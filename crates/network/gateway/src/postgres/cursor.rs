@@ -3,6 +3,7 @@
 //! nothing, so that FETCH and MOVE are no steps of the block.
 
 use super::cursor_command::{CursorCommand, Movement, Options};
+use super::encode::ColumnsTold;
 use super::script::{Class, Statement, classify};
 use super::session::{Failure, INVALID_CURSOR_NAME, Session};
 use super::statement::{ParsedStatement, empty_statement, shift};
@@ -32,6 +33,7 @@ pub(super) struct Cursors {
 
 struct Cursor {
     columns: Vec<OutputColumn>,
+    told: ColumnsTold,
     rows: Vec<Vec<Value>>,
     /// What the rows take.
     _memory: MemoryShare,
@@ -86,9 +88,9 @@ impl Cursors {
         self.declared
     }
 
-    /// The columns of one.
-    pub(super) fn columns(&self, name: &str) -> Option<&[OutputColumn]> {
-        self.open.get(name).map(|cursor| cursor.columns.as_slice())
+    /// The columns of one, and what clients are told of them besides.
+    pub(super) fn described(&self, name: &str) -> Option<(&[OutputColumn], &ColumnsTold)> {
+        self.open.get(name).map(|cursor| (cursor.columns.as_slice(), &cursor.told))
     }
 
     /// Forgets those declared behind a savepoint.
@@ -123,13 +125,13 @@ impl Cursors {
         &mut self,
         name: &str,
         options: Options,
-        result: StatementResult,
+        (result, told): (StatementResult, ColumnsTold),
         memory: MemoryShare,
         is_open: bool,
     ) -> Result<(), SqlError> {
         let StatementResult { columns, rows, .. } = result;
         let number = self.declared;
-        let cursor = Cursor { columns, rows, _memory: memory, position: 0, options, number, is_open };
+        let cursor = Cursor { columns, told, rows, _memory: memory, position: 0, options, number, is_open };
         let values = self.open.values().map(Cursor::values).fold(cursor.values(), usize::saturating_add);
         let (count, most) = (limits::CURSORS_MAX, limits::CURSOR_VALUES_MAX);
         if self.open.len() >= count || values > most {
@@ -176,10 +178,12 @@ impl Session {
             }
             CursorCommand::Fetch { name, movement, gives } => {
                 // One that is not there is missed when it is run.
-                let columns = self.cursors.columns(&name).filter(|_| gives).unwrap_or_default().to_vec();
+                let described = self.cursors.described(&name).filter(|_| gives);
+                let (columns, told) =
+                    described.map(|(columns, told)| (columns.to_vec(), told.clone())).unwrap_or_default();
                 let returns_rows = !columns.is_empty();
                 let fetch = CursorStatement::Fetch { name, movement, gives };
-                (ParsedStatement { columns, returns_rows, ..none }, fetch)
+                (ParsedStatement { columns, told, returns_rows, ..none }, fetch)
             }
             CursorCommand::Close(name) => (none, CursorStatement::Close(name)),
         })
@@ -202,7 +206,7 @@ impl Session {
                 let mut result = Box::pin(self.execute_statement(query, parameters)).await?;
                 let notices = std::mem::take(&mut result.notices);
                 let (memory, in_block) = (self.share_of(&result)?, self.block.is_some());
-                self.cursors.declare(name, *options, result, memory, in_block)?;
+                self.cursors.declare(name, *options, (result, query.told.clone()), memory, in_block)?;
                 StatementResult { notices, ..tagged("DECLARE CURSOR".to_string()) }
             }
             CursorStatement::Fetch { name, movement, gives } => {
@@ -237,6 +241,7 @@ mod tests {
     fn cursor(rows: i32, forward_only: bool) -> Cursor {
         Cursor {
             columns: Vec::new(),
+            told: ColumnsTold::default(),
             _memory: MemoryShare::default(),
             rows: (1..=rows).map(|row| vec![Value::Integer(row)]).collect(),
             position: 0,
@@ -280,9 +285,8 @@ mod tests {
     #[test]
     fn there_are_not_too_many() {
         let (mut cursors, none) = (Cursors::default(), Options::default());
-        let mut declare = |name: String| {
-            cursors.declare(&name, none, StatementResult::default(), MemoryShare::default(), true)
-        };
+        let mut declare =
+            |name: String| cursors.declare(&name, none, Default::default(), MemoryShare::default(), true);
         for number in 0..limits::CURSORS_MAX {
             assert_eq!(declare(format!("c{number}")), Ok(()));
         }

@@ -1,10 +1,12 @@
 //! Values as the Postgres protocol writes them, in text and in binary.
 
 use bytes::{BufMut, BytesMut};
-use catalogue::{type_length, type_modifier};
+use catalogue::{ColumnFacts, type_length, type_modifier};
 use pgwire::messages::data::{FieldDescription, RowDescription};
+use std::sync::Arc;
 use types::{
-    Array, Bound, Bounds, Composite, DataType, NetworkAddress, Numeric, OutputColumn, Value, format_value,
+    Array, Bound, Bounds, Catalog, ColumnOrigin, Composite, DataType, NetworkAddress, Numeric, OutputColumn,
+    Value, format_value,
 };
 
 /// What the first byte of a range in binary says.
@@ -46,19 +48,46 @@ pub(super) fn wire_type(data_type: DataType) -> DataType {
     }
 }
 
-/// The message that describes `columns`. `type_numbers` has the types of those of which clients are told another.
+/// What clients are told of the columns of a result besides their names and the types of their values.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ColumnsTold {
+    /// Columns of which clients are told another type.
+    pub(super) type_numbers: Vec<(usize, u32)>,
+    /// By column, which column of a table or view it is; may be shorter.
+    pub(super) facts: Vec<Option<ColumnFacts>>,
+}
+
+impl ColumnsTold {
+    /// Of columns that come from these.
+    pub(super) fn of(
+        origins: &[Option<ColumnOrigin>],
+        catalog: impl FnOnce() -> Arc<Catalog>,
+    ) -> ColumnsTold {
+        if origins.iter().all(Option::is_none) {
+            return ColumnsTold::default();
+        }
+        let catalog = catalog();
+        let facts = |origin: &Option<ColumnOrigin>| ColumnFacts::of(origin.as_ref()?, &catalog);
+        ColumnsTold { type_numbers: Vec::new(), facts: origins.iter().map(facts).collect() }
+    }
+}
+
+/// The message that describes `columns`.
 pub(super) fn row_description(
     columns: &[OutputColumn],
-    type_numbers: &[(usize, u32)],
+    told: &ColumnsTold,
     formats: &[i16],
 ) -> RowDescription {
     let field = |(index, column): (usize, &OutputColumn)| {
         let data_type = wire_type(column.data_type);
         let format = i16::from(Format::of(formats, index) == Format::Binary);
-        let (length, modifier) = (type_length(data_type), type_modifier(data_type));
-        let told = type_numbers.iter().find(|(position, _)| *position == index);
-        let oid = told.map_or(data_type.oid(), |(_, oid)| *oid);
-        FieldDescription::new(column.name.clone(), 0, 0, oid, length, modifier, format)
+        let facts = told.facts.get(index).copied().flatten();
+        let (relation, attribute) = facts.map_or((0, 0), |facts| (facts.relation, facts.attribute));
+        let modifier = facts.and_then(|facts| facts.modifier).unwrap_or_else(|| type_modifier(data_type));
+        let number = told.type_numbers.iter().find(|(position, _)| *position == index);
+        let oid = number.map_or(data_type.oid(), |(_, oid)| *oid);
+        let length = type_length(data_type);
+        FieldDescription::new(column.name.clone(), relation, attribute, oid, length, modifier, format)
     };
     RowDescription::new(columns.iter().enumerate().map(field).collect())
 }

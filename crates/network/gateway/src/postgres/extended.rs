@@ -151,9 +151,10 @@ impl Session {
     fn describe_portal(&mut self, name: &str) -> Result<(), Failure> {
         let Some(portal) = self.portals.get(name) else {
             // A cursor that was declared is a portal too.
-            let columns = self.cursors.columns(name);
+            let described = self.cursors.described(name);
             let missing = || problem(INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"));
-            self.connection.put(&row_description(columns.ok_or_else(missing)?, &[], &[]));
+            let (columns, told) = described.ok_or_else(missing)?;
+            self.connection.put(&row_description(columns, told, &[]));
             return Ok(());
         };
         let (statement, formats) = (Arc::clone(&portal.statement), portal.formats.clone());
@@ -163,7 +164,7 @@ impl Session {
 
     fn describe_rows(&mut self, statement: &ParsedStatement, formats: &[i16]) {
         if statement.returns_rows {
-            self.connection.put(&row_description(&statement.columns, &statement.type_numbers, formats));
+            self.connection.put(&row_description(&statement.columns, &statement.told, formats));
         } else {
             self.connection.put(&NoData::new());
         }

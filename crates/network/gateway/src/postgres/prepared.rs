@@ -201,8 +201,8 @@ impl Session {
         }
         // One that is not there is missed when it is run.
         let Some(known) = self.statements.get(&execute.name) else { return none };
-        let (columns, type_numbers) = (known.columns.clone(), known.type_numbers.clone());
-        ParsedStatement { columns, type_numbers, returns_rows: known.returns_rows, ..none }
+        let (columns, told) = (known.columns.clone(), known.told.clone());
+        ParsedStatement { columns, told, returns_rows: known.returns_rows, ..none }
     }
 
     /// What an EXECUTE runs, and the values of its parameters.

@@ -106,8 +106,7 @@ impl Session {
         loop {
             // Where a block has changed the catalog since it was bound, it is bound again.
             let prepared = self.current(statement, cached).await?;
-            let description =
-                describes.then(|| row_description(&prepared.columns, &statement.type_numbers, formats));
+            let description = describes.then(|| row_description(&prepared.columns, &statement.told, formats));
             let (formats, format) = (formats.to_vec(), self.settings.format());
             let writer = RowWriter { description, prepared: Arc::clone(&prepared), formats, format, rows: 0 };
             let ended = self.send_as_found(prepared, parameters, writer).await?;

@@ -1,6 +1,6 @@
 //! The simple protocol: query strings.
 
-use super::encode::{data_row, row_description};
+use super::encode::{ColumnsTold, data_row, row_description};
 use super::prepared::without_position;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session, problem};
@@ -182,18 +182,18 @@ impl Session {
         let result = self.execute_statement(statement, parameters).await?;
         let _memory = self.share_of(&result)?;
         let rows = statement.returns_rows || !result.columns.is_empty();
-        self.send_result(&result, &statement.type_numbers, rows).await
+        self.send_result(&result, &statement.told, rows).await
     }
 
     async fn send_result(
         &mut self,
         result: &StatementResult,
-        type_numbers: &[(usize, u32)],
+        told: &ColumnsTold,
         rows: bool,
     ) -> Result<(), Failure> {
         self.connection.put_notices(&result.notices);
         if rows {
-            self.connection.put(&row_description(&result.columns, type_numbers, &[]));
+            self.connection.put(&row_description(&result.columns, told, &[]));
             let format = self.settings.format();
             for row in &result.rows {
                 within_format(format, || data_row(self.connection.output(), &result.columns, row, &[]));
@@ -207,7 +207,7 @@ impl Session {
     /// Several statements as one transaction: PostgreSQL's implicit transaction of a query string.
     async fn transaction(&mut self, sql: &str, statements: &[Statement<'_>]) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return Ok(()) };
-        let mut temporary = false;
+        let (mut temporary, mut told) = (false, Vec::with_capacity(statements.len()));
         for (index, statement) in statements.iter().enumerate() {
             // Later statements may need what earlier ones create; a syntax error is one in any case, and is not worth
             // a place in a block.
@@ -215,7 +215,12 @@ impl Session {
                 Err(error) if index == 0 || error.state == SqlState::SYNTAX_ERROR => {
                     return Err(shift(error.into(), sql, statement.start));
                 }
-                prepared => temporary |= prepared.is_ok_and(|prepared| prepared.temporary),
+                Ok(prepared) => {
+                    temporary |= prepared.temporary;
+                    told.push(ColumnsTold::of(&prepared.origins, || self.known_catalog()));
+                }
+                // Where its columns are is known once it has run.
+                Err(_) => told.push(ColumnsTold::default()),
             }
         }
         let text = self.script_settings().in_front_of(&sql[first.start..last.end()]).into_owned();
@@ -226,8 +231,10 @@ impl Session {
             Ok(None) => self.write(payload).await,
             Err(error) => Err(error),
         };
-        for result in &executed.map_err(|error| shift(error.into(), sql, first.start))? {
-            self.send_result(result, &[], !result.columns.is_empty()).await?;
+        let results = executed.map_err(|error| shift(error.into(), sql, first.start))?;
+        told.resize_with(results.len(), ColumnsTold::default);
+        for (result, told) in results.iter().zip(&told) {
+            self.send_result(result, told, !result.columns.is_empty()).await?;
         }
         Ok(())
     }

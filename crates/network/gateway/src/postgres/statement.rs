@@ -5,7 +5,7 @@ use super::copy_out::CopyOut;
 use super::cursor::CursorStatement;
 use super::cursor_command;
 use super::decode::types_of_oids;
-use super::encode::wire_type;
+use super::encode::{ColumnsTold, wire_type};
 use super::prepared_command;
 use super::script::{self, Class, Statement};
 use super::session::{Failure, Session};
@@ -62,8 +62,8 @@ pub(super) struct ParsedStatement {
     pub(super) given: Vec<u32>,
     pub(super) parameters: Vec<DataType>,
     pub(super) columns: Vec<OutputColumn>,
-    /// Columns of which the client is told another type than that of their values.
-    pub(super) type_numbers: Vec<(usize, u32)>,
+    /// What the client is told of the columns besides.
+    pub(super) told: ColumnsTold,
     pub(super) returns_rows: bool,
     /// The client has heard of its columns, or may have: they stay what they are.
     pub(super) described: bool,
@@ -122,20 +122,22 @@ impl Session {
                 let prepared = self.prepare(&sql, &types).await?;
                 let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
                 let returns_rows = returns_rows(&prepared, class);
+                let told = ColumnsTold::of(&prepared.origins, || self.known_catalog());
                 let body = Body::Database(Mutex::new(Arc::new(prepared)));
                 let settings = self.script_settings();
-                ParsedStatement { sql, parameters, columns, returns_rows, settings, ..none(body) }
+                ParsedStatement { sql, parameters, columns, told, returns_rows, settings, ..none(body) }
             }
             Class::Catalogue => {
                 let sets = set_config::find(statement)?;
                 let query = self.catalogue.prepare(&self.known_catalog(), &sql, &self.facts(), &types)?;
                 let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
-                let (returns_rows, type_numbers) = (true, query.type_numbers().to_vec());
+                let (returns_rows, facts) = (true, query.facts_of_columns());
+                let told = ColumnsTold { type_numbers: query.type_numbers().to_vec(), facts };
                 ParsedStatement {
                     sql,
                     parameters,
                     columns,
-                    type_numbers,
+                    told,
                     returns_rows,
                     ..none(Body::Catalogue(sets))
                 }
@@ -494,7 +496,7 @@ pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
         given,
         parameters: Vec::new(),
         columns: Vec::new(),
-        type_numbers: Vec::new(),
+        told: ColumnsTold::default(),
         returns_rows: false,
         described: true,
         settings: ScriptSettings::default(),

@@ -169,6 +169,7 @@ pub(super) fn describe(
     Prepared {
         parameters,
         columns,
+        origins: Vec::new(),
         kind,
         temporary: false,
         restricted_for_roles: None,
