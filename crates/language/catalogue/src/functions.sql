@@ -419,8 +419,20 @@ END $$;
 
 CREATE FUNCTION entente_schemas(implicit boolean) RETURNS text[] STABLE LANGUAGE sql AS
   'SELECT coalesce(array_agg(s.name ORDER BY s.place), ARRAY[]::text[]) FROM entente_search_path s WHERE s.place > 0 OR $1';
-CREATE FUNCTION current_setting(setting text, missing boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
-  'SELECT s.setting FROM pg_settings s WHERE lower(s.name) = lower($1)';
+CREATE FUNCTION current_setting(setting text, missing boolean DEFAULT false) RETURNS text STABLE LANGUAGE plpgsql AS $$
+DECLARE value text;
+BEGIN
+  SELECT s.shown INTO value FROM entente_setting s WHERE s.name = lower($1);
+  IF NOT FOUND AND $1 IS NOT NULL AND NOT coalesce($2, false) THEN
+    RAISE EXCEPTION 'unrecognized configuration parameter "%"', $1 USING ERRCODE = '42704';
+  END IF;
+  RETURN value;
+END $$;
+CREATE FUNCTION pg_show_all_settings() RETURNS TABLE (name text, setting text, unit text, category text, short_desc text, extra_desc text, context text,
+  vartype text, source text, min_val text, max_val text, enumvals text[], boot_val text, reset_val text, sourcefile text, sourceline integer,
+  pending_restart boolean) STABLE LANGUAGE sql AS
+  'SELECT s.name, s.setting, s.unit, s.category, s.short_desc, s.extra_desc, s.context, s.vartype, s.source, s.min_val, s.max_val, s.enumvals,
+    s.boot_val, s.reset_val, s.sourcefile, s.sourceline, s.pending_restart FROM pg_settings s';
 CREATE FUNCTION pg_get_keywords() RETURNS TABLE (word text, catcode text, barelabel boolean, catdesc text, baredesc text) STABLE LANGUAGE sql AS
   'SELECT k.word, k.catcode, k.barelabel, k.catdesc, k.baredesc FROM entente_keyword k';
 CREATE FUNCTION pg_encoding_to_char(encoding integer) RETURNS text IMMUTABLE LANGUAGE sql AS

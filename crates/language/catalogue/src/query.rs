@@ -34,6 +34,7 @@ const READ_BY_FUNCTIONS: &[&str] = &[
     "pg_namespace",
     "pg_proc",
     "pg_settings",
+    "entente_setting",
     "pg_shdescription",
     "pg_type",
     "entente_definition",

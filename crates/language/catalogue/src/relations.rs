@@ -19,6 +19,7 @@ entente.organisations 16006 v number number:int4! name:text member:bool root_key
 entente.databases 16007 v - kind:text address:text tables:text height:int8 lag_blocks:int8 state:text problem:text rows_written:int8 strange_rows:int8 last_strange:text scans:int8 scanned_rows:int8 scan_ms:int8
 pg_catalog.entente_definition 0 i kind,object,part kind:text! object:int4! part:int4! definition:text!
 pg_catalog.entente_keyword 0 i word word:text! catcode:text! catdesc:text! barelabel:bool! baredesc:text!
+pg_catalog.entente_setting 0 i name name:text! shown:text!
 pg_catalog.entente_search_path 0 i place place:int4! name:text! oid:int4!
 pg_catalog.entente_receipt_proof 0 i id id:text! proof:text sqlstate:text message:text hint:text
 pg_catalog.entente_row_proof 0 i asked asked:text! proof:text sqlstate:text message:text hint:text

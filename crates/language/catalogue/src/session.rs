@@ -2,17 +2,45 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE_OID, Objects, TEMPORARY};
+use std::borrow::Cow;
 use std::sync::Arc;
 use types::DATABASE;
 use types::session_format::SessionFormat;
 
-/// Settings that drivers ask for and nobody can change.
-const FIXED: &[(&str, &str)] = &[
-    ("block_size", "8192"),
-    ("max_function_args", "100"),
-    ("max_identifier_length", "63"),
-    ("max_index_keys", "32"),
-];
+/// A setting of the session.
+#[derive(Clone, Debug, Default)]
+pub struct SettingFacts {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// Its value: a number in its unit.
+    pub setting: String,
+    /// Its value as SHOW shows it.
+    pub shown: String,
+    /// What its numbers count.
+    pub unit: Option<&'static str>,
+    /// What it belongs to.
+    pub category: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// When PostgreSQL lets it be changed.
+    pub context: &'static str,
+    /// `bool`, `integer`, `real`, `enum` or `string`.
+    pub vartype: &'static str,
+    /// Who has said its value.
+    pub source: &'static str,
+    /// The smallest number; empty where it has no numbers.
+    pub least: String,
+    /// The greatest number.
+    pub most: String,
+    /// The words that it has the choice of.
+    pub choices: &'static [&'static str],
+    /// What it is where nobody says anything.
+    pub boot: &'static str,
+    /// What RESET makes of it.
+    pub reset: String,
+    /// Whether `pg_settings` has it.
+    pub is_listed: bool,
+}
 
 /// What a query may ask about its session.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +53,8 @@ pub struct SessionFacts {
     pub process: i32,
     /// Its search path, as far as there are such schemas.
     pub search_path: Vec<String>,
-    /// Names and values of its settings.
-    pub settings: Vec<(String, String)>,
+    /// Its settings.
+    pub settings: Vec<SettingFacts>,
     /// In which values are read and written.
     pub format: SessionFormat,
     /// The version that the server says it has.
@@ -53,23 +81,40 @@ pub struct PreparedFacts {
 impl SessionFacts {
     /// The rows of `pg_settings`.
     pub(crate) fn setting_rows(&self) -> Vec<NamedRow> {
-        let row = |(name, value): &(String, String)| {
+        let number = |number: &String| Some(number.clone()).filter(|number| !number.is_empty());
+        let row = |known: &SettingFacts| {
+            let choices: Vec<String> = known.choices.iter().map(|choice| (*choice).to_string()).collect();
             vec![
-                ("name", Cell::from(name.clone())),
-                ("setting", value.clone().into()),
-                ("category", "Entente".into()),
-                ("context", "user".into()),
-                ("vartype", "string".into()),
-                ("source", "session".into()),
-                ("boot_val", value.clone().into()),
-                ("reset_val", value.clone().into()),
+                ("name", Cell::from(known.name.to_string())),
+                ("setting", known.setting.clone().into()),
+                ("unit", known.unit.into()),
+                ("category", known.category.into()),
+                ("short_desc", known.about.into()),
+                ("context", known.context.into()),
+                ("vartype", known.vartype.into()),
+                ("source", known.source.into()),
+                ("min_val", number(&known.least).into()),
+                ("max_val", number(&known.most).into()),
+                ("enumvals", if choices.is_empty() { Cell::Null } else { Cell::Texts(choices) }),
+                ("boot_val", known.boot.into()),
+                ("reset_val", known.reset.clone().into()),
                 ("pending_restart", false.into()),
             ]
         };
-        let fixed = FIXED.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let fixed: Vec<_> =
-            fixed.filter(|(name, _)| self.settings.iter().all(|(known, _)| known != name)).collect();
-        self.settings.iter().chain(&fixed).map(row).collect()
+        self.settings.iter().filter(|known| known.is_listed).map(row).collect()
+    }
+
+    /// The rows of what `current_setting` looks into: all settings, by their names in lower case.
+    pub(crate) fn shown_rows(&self) -> Vec<NamedRow> {
+        let row = |known: &SettingFacts| {
+            vec![("name", Cell::from(known.name.to_ascii_lowercase())), ("shown", known.shown.clone().into())]
+        };
+        self.settings.iter().map(row).collect()
+    }
+
+    /// The setting of this name, in any case.
+    pub(crate) fn setting(&self, name: &str) -> Option<&SettingFacts> {
+        self.settings.iter().find(|known| known.name.eq_ignore_ascii_case(name))
     }
 
     /// The rows of `pg_prepared_statements`. Nothing is planned here, so that nothing is counted of plans.
@@ -107,13 +152,13 @@ impl SessionFacts {
 
     /// The rows of `pg_stat_activity`: the session itself.
     pub(crate) fn activity(&self) -> Vec<NamedRow> {
-        let application = self.settings.iter().find(|(name, _)| name == "application_name");
+        let application = self.setting("application_name").map(|known| known.shown.clone());
         vec![vec![
             ("datid", DATABASE_OID.into()),
             ("datname", DATABASE.into()),
             ("pid", self.process.into()),
             ("usename", self.user.clone().into()),
-            ("application_name", application.map(|(_, value)| value.clone()).into()),
+            ("application_name", application.into()),
             ("state", "active".into()),
             ("backend_type", "client backend".into()),
         ]]

@@ -82,6 +82,7 @@ impl View<'_> {
             "entente_receipt_proof" => Source::ReceiptProofs(self.history),
             "entente_row_proof" => Source::RowProofs(self.history, self.facts),
             "pg_settings" => Source::Rows(Arc::new(keyed(relation, &self.facts.setting_rows()))),
+            "entente_setting" => Source::Rows(Arc::new(keyed(relation, &self.facts.shown_rows()))),
             "entente_search_path" => {
                 let rows = self.facts.search_path_rows(&self.contents.objects);
                 Source::Rows(Arc::new(keyed(relation, &rows)))

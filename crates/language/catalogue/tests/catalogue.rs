@@ -1,7 +1,7 @@
 //! The catalogue of a ledger: what it answers, compared with PostgreSQL 15 on the same schema, and the statements of psql and
 //! drivers, none of which may fail.
 
-use catalogue::{Catalogue, History, PreparedFacts, Reader, SessionFacts};
+use catalogue::{Catalogue, History, PreparedFacts, Reader, SessionFacts, SettingFacts};
 use crypto::SecretKey;
 use sql::{Context, Invocation, Library, TemporaryTables};
 use state::{PlainState, Simulate};
@@ -120,6 +120,35 @@ fn changed(catalog: Catalog, script: &str) -> Arc<Catalog> {
     catalog
 }
 
+/// Two settings of a session.
+fn settings() -> Vec<SettingFacts> {
+    let application = SettingFacts {
+        name: "application_name".into(),
+        setting: "test".to_string(),
+        shown: "test".to_string(),
+        vartype: "string",
+        is_listed: true,
+        ..SettingFacts::default()
+    };
+    let work_mem = SettingFacts {
+        name: "work_mem".into(),
+        setting: "4096".to_string(),
+        shown: "4MB".to_string(),
+        unit: Some("kB"),
+        vartype: "integer",
+        least: "64".to_string(),
+        is_listed: true,
+        ..SettingFacts::default()
+    };
+    let superuser = SettingFacts {
+        name: "is_superuser".into(),
+        setting: "on".to_string(),
+        shown: "on".to_string(),
+        ..SettingFacts::default()
+    };
+    vec![application, work_mem, superuser]
+}
+
 struct Asked {
     ledger: Arc<Catalog>,
     catalogue: Catalogue,
@@ -133,7 +162,7 @@ impl Asked {
             search_path: vec!["public".to_string()],
             user: "postgres".to_string(),
             process: 7,
-            settings: vec![("application_name".to_string(), "test".to_string())],
+            settings: settings(),
             format: SessionFormat::default(),
             server_version: "15.0".to_string(),
             prepared: vec![PreparedFacts {
@@ -801,6 +830,30 @@ fn what_it_cannot_do_is_refused_by_name() {
         assert!(error.hint.is_some_and(|hint| hint.contains("its client")));
     }
     assert_eq!(refused("SELECT current_setting('no.such')").state, SqlState(*b"42704"));
+    assert_eq!(refused("SELECT current_setting('no.such', false)").state, SqlState(*b"42704"));
+    let error = refused("SELECT current_setting(name || 's') FROM pg_settings");
+    assert_eq!(error.state, SqlState(*b"42704"));
+    assert_eq!(error.message, "unrecognized configuration parameter \"application_names\"");
+}
+
+#[test]
+fn settings_are_shown_with_their_units_or_in_them() {
+    let asked = Asked::new();
+    for (sql, rows) in [
+        (
+            "SELECT name, setting, unit, vartype, min_val FROM pg_settings",
+            "application_name|test|NULL|string|NULL\nwork_mem|4096|kB|integer|64\n",
+        ),
+        ("SELECT setting FROM pg_show_all_settings() WHERE name = 'work_mem'", "4096\n"),
+        ("SELECT current_setting('Work_Mem'), current_setting('is_superuser')", "4MB|on\n"),
+        ("SELECT current_setting(name) FROM pg_settings ORDER BY name", "test\n4MB\n"),
+        (
+            "SELECT current_setting(name || 's', true) IS NULL, current_setting(NULL) IS NULL FROM pg_settings",
+            "t|t\nt|t\n",
+        ),
+    ] {
+        assert_eq!(asked.answer(sql), rows, "{sql}");
+    }
 }
 
 #[test]

@@ -285,7 +285,10 @@ async fn a_session_that_is_to_read_only_writes_nothing() {
             ("BEGIN; insert into t values (1); COMMIT", "BEGIN, error 25006, E"),
             ("ROLLBACK", "ROLLBACK, I"),
             // What holds for a block is settled when it begins.
-            ("BEGIN; SET default_transaction_read_only = off; insert into t values (1)", "BEGIN, SET, error 25006, E"),
+            (
+                "BEGIN; SET default_transaction_read_only = off; insert into t values (1)",
+                "BEGIN, SET, error 25006, E",
+            ),
             ("ROLLBACK", "ROLLBACK, I"),
             ("SET default_transaction_read_only TO DEFAULT", "RESET, I"),
         ])
@@ -313,13 +316,28 @@ async fn a_session_that_is_to_read_only_writes_nothing() {
 async fn a_block_that_reads_only_may_write_again_where_it_has_read_nothing() {
     let (_, mut talk, _) = started().await;
     talk.check(&[
-        ("BEGIN READ ONLY; SET TRANSACTION READ WRITE; insert into t values (1); ROLLBACK", "BEGIN, SET, INSERT 0 1, ROLLBACK, I"),
-        ("BEGIN READ ONLY; select series 1; SET TRANSACTION READ WRITE", "BEGIN, row, SELECT 1, error 25001, E"),
+        (
+            "BEGIN READ ONLY; SET TRANSACTION READ WRITE; insert into t values (1); ROLLBACK",
+            "BEGIN, SET, INSERT 0 1, ROLLBACK, I",
+        ),
+        (
+            "BEGIN READ ONLY; select series 1; SET TRANSACTION READ WRITE",
+            "BEGIN, row, SELECT 1, error 25001, E",
+        ),
         ("ROLLBACK", "ROLLBACK, I"),
-        ("BEGIN; select series 1; SET TRANSACTION READ ONLY; SET TRANSACTION READ WRITE", "BEGIN, row, SELECT 1, SET, error 25001, E"),
+        (
+            "BEGIN; select series 1; SET TRANSACTION READ ONLY; SET TRANSACTION READ WRITE",
+            "BEGIN, row, SELECT 1, SET, error 25001, E",
+        ),
         ("ROLLBACK", "ROLLBACK, I"),
-        ("BEGIN; select series 1; SET TRANSACTION READ WRITE; ROLLBACK", "BEGIN, row, SELECT 1, SET, ROLLBACK, I"),
-        ("BEGIN READ ONLY; select version(); SET transaction_read_only = off", "BEGIN, row, SELECT 1, error 25001, E"),
+        (
+            "BEGIN; select series 1; SET TRANSACTION READ WRITE; ROLLBACK",
+            "BEGIN, row, SELECT 1, SET, ROLLBACK, I",
+        ),
+        (
+            "BEGIN READ ONLY; select version(); SET transaction_read_only = off",
+            "BEGIN, row, SELECT 1, error 25001, E",
+        ),
         ("ROLLBACK", "ROLLBACK, I"),
         ("BEGIN READ ONLY; SAVEPOINT a; SET TRANSACTION READ WRITE", "BEGIN, SAVEPOINT, error 25001, E"),
         ("ROLLBACK", "ROLLBACK, I"),
@@ -329,7 +347,10 @@ async fn a_block_that_reads_only_may_write_again_where_it_has_read_nothing() {
         ("ROLLBACK TO a; insert into t values (1)", "ROLLBACK, INSERT 0 1, T"),
         ("SET TRANSACTION READ ONLY; RELEASE a; insert into t values (1)", "SET, RELEASE, INSERT 0 1, T"),
         ("ROLLBACK", "ROLLBACK, I"),
-        ("SET transaction_read_only = on; insert into t values (1)", "SET, entente.last_height=8, INSERT 0 1, I"),
+        (
+            "SET transaction_read_only = on; insert into t values (1)",
+            "SET, entente.last_height=8, INSERT 0 1, I",
+        ),
         ("BEGIN READ ONLY; COMMIT AND CHAIN; insert into t values (1)", "BEGIN, COMMIT, error 25006, E"),
         ("ROLLBACK", "ROLLBACK, I"),
     ])
@@ -448,6 +469,31 @@ async fn an_idle_block_ends_its_session() {
     talk.check(&[("select 1", "row, SELECT 1, I"), ("BEGIN", "BEGIN, T")]).await;
     assert_eq!(talk.answer().await, "error 25P03");
     assert_eq!(Talk::start(port).await.query("select 1").await, "row, SELECT 1, I");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_session_ends_where_it_has_said_so() {
+    let (_, mut talk, _) = started().await;
+    talk.check(&[("SET idle_session_timeout = '200ms'", "SET, I"), ("BEGIN", "BEGIN, T")]).await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    talk.check(&[("COMMIT", "COMMIT, I")]).await;
+    assert_eq!(talk.answer().await, "error 57P05");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_below_the_level_of_the_client_are_not_sent() {
+    let (_, mut talk, _) = started().await;
+    talk.check(&[
+        ("COMMIT", "warning 25P01, COMMIT, I"),
+        ("SET client_min_messages = error; COMMIT", "SET, COMMIT, I"),
+        (
+            "BEGIN; SET LOCAL client_min_messages = warning; ROLLBACK; COMMIT",
+            "BEGIN, SET, ROLLBACK, COMMIT, I",
+        ),
+        ("RESET client_min_messages; COMMIT", "RESET, warning 25P01, COMMIT, I"),
+        ("SET client_min_messages = loud", "error 22023, I"),
+    ])
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

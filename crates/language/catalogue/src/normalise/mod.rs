@@ -316,10 +316,11 @@ impl Normaliser<'_> {
             ("pg_backend_pid", []) => number(i64::from(self.facts.process)),
             ("current_setting", [name, more @ ..]) => {
                 let Some(name) = setting(name) else { return Ok(None) };
-                let mut settings = self.facts.settings.iter();
-                match settings.find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
-                    Some((_, value)) => literal(value),
-                    None if !more.is_empty() => cast(Expr::value(Value::Null), DataType::Text),
+                let says_false =
+                    more.first().is_some_and(|missing| missing.to_string().eq_ignore_ascii_case("false"));
+                match self.facts.setting(&name) {
+                    Some(known) => literal(&known.shown),
+                    None if !more.is_empty() && !says_false => cast(Expr::value(Value::Null), DataType::Text),
                     None => {
                         let message = format!("unrecognized configuration parameter \"{name}\"");
                         return Err(SqlError::new(SqlState(*b"42704"), message));

@@ -9,7 +9,7 @@ use pgwire::messages::Message as Encode;
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
-use types::{Notice, SqlError, SqlState};
+use types::{Notice, Severity, SqlError, SqlState};
 
 /// Output is sent when it has grown to this many bytes.
 const FLUSH_BYTES: usize = 64 * 1024;
@@ -49,11 +49,45 @@ pub(super) struct Connection {
     stream: Box<dyn Stream>,
     input: BytesMut,
     output: BytesMut,
+    /// Notices and warnings below this level are not sent.
+    least: MessageLevel,
+}
+
+/// What `client_min_messages` tells apart of what is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum MessageLevel {
+    /// Also what is said to find mistakes.
+    Debug,
+    /// What a server's log has.
+    Log,
+    #[default]
+    Notice,
+    Warning,
+    /// Nothing but errors, and what somebody has asked for.
+    Error,
+}
+
+impl MessageLevel {
+    /// Of a value of `client_min_messages`.
+    pub(super) fn from_name(name: &str) -> MessageLevel {
+        match name {
+            "log" => MessageLevel::Log,
+            "notice" => MessageLevel::Notice,
+            "warning" => MessageLevel::Warning,
+            "error" => MessageLevel::Error,
+            _ => MessageLevel::Debug,
+        }
+    }
 }
 
 impl Connection {
     pub(super) fn new(stream: impl Stream + 'static) -> Connection {
-        Connection { stream: Box::new(stream), input: BytesMut::new(), output: BytesMut::new() }
+        Connection {
+            stream: Box::new(stream),
+            input: BytesMut::new(),
+            output: BytesMut::new(),
+            least: MessageLevel::default(),
+        }
     }
 
     /// Agrees to TLS and goes on inside of it.
@@ -176,14 +210,29 @@ impl Connection {
 
     /// Appends the messages of a statement.
     pub(super) fn put_notices(&mut self, notices: &[Notice]) {
-        for notice in notices {
+        let least = self.least;
+        let is_sent = |notice: &&Notice| match notice.severity {
+            // Whoever writes one wants it to be seen.
+            Severity::Info => true,
+            Severity::Notice => least <= MessageLevel::Notice,
+            Severity::Warning => least <= MessageLevel::Warning,
+        };
+        for notice in notices.iter().filter(is_sent) {
             let fields = ErrorResponse::from(info(notice.severity.name(), &notice.report, None)).fields;
             self.put(&NoticeResponse::new(fields));
         }
     }
 
+    /// From now on notices and warnings below this level are not sent.
+    pub(super) fn send_from(&mut self, least: MessageLevel) {
+        self.least = least;
+    }
+
     /// Appends a warning.
     pub(super) fn put_warning(&mut self, state: SqlState, message: &str) {
+        if self.least > MessageLevel::Warning {
+            return;
+        }
         let info = info("WARNING", &SqlError::new(state, message), None);
         let fields = ErrorResponse::from(info).fields;
         self.put(&NoticeResponse::new(fields));

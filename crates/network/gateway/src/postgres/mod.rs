@@ -35,7 +35,6 @@ mod message;
 mod options;
 mod password;
 mod pipeline;
-mod planner_settings;
 mod prepared;
 mod prepared_command;
 mod rows_out;
@@ -43,6 +42,7 @@ pub(crate) mod script;
 mod session;
 mod session_statement;
 mod set_config;
+mod setting;
 pub(crate) mod settings;
 mod simple;
 mod statement;
@@ -63,7 +63,7 @@ use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
 };
 use session::{Identity, Session};
-use settings::{Settings, WARNING};
+use settings::{Circumstances, Settings, WARNING};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::net::SocketAddr;
@@ -279,10 +279,17 @@ impl PostgresServer {
         (user, role): (String, String),
         parameters: &[(String, String)],
     ) {
+        let access = self.access.get();
         let (settings, warnings) = match Settings::new(
             &user,
             parameters,
-            (self.database.answer_at(), self.database.has_formats()),
+            Circumstances {
+                answer_at: self.database.answer_at(),
+                has_formats: self.database.has_formats(),
+                sessions_max: access.connections_max,
+                has_certificate: access.certificate.is_some(),
+                is_administrator: role.is_empty(),
+            },
         ) {
             Ok(settings) => settings,
             Err(error) => return connection.close_with(&error).await,

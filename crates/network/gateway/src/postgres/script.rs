@@ -486,6 +486,9 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
                 .is_some_and(|l| ["from", "join", ",", "(", "table", "only"].iter().any(|word| l.is(word)));
             return is_table && !catalog.tables.contains_key(name);
         }
+        if name == "pg_show_all_settings" && follows(index, "(") {
+            return true;
+        }
         let function = follows(index, "(") && SESSION_FUNCTIONS.contains(&name) && !asks_for_drawn(name);
         let words = [SESSION_WORDS, OBJECT_TYPES];
         let word = lexeme.kind == Kind::Word && words.iter().any(|words| words.contains(&name));

@@ -7,7 +7,8 @@ use super::extended::Portal;
 use super::message::{Malformed, Message};
 use super::prepared::PreparedStatements;
 use super::session_statement::SessionStatement;
-use super::settings::{DEFAULT_READ_ONLY, SERVER_VERSION, Settings, WARNING, modes_of_setting};
+use super::setting::SERVER_VERSION;
+use super::settings::{DEFAULT_READ_ONLY, Settings, WARNING, modes_of_setting};
 use super::transaction::Block;
 use crate::catalogue::NodeCatalogue;
 use crate::{Database, Passwords, TemporaryTables};
@@ -87,7 +88,7 @@ impl Session {
         cancel: Arc<Notify>,
     ) -> Session {
         let temporary = Arc::new(Mutex::new(database.temporary_tables()));
-        Session {
+        let mut session = Session {
             connection,
             database,
             catalogue,
@@ -101,7 +102,14 @@ impl Session {
             cursors: Cursors::default(),
             block: None,
             skip_to_sync: false,
-        }
+        };
+        session.follow_settings();
+        session
+    }
+
+    /// What the connection does follows the settings.
+    pub(super) fn follow_settings(&mut self) {
+        self.connection.send_from(self.settings.message_level());
     }
 
     /// Answers messages until the client goes.
@@ -111,7 +119,13 @@ impl Session {
         }
         loop {
             let received = match &self.block {
-                None => self.connection.read_message().await,
+                None => match self.settings.idle_session() {
+                    None => self.connection.read_message().await,
+                    Some(idle) => match tokio::time::timeout(idle, self.connection.read_message()).await {
+                        Ok(received) => received,
+                        Err(_) => return Session::end_idle_session(self.connection).await,
+                    },
+                },
                 Some(_) => {
                     let idle = self.settings.idle_in_transaction();
                     match tokio::time::timeout(idle, self.connection.read_message()).await {
@@ -221,7 +235,7 @@ impl Session {
             role: self.identity.role.clone(),
             process: self.identity.process,
             search_path: self.search_path().known(&self.known_schema()),
-            settings: self.settings.all(),
+            settings: self.settings.facts(),
             format: self.settings.format(),
             server_version: SERVER_VERSION.to_string(),
             prepared: self.statements.facts(),
@@ -298,6 +312,7 @@ impl Session {
             return Ok(());
         }
         let changed = self.settings.set(name, value)?;
+        self.follow_settings();
         if let Some(modes) = modes_of_setting(name, value)? {
             return self.set_modes(modes);
         }
@@ -317,7 +332,9 @@ impl Session {
         if let Some(block) = &mut self.block {
             block.lasting.reset_all();
         }
-        for (name, value) in self.settings.reset_all() {
+        let told = self.settings.reset_all();
+        self.follow_settings();
+        for (name, value) in told {
             self.tell(name, value);
         }
     }

@@ -60,7 +60,6 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         ["show", "all"] => SessionStatement::ShowAll,
         ["show", rest @ ..] if !rest.is_empty() => SessionStatement::Show { name: joined_name(rest) },
         ["reset", "all"] => SessionStatement::ResetAll,
-        ["reset", "session", "authorization"] => SessionStatement::Nothing("RESET"),
         ["reset", rest @ ..] if !rest.is_empty() => {
             SessionStatement::Set { name: joined_name(rest), value: None, local: false }
         }
@@ -122,9 +121,6 @@ fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStateme
                 Some(_) => words.modes().map(SessionStatement::SetDefaults),
             };
         }
-        [_, "session", "authorization", ..] | [_, "role", ..] => {
-            return Ok(SessionStatement::Nothing("SET"));
-        }
         // On a ledger of a version that has no constraints which can be deferred.
         [_, "constraints", ..] => return Ok(SessionStatement::Nothing("SET CONSTRAINTS")),
         [_, "session" | "local", ..] => 2,
@@ -133,6 +129,9 @@ fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStateme
     let local = words.get(1) == Some(&"local");
     let (name, value) = match &words[skip..] {
         ["time", "zone", ..] => ("timezone".to_string(), skip + 2),
+        ["authorization", ..] if skip == 2 => ("session_authorization".to_string(), skip + 1),
+        ["session", "authorization", ..] => ("session_authorization".to_string(), skip + 2),
+        ["role", next, ..] if !["to", "="].contains(next) => ("role".to_string(), skip + 1),
         ["names", ..] => ("client_encoding".to_string(), skip + 1),
         [prefix, ".", name, "to" | "=", ..] => (format!("{prefix}.{name}"), skip + 4),
         [name, "to" | "=", ..] => (name.to_string(), skip + 2),
@@ -149,6 +148,7 @@ fn parse_set(statement: &Statement<'_>, words: &[&str]) -> Result<SessionStateme
     }
     let value = match name.as_str() {
         "search_path" => join_names(statement, lexemes)?,
+        "role" | "session_authorization" if lexemes.len() == 1 => lexemes[0].value(),
         _ => join_values(lexemes),
     };
     Ok(SessionStatement::Set { name, value: Some(value), local })

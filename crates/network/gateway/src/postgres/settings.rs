@@ -1,9 +1,12 @@
 //! The settings of a session.
 
+use super::connection::MessageLevel;
 use super::options::settings_of;
-use super::planner_settings::PLANNER_SETTINGS;
+use super::setting::{self, Effect, Setting, check_length, find, parse_switch};
 use super::transaction_command::Modes;
-use crate::limits::{IDLE_IN_TRANSACTION_MAX, SETTING_BYTES_MAX};
+use crate::limits::IDLE_IN_TRANSACTION_MAX;
+use catalogue::SettingFacts;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use types::session_format::{DateStyle, SessionFormat};
@@ -17,11 +20,6 @@ use types::{
 const UNDEFINED_OBJECT: SqlState = SqlState(*b"42704");
 /// `01000` a warning.
 pub(super) const WARNING: SqlState = SqlState(*b"01000");
-/// `55P02` a setting that cannot be changed now.
-const CANT_CHANGE_RUNTIME_PARAM: SqlState = SqlState(*b"55P02");
-
-/// The version that drivers see; they decide by the number in front what they may ask.
-pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Entente ", env!("CARGO_PKG_VERSION"), ")");
 
 /// Where names are looked for where nobody says it.
 const SEARCH_PATH: &str = "\"$user\", public";
@@ -32,101 +30,19 @@ pub(super) const LAST_HEIGHT: &str = "entente.last_height";
 const ANSWER_AT: &str = "entente.answer_at";
 /// Reads wait until the node has applied this height.
 const MIN_HEIGHT: &str = "entente.min_height";
-
 /// Whether transactions may only read that do not say it themselves.
 pub(super) const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
 /// Whether the transaction may only read: shown for the next one outside of a block.
 pub(super) const TRANSACTION_READ_ONLY: &str = "transaction_read_only";
+const SESSION_AUTHORIZATION: &str = "session_authorization";
 
-/// How a setting may be changed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// To any text.
-    Any,
-    /// Never: it says how the server is.
-    Fixed,
-    /// Only to what it is already; other values are accepted with a warning and have no effect.
-    Ignored,
-    /// To a number of milliseconds, with or without a unit.
-    Duration,
-    /// To a height of the ledger.
-    Height,
-    /// To a moment at which commits are answered.
-    Moment,
-    /// To a part of [`SessionFormat`]; only to what it is at the beginning where the database knows no others.
-    Format,
-    /// On or off.
-    Switch,
-    /// To a number, with or without a unit.
-    Number,
-    /// On or off, for the open transaction block alone: [`Settings::set_in_block`].
-    OfBlock,
-}
-
-#[derive(Clone, Copy)]
-struct Known {
-    name: &'static str,
-    default: &'static str,
-    change: Change,
-    /// Whether clients are told its value at the start and when it changes.
-    reported: bool,
-}
-
-const fn known(name: &'static str, default: &'static str, change: Change, reported: bool) -> Known {
-    Known { name, default, change, reported }
-}
-
-/// Sorted by name without regard to case, as SHOW ALL shows them.
-const KNOWN: &[Known] = &[
-    known("application_name", "", Change::Any, true),
-    known("bytea_output", "hex", Change::Any, false),
-    known("check_function_bodies", "on", Change::Any, false),
-    known("client_encoding", "UTF8", Change::Any, true),
-    known("client_min_messages", "notice", Change::Any, false),
-    known("DateStyle", "ISO, MDY", Change::Format, true),
-    known("default_table_access_method", "heap", Change::Any, false),
-    known("default_tablespace", "", Change::Any, false),
-    known("default_transaction_deferrable", "off", Change::Switch, false),
-    known("default_transaction_isolation", "serializable", Change::Any, false),
-    known(DEFAULT_READ_ONLY, "off", Change::Switch, true),
-    known(ANSWER_AT, "attested", Change::Moment, false),
-    known(LAST_HEIGHT, "0", Change::Fixed, false),
-    known(MIN_HEIGHT, "0", Change::Height, false),
-    known("extra_float_digits", "1", Change::Format, false),
-    known("geqo", "on", Change::Any, false),
-    known("idle_in_transaction_session_timeout", "10min", Change::Duration, false),
-    known("in_hot_standby", "off", Change::Fixed, true),
-    known("integer_datetimes", "on", Change::Fixed, true),
-    known("IntervalStyle", "postgres", Change::Format, true),
-    known("is_superuser", "on", Change::Fixed, true),
-    known("jit", "off", Change::Any, false),
-    known("lc_collate", "C", Change::Fixed, false),
-    known("lc_ctype", "C.UTF-8", Change::Fixed, false),
-    known("lc_messages", "C", Change::Any, false),
-    known("lc_monetary", "C", Change::Any, false),
-    known("lc_numeric", "C", Change::Any, false),
-    known("lc_time", "C", Change::Any, false),
-    known("lock_timeout", "0", Change::Any, false),
-    known("max_identifier_length", "63", Change::Fixed, false),
-    known("max_index_keys", "32", Change::Fixed, false),
-    known("row_security", "on", Change::Any, false),
-    known("search_path", SEARCH_PATH, Change::Any, false),
-    known("server_encoding", "UTF8", Change::Fixed, true),
-    known("server_version", SERVER_VERSION, Change::Fixed, true),
-    known("server_version_num", "150000", Change::Fixed, false),
-    known("session_authorization", "", Change::Ignored, true),
-    known("ssl", "off", Change::Fixed, false),
-    known("standard_conforming_strings", "on", Change::Ignored, true),
-    known("statement_timeout", "0", Change::Duration, false),
-    known("synchronize_seqscans", "on", Change::Any, false),
-    known("synchronous_commit", "on", Change::Any, false),
-    known("TimeZone", "UTC", Change::Format, true),
-    known("transaction_deferrable", "off", Change::OfBlock, false),
-    known("transaction_isolation", "serializable", Change::Any, false),
-    known(TRANSACTION_READ_ONLY, "off", Change::OfBlock, false),
-    known("work_mem", "4MB", Change::Any, false),
-    known("xmloption", "content", Change::Any, false),
-];
+/// Settings that are modes of the open transaction block.
+const OF_BLOCK: [&str; 2] = ["transaction_deferrable", TRANSACTION_READ_ONLY];
+/// Settings that say in which form values are.
+const OF_FORMAT: [&str; 4] = ["DateStyle", "extra_float_digits", "IntervalStyle", "TimeZone"];
+/// What drivers say of themselves in every startup message. A value that cannot be had leaves the setting as it is, and the client
+/// is told that: a driver must be able to connect.
+const SAID_BY_DRIVERS: [&str; 4] = ["client_encoding", "DateStyle", "IntervalStyle", "TimeZone"];
 
 /// Columns of SHOW ALL.
 pub(super) const ALL_COLUMNS: [&str; 3] = ["name", "setting", "description"];
@@ -136,28 +52,19 @@ pub(super) fn shown_name(name: &str) -> &str {
     find(name).map_or(name, |known| known.name)
 }
 
-/// All settings that are no application's.
-fn all_known() -> impl Iterator<Item = Known> {
-    let planner = PLANNER_SETTINGS.iter();
-    let change = |default: &str| match default {
-        "on" | "off" => Change::Switch,
-        number if number.starts_with(|first: char| first.is_ascii_digit()) => Change::Number,
-        _ => Change::Any,
-    };
-    KNOWN
-        .iter()
-        .copied()
-        .chain(planner.map(move |(name, default)| known(name, default, change(default), false)))
-}
-
-fn find(name: &str) -> Option<Known> {
-    let name = match name.to_ascii_lowercase().as_str() {
-        "transaction isolation level" => "transaction_isolation".to_string(),
-        "time zone" => "timezone".to_string(),
-        "names" => "client_encoding".to_string(),
-        other => other.to_string(),
-    };
-    all_known().find(|known| known.name.eq_ignore_ascii_case(&name))
+/// What the node and the access of the client say of a session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Circumstances {
+    /// When commits are answered where nobody says it.
+    pub(super) answer_at: AnswerAt,
+    /// As [`crate::Database::has_formats`].
+    pub(super) has_formats: bool,
+    /// Sessions that there may be at the same time.
+    pub(super) sessions_max: usize,
+    /// Connections may be encrypted.
+    pub(super) has_certificate: bool,
+    /// The user is an administrator.
+    pub(super) is_administrator: bool,
 }
 
 /// What changing a setting means for the client.
@@ -172,6 +79,7 @@ pub(super) struct Changed {
 /// The settings of one session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
+    /// Values as they are kept ([`Setting::read`]), by name.
     changed: BTreeMap<String, String>,
     /// What RESET goes back to: what the startup message said.
     initial: BTreeMap<String, String>,
@@ -186,35 +94,38 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The settings that a startup message asks for, and what the client is to be warned of. `answer_at` is the node's
-    /// default; `has_formats` as [`crate::Database::has_formats`]. Those of `options` are set as SET does; the message's own parameters come behind them. Where one of these
-    /// has a value that cannot be, the setting stays at its default, which ParameterStatus tells the client: a driver that
-    /// names its time zone must still be able to connect.
+    /// The settings that a startup message asks for, and what the client is to be warned of. Those of `options` are set as SET does; the
+    /// message's own parameters come behind them, with another word for what drivers say on their own ([`SAID_BY_DRIVERS`]).
     ///
     /// # Errors
-    /// `42704` for a setting that there is not; what SET says to those of `options`, and `42601` where they cannot be read.
+    /// `42704` for a setting that there is not; what SET says, and `42601` where `options` cannot be read.
     pub(super) fn new(
         user: &str,
         parameters: &[(String, String)],
-        (answer_at, has_formats): (AnswerAt, bool),
+        circumstances: Circumstances,
     ) -> Result<(Settings, Vec<String>), SqlError> {
+        let Circumstances { answer_at, has_formats, sessions_max, has_certificate, is_administrator } =
+            circumstances;
         let (mut settings, mut warnings) = (Settings { has_formats, ..Settings::default() }, Vec::new());
-        settings.changed.insert(ANSWER_AT.to_string(), answer_at.name().to_string());
-        settings.changed.insert("session_authorization".to_string(), user.to_string());
+        let on = |on: bool| if on { "on" } else { "off" }.to_string();
+        for (name, value) in [
+            (ANSWER_AT, answer_at.name().to_string()),
+            (SESSION_AUTHORIZATION, user.to_string()),
+            ("is_superuser", on(is_administrator)),
+            ("max_connections", sessions_max.to_string()),
+            ("ssl", on(has_certificate)),
+        ] {
+            settings.changed.insert(name.to_string(), value);
+        }
         for (_, options) in parameters.iter().filter(|(name, _)| name == "options") {
             for (name, value) in settings_of(options)? {
                 warnings.extend(settings.set(&name, Some(&value))?.warning);
             }
         }
-        for (name, value) in parameters {
-            if is_of_the_protocol(name) {
-                continue;
-            }
-            match find(name) {
-                Some(known) => {
-                    let _ = settings.set(known.name, Some(value));
-                }
-                None => drop(settings.set_custom(name, Some(value))?),
+        for (name, value) in parameters.iter().filter(|(name, _)| !is_of_the_protocol(name)) {
+            match (settings.set(name, Some(value)), find(name)) {
+                (Err(_), Some(known)) if SAID_BY_DRIVERS.contains(&known.name) => {}
+                (set, _) => drop(set?),
             }
         }
         let database = parameters.iter().find(|(name, _)| name == "database");
@@ -224,33 +135,85 @@ impl Settings {
         Ok((settings, warnings))
     }
 
-    /// The value of a setting.
+    /// The value of a setting, as SHOW shows it.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         match find(name) {
-            Some(known) if known.name == LAST_HEIGHT => Some(self.last_height.to_string()),
-            Some(known) if known.change == Change::OfBlock && !self.changed.contains_key(known.name) => {
-                self.get(&format!("default_{}", known.name))
-            }
-            Some(known) => {
-                let value = self.changed.get(known.name);
-                Some(value.cloned().unwrap_or_else(|| known.default.to_string()))
-            }
+            Some(known) => Some(known.shown(&self.kept(known))),
             None => self.changed.get(&name.to_ascii_lowercase()).cloned(),
         }
     }
 
-    /// Name and value of all settings.
-    pub(super) fn all(&self) -> Vec<(String, String)> {
-        let value = |known: Known| (known.name.to_string(), self.get(known.name).unwrap_or_default());
-        let mut all: Vec<(String, String)> = all_known().map(value).collect();
-        all.sort_by_cached_key(|(name, _)| name.to_ascii_lowercase());
-        all
+    /// The value as it is kept.
+    fn kept(&self, known: &Setting) -> Cow<'_, str> {
+        if known.name == LAST_HEIGHT {
+            return self.last_height.to_string().into();
+        }
+        match self.changed.get(known.name) {
+            Some(value) => value.into(),
+            None if OF_BLOCK.contains(&known.name) => match find(&format!("default_{}", known.name)) {
+                Some(default) => self.kept(default).into_owned().into(),
+                None => known.default.into(),
+            },
+            None => known.default.into(),
+        }
+    }
+
+    fn kept_of(&self, name: &str) -> Cow<'_, str> {
+        find(name).map_or(Cow::Borrowed(""), |known| self.kept(known))
+    }
+
+    /// What the catalogue shows of all settings, those of applications among them.
+    pub(super) fn facts(&self) -> Vec<SettingFacts> {
+        let known = setting::all().iter().map(|known| self.facts_of(known));
+        let own = self.changed.iter().filter(|(name, _)| find(name).is_none());
+        let own = own.map(|(name, value)| SettingFacts {
+            name: name.clone().into(),
+            setting: value.clone(),
+            shown: value.clone(),
+            category: "Customized Options",
+            context: "user",
+            vartype: "string",
+            source: "session",
+            is_listed: true,
+            reset: String::new(),
+            ..SettingFacts::default()
+        });
+        known.chain(own).collect()
+    }
+
+    fn facts_of(&self, known: &'static Setting) -> SettingFacts {
+        let setting = self.kept(known).into_owned();
+        let initial = self.initial.get(known.name).map_or(known.default, String::as_str);
+        let source = match (setting == known.default, setting == initial) {
+            (true, _) => "default",
+            (false, true) if known.effect == Effect::Server => "configuration file",
+            (false, true) => "client",
+            (false, false) => "session",
+        };
+        let (least, most) = known.bounds();
+        SettingFacts {
+            name: known.name.into(),
+            shown: known.shown(&setting),
+            setting,
+            unit: known.unit,
+            category: known.category,
+            about: known.about,
+            context: known.context,
+            vartype: known.vartype(),
+            source,
+            least,
+            most,
+            choices: known.choices(),
+            boot: known.default,
+            reset: initial.to_string(),
+            is_listed: known.is_listed(),
+        }
     }
 
     /// Name and value of the settings that a client is told at the start.
     pub(super) fn reported(&self) -> Vec<(&'static str, String)> {
-        let reported = KNOWN.iter().filter(|known| known.reported);
-        reported.map(|known| (known.name, self.get(known.name).unwrap_or_default())).collect()
+        let reported = setting::all().iter().filter(|known| known.reported);
+        reported.map(|known| (known.name, known.shown(&self.kept(known)))).collect()
     }
 
     /// In which values are read and written.
@@ -265,7 +228,7 @@ impl Settings {
 
     /// Whether queries are to be refused whose rows policies would restrict.
     pub(super) fn refuses_row_security(&self) -> bool {
-        self.get("row_security").as_deref() == Some("off")
+        !self.is_on("row_security")
     }
 
     /// The time that a transaction block may be left without a message.
@@ -277,15 +240,13 @@ impl Settings {
     /// The schemas in which a session looks for names. `$user` stands for the one that has the user's name, where there is one. Where
     /// nothing is said, and the database that was asked for has the name of a schema, it is this one, from execution version 11 on.
     pub(super) fn search_path(&self, user: &str, catalog: &Catalog, version: ExecutionVersion) -> SearchPath {
-        let is_default =
-            version >= ExecutionVersion::V11 && self.get("search_path").as_deref() == Some(SEARCH_PATH);
+        let is_default = version >= ExecutionVersion::V11 && self.kept_of("search_path") == SEARCH_PATH;
         if is_default
             && let Some(schema) = self.database.as_ref().filter(|name| catalog.schemas.contains_key(*name))
         {
             return SearchPath::new([schema.clone()]).unwrap_or_default();
         }
-        let names =
-            self.get("search_path").and_then(|text| parse_search_path(&text).ok()).unwrap_or_default();
+        let names = parse_search_path(&self.kept_of("search_path")).unwrap_or_default();
         let resolved = names.into_iter().filter_map(|name| match name.as_str() {
             "$user" => catalog.has_schema(user).then(|| user.to_string()),
             _ => Some(name),
@@ -295,19 +256,28 @@ impl Settings {
     }
 
     fn duration(&self, name: &str) -> Option<Duration> {
-        let milliseconds = self.get(name).and_then(|text| parse_milliseconds(&text))?;
+        let milliseconds: u64 = self.kept_of(name).parse().ok()?;
         (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+    }
+
+    /// The time that a session may be left without a message outside of transaction blocks, where it is limited.
+    pub(super) fn idle_session(&self) -> Option<Duration> {
+        self.duration("idle_session_timeout")
+    }
+
+    /// From which level on notices and warnings are sent.
+    pub(super) fn message_level(&self) -> MessageLevel {
+        MessageLevel::from_name(&self.kept_of("client_min_messages"))
     }
 
     /// Whether the bodies of functions are checked when they are created.
     pub(super) fn checks_bodies(&self) -> bool {
-        let value = self.get("check_function_bodies").unwrap_or_default();
-        !["off", "false", "no", "0"].contains(&value.to_ascii_lowercase().as_str())
+        self.is_on("check_function_bodies")
     }
 
     /// When commits are answered.
     pub(super) fn answer_at(&self) -> AnswerAt {
-        self.get(ANSWER_AT).and_then(|name| AnswerAt::from_name(&name)).unwrap_or_default()
+        AnswerAt::from_name(&self.kept_of(ANSWER_AT)).unwrap_or_default()
     }
 
     /// The height that reads wait for.
@@ -324,14 +294,14 @@ impl Settings {
 
     /// Whether a setting that is on or off is on.
     pub(super) fn is_on(&self, name: &str) -> bool {
-        self.get(name).as_deref() == Some("on")
+        self.kept_of(name) == "on"
     }
 
     /// A transaction block begins: what its mode is shows in settings of its own.
     pub(super) fn begin_block(&mut self) {
-        for known in KNOWN.iter().filter(|known| known.change == Change::OfBlock) {
-            self.changed.remove(known.name);
-            self.set_in_block(known.name, self.is_on(known.name));
+        for name in OF_BLOCK {
+            self.changed.remove(name);
+            self.set_in_block(name, self.is_on(name));
         }
     }
 
@@ -348,11 +318,75 @@ impl Settings {
     }
 
     /// Changes a setting; `None`: to its default.
+    ///
+    /// # Errors
+    /// `42704` for one that there is not, `22023` for what is no value of it, `55P02` where a session cannot change it, `0A000`
+    /// where the value asks for what there is not.
     pub(super) fn set(&mut self, name: &str, value: Option<&str>) -> Result<Changed, SqlError> {
         let Some(known) = find(name) else { return self.set_custom(name, value) };
+        if OF_FORMAT.contains(&known.name) {
+            return self.set_format(known, value);
+        }
+        let current = self.kept(known).into_owned();
+        let read = match value {
+            Some(value) => self.read(known, value),
+            None => Ok(self.initial.get(known.name).cloned().unwrap_or_else(|| known.default.to_string())),
+        };
+        if matches!(known.effect, Effect::Fixed | Effect::Server) {
+            return match read {
+                Ok(value) if value == current => Ok(Changed::default()),
+                _ => Err(known.cannot_be_changed()),
+            };
+        }
+        let value = read?;
+        if known.effect == Effect::Only && value != current && !known.has_listed(&value) {
+            return Err(known.has_only(&known.shown(&current), &known.shown(&value)));
+        }
+        // What these are is said by the block; every transaction is serializable, which holds what the other levels ask for.
+        if OF_BLOCK.contains(&known.name) || known.name == "transaction_isolation" {
+            return Ok(Changed::default());
+        }
+        let report = known.reported.then(|| (known.name, known.shown(&value)));
+        self.changed.insert(known.name.to_string(), value);
+        Ok(Changed { report, warning: None })
+    }
+
+    /// A value as it is kept.
+    fn read(&self, known: &Setting, value: &str) -> Result<String, SqlError> {
+        let kept = known.read(value)?;
+        match known.name {
+            "client_encoding" => {
+                let letters = value.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+                match letters.to_ascii_lowercase().as_str() {
+                    "utf8" | "unicode" | "sqlascii" | "" => Ok("UTF8".to_string()),
+                    _ => Err(known.invalid(value).hint("clients of Entente speak UTF8")),
+                }
+            }
+            "search_path" => {
+                SearchPath::new(parse_search_path(value)?)?;
+                Ok(kept)
+            }
+            "role" | SESSION_AUTHORIZATION => {
+                let own = self.changed.get(SESSION_AUTHORIZATION).map_or("", String::as_str);
+                let is_none = known.name == "role" && value.eq_ignore_ascii_case("none");
+                match is_none || value == own {
+                    true => Ok(if is_none { "none".to_string() } else { kept }),
+                    false => Err(SqlError::unsupported(format_args!(
+                        "acting as \"{value}\" in the session of \"{own}\""
+                    ))
+                    .hint("Connect under that name.")),
+                }
+            }
+            _ => Ok(kept),
+        }
+    }
+
+    /// Changes a part of [`SessionFormat`]; where the database knows no other than the first one, to that.
+    fn set_format(&mut self, known: &'static Setting, value: Option<&str>) -> Result<Changed, SqlError> {
         let initial = self.initial.get(known.name).cloned();
+        let current = self.kept(known).into_owned();
         let value = match value {
-            Some(value) if known.change == Change::Format && self.has_formats => {
+            Some(value) if self.has_formats => {
                 check_length(known.name, value)?;
                 let changed = self.format.changed_by(known.name, value)?;
                 match known.name {
@@ -361,38 +395,20 @@ impl Settings {
                     name => changed.and_then(|format| format.setting(name)).unwrap_or_default(),
                 }
             }
-            Some(value) => normalise(&known, value)?,
+            Some(value) => first_format(known, value)?,
             None => initial.unwrap_or_else(|| known.default.to_string()),
         };
-        let current = self.get(known.name).unwrap_or_default();
-        match known.change {
-            Change::Fixed if value != current => {
-                let message = format!("parameter \"{}\" cannot be changed", known.name);
-                return Err(SqlError::new(CANT_CHANGE_RUNTIME_PARAM, message));
-            }
-            Change::Ignored if !value.eq_ignore_ascii_case(&current) => {
-                let warning =
-                    format!("parameter \"{}\" stays \"{current}\": Entente knows no other value", known.name);
-                return Ok(Changed { report: None, warning: Some(warning) });
-            }
-            Change::Fixed | Change::Ignored | Change::OfBlock => return Ok(Changed::default()),
-            Change::Format if self.has_formats => {
-                self.format = self.format.changed_by(known.name, &value)?.unwrap_or(self.format);
-                if value == current {
-                    return Ok(Changed::default());
-                }
-            }
-            // Any number has always been taken.
-            Change::Format if known.name == "extra_float_digits" => {}
-            Change::Format if value != current => {
-                let warning = format!(
-                    "parameter \"{}\" stays \"{current}\": this network's statements know no other value",
-                    known.name
-                );
-                return Ok(Changed { report: None, warning: Some(warning) });
-            }
-            Change::Format => return Ok(Changed::default()),
-            _ => {}
+        if self.has_formats {
+            self.format = self.format.changed_by(known.name, &value)?.unwrap_or(self.format);
+        } else if value != current && known.name != "extra_float_digits" {
+            let name = known.name;
+            let warning = format!(
+                "parameter \"{name}\" stays \"{current}\": this network's statements know no other value"
+            );
+            return Ok(Changed { report: None, warning: Some(warning) });
+        }
+        if value == current {
+            return Ok(Changed::default());
         }
         self.changed.insert(known.name.to_string(), value.clone());
         Ok(Changed { report: known.reported.then_some((known.name, value)), warning: None })
@@ -418,10 +434,8 @@ impl Settings {
     /// Every setting back to what it was at the start; returns what clients must be told.
     pub(super) fn reset_all(&mut self) -> Vec<(&'static str, String)> {
         let before = self.reported();
-        let of_block = |(name, _): &(&String, &String)| {
-            KNOWN.iter().any(|known| known.change == Change::OfBlock && known.name == name.as_str())
-        };
-        let kept: Vec<(String, String)> = self.changed.iter().filter(of_block).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let of_block = |name: &str| Some((name.to_string(), self.changed.get(name)?.clone()));
+        let kept: Vec<(String, String)> = OF_BLOCK.into_iter().filter_map(of_block).collect();
         self.changed = self.initial.clone();
         self.changed.extend(kept);
         self.format = self.format_as_set();
@@ -430,10 +444,8 @@ impl Settings {
 
     /// What the settings say of it.
     fn format_as_set(&self) -> SessionFormat {
-        let parts = KNOWN.iter().filter(|known| known.change == Change::Format);
-        parts.fold(SessionFormat::default(), |format, known| {
-            let value = self.get(known.name).unwrap_or_default();
-            format.changed_by(known.name, &value).ok().flatten().unwrap_or(format)
+        OF_FORMAT.iter().fold(SessionFormat::default(), |format, name| {
+            format.changed_by(name, &self.kept_of(name)).ok().flatten().unwrap_or(format)
         })
     }
 
@@ -441,10 +453,11 @@ impl Settings {
     pub(super) fn show(&self, name: Option<&str>) -> Result<StatementResult, SqlError> {
         let text = |name: &str| OutputColumn { name: name.to_string(), data_type: DataType::Text(None) };
         let Some(name) = name else {
-            let row = |(name, value): (String, String)| {
-                vec![Value::text(name), Value::text(value), Value::text("")]
+            let row = |known: &Setting| {
+                let value = known.shown(&self.kept(known));
+                vec![Value::text(known.name), Value::text(value), Value::text(known.about)]
             };
-            let rows: Vec<Vec<Value>> = self.all().into_iter().map(row).collect();
+            let rows = setting::all().iter().filter(|known| known.is_listed()).map(row).collect();
             return Ok(StatementResult {
                 tag: "SHOW".into(),
                 columns: ALL_COLUMNS.map(text).to_vec(),
@@ -466,56 +479,12 @@ fn is_of_the_protocol(name: &str) -> bool {
     matches!(name, "user" | "database" | "options" | "replication") || name.starts_with("_pq_.")
 }
 
-fn check_length(name: &str, value: &str) -> Result<(), SqlError> {
-    if value.len() > SETTING_BYTES_MAX || name.len() > SETTING_BYTES_MAX {
-        let message = format!("a setting has at most {SETTING_BYTES_MAX} bytes (SETTING_BYTES_MAX)");
-        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-    }
-    Ok(())
-}
-
-fn parse_milliseconds(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.len() - text.trim_start_matches(|character: char| character.is_ascii_digit()).len();
-    let number: u64 = text[..digits].parse().ok()?;
-    let factor = match text[digits..].trim() {
-        "" | "ms" => 1,
-        "s" => 1_000,
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    number.checked_mul(factor).filter(|milliseconds| *milliseconds <= i32::MAX as u64)
-}
-
-/// Whether a text means on or off: beginnings of the words count, as far as they tell them apart.
-fn switch(text: &str) -> Option<bool> {
-    let text = text.trim().to_ascii_lowercase();
-    let begins = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
-    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || text == "1" {
-        return Some(true);
-    }
-    (begins("false", 1) || begins("no", 1) || begins("off", 2) || text == "0").then_some(false)
-}
-
-/// The value of a setting that is on or off.
-///
-/// # Errors
-/// `22023`
-pub(super) fn parse_switch(name: &str, value: &str) -> Result<bool, SqlError> {
-    switch(value).ok_or_else(|| {
-        let message = format!("parameter \"{name}\" requires a Boolean value");
-        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
-    })
-}
-
 /// What a setting says that stands for a mode of the open transaction block; `None` where it is no such setting.
 ///
 /// # Errors
 /// `22023`
 pub(super) fn modes_of_setting(name: &str, value: Option<&str>) -> Result<Option<Modes>, SqlError> {
-    let Some(known) = find(name).filter(|known| known.change == Change::OfBlock) else { return Ok(None) };
+    let Some(known) = find(name).filter(|known| OF_BLOCK.contains(&known.name)) else { return Ok(None) };
     let on = Some(value.map_or(Ok(false), |value| parse_switch(known.name, value))?);
     Ok(Some(match known.name {
         TRANSACTION_READ_ONLY => Modes { read_only: on, ..Modes::default() },
@@ -523,69 +492,29 @@ pub(super) fn modes_of_setting(name: &str, value: Option<&str>) -> Result<Option
     }))
 }
 
-fn shown_switch(name: &str, value: &str) -> Result<String, SqlError> {
-    Ok(if parse_switch(name, value)? { "on" } else { "off" }.to_string())
-}
-
-/// The value as SHOW shows it, where a setting has several spellings of one value.
-fn normalise(known: &Known, value: &str) -> Result<String, SqlError> {
+/// The value as SHOW shows it, where it means what sessions begin with.
+fn first_format(known: &Setting, value: &str) -> Result<String, SqlError> {
     check_length(known.name, value)?;
-    let invalid = || {
-        let message = format!("invalid value for parameter \"{}\": \"{value}\"", known.name);
-        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message)
+    let is_first = match known.name {
+        "TimeZone" => TimeZone::of_setting(value).is_ok_and(|zone| zone.is_always_utc()),
+        "DateStyle" => DateStyle::default().changed_by(value) == Ok(DateStyle::default()),
+        "IntervalStyle" => value.eq_ignore_ascii_case(known.default),
+        _ => false,
     };
-    let plain: String =
-        value.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    Ok(match known.name {
-        "client_encoding" if matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii" | "") => {
-            "UTF8".to_string()
-        }
-        "client_encoding" => return Err(invalid().hint("clients of Entente speak UTF8")),
-        "TimeZone" if TimeZone::of_setting(value).is_ok_and(|zone| zone.is_always_utc()) => {
-            known.default.to_string()
-        }
-        "DateStyle" if DateStyle::default().changed_by(value) == Ok(DateStyle::default()) => {
-            known.default.to_string()
-        }
-        "IntervalStyle" if value.eq_ignore_ascii_case(known.default) => known.default.to_string(),
-        "row_security" | "standard_conforming_strings" => shown_switch(known.name, value)?,
-        // One of PostgreSQL's values has a name of its own.
-        _ if known.change == Change::Switch && known.name == "force_parallel_mode" && plain == "regress" => {
-            plain
-        }
-        _ if matches!(known.change, Change::Switch | Change::OfBlock) => shown_switch(known.name, value)?,
-        _ if known.change == Change::Number => {
-            let number = value.trim().trim_end_matches(|last: char| last.is_ascii_alphabetic()).trim();
-            let fits = number.parse::<f64>().is_ok_and(|number| number >= 0.0);
-            fits.then(|| value.trim().to_string()).ok_or_else(invalid)?
-        }
-        _ if known.change == Change::Height => {
-            value.trim().parse::<u64>().map_err(|_| invalid().hint("a height is a whole number"))?.to_string()
-        }
-        _ if known.change == Change::Moment => match AnswerAt::from_name(&value.to_ascii_lowercase()) {
-            Some(moment) => moment.name().to_string(),
-            None => return Err(invalid().hint("Available values: attested, recorded.")),
-        },
-        _ if known.change == Change::Duration => {
-            parse_milliseconds(value).ok_or_else(invalid)?;
-            value.to_string()
-        }
-        "search_path" => {
-            SearchPath::new(parse_search_path(value)?)?;
-            value.to_string()
-        }
-        _ => value.to_string(),
-    })
+    Ok(if is_first { known.default } else { value }.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::postgres::setting::CANT_CHANGE_RUNTIME_PARAM;
 
     fn started(parameters: &[(&str, &str)]) -> Result<(Settings, Vec<String>), SqlError> {
         let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         let parameters: Vec<_> = parameters.iter().map(owned).collect();
-        Settings::new("ada", &parameters, (AnswerAt::Attested, true))
+        let circumstances =
+            Circumstances { has_formats: true, sessions_max: 100, ..Circumstances::default() };
+        Settings::new("ada", &parameters, circumstances)
     }
 
     #[test]
@@ -657,7 +586,7 @@ mod tests {
         let (mut settings, _) = Settings::new(
             "ada",
             &[("TimeZone".to_string(), "Asia/Tokyo".to_string())],
-            (AnswerAt::Attested, false),
+            Circumstances::default(),
         )
         .expect("left alone");
         assert!(settings.set("timezone", Some("Asia/Tokyo")).expect("a warning").warning.is_some());
@@ -678,7 +607,7 @@ mod tests {
             ("random_page_cost", "1.1", Some("1.1")),
             ("random_page_cost", "x", None),
             ("random_page_cost", "-1", None),
-            ("maintenance_work_mem", "1 GB", Some("1 GB")),
+            ("maintenance_work_mem", "1 GB", Some("1GB")),
             ("plan_cache_mode", "force_generic_plan", Some("force_generic_plan")),
         ] {
             let set = settings.set(name, Some(value));
@@ -687,8 +616,63 @@ mod tests {
                 assert_eq!(settings.get(name).as_deref(), Some(shown), "{name} = {value}");
             }
         }
-        let all = settings.all();
-        assert!(all.windows(2).all(|pair| pair[0].0.to_ascii_lowercase() < pair[1].0.to_ascii_lowercase()));
+    }
+
+    #[test]
+    fn a_value_that_asks_for_what_there_is_not_is_refused() {
+        let (mut settings, _) = started(&[("user", "ada")]).expect("known settings");
+        for (name, value, state) in [
+            ("standard_conforming_strings", "off", "0A000"),
+            ("bytea_output", "escape", "0A000"),
+            ("session_replication_role", "replica", "0A000"),
+            ("default_tablespace", "fast", "22023"),
+            ("lc_monetary", "de_DE.UTF-8", "22023"),
+            ("role", "somebody", "0A000"),
+            ("session_authorization", "somebody", "0A000"),
+            ("server_version", "16", "55P02"),
+            ("wal_level", "logical", "55P02"),
+            ("fsync", "off", "55P02"),
+            ("transaction_isolation", "chaos", "22023"),
+            ("data_directory", "/", "42704"),
+        ] {
+            let before = settings.get(name);
+            let error = settings.set(name, Some(value)).expect_err(name);
+            assert_eq!(error.state.to_string(), state, "{name}: {error}");
+            assert_eq!(settings.get(name), before, "{name}");
+        }
+        for (name, value, shown) in [
+            ("standard_conforming_strings", "true", "on"),
+            ("bytea_output", "HEX", "hex"),
+            ("default_tablespace", "pg_default", "pg_default"),
+            ("lc_messages", "en_US.UTF-8", "en_US.UTF-8"),
+            ("role", "ada", "ada"),
+            ("role", "NONE", "none"),
+            ("session_authorization", "ada", "ada"),
+            ("transaction_isolation", "read committed", "serializable"),
+            ("default_transaction_isolation", "READ COMMITTED", "read committed"),
+            ("max_connections", "100", "100"),
+        ] {
+            settings.set(name, Some(value)).unwrap_or_else(|error| panic!("{name} = {value}: {error}"));
+            assert_eq!(settings.get(name).as_deref(), Some(shown), "{name} = {value}");
+        }
+    }
+
+    #[test]
+    fn the_catalogue_is_told_where_a_value_comes_from() {
+        let parameters = [("application_name", "psql"), ("my.own", "1"), ("work_mem", "1MB")];
+        let (mut settings, _) = started(&parameters).expect("known settings");
+        settings.set("work_mem", Some("8MB")).expect("a size");
+        let facts = settings.facts();
+        let one =
+            |name: &str| facts.iter().find(|known| known.name == name).unwrap_or_else(|| panic!("{name}"));
+        let shown = |name: &str| (one(name).setting.as_str(), one(name).shown.as_str(), one(name).source);
+        assert_eq!(shown("work_mem"), ("8192", "8MB", "session"));
+        assert_eq!((one("work_mem").reset.as_str(), one("work_mem").boot), ("1024", "4096"));
+        assert_eq!(shown("application_name"), ("psql", "psql", "client"));
+        assert_eq!(shown("max_connections"), ("100", "100", "configuration file"));
+        assert_eq!(shown("my.own"), ("1", "1", "session"));
+        assert_eq!(shown("statement_timeout"), ("0", "0", "default"));
+        assert!(!one("is_superuser").is_listed);
     }
 
     #[test]
@@ -700,6 +684,10 @@ mod tests {
             ("options", "-c server_version=16", CANT_CHANGE_RUNTIME_PARAM),
             ("options", "-c search_path", SqlState::SYNTAX_ERROR),
             ("options", "-B 100", SqlState::SYNTAX_ERROR),
+            ("default_transaction_read_only", "maybe", SqlState::INVALID_PARAMETER_VALUE),
+            ("statement_timeout", "soon", SqlState::INVALID_PARAMETER_VALUE),
+            ("standard_conforming_strings", "off", SqlState::FEATURE_NOT_SUPPORTED),
+            ("server_version", "16", CANT_CHANGE_RUNTIME_PARAM),
         ] {
             assert_eq!(started(&[(name, value)]).expect_err(value).state, state, "{value}");
         }
@@ -746,7 +734,8 @@ mod tests {
 
     #[test]
     fn commits_are_answered_when_the_session_or_the_node_says() {
-        let (mut settings, _) = Settings::new("ada", &[], (AnswerAt::Recorded, true)).expect("no parameters");
+        let circumstances = Circumstances { answer_at: AnswerAt::Recorded, ..Circumstances::default() };
+        let (mut settings, _) = Settings::new("ada", &[], circumstances).expect("no parameters");
         assert_eq!(settings.answer_at(), AnswerAt::Recorded);
         settings.set("entente.answer_at", Some("Attested")).expect("a moment");
         assert_eq!(settings.answer_at(), AnswerAt::Attested);

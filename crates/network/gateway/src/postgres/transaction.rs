@@ -19,6 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use types::{SessionStep, SqlError, SqlState, StatementResult};
 
+/// `57P05` a session that has been idle for too long.
+const IDLE_SESSION_TIMEOUT: SqlState = SqlState(*b"57P05");
+
 /// The statements of a block, where a thread may run one of them.
 pub(super) type Running = Arc<Mutex<Option<Box<dyn TransactionBlock>>>>;
 
@@ -97,6 +100,13 @@ impl Session {
         connection
             .close_with(&error.hint("idle_in_transaction_session_timeout says how long a block may be idle"))
             .await;
+    }
+
+    /// A client has left its session without a message for too long.
+    pub(super) async fn end_idle_session(connection: Connection) {
+        let message = "terminating connection due to idle-session timeout";
+        let error = SqlError::new(IDLE_SESSION_TIMEOUT, message);
+        connection.close_with(&error.hint("idle_session_timeout says how long a session may be idle")).await;
     }
 
     pub(super) async fn transaction_command(
@@ -413,7 +423,9 @@ impl Session {
     fn back_to(&mut self, name: &str) -> Result<(), SqlError> {
         let Some(block) = &mut self.block else { return Ok(()) };
         block.failed = false;
-        let Some(position) = block.savepoints.iter().rposition(|known| known.name == name) else { return Ok(()) };
+        let Some(position) = block.savepoints.iter().rposition(|known| known.name == name) else {
+            return Ok(());
+        };
         block.savepoints.truncate(position + 1);
         let known = &block.savepoints[position];
         let (settings, cursors, read_only) = (known.settings.clone(), known.cursors, known.read_only);
@@ -424,7 +436,9 @@ impl Session {
     }
 
     fn restore(&mut self, settings: Settings) {
-        for (name, value) in self.settings.restore(settings) {
+        let told = self.settings.restore(settings);
+        self.follow_settings();
+        for (name, value) in told {
             self.tell(name, value);
         }
     }
