@@ -156,6 +156,11 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), next)
 }
 
+/// What TLS has against whoever answered; nothing where something else went wrong.
+pub fn tls_failure(error: &reqwest::Error) -> Option<String> {
+    causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()).map(ToString::to_string)
+}
+
 /// Whether somebody answered who speaks something else.
 fn knows_no_tls(error: &reqwest::Error) -> bool {
     causes(error).any(|cause| {

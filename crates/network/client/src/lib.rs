@@ -39,7 +39,7 @@ mod submission;
 mod trust;
 
 pub use endorser::{EndorseError, Endorser, endorse};
-pub use http::Spoken;
+pub use http::{Spoken, tls_failure};
 pub use submission::{
     Client, ClientError, HolderStatus, MemberStatus, OwnDatabaseStatus, Replies, Status, StatusAt,
 };

@@ -101,8 +101,11 @@ impl Trust {
         }
     }
 
-    /// What TLS asks of whoever answers.
-    pub(crate) fn config(&self) -> Result<ClientConfig, ClientError> {
+    /// What TLS asks of whoever answers: also for programs that are no nodes, such as an oracle.
+    ///
+    /// # Errors
+    /// [`ClientError::Trust`]: nobody is known whom to believe.
+    pub fn config(&self) -> Result<ClientConfig, ClientError> {
         match self {
             Trust::NodeKey(expected) => pinned(expected),
             Trust::Authorities(certificates) => named(certificates.clone()),

@@ -106,7 +106,7 @@ pub struct NodeConfig {
     /// So many blocks behind a node joins from a checkpoint; 1,000 where nothing is said. One without any block always does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_behind_blocks: Option<u64>,
-    /// Where contracts ask when they are endorsed, by name: `http://…` or the path of a file, from this folder.
+    /// Where contracts ask when they are endorsed, by name: `http://…`, `https://…` or the path of a file, from this folder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub oracles: BTreeMap<String, String>,
     /// Which schemas with members this node holds, of those that its organisation is a member of; all where nothing is said. For

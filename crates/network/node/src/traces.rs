@@ -11,6 +11,7 @@
 use crate::NodeError;
 use crate::folder::NodeConfig;
 use crate::metrics::{EXECUTE, RECORD, VERIFY};
+use client::Trust;
 use opentelemetry::trace::{Span, SpanKind, Status, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
@@ -62,16 +63,19 @@ impl Traces {
             path: folder.join("node.toml"),
             reason: format!("trace_endpoint: {reason}"),
         };
-        if !endpoint.starts_with("http://") {
+        let is_encrypted = endpoint.starts_with("https://");
+        if !is_encrypted && !endpoint.starts_with("http://") {
             let expected = "expected the address of a collector such as http://127.0.0.1:4318/v1/traces";
             return Err(wrong(format!("{expected}, found {endpoint}")));
         }
-        let client = reqwest::blocking::Client::builder()
-            .timeout(EXPORT_TIME_MAX)
-            // Addresses begin with http://, so that no certificates of the machine are needed.
-            .tls_certs_only([])
-            .build()
-            .map_err(|error| wrong(error.to_string()))?;
+        let client = reqwest::blocking::Client::builder().timeout(EXPORT_TIME_MAX);
+        let client = match is_encrypted {
+            true => client
+                .tls_backend_preconfigured(Trust::System.config().map_err(|error| wrong(error.to_string()))?),
+            // No certificates of the machine are needed.
+            false => client.tls_certs_only([]),
+        };
+        let client = client.build().map_err(|error| wrong(error.to_string()))?;
         let exporter = SpanExporter::builder().with_http().with_http_client(client).with_endpoint(endpoint);
         let exporter = exporter.build().map_err(|error| wrong(error.to_string()))?;
         let resource = Resource::builder_empty().with_service_name("entente").with_attributes([
@@ -170,12 +174,17 @@ mod tests {
         let mut config = NodeConfig::new(listen, 1);
         let traces = |config: &NodeConfig| Traces::of(config, Path::new("node"), "org1");
         assert!(traces(&config).is_ok_and(|traces| traces.is_none()), "nobody asked for them");
-        for wrong in ["127.0.0.1:4318", "https://collector.example/v1/traces", "http://"] {
+        for wrong in ["127.0.0.1:4318", "ftp://collector.example/v1/traces", "http://", "https://"] {
             config.trace_endpoint = Some(wrong.to_string());
             let error = traces(&config).err().unwrap_or_else(|| panic!("{wrong} is taken")).to_string();
             assert!(error.contains("trace_endpoint: "), "{error}");
         }
         config.trace_endpoint = Some("http://127.0.0.1:4318/v1/traces".to_string());
         assert!(traces(&config).is_ok_and(|traces| traces.is_some()));
+        // Over TLS, where this machine trusts anybody.
+        config.trace_endpoint = Some("https://127.0.0.1:4318/v1/traces".to_string());
+        let encrypted = traces(&config).map(|traces| traces.is_some()).map_err(|error| error.to_string());
+        let untrusting = |error: &String| error.contains("no certificate of an authority");
+        assert!(encrypted == Ok(true) || encrypted.as_ref().err().is_some_and(untrusting), "{encrypted:?}");
     }
 }

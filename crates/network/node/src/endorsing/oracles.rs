@@ -1,6 +1,7 @@
 //! Where a node's oracles are, and how they are asked.
 
 use crate::NodeError;
+use client::{ClientError, Trust, tls_failure};
 use parking_lot::Mutex;
 use sql::Oracles;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use types::{SqlError, SqlState, limits};
 /// How long an oracle may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
-/// The oracles of `node.toml`: a name, and `http://…` or the path of a file, from the node's folder.
+/// The oracles of `node.toml`: a name, and `http://…`, `https://…` or the path of a file, from the node's folder.
 pub(crate) struct OracleSources {
     sources: BTreeMap<String, Source>,
     http: reqwest::Client,
@@ -34,20 +35,29 @@ impl OracleSources {
     ) -> Result<OracleSources, NodeError> {
         let source = |(name, place): (&String, &String)| {
             let source = match place.strip_prefix("file://").unwrap_or(place) {
-                http if http.starts_with("http://") => Source::Http(http.to_string()),
+                http if ["http://", "https://"].iter().any(|scheme| http.starts_with(scheme)) => {
+                    Source::Http(http.to_string())
+                }
                 other if other.is_empty() || other.contains("://") => {
-                    let reason = format!("expected http://… or the path of a file, found `{place}`");
+                    let reason =
+                        format!("expected http://…, https://… or the path of a file, found `{place}`");
                     return Err(NodeError::Oracle { name: name.clone(), reason });
                 }
                 path => Source::File(folder.join(path)),
             };
             Ok((name.clone(), source))
         };
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            // Addresses begin with http://, so that no certificates of the machine are needed.
-            .tls_certs_only([])
-            .timeout(ANSWER_WITHIN)
+        let http = reqwest::Client::builder().no_proxy().timeout(ANSWER_WITHIN);
+        let http = match oracles.iter().find(|(_, place)| place.starts_with("https://")) {
+            // Where no address begins so, no certificates of the machine are needed.
+            None => http.tls_certs_only([]),
+            Some((name, _)) => {
+                let unusable =
+                    |error: ClientError| NodeError::Oracle { name: name.clone(), reason: error.to_string() };
+                http.tls_backend_preconfigured(Trust::System.config().map_err(unusable)?)
+            }
+        };
+        let http = http
             .build()
             .map_err(|error| NodeError::Oracle { name: "http".to_string(), reason: error.to_string() })?;
         let sources = oracles.iter().map(source).collect::<Result<_, _>>()?;
@@ -79,9 +89,10 @@ impl OracleSources {
     }
 
     async fn fetch(&self, url: &str) -> Result<Vec<u8>, String> {
-        let failed = |error: reqwest::Error| match error.is_timeout() {
-            true => format!("{url} takes more than {} s", ANSWER_WITHIN.as_secs()),
-            false => format!("{url} cannot be reached"),
+        let failed = |error: reqwest::Error| match (error.is_timeout(), tls_failure(&error)) {
+            (true, _) => format!("{url} takes more than {} s", ANSWER_WITHIN.as_secs()),
+            (false, Some(reason)) => format!("{url} is not believed: {reason}"),
+            (false, None) => format!("{url} cannot be reached"),
         };
         let mut response = self.http.get(url).send().await.map_err(failed)?;
         if !response.status().is_success() {
@@ -180,6 +191,16 @@ mod tests {
             SqlState::UNDEFINED_OBJECT,
             "no oracle \"weather\"; it knows binary, gone, long, rate",
         );
+
+        // Over TLS, where this machine trusts anybody.
+        let encrypted = BTreeMap::from([place("rate", &format!("https://{unused}/rate"))]);
+        match OracleSources::new(&encrypted, folder.path(), runtime.handle().clone()) {
+            Ok(sources) => {
+                let error = AskedOnce::new(Arc::new(sources)).value("rate").expect_err("nobody answers");
+                assert!(error.message.contains("cannot be reached"), "{error:?}");
+            }
+            Err(error) => assert!(error.to_string().contains("no certificate of an authority"), "{error}"),
+        }
 
         let wrong = BTreeMap::from([place("rate", "ftp://somewhere")]);
         let error = OracleSources::new(&wrong, folder.path(), runtime.handle().clone());
