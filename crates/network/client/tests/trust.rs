@@ -223,7 +223,7 @@ async fn a_companys_own_certificate_counts_by_its_authority_its_host_and_its_day
     let text = refused(&format!("https://127.0.0.1:{}", expired.port), &trust).await.to_string();
     assert!(text.contains("expired") && text.contains("have its owner replace it"), "{text}");
     for wrong in ["", "nonsense", "-----BEGIN CERTIFICATE-----\n%%%\n-----END CERTIFICATE-----\n"] {
-        let error = Trust::authorities(wrong.as_bytes()).err().expect("no certificate");
+        let error = Trust::authorities(wrong.as_bytes()).expect_err("no certificate");
         assert!(error.contains("in PEM"), "{error}");
     }
 }
