@@ -44,6 +44,50 @@ async fn copy_in_a_block(client: &mut Client) {
     block.commit().await.expect("10,000 more");
 }
 
+fn page() -> Vec<u8> {
+    (0..1024 * 1024).map(|at: u32| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// A page of a mebibyte, a text, and a document that an UPDATE makes: the other node shows them.
+async fn write_long_values(ada: &Client, bob: &Client, page: &[u8]) {
+    let said = "é".repeat(400_000);
+    ada.execute("INSERT INTO scans (id, page) VALUES (1, $1)", &[&page]).await.expect("a page");
+    ada.execute("INSERT INTO scans (id, said) VALUES (2, $1)", &[&said]).await.expect("a text");
+    ada.batch_execute(
+        "UPDATE scans SET document = jsonb_build_object('pages', repeat('p', 1000000)) WHERE id = 1",
+    )
+    .await
+    .expect("a document");
+    let height: String = ada.query_one("SHOW entente.last_height", &[]).await.expect("it is known").get(0);
+    bob.batch_execute(&format!("SET entente.min_height = {height}")).await.expect("set");
+    let row = bob.query_one("SELECT page FROM scans WHERE id = 1", &[]).await.expect("it is there");
+    assert!(row.get::<_, Vec<u8>>(0) == page);
+    let row =
+        bob.query_one("SELECT said, md5(said) FROM scans WHERE id = 2", &[]).await.expect("it is there");
+    assert!(row.get::<_, String>(0) == said);
+    assert_eq!(
+        count(bob, "SELECT length(document->>'pages')::bigint FROM scans WHERE id = 1").await,
+        1_000_000
+    );
+}
+
+/// With the limit that it exceeds; the session goes on.
+async fn refuse_what_is_too_long(ada: &Client, page: &[u8], three: &str) {
+    let longer = [page, &[1]].concat();
+    let error = ada
+        .execute("INSERT INTO scans (id, page) VALUES (3, $1)", &[&longer])
+        .await
+        .expect_err("a byte too many");
+    let expected = "the limit is 1048576 (TEXT_BYTES_MAX)";
+    assert!(code(&error).0 == "54000" && code(&error).1.contains(expected), "{error:?}");
+    let two = "INSERT INTO scans (id, page, said) VALUES (3, $1, $2)";
+    let (long, text) = (&page[..1_000_000].to_vec(), "t".repeat(1_000_000));
+    ada.execute(two, &[long, &text]).await.expect("just below two mebibytes");
+    let error = ada.execute(three, &[long, long, long]).await.expect_err("three megabytes");
+    let expected = "the limit is 2097152 (block.transaction_bytes_max of the charter)";
+    assert!(code(&error).0 == "54000" && code(&error).1.contains(expected), "{error:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_rows_are_one_transaction_and_values_have_a_mebibyte() {
     let mut network = TestNetwork::create(|charter| charter.outcome_lag_blocks = 10);
@@ -65,44 +109,11 @@ async fn ten_thousand_rows_are_one_transaction_and_values_have_a_mebibyte() {
     copy_in_a_block(&mut ada).await;
     assert_eq!(count(&ada, "SELECT count(*) FROM orders").await, i64::from(2 * ROWS));
 
-    // A page of a mebibyte, as a parameter, and one that a query makes.
-    let page: Vec<u8> =
-        (0..1024 * 1024).map(|at: u32| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let said = "é".repeat(400_000);
-    ada.execute("INSERT INTO scans (id, page) VALUES (1, $1)", &[&page]).await.expect("a page");
-    ada.execute("INSERT INTO scans (id, said) VALUES (2, $1)", &[&said]).await.expect("a text");
-    ada.batch_execute(
-        "UPDATE scans SET document = jsonb_build_object('pages', repeat('p', 1000000)) WHERE id = 1",
-    )
-    .await
-    .expect("a document");
-    let height: String = ada.query_one("SHOW entente.last_height", &[]).await.expect("it is known").get(0);
-    bob.batch_execute(&format!("SET entente.min_height = {height}")).await.expect("set");
-    let row = bob.query_one("SELECT page FROM scans WHERE id = 1", &[]).await.expect("it is there");
-    assert!(row.get::<_, Vec<u8>>(0) == page);
-    let row =
-        bob.query_one("SELECT said, md5(said) FROM scans WHERE id = 2", &[]).await.expect("it is there");
-    assert!(row.get::<_, String>(0) == said);
-    assert_eq!(
-        count(&bob, "SELECT length(document->>'pages')::bigint FROM scans WHERE id = 1").await,
-        1_000_000
-    );
-
-    // What is too long is refused with the limit, and the session goes on.
-    let longer = [&page[..], &[1]].concat();
-    let error = ada
-        .execute("INSERT INTO scans (id, page) VALUES (3, $1)", &[&longer])
-        .await
-        .expect_err("a byte too many");
-    let expected = "the limit is 1048576 (TEXT_BYTES_MAX)";
-    assert!(code(&error).0 == "54000" && code(&error).1.contains(expected), "{error:?}");
-    let two = "INSERT INTO scans (id, page, said) VALUES (3, $1, $2)";
-    let (long, text) = (&page[..1_000_000].to_vec(), "t".repeat(1_000_000));
-    ada.execute(two, &[long, &text]).await.expect("just below two mebibytes");
+    let page = page();
+    write_long_values(&ada, &bob, &page).await;
+    let long = &page[..1_000_000].to_vec();
     let three = "INSERT INTO scans (id, page) VALUES (4, $1), (5, $2), (6, $3)";
-    let error = ada.execute(three, &[long, long, long]).await.expect_err("three megabytes");
-    let expected = "the limit is 2097152 (block.transaction_bytes_max of the charter)";
-    assert!(code(&error).0 == "54000" && code(&error).1.contains(expected), "{error:?}");
+    refuse_what_is_too_long(&ada, &page, three).await;
 
     // Members may agree to more.
     ada.batch_execute("SELECT entente.set_charter('block.transaction_bytes_max', '4000000')")

@@ -316,7 +316,8 @@ fn what_was_found_with_another_execution_version_is_to_be_endorsed_again() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads");
     for protocol in concurrency::VALIDATION_IDS {
         let mut network = Network::new(protocol, |charter| {
-            (charter.execution_version, charter.outcome_lag_blocks) = (1, 2);
+            charter.found_with_version(1);
+            charter.outcome_lag_blocks = 2;
         });
         let switch = network.proposal(script("SELECT entente.set_charter('execution_version', '2')"));
         let outcomes = network.outcomes(vec![switch]);

@@ -473,6 +473,39 @@ impl Charter {
         self.endorsement_policy().map(drop).map_err(CharterError::Policy)
     }
 
+    /// Parameters that later versions have brought are left out in charters of older ones.
+    fn check_parameters_of_version(&self) -> Result<(), CharterError> {
+        let (version, transaction) = (self.execution_version, self.block.transaction_bytes_max);
+        let parameters = [
+            (
+                "checkpoint_rows",
+                3,
+                has_rows(version) || self.checkpoint_rows == Charter::CHECKPOINT_ROWS_DEFAULT,
+                self.checkpoint_rows,
+            ),
+            (
+                "window_blocks",
+                4,
+                has_window(version) || self.window_blocks == Charter::WINDOW_BLOCKS_DEFAULT,
+                self.window_blocks,
+            ),
+            (
+                "block.transaction_bytes_max",
+                14,
+                has_transaction_bytes(version) || transaction == default_transaction_bytes_max(),
+                transaction,
+            ),
+        ];
+        match parameters.into_iter().find(|(_, _, good, _)| !good) {
+            Some((field, since, _, found)) => Err(CharterError::Value {
+                field,
+                expected: format!("left out before execution version {since}"),
+                found: found.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn check_values(&self) -> Result<(), CharterError> {
         let wrong = |field, expected: &str, found: String| {
             Err(CharterError::Value { field, expected: expected.to_string(), found })
@@ -498,20 +531,7 @@ impl Charter {
         }
         let block = &self.block;
         let members = self.members().count();
-        if !has_rows(self.execution_version) && self.checkpoint_rows != Charter::CHECKPOINT_ROWS_DEFAULT {
-            let expected = "left out before execution version 3";
-            return wrong("checkpoint_rows", expected, self.checkpoint_rows.to_string());
-        }
-        if !has_window(self.execution_version) && self.window_blocks != Charter::WINDOW_BLOCKS_DEFAULT {
-            let expected = "left out before execution version 4";
-            return wrong("window_blocks", expected, self.window_blocks.to_string());
-        }
-        if !has_transaction_bytes(self.execution_version)
-            && block.transaction_bytes_max != default_transaction_bytes_max()
-        {
-            let expected = "left out before execution version 14";
-            return wrong("block.transaction_bytes_max", expected, block.transaction_bytes_max.to_string());
-        }
+        self.check_parameters_of_version()?;
         let ranges: [(&'static str, u64, u64, u64); 15] = [
             (
                 "outcome_quorum",

@@ -284,13 +284,13 @@ fn a_value_that_is_too_long_tells_of_the_columns_it_is_made_of_and_a_row_of_all(
         "CREATE TABLE long (id bigint PRIMARY KEY, a text, b text, c text)",
         "INSERT INTO long VALUES (1, 'a', 'b', 'c')",
     ]);
-    let too_long = "length(repeat('a', 200000))";
+    let too_long = "length(repeat('a', 2000000))";
     for sql in [
         format!("UPDATE short SET n = {too_long} WHERE id = 1"),
         format!("UPDATE short SET n = 1 WHERE id = 1 AND n < {too_long} + n"),
-        "UPDATE short SET name = name || repeat(name, 200000) WHERE id = 1".to_string(),
-        "DELETE FROM short WHERE id = 1 AND n < length(repeat(name, 200000))".to_string(),
-        "UPDATE long SET a = repeat(a, 100000), b = repeat(b, 100000), c = repeat(c, 100000) WHERE id = 1"
+        "UPDATE short SET name = name || repeat(name, 2000000) WHERE id = 1".to_string(),
+        "DELETE FROM short WHERE id = 1 AND n < length(repeat(name, 2000000))".to_string(),
+        "UPDATE long SET a = repeat(a, 800000), b = repeat(b, 800000), c = repeat(c, 800000) WHERE id = 1"
             .to_string(),
     ] {
         // The support asserts that what it touched is inside of its footprint.

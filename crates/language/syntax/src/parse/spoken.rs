@@ -88,7 +88,7 @@ fn find(bytes: &[u8], from: usize, wanted: u8) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::spoken_bytes;
-    use crate::tokenize;
+    use crate::parse::tokenize;
 
     #[test]
     fn literals_names_and_comments_count_once() {
