@@ -17,6 +17,10 @@ pub fn run(command: &mut Command) -> String {
 pub fn packages(name: &str, program: &str, install: impl FnOnce(&Path) -> Vec<Command>) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(name);
     let done = folder.join("installed");
+    std::fs::create_dir_all(folder.parent().expect("a folder of folders")).expect("a folder");
+    // Other tests ask for the same at the same time: one of them installs, and the others wait.
+    let lock = std::fs::File::create(folder.with_extension("lock")).expect("a file for the lock");
+    lock.lock().expect("locked");
     if !done.exists() {
         // Half an installation of a run that was stopped.
         let _ = std::fs::remove_dir_all(&folder);
