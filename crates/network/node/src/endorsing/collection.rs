@@ -670,17 +670,17 @@ mod tests {
     #[test]
     fn what_is_too_large_with_its_endorsements_is_refused() {
         let network = Network::new();
-        let (text, sql) = (Value::text("x".repeat(120 * 1024)), "INSERT INTO note VALUES ($1, $2)");
+        let (text, sql) = (Value::text("x".repeat(900 * 1024)), "INSERT INTO note VALUES ($1, $2)");
         let large = |number| {
             let values = vec![Value::BigInt(number), text.clone()];
             network.simulated(number, sql, values)
         };
         let collection = network.collection(vec![large(1), network.note(2)]);
-        assert!(collection.endorsed().iter().all(Result::is_ok), "240 KiB");
+        assert!(collection.endorsed().iter().all(Result::is_ok), "1,800 KiB");
         let twice = "INSERT INTO note VALUES ($1, $3), ($2, $3)";
         let values = vec![Value::BigInt(1), Value::BigInt(2), text.clone()];
         let collection = network.collection(vec![network.simulated(1, twice, values)]);
-        let error = collection.endorsed().remove(0).expect_err("360 KiB");
+        let error = collection.endorsed().remove(0).expect_err("2,700 KiB");
         assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
         assert!(error.message.contains("block.transaction_bytes_max"), "{error:?}");
     }
