@@ -269,5 +269,6 @@ pub fn may_be_too_long(table: &TablePlan) -> bool {
         DataType::Enum(_) => 2 * limits::NAME_BYTES_MAX,
         _ => 18,
     });
+    // By the limit of the older versions in all of them: that a change may fail is said of too many, and never of too few.
     bytes.fold(0, usize::saturating_add) > limits::ROW_BYTES_BEFORE
 }

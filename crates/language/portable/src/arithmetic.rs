@@ -81,7 +81,8 @@ impl Binder<'_> {
         if is_constant {
             return Err(refused("|| of two constants").hint("Write them as one text."));
         }
-        // What is too long for a text here a database outside would take.
+        // What is too long for a text here a database outside would take. As short as in the oldest version: what a script may be
+        // follows from its words alone.
         let bytes = parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(bytes_max(part)?));
         if bytes.is_none_or(|bytes| bytes > limits::TEXT_BYTES_BEFORE) {
             let what = format!(

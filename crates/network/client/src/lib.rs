@@ -33,11 +33,13 @@
 //! # Ok(()) }
 //! ```
 
+mod certificate_check;
 mod endorser;
 mod http;
 mod submission;
 mod trust;
 
+pub use certificate_check::CertificateCheck;
 pub use endorser::{EndorseError, Endorser, endorse};
 pub use http::{Spoken, tls_failure};
 pub use submission::{

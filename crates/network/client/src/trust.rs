@@ -1,16 +1,12 @@
 //! How a client makes sure that it talks to the node that it means.
 
-use crate::ClientError;
+use crate::{CertificateCheck, ClientError};
 use crypto::PublicKey;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
-    version,
-};
+use rustls::{CertificateError, ClientConfig, Error, OtherError, RootCertStore, version};
 use std::fmt;
 use std::sync::Arc;
 use types::{Charter, GatewayAddress, NODE_KEY_ALPN};
@@ -55,6 +51,21 @@ impl NodeKey {
         let mut members = charter.members();
         let (position, _) = members.find(|(_, member)| GatewayAddress::of(&member.gateway).place == place)?;
         NodeKey::of(charter, position.into())
+    }
+
+    /// Whether a certificate is for this key. Until when the key counts the charter says, not the certificate.
+    fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), Error> {
+        let found = node_key_of(certificate);
+        if found == Some(self.key) {
+            return Ok(());
+        }
+        let is_whose = |(_, key): &&(String, PublicKey)| Some(*key) == found;
+        let other = OtherKey {
+            expected: (self.organisation.clone(), self.key),
+            found,
+            whose: self.others.iter().find(is_whose).map(|(name, _)| name.clone()),
+        };
+        Err(Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(other)))))
     }
 }
 
@@ -120,9 +131,9 @@ fn unusable(error: Error) -> ClientError {
 
 /// Only this key is right.
 fn pinned(expected: &NodeKey) -> Result<ClientConfig, ClientError> {
-    let provider = Arc::new(ring::default_provider());
-    let pinned = Arc::new(Pinned { expected: expected.clone(), provider: provider.clone() });
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let expected = expected.clone();
+    let pinned = CertificateCheck::new(move |certificate| expected.check(certificate));
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         // In TLS 1.2 the server signs what the client says first, and so perhaps something that means something elsewhere.
         .with_protocol_versions(&[&version::TLS13])
         .map_err(unusable)?
@@ -155,58 +166,4 @@ fn node_key_of(certificate: &CertificateDer<'_>) -> Option<PublicKey> {
     let parsed = ParsedCertificate::try_from(certificate).ok()?;
     let info = parsed.subject_public_key_info();
     info.strip_prefix(ED25519_PREFIX)?.try_into().ok().map(PublicKey)
-}
-
-/// One node key is right, and no other.
-#[derive(Debug)]
-struct Pinned {
-    expected: NodeKey,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let found = node_key_of(end_entity);
-        if found == Some(self.expected.key) {
-            // Until when a key counts the charter says, not the certificate.
-            return Ok(ServerCertVerified::assertion());
-        }
-        let is_whose = |(_, key): &&(String, PublicKey)| Some(*key) == found;
-        let other = OtherKey {
-            expected: (self.expected.organisation.clone(), self.expected.key),
-            found,
-            whose: self.expected.others.iter().find(is_whose).map(|(name, _)| name.clone()),
-        };
-        Err(Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(other)))))
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("expected TLS 1.3, found TLS 1.2".to_string()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -3,11 +3,10 @@
 use super::certificate::wrong_now;
 use super::finding::Findings;
 use super::members::{Answer, Member, NotAsked};
-use client::Spoken;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use client::{CertificateCheck, Spoken};
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -55,58 +54,15 @@ pub(super) fn check(member: &Member, answer: &Answer, findings: &mut Findings) {
 pub(super) async fn wrong_with_shown(gateway: &str) -> Option<String> {
     let place = GatewayAddress::of(gateway).place;
     let host = place.rsplit_once(':')?.0.trim_matches(['[', ']']).to_string();
-    let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider.clone())
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .ok()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Look { provider }))
+        // Whoever has it: nothing is asked of him.
+        .with_custom_certificate_verifier(CertificateCheck::new(|_| Ok(())))
         .with_no_client_auth();
     let stream = TcpStream::connect(place).await.ok()?;
     let name = ServerName::try_from(host).ok()?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.ok()?;
     wrong_now(stream.get_ref().1.peer_certificates()?.first()?)
-}
-
-/// Looks at a certificate, whoever has it: nothing is asked of him.
-#[derive(Debug)]
-struct Look {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Look {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -3,16 +3,12 @@
 
 use crate::NodeError;
 use crate::access::own_certificate;
+use client::CertificateCheck;
 use crypto::sha256;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
-    SignatureScheme,
-};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{CertificateError, ClientConfig, Error, ServerConfig};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -72,21 +68,19 @@ impl Own {
 
     /// Connects to whoever shows the certificate with this digest.
     pub(super) fn client(&self, expected: &str) -> Result<Arc<ClientConfig>, Error> {
-        let pinned = Arc::new(Pinned::new(expected));
-        let config = ClientConfig::builder_with_provider(pinned.provider.clone())
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .dangerous()
-            .with_custom_certificate_verifier(pinned)
+            .with_custom_certificate_verifier(pinned(expected))
             .with_client_auth_cert(vec![self.certificate.clone()], self.key.clone_key())?;
         Ok(Arc::new(config))
     }
 
     /// Lets in whoever shows the certificate with this digest.
     pub(super) fn server(&self, expected: &str) -> Result<Arc<ServerConfig>, Error> {
-        let pinned = Arc::new(Pinned::new(expected));
-        let config = ServerConfig::builder_with_provider(pinned.provider.clone())
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(pinned)
+            .with_client_cert_verifier(pinned(expected))
             .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())?;
         Ok(Arc::new(config))
     }
@@ -97,103 +91,12 @@ fn digest(certificate: &CertificateDer<'_>) -> String {
 }
 
 /// One certificate is right, and no other.
-#[derive(Debug)]
-struct Pinned {
-    expected: String,
-    provider: Arc<CryptoProvider>,
-}
-
-impl Pinned {
-    fn new(expected: &str) -> Pinned {
-        Pinned { expected: expected.to_string(), provider: Arc::new(ring::default_provider()) }
-    }
-
-    fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), Error> {
-        match digest(certificate) == self.expected {
-            true => Ok(()),
-            false => Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure)),
-        }
-    }
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        self.check(end_entity).map(|()| ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-impl ClientCertVerifier for Pinned {
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn verify_client_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        self.check(end_entity).map(|()| ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        ServerCertVerifier::verify_tls12_signature(self, message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        ServerCertVerifier::verify_tls13_signature(self, message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ServerCertVerifier::supported_verify_schemes(self)
-    }
+fn pinned(
+    expected: &str,
+) -> Arc<CertificateCheck<impl Fn(&CertificateDer<'_>) -> Result<(), Error> + use<>>> {
+    let expected = expected.to_string();
+    CertificateCheck::new(move |certificate: &CertificateDer<'_>| match digest(certificate) == expected {
+        true => Ok(()),
+        false => Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure)),
+    })
 }
