@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn how_many_rows_lead_to_a_checkpoint_is_a_parameter_of_version_3() {
         let mut second = charter();
-        second.execution_version = 2;
+        second.found_with_version(2);
         let refused = second.amended(&set("checkpoint_rows", "5000")).expect_err("not yet").to_string();
         // In receipts of such ledgers, as it always was.
         assert!(
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn the_window_of_decisions_is_a_parameter_of_version_4() {
         let mut third = charter();
-        third.execution_version = 3;
+        third.found_with_version(3);
         let refused = third.amended(&set("window_blocks", "30")).expect_err("not yet").to_string();
         assert!(refused.ends_with("execution_version, checkpoint_rows, found `window_blocks`"), "{refused}");
         third.window_blocks = 30;

@@ -281,7 +281,8 @@ mod tests {
         let long = Value::Numeric(long.expect("a number"));
         let text = crate::format_value(&long).map_or(0, |text| text.len());
         assert!(written_bytes(&long, 2) >= text);
-        assert!(Composite::new(None, vec![long.clone(), long]).is_err());
+        assert!(Composite::new(None, vec![long.clone(); 9]).is_ok());
+        assert!(Composite::new(None, vec![long; 14]).is_err());
     }
 
     #[test]

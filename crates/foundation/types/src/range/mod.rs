@@ -256,7 +256,7 @@ impl Bound {
 }
 
 fn check_length(what: &str, bytes: usize) -> Result<(), SqlError> {
-    let limit = limits::TEXT_BYTES_MAX;
+    let limit = crate::text_bytes_max();
     if bytes > limit {
         let message =
             format!("the {what} has {bytes} bytes as a text, the limit is {limit} (TEXT_BYTES_MAX)");

@@ -1,6 +1,6 @@
 use super::*;
 use crate::session_format::{SessionFormat, within_format};
-use crate::{DataType, Key};
+use crate::{DataType, Key, ValueLengths};
 use crate::{ExecutionVersion, decode_exactly, encode, format_value, parse_value, with_types_of};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -255,7 +255,20 @@ fn what_is_too_long_cannot_be_made() {
     let digits = "7".repeat(100_000);
     let data_type = DataType::Range(RangeType::Num);
     assert_eq!(state(parse_value(&format!("[{digits},)"), data_type)), Ok(()));
-    assert_eq!(state(parse_value(&format!("[{digits},{digits}8]"), data_type)), refused);
+    let long = format!("[{digits},{digits}8]");
+    assert_eq!(state(parse_value(&long, data_type)), Ok(()));
+    let before = ValueLengths::of(ExecutionVersion::V13);
+    assert_eq!(before.within(|| state(parse_value(&long, data_type))), refused);
+    let many = |count: u8| {
+        let ranges: Vec<String> =
+            (1..=count).map(|first| format!("[{first}{digits},{first}{digits})")).collect();
+        parse_value(
+            &format!("{{{}}}", ranges.join(",").replace("7)", "8)")),
+            DataType::Multirange(RangeType::Num),
+        )
+    };
+    assert_eq!(state(many(4)), Ok(()));
+    assert_eq!(state(many(6)), refused);
 }
 
 fn element(range_type: RangeType) -> BoxedStrategy<Value> {
