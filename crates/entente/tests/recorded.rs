@@ -173,9 +173,17 @@ impl Recording {
         let height = runner.height();
         // The newest outcomes are certified in blocks.
         network.wait_for_height(0, height + 5).await;
-        let mut found = Vec::new();
-        for node in 0..4 {
-            found.push(answers_at(&network, node, height, &self.file("queries.sql")).await);
+        let mut found = Vec::<String>::new();
+        // Blocks with outcomes of schemas may still come, and one node has them before another.
+        for _ in 0..20 {
+            found.clear();
+            for node in 0..4 {
+                found.push(answers_at(&network, node, height, &self.file("queries.sql")).await);
+            }
+            if found.iter().all(|answers| *answers == found[0]) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(250)).await;
         }
         for answers in &found {
             let differs = answers.lines().zip(found[0].lines()).find(|(one, first)| one != first);
