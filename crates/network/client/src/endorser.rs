@@ -1,6 +1,6 @@
 //! One organisation's endorsement service, and how a client that asks several puts their answers together.
 
-use crate::ClientError;
+use crate::error::ClientError;
 use crate::http::Http;
 use crate::trust::Trust;
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! The one way in which nodes and commands ask a gateway over HTTP: connections that stay open, over TLS or in plain text.
 
-use crate::ClientError;
+use crate::error::ClientError;
 use crate::trust::{OtherKey, Trust};
 use reqwest::{RequestBuilder, Response};
 use std::error::Error;
@@ -52,7 +52,10 @@ impl Http {
         };
         let connection = |error| ClientError::Connection { url: address.to_string(), error };
         let tls = tls
-            .then(|| builder().tls_backend_preconfigured(trust.config()?).build().map_err(connection))
+            .then(|| {
+                let config = trust.config().map_err(ClientError::Trust)?;
+                builder().tls_backend_preconfigured(config).build().map_err(connection)
+            })
             .transpose()?;
         // It speaks HTTP: a machine without certificates has nothing to say against that.
         let plain = plain.then(|| builder().tls_certs_only([]).build().map_err(connection)).transpose()?;

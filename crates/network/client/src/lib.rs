@@ -35,14 +35,14 @@
 
 mod certificate_check;
 mod endorser;
+mod error;
 mod http;
 mod submission;
 mod trust;
 
 pub use certificate_check::CertificateCheck;
 pub use endorser::{EndorseError, Endorser, endorse};
+pub use error::ClientError;
 pub use http::{Spoken, tls_failure};
-pub use submission::{
-    Client, ClientError, HolderStatus, MemberStatus, OwnDatabaseStatus, Replies, Status, StatusAt,
-};
+pub use submission::{Client, HolderStatus, MemberStatus, OwnDatabaseStatus, Replies, Status, StatusAt};
 pub use trust::{NodeKey, OtherKey, Trust};

@@ -1,6 +1,6 @@
 //! How a client makes sure that it talks to the node that it means.
 
-use crate::{CertificateCheck, ClientError};
+use crate::certificate_check::CertificateCheck;
 use crypto::PublicKey;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
@@ -115,8 +115,8 @@ impl Trust {
     /// What TLS asks of whoever answers: also for programs that are no nodes, such as an oracle.
     ///
     /// # Errors
-    /// [`ClientError::Trust`]: nobody is known whom to believe.
-    pub fn config(&self) -> Result<ClientConfig, ClientError> {
+    /// Nobody is known whom to believe.
+    pub fn config(&self) -> Result<ClientConfig, String> {
         match self {
             Trust::NodeKey(expected) => pinned(expected),
             Trust::Authorities(certificates) => named(certificates.clone()),
@@ -125,12 +125,12 @@ impl Trust {
     }
 }
 
-fn unusable(error: Error) -> ClientError {
-    ClientError::Trust(error.to_string())
+fn unusable(error: Error) -> String {
+    error.to_string()
 }
 
 /// Only this key is right.
-fn pinned(expected: &NodeKey) -> Result<ClientConfig, ClientError> {
+fn pinned(expected: &NodeKey) -> Result<ClientConfig, String> {
     let expected = expected.clone();
     let pinned = CertificateCheck::new(move |certificate| expected.check(certificate));
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -146,11 +146,11 @@ fn pinned(expected: &NodeKey) -> Result<ClientConfig, ClientError> {
 }
 
 /// Certificates of these authorities are right, for the host in the address.
-fn named(authorities: Vec<CertificateDer<'static>>) -> Result<ClientConfig, ClientError> {
+fn named(authorities: Vec<CertificateDer<'static>>) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     if roots.add_parsable_certificates(authorities).0 == 0 {
         let none = "no certificate of an authority is known here; name the charter, the node's key, or a file with certificates";
-        return Err(ClientError::Trust(none.to_string()));
+        return Err(none.to_string());
     }
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

@@ -70,8 +70,7 @@ impl Traces {
         }
         let client = reqwest::blocking::Client::builder().timeout(EXPORT_TIME_MAX);
         let client = match is_encrypted {
-            true => client
-                .tls_backend_preconfigured(Trust::System.config().map_err(|error| wrong(error.to_string()))?),
+            true => client.tls_backend_preconfigured(Trust::System.config().map_err(wrong)?),
             // No certificates of the machine are needed.
             false => client.tls_certs_only([]),
         };

@@ -1,24 +1,22 @@
 //! Other members' nodes: whether they can be reached, who they are, how far they are; and what this node itself says where it runs.
 
-use super::clocks::{self, TOLERATED_MS, ahead_ms};
+use super::answer::{Answer, PATIENCE, answer_of};
+use super::clocks::{self, TOLERATED_MS};
 use super::encryption;
 use super::finding::Findings;
 use super::subject::Subject;
 use crate::NodeError;
-use crate::ask::Asked;
-use client::{ClientError, NodeKey, OtherKey, Spoken, Status};
+use client::{NodeKey, Status};
 use crypto::{PublicKey, SecretKey};
 use futures::future::join_all;
 use ordering::{Proving, prove_members};
 use std::net::SocketAddr;
-use std::time::{Duration, Instant, SystemTime};
-use types::{Charter, ExecutionModel, Presence};
+use std::time::Duration;
+use types::{Charter, ExecutionModel};
 
 const NODE: &str = "node";
 const MEMBERS: &str = "members";
 const ONE_KEY: &str = "one key";
-/// Who does not answer within this time does not count as there.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// A member that is trying to connect with this node takes nobody else meanwhile, for five seconds.
 const PROVING_PATIENCE: Duration = Duration::from_secs(7);
 /// The same where it is known already why it will not prove its key.
@@ -29,33 +27,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(4);
 const BEHIND_BLOCKS: u64 = 100;
 
 /// A member of the newest charter that is known.
-pub(super) struct Member {
-    pub(super) name: String,
+struct Member {
+    name: String,
     key: String,
     address: String,
-    pub(super) gateway: String,
-}
-
-/// What somebody answers over HTTP.
-pub(super) struct Answer {
-    presence: Option<Presence>,
-    /// By how many milliseconds its clock is ahead.
-    ahead_ms: Option<i64>,
-    pub(super) status: Result<Status, String>,
-    /// How it answers.
-    pub(super) spoken: Spoken,
-    /// Why it was not asked over TLS.
-    pub(super) not_asked: Option<NotAsked>,
-    /// What is wrong with the certificate that it shows to others than members.
-    pub(super) shown: Option<String>,
-}
-
-/// Why somebody who answers was not asked.
-pub(super) enum NotAsked {
-    /// Another key was proved.
-    OtherKey(Box<OtherKey>),
-    /// It answers in plain text, where the charter says TLS.
-    PlainText,
+    gateway: String,
 }
 
 /// Another member, and what is known of it.
@@ -124,7 +100,10 @@ pub(super) fn check(subject: &Subject, findings: &mut Findings) -> Result<(), No
             .for_each(|other| other.connected = is_connected(again.as_ref().ok(), &other.member));
     }
     report(subject, &others, findings);
-    others.iter().for_each(|other| encryption::check(&other.member, &other.answer, findings));
+    others.iter().for_each(|other| {
+        let whom = (other.member.name.as_str(), other.member.gateway.as_str());
+        encryption::check(whom, &other.answer, findings);
+    });
     quorum(founding, &others, findings);
     behind(subject, own_status, &others, findings);
     one_key(key, (own.as_ref(), elsewhere), &others, findings);
@@ -148,52 +127,6 @@ fn whom_of(member: &Member, keys: &[(String, PublicKey)]) -> Option<NodeKey> {
     let key = member.key.parse().ok()?;
     let others = keys.iter().filter(|(_, other)| *other != key).cloned().collect();
     Some(NodeKey { organisation: member.name.clone(), key, others })
-}
-
-async fn answer_of(gateway: &str, whom: Option<NodeKey>) -> Answer {
-    let nobody = |reason: String| Answer {
-        presence: None,
-        ahead_ms: None,
-        status: Err(reason),
-        spoken: Spoken::Tls,
-        not_asked: None,
-        shown: None,
-    };
-    let Some(whom) = whom else { return nobody("its node key cannot be read".to_string()) };
-    let asked = match Asked::new(gateway, whom) {
-        Ok(asked) => asked,
-        Err(error) => return nobody(error.to_string()),
-    };
-    let now_ms =
-        || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
-    let (asked_ms, began) = (now_ms(), Instant::now());
-    let presence = tokio::time::timeout(PATIENCE, asked.presence()).await;
-    let took_ms = began.elapsed().as_millis() as u64;
-    let presence = presence.ok().and_then(Result::ok);
-    let (status, not_asked) = match tokio::time::timeout(PATIENCE, asked.status()).await {
-        Ok(Ok(status)) => (Ok(status), None),
-        Ok(Err(error)) => (Err(error.to_string()), NotAsked::of(error)),
-        Err(_) => (Err(format!("no answer within {PATIENCE:?}")), None),
-    };
-    let ahead_ms = presence.as_ref().map(|presence| ahead_ms(presence.time_ms, asked_ms, took_ms));
-    let spoken = asked.spoken();
-    let shown = match (&status, spoken) {
-        (Ok(_), Spoken::Tls) => {
-            tokio::time::timeout(PATIENCE, encryption::wrong_with_shown(gateway)).await.ok().flatten()
-        }
-        _ => None,
-    };
-    Answer { presence, ahead_ms, status, spoken, not_asked, shown }
-}
-
-impl NotAsked {
-    fn of(error: ClientError) -> Option<NotAsked> {
-        match error {
-            ClientError::OtherKey { other, .. } => Some(NotAsked::OtherKey(other)),
-            ClientError::PlainText { .. } => Some(NotAsked::PlainText),
-            _ => None,
-        }
-    }
 }
 
 /// As the node knows them where it runs, else as its blocks say.
@@ -237,21 +170,6 @@ async fn ask_other(member: Member, keys: &[(String, PublicKey)], own: Option<&St
     };
     let connected = is_connected(own, &member);
     Other { member, answer, connected, resolved, proving: None }
-}
-
-impl Answer {
-    /// The key that was proved: in the handshake of TLS, or under the answer.
-    fn key(&self) -> Option<PublicKey> {
-        match &self.not_asked {
-            Some(NotAsked::OtherKey(other)) => other.found,
-            _ => self.presence.as_ref().map(|presence| presence.node_key),
-        }
-    }
-
-    /// Whether it has this key.
-    fn has_key(&self, key: &PublicKey) -> bool {
-        self.key() == Some(*key)
-    }
 }
 
 /// Has those prove their keys that this node is not connected with. `has_twin`: they are connected with somebody who has this node's

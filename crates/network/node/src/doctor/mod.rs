@@ -7,6 +7,7 @@
 //!                                                     └─▶ members, clocks: other nodes are asked                       examine()
 //! ```
 
+mod answer;
 mod certificate;
 mod charter;
 mod clocks;

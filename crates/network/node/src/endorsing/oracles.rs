@@ -1,7 +1,7 @@
 //! Where a node's oracles are, and how they are asked.
 
 use crate::NodeError;
-use client::{ClientError, Trust, tls_failure};
+use client::{Trust, tls_failure};
 use parking_lot::Mutex;
 use sql::Oracles;
 use std::collections::BTreeMap;
@@ -52,8 +52,7 @@ impl OracleSources {
             // Where no address begins so, no certificates of the machine are needed.
             None => http.tls_certs_only([]),
             Some((name, _)) => {
-                let unusable =
-                    |error: ClientError| NodeError::Oracle { name: name.clone(), reason: error.to_string() };
+                let unusable = |reason: String| NodeError::Oracle { name: name.clone(), reason };
                 http.tls_backend_preconfigured(Trust::System.config().map_err(unusable)?)
             }
         };
