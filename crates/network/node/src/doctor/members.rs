@@ -12,7 +12,7 @@ use futures::future::join_all;
 use ordering::{Proving, prove_members};
 use std::net::SocketAddr;
 use std::time::Duration;
-use types::{Charter, ExecutionModel};
+use types::{Charter, ExecutionModel, Presence};
 
 const NODE: &str = "node";
 const MEMBERS: &str = "members";
