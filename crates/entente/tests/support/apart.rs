@@ -1,8 +1,9 @@
 //! Machines of one test as far apart as one kernel allows: each with a Linux user and a network namespace of its own, joined by a bridge in
 //! another one. Needs root.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use tempfile::TempDir;
 
 /// The network in which the machines are.
 const NETWORK: &str = "10.77.0";
@@ -63,6 +64,21 @@ impl Apart {
     /// Whether the users of machines may run a program.
     pub fn may_run(&self, program: &str) -> bool {
         self.on(0).args([program, "--version"]).output().is_ok_and(|output| output.status.success())
+    }
+
+    /// A folder in which each machine's user gets to its own; `None`: nobody but root gets to any.
+    pub fn folder(&self) -> Option<TempDir> {
+        // The usual place may be one for its owner alone.
+        let places = [std::env::temp_dir(), PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+        let folders = places.into_iter().filter_map(|place| tempfile::tempdir_in(place).ok());
+        folders.into_iter().find(|folder| {
+            let all = folder.path();
+            // Whose folder it is decides who may look into it, not that of all.
+            let done = Command::new("chmod").arg("711").arg(all).status();
+            assert!(done.expect("it runs").success(), "chmod 711 {}", all.display());
+            let entered = self.on(0).args(["sh", "-c", "cd \"$0\""]).arg(all).output();
+            entered.is_ok_and(|output| output.status.success())
+        })
     }
 
     /// The user of a machine.
