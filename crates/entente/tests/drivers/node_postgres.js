@@ -53,6 +53,18 @@ async function main() {
   assert.strictEqual(answers.length, 20);
   assert.deepStrictEqual((await pool.query("SELECT count(*) AS n FROM node_item")).rows, [{ n: "21" }]);
   await pool.end();
+  // What a transaction of another session notifies.
+  const heard = new Promise((resolve) => client.once("notification", resolve));
+  await client.query("LISTEN node_news");
+  const sender = new Client();
+  await sender.connect();
+  await sender.query("BEGIN");
+  await sender.query("SELECT pg_notify($1, $2)", ["node_news", "text"]);
+  await sender.query("COMMIT");
+  await sender.end();
+  const { channel, payload } = await heard;
+  assert.deepStrictEqual([channel, payload], ["node_news", "text"]);
+
   await client.query("DROP TABLE node_item");
   await client.end();
   console.log("node-postgres: ok");

@@ -149,6 +149,15 @@ with psycopg.connect(autocommit=True) as connection:
     assert [result.ftable(at) for at in range(3)] == [number, number, 0], number
     assert [result.ftablecol(at) for at in range(3)] == [1, 2, 0]
 
+    # What another session notifies, and the session's own.
+    with psycopg.connect(autocommit=True) as listener:
+        listener.execute("LISTEN psycopg_news")
+        connection.execute("SELECT pg_notify('psycopg_news', %s)", ("one",))
+        listener.execute("NOTIFY psycopg_news, 'two'")
+        heard = list(listener.notifies(timeout=30, stop_after=2))
+        assert [(note.channel, note.payload) for note in heard] == [("psycopg_news", "one"), ("psycopg_news", "two")], heard
+        assert heard[1].pid == listener.info.backend_pid, heard
+
     # With autocommit off the driver says READ ONLY with BEGIN.
     with psycopg.connect() as reader:
         reader.read_only = True

@@ -137,6 +137,12 @@ pub const RESULT_ROWS_MAX: usize = 10_000;
 pub const NOTICES_MAX: usize = 100;
 /// Bytes of these messages together.
 pub const NOTICES_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of what one notification says: as many as PostgreSQL takes.
+pub const NOTIFICATION_BYTES_MAX: usize = 7_999;
+/// Notifications of one transaction.
+pub const NOTIFICATIONS_MAX: usize = 10_000;
+/// Bytes of these notifications together: they stand in the receipt, which every node keeps.
+pub const NOTIFICATIONS_BYTES_MAX: usize = 512 * 1024;
 /// Rows that COPY brings in one transaction; each takes at least a step.
 pub const PACKED_ROWS_MAX: u32 = 1_000_000_000;
 /// Statements and savepoints of one transaction block.

@@ -218,6 +218,8 @@ BEGIN
   RETURN found;
 END $$;
 
+CREATE FUNCTION to_regprocedure(name text) RETURNS integer STABLE LANGUAGE sql AS 'SELECT to_regproc($1)';
+
 CREATE FUNCTION entente_regproc(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
 DECLARE found integer := to_regproc(name);
 BEGIN

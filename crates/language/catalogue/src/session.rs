@@ -61,6 +61,8 @@ pub struct SessionFacts {
     pub server_version: String,
     /// Its prepared statements, by name.
     pub prepared: Vec<PreparedFacts>,
+    /// The channels that it listens on.
+    pub listening: Vec<String>,
 }
 
 /// A row of `pg_prepared_statements`.

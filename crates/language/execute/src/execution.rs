@@ -23,7 +23,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use types::{Key, Notice, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId, Value};
+use types::{
+    Key, Notice, Notifications, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId, Value,
+};
 use values::work::measured;
 
 /// Queries that may stand inside of one another: each takes a part of the stack.
@@ -131,6 +133,8 @@ pub struct Execution<'a> {
     /// Values drawn from sequences.
     pub drawn: Drawn,
     pub(crate) random: RandomValues,
+    /// What it has to say once it has committed.
+    pub(crate) notifications: Notifications,
     /// Open cursors.
     pub cursors: Cursors,
     /// The address that the innermost routine has come to.
@@ -171,6 +175,7 @@ impl<'a> Execution<'a> {
             deferred: Deferred::default(),
             drawn: Drawn::default(),
             random: RandomValues::default(),
+            notifications: Notifications::default(),
             cursors: Cursors::default(),
             address: 0,
         }

@@ -7,6 +7,7 @@ use crate::subqueries::Given;
 use plan::assets::AssetFunction;
 use plan::expression::RoutineCall;
 use plan::needs::Needs;
+use plan::notify::NOTIFY;
 use plan::polymorphic::{Actual, Callee};
 use plan::random::RandomFunction;
 use plan::routines::CallForm;
@@ -146,6 +147,10 @@ impl Execution<'_> {
         }
         if **name == *SERIAL_SEQUENCE {
             let value = serial_sequence(self.on.programs.catalog(), &arguments)?;
+            return Ok(CallResult { values: vec![value], rows: None });
+        }
+        if **name == *NOTIFY {
+            let value = self.notify_value(&arguments)?;
             return Ok(CallResult { values: vec![value], rows: None });
         }
         if let Some(function) = RandomFunction::named(name) {

@@ -31,6 +31,7 @@ mod joining;
 mod kept;
 mod moves;
 mod moving;
+mod notify;
 mod own;
 mod past;
 mod programs;

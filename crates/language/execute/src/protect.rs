@@ -27,6 +27,7 @@ pub struct Savepoint {
     held: u64,
     moved: usize,
     deferred: usize,
+    notifications: usize,
 }
 
 impl Execution<'_> {
@@ -45,6 +46,7 @@ impl Execution<'_> {
             held: self.meter.memory.held(),
             moved: self.moved(),
             deferred: self.deferred.mark(),
+            notifications: self.notifications.len(),
         }
     }
 
@@ -59,8 +61,9 @@ impl Execution<'_> {
 
     /// It has ended with an error that a handler takes: its commands have not been.
     pub fn undo(&mut self, savepoint: Savepoint) {
-        let Savepoint { commands, own, protected, depth, queries, working, cursors, held, moved, deferred } =
-            savepoint;
+        let Savepoint { commands, own, protected, depth, queries, working, cursors, held, .. } = savepoint;
+        let Savepoint { moved, deferred, notifications, .. } = savepoint;
+        self.notifications.truncate(notifications);
         self.undo_moves(moved);
         self.deferred.undo(deferred);
         self.written.protected = protected;

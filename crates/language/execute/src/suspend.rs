@@ -12,7 +12,7 @@ use plan::expression::{KeptMemory, Memory};
 use state::{Command, Snapshot};
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{Catalog, MemoryShare, Principal, SqlError};
+use types::{Catalog, MemoryShare, Notifications, Principal, SqlError, StatementResult};
 
 /// What an execution has come to between two statements.
 #[derive(Default)]
@@ -29,6 +29,7 @@ pub struct Suspended {
     remembered: Vec<u64>,
     said: (usize, usize),
     deferred: Deferred,
+    notifications: Notifications,
 }
 
 /// The rows that a suspended execution has written, as it sees them.
@@ -69,6 +70,16 @@ impl Suspended {
         self.deferred.refuse_change(before, after)
     }
 
+    /// How much it has to say once it has committed.
+    pub fn notifications(&self) -> usize {
+        self.notifications.len()
+    }
+
+    /// What it has to say, for its receipt; it says it once.
+    pub fn take_notifications(&mut self) -> Option<StatementResult> {
+        std::mem::take(&mut self.notifications).into_result()
+    }
+
     /// Its commands, and the steps that it took.
     pub fn into_commands(self) -> (Vec<Command>, u64) {
         (self.commands, self.steps)
@@ -105,13 +116,14 @@ impl<'a> Execution<'a> {
             remembered,
             said,
             deferred,
+            notifications,
         } = suspended;
         execution.outcome.commands = commands;
         execution.written = Written { own, newer: None, protected, remembered, draws };
         execution.meter.steps = steps;
         execution.meter.memory = Rc::new(Memory::new(context.step_limit, memory));
         execution.told.said = said;
-        execution.deferred = deferred;
+        (execution.deferred, execution.notifications) = (deferred, notifications);
         (execution.drawn, execution.random, execution.cursors) = (drawn, random, cursors);
         execution
     }
@@ -119,7 +131,9 @@ impl<'a> Execution<'a> {
     /// A statement has ended, well or with an error.
     pub fn suspend(mut self) -> Suspended {
         self.see_newer();
-        let Execution { outcome, written, meter, told, drawn, random, cursors, deferred, .. } = self;
+        let Execution {
+            outcome, written, meter, told, drawn, random, cursors, deferred, notifications, ..
+        } = self;
         let Written { own, protected, remembered, draws, .. } = written;
         let memory = meter.memory.suspended();
         let (commands, steps, said) = (outcome.commands, meter.steps, told.said);
@@ -136,6 +150,7 @@ impl<'a> Execution<'a> {
             remembered,
             said,
             deferred,
+            notifications,
         }
     }
 }

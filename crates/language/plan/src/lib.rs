@@ -29,6 +29,7 @@ pub mod in_execution;
 mod key_description;
 pub mod logical;
 pub mod needs;
+pub mod notify;
 pub mod overload;
 pub mod partition_conditions;
 pub mod partitions;

@@ -57,7 +57,7 @@ impl CompiledProcedure {
     /// Whether it may change rows itself, or needs a transaction for another reason.
     pub fn may_write(&self) -> bool {
         self.code.iter().any(|instruction| match instruction {
-            Instruction::Fused(_) | Instruction::Oracle { .. } => true,
+            Instruction::Fused(_) | Instruction::Oracle { .. } | Instruction::Notify(_) => true,
             // It is one of the calls.
             Instruction::Call(_) => false,
             other => other.runs().is_some_and(|runs| !matches!(runs, Runs::Query(_))),
@@ -99,6 +99,7 @@ impl Instruction {
             | Instruction::Raise(_)
             | Instruction::Assert(_)
             | Instruction::SetConstraints(_)
+            | Instruction::Notify(_)
             | Instruction::CaseNotFound
             | Instruction::Fused(_)
             | Instruction::Return

@@ -14,6 +14,7 @@ use plan::statement::{BoundCall, BoundSelect, BoundStatement, KeyPart};
 use plan::table::TablePlan;
 use std::sync::Arc;
 use syntax::parse::deferrals::SetConstraints;
+use syntax::parse::notify::NotifyStatement;
 use syntax::plpgsql::ast::{Condition, FetchKind, RaiseLevel, StackedItem};
 use types::{ColumnSet, CompositeTypes, DataType, OutputColumn, SqlError, SqlState, TypeId};
 
@@ -176,6 +177,8 @@ pub enum Instruction {
     FetchCursor(Box<FetchCursor>),
     /// SET CONSTRAINTS
     SetConstraints(Box<SetConstraints>),
+    /// NOTIFY.
+    Notify(Box<NotifyStatement>),
     /// CLOSE
     CloseCursor(Box<CursorVariable>),
     /// Takes the next row of a loop over a cursor, or leaves the loop and sets FOUND.

@@ -115,6 +115,7 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         | ParsedStatement::AlterConstraint(_)
         | ParsedStatement::Partition(_) => "ALTER TABLE",
         ParsedStatement::SetConstraints(_) => "SET CONSTRAINTS",
+        ParsedStatement::Notify(_) => "NOTIFY",
         ParsedStatement::Domain(_) => "a statement about domains",
     }
 }

@@ -144,6 +144,7 @@ fn bind_step(
             let search_path = scope.routines().search_path().clone();
             return Ok(Step::Constraints(set, search_path));
         }
+        ParsedStatement::Notify(notify) => return Ok(Step::Notify(notify)),
         ParsedStatement::Do(body) => return bind_block(library, tables, scope, body),
         // Changes of the schema, which were bound above.
         _ => return Err(SqlError::unsupported("this statement")),
@@ -327,7 +328,7 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
             SchemaChange::Governance(call) => call_columns(call),
             _ => Vec::new(),
         },
-        Step::Block(_) | Step::Constraints(..) | Step::Copy => Vec::new(),
+        Step::Block(_) | Step::Constraints(..) | Step::Notify(_) | Step::Copy => Vec::new(),
     }
 }
 

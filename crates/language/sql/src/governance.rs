@@ -26,9 +26,9 @@ use std::sync::Arc;
 use syntax::parse::ParsedStatement;
 use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
-    Catalog, ChangeProposal, CharterChange, ExecutionVersion, Governance, Notice, Payload, Principal,
-    ProposalState, ProposedChange, ScriptSettings, SearchPath, Severity, SqlError, SqlState, StatementResult,
-    Value, limits, split_settings,
+    Catalog, ChangeProposal, CharterChange, ExecutionVersion, Governance, Notice, Notifications, Payload,
+    Principal, ProposalState, ProposedChange, ScriptSettings, SearchPath, Severity, SqlError, SqlState,
+    StatementResult, Value, limits, split_settings,
 };
 
 /// The call that is all of a script.
@@ -59,11 +59,18 @@ pub(crate) fn run_governed(
     };
     let only_changes = script.statements.iter().all(changes_schema);
     let mut effects = run_script(library, place, script);
+    // A proposal has said nothing yet.
+    let said = effects.result.as_mut().ok().and_then(Notifications::take_from);
     let before = place.snapshot.catalog();
-    let (Ok(results), Some(after)) = (&effects.result, &effects.catalog) else { return effects };
-    if !needs_consent(before, after, place) {
-        return effects;
-    }
+    let needs_consent = effects.catalog.as_ref().is_some_and(|after| needs_consent(before, after, place));
+    let results = match &mut effects.result {
+        Ok(results) if needs_consent => results,
+        Ok(results) => {
+            results.extend(said);
+            return effects;
+        }
+        Err(_) => return effects,
+    };
     let statements = results.len();
     let warnings: Vec<Notice> = results.iter().flat_map(|result| result.notices.clone()).collect();
     let proposed = match only_changes {
@@ -171,19 +178,21 @@ fn run_call(library: &Arc<Library>, place: &Place<'_>, call: &GovernanceCall) ->
         GovernanceRequest::Withdraw(number) => withdraw(place, *number),
         GovernanceRequest::Amend(change) => amend(place, change),
     });
-    let (mut catalog, mut commands) = (None, Vec::new());
+    let (mut catalog, mut commands, mut said) = (None, Vec::new(), None);
     let result = answer.map(|answer| {
         if let Some(script) = answer.script {
             commands = script.commands;
             steps += script.steps;
+            said = script.result.ok().and_then(|mut results| Notifications::take_from(&mut results));
         }
         catalog = answer.catalog;
-        vec![StatementResult {
+        let told = StatementResult {
             tag: "SELECT 1".to_string(),
             columns: call_columns(call),
             rows: vec![vec![Value::text(answer.text)]],
             notices: answer.notices,
-        }]
+        };
+        [told].into_iter().chain(said).collect()
     });
     Effects { reads: Vec::new(), scans: Vec::new(), commands, result, steps, catalog }
 }

@@ -9,6 +9,7 @@ use plan::statement::{BoundStatement, StatementOutput};
 use plpgsql::{self, CompiledProcedure};
 use std::sync::Arc;
 use syntax::parse::deferrals::SetConstraints;
+use syntax::parse::notify::NotifyStatement;
 use syntax::parse::{self, ParsedStatement, parse_script};
 use types::session_format::{SessionFormat, within_format};
 use types::{
@@ -101,6 +102,8 @@ pub(crate) enum Step {
     Block(Box<CompiledProcedure>),
     /// SET CONSTRAINTS, and where its names are looked for.
     Constraints(SetConstraints, SearchPath),
+    /// NOTIFY.
+    Notify(NotifyStatement),
     /// DDL.
     Schema(Box<SchemaChange>),
     /// COPY, which does not run here.
@@ -186,6 +189,11 @@ impl BoundScript {
                     results.push(StatementResult { tag, notices, ..Default::default() });
                     continue;
                 }
+                Step::Notify(notify) => {
+                    execution.notify(&notify.channel, &notify.payload)?;
+                    results.push(StatementResult { tag: "NOTIFY".to_string(), ..Default::default() });
+                    continue;
+                }
                 Step::Schema(_) | Step::Copy => {
                     return Err(SqlError::unsupported("a schema change among other statements"));
                 }
@@ -256,6 +264,10 @@ impl BoundScript {
                 }
                 Step::Constraints(set, search_path) => {
                     execution.set_constraints(set.names.as_deref(), set.deferred, search_path)?;
+                    StatementOutput::default()
+                }
+                Step::Notify(notify) => {
+                    execution.notify(&notify.channel, &notify.payload)?;
                     StatementOutput::default()
                 }
                 Step::Schema(_) | Step::Copy => StatementOutput::default(),

@@ -264,7 +264,7 @@ impl Invocation {
             script.steps.iter().try_for_each(|step| match step {
                 Step::Statement(statement) => analysis.statement(statement, &frame),
                 Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new()),
-                Step::Constraints(..) | Step::Schema(_) | Step::Copy => Ok(()),
+                Step::Constraints(..) | Step::Notify(_) | Step::Schema(_) | Step::Copy => Ok(()),
             })
         })
     }
@@ -363,6 +363,8 @@ impl Invocation {
         };
         // What it has put off to its end.
         let result = result.and_then(|results| execution.settle_deferred().map(|()| results));
+        let said = result.is_ok().then(|| execution.take_notifications()).flatten();
+        let result = result.map(|results| results.into_iter().chain(said).collect());
         let mut effects = execution.finish(result)?;
         if matches!(self.payload.as_ref(), Payload::Session { .. }) {
             guard_results(&mut effects.commands);

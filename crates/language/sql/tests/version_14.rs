@@ -39,6 +39,35 @@ const CASES: &[[&str; 3]] = &[
     ["SELECT length(quote_literal(said)) FROM long WHERE id = 1", "131074", "131074"],
     ["SELECT length(ROW(said, said)::text) FROM long WHERE id = 1", "54000", "262147"],
     ["SELECT length((SELECT json_agg(said) FROM long)::text)", "54000", "131085"],
+    [
+        "SELECT length(numrange(repeat('7', 100000)::numeric, repeat('8', 100000)::numeric)::text)",
+        "54000",
+        "200003",
+    ],
+    [
+        "ALTER TABLE long ALTER COLUMN said TYPE text COLLATE \"C\" USING said || '', ALTER raw SET DATA TYPE text COLLATE pg_catalog.\"C\" USING encode(raw, 'hex')",
+        "42601",
+        "ALTER TABLE",
+    ],
+    ["ALTER TABLE long ALTER said TYPE text COLLATE \"en_US\"", "42601", "0A000 COLLATE is not supported"],
+    [
+        "ALTER TABLE short ADD CONSTRAINT abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghij_is_unique UNIQUE (said)",
+        "42622",
+        "ALTER TABLE",
+    ],
+    [
+        "SELECT column_with_a_name_of_more_than_63_bytes_that_is_cut_as_in_postgresql FROM (SELECT 1 AS column_with_a_name_of_more_than_63_bytes_that_is_cut_as_in_post) t",
+        "42622",
+        "1",
+    ],
+    [
+        "DO 'DECLARE variable_with_a_name_of_more_than_63_bytes_that_is_cut_as_in_postgresql integer := 1; BEGIN variable_with_a_name_of_more_than_63_bytes_that_is_cut_as_in_po := 2; END'",
+        "42622",
+        "DO",
+    ],
+    ["NOTIFY news", "0A000 NOTIFY is not supported", "NOTIFY"],
+    ["SELECT pg_notify('news', 'text')", "42883", ""],
+    ["DO 'BEGIN NOTIFY news, ''text''; END'", "0A000 NOTIFY in a procedure is not supported", "DO"],
     ["SELECT length(NULL::bit(131073))", "22023 length for type bit cannot exceed 131072", "NULL"],
     ["SELECT grown()", "54000", "200000"],
     [

@@ -1,3 +1,4 @@
+use crate::Notifier;
 use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::Digest;
@@ -348,10 +349,12 @@ pub struct NodeStatus {
 /// What a transaction that has committed leaves with its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// One per statement.
+    /// One per statement, and behind them what it notifies.
     pub results: Vec<StatementResult>,
     /// Height of its block.
     pub height: u64,
+    /// What it is called; `None` where it is several, in schemas with members.
+    pub transaction: Option<TransactionId>,
 }
 
 /// A transaction block of a session: its statements run on one snapshot and see what those before them have written.
@@ -483,6 +486,9 @@ pub trait Database: Send + Sync + 'static {
 
     /// Whether statements may be in another format than the one that sessions begin with: [`types::ScriptSettings::format`].
     fn has_formats(&self) -> bool;
+
+    /// Who tells sessions that listen what is notified.
+    fn notifier(&self) -> Arc<Notifier>;
 
     /// Whether the node serves clients now.
     ///

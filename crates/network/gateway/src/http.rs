@@ -25,9 +25,9 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 use types::{
-    AnswerAt, Outcome, PROPOSALS_MAX, PartSubmission, ProposalRequest, Receipt, SUBMISSION_BYTES_MAX,
-    SUBMISSION_TRANSACTIONS_MAX, SqlError, SqlState, StatementResult, SubmissionReply, TransactionId, Value,
-    decode_exactly, format_value, frame_ranges,
+    AnswerAt, Notification, Notifications, Outcome, PROPOSALS_MAX, PartSubmission, ProposalRequest, Receipt,
+    SUBMISSION_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX, SqlError, SqlState, StatementResult, SubmissionReply,
+    TransactionId, Value, decode_exactly, format_value, frame_ranges,
 };
 
 /// Where transactions are submitted.
@@ -337,7 +337,13 @@ fn receipt_json(receipt: &Receipt) -> serde_json::Value {
     });
     let details = match &receipt.outcome {
         Outcome::Committed(results) => {
-            json!({ "outcome": "committed", "results": results.iter().map(result_json).collect::<Vec<_>>() })
+            let (results, said) = Notifications::split(results);
+            let results: Vec<serde_json::Value> = results.iter().map(result_json).collect();
+            let said: Vec<serde_json::Value> = said.iter().map(notification_json).collect();
+            match said.is_empty() {
+                true => json!({ "outcome": "committed", "results": results }),
+                false => json!({ "outcome": "committed", "results": results, "notifications": said }),
+            }
         }
         Outcome::Aborted(error) => error_json("aborted", error),
         Outcome::Conflict => {
@@ -359,6 +365,10 @@ fn error_json(outcome: &str, error: &SqlError) -> serde_json::Value {
         "detail": error.detail,
         "hint": error.hint,
     })
+}
+
+fn notification_json(said: &Notification) -> serde_json::Value {
+    json!({ "channel": *said.channel, "payload": *said.payload })
 }
 
 fn result_json(result: &StatementResult) -> serde_json::Value {

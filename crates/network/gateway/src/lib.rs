@@ -42,6 +42,7 @@ mod error;
 mod http;
 mod http_server;
 pub mod limits;
+mod notifier;
 mod postgres;
 mod starting;
 
@@ -56,4 +57,5 @@ pub use database::{
 };
 pub use error::{GatewayError, bind};
 pub use http_server::serve_http;
+pub use notifier::Notifier;
 pub use postgres::{PostgresServer, serve_postgres};

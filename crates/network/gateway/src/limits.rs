@@ -34,6 +34,12 @@ pub const PORTALS_MAX: usize = 500;
 pub const CURSORS_MAX: usize = 256;
 /// Values in the rows of all open cursors of a session, which are in memory; more get `54000`.
 pub const CURSOR_VALUES_MAX: usize = 1 << 23;
+/// Channels on which a session listens; more get `54000`.
+pub const CHANNELS_MAX: usize = 1_000;
+/// Bytes of notifications that wait for a session that does not take them; with more it is ended with `53400`.
+pub const LISTENER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// What a notification that waits counts besides its text.
+pub const NOTIFICATION_SPACE: usize = 96;
 /// Bytes of a value of a session setting.
 pub const SETTING_BYTES_MAX: usize = 1_000;
 /// Time that a session may leave a transaction block without a message, whatever `idle_in_transaction_session_timeout`

@@ -282,8 +282,6 @@ async fn what_the_gateway_refuses_it_names() {
         ("PREPARE TRANSACTION 'x'", "PREPARE TRANSACTION"),
         ("COMMIT PREPARED 'x'", "COMMIT PREPARED"),
         ("ROLLBACK PREPARED 'x'", "ROLLBACK PREPARED"),
-        ("LISTEN news", "LISTEN"),
-        ("NOTIFY news", "NOTIFY"),
         ("LOCK TABLE t", "LOCK"),
         ("CREATE TEMPORARY TABLE t (a) AS EXECUTE p(1)", "CREATE TABLE … AS EXECUTE"),
     ] {

@@ -551,3 +551,20 @@ async fn a_height_that_does_not_come_is_an_error() {
     let (_, mut talk, _) = started().await;
     talk.check(&[("SET entente.min_height = 1000", "SET, I"), ("select series 1", "error 57P03, I")]).await;
 }
+
+/// What the statement means then the database says.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_are_too_long_are_told_of() {
+    let (_, mut talk, _) = started().await;
+    let (long, short) = ("t".repeat(64), "t".repeat(63));
+    let insert = |name: &str| format!("insert into {name} values (1)");
+    assert_eq!(talk.query(&insert(&long)).await, "warning 42622, entente.last_height=8, INSERT 0 1, I");
+    assert_eq!(talk.query(&insert(&short)).await, "entente.last_height=9, INSERT 0 1, I");
+    assert_eq!(
+        talk.query(&format!("insert into t values ('{long}')")).await,
+        "entente.last_height=10, INSERT 0 1, I"
+    );
+    let two = format!("{}; {}", insert(&format!("\"{long}\"")), insert("t"));
+    assert_eq!(talk.query(&two).await, "warning 42622, entente.last_height=11, INSERT 0 1, INSERT 0 1, I");
+    assert_eq!(talk.extended(&insert(&long)).await, "warning 42622, entente.last_height=12, INSERT 0 1, I");
+}

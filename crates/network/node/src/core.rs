@@ -35,6 +35,7 @@ use columns::WithColumns;
 use crossbeam_channel::{Sender, bounded};
 use crypto::SecretKey;
 use engine::Verifier;
+use gateway::Notifier;
 use ledger::{Anchor, CheckpointStore, Disk, Ledger, LedgerOptions, OpenReport};
 use ordering::{Admission, CertificateVerifier, Ordering, Services};
 use parking_lot::Mutex;
@@ -155,6 +156,8 @@ pub(crate) struct NodeParts {
     pub(crate) keys: Arc<KeyWatch>,
     pub(crate) published: Arc<Published>,
     receipts: Arc<Receipts>,
+    /// Tells sessions what transactions notify.
+    pub(crate) notifier: Arc<Notifier>,
     /// Where transactions are executed before they are ordered: the states that they are executed on.
     pub(crate) states: Option<Arc<RecentStates>>,
     /// What this node does as proposer, if not what everybody does.
@@ -357,6 +360,7 @@ impl NodeParts {
             charters,
             published: Arc::new(published),
             receipts,
+            notifier: Arc::default(),
             states,
             proposer,
             own_database: own_database.clone(),
@@ -596,6 +600,7 @@ impl NodeParts {
             published: self.published.clone(),
             receipts: self.receipts.clone(),
             metrics: self.metrics.clone(),
+            notifier: self.notifier.clone(),
             attests,
             faults,
         }

@@ -21,8 +21,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
 use gateway::{
-    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, OwnDatabaseStatus, PeerStatus, Prepared,
-    StateAt, StoreStatus, TemporaryTables, TransactionFilter, TransactionRow,
+    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, Notifier, OwnDatabaseStatus, PeerStatus,
+    Prepared, StateAt, StoreStatus, TemporaryTables, TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
@@ -70,6 +70,8 @@ pub(crate) struct NodeDatabase {
     /// What asks other members of schemas, and proves what has happened in them.
     pub(crate) schemas: (Arc<Asking>, Arc<PrivateSchemas>),
     pub(crate) metrics: Arc<NodeMetrics>,
+    /// Tells sessions what transactions notify.
+    pub(crate) notifier: Arc<Notifier>,
     /// Settings that may change while the node runs.
     pub(crate) live: Arc<Live>,
     /// Says of this process who it is.
@@ -215,6 +217,10 @@ impl Database for NodeDatabase {
         is_ours && self.published.library().version() >= ExecutionVersion::V9
     }
 
+    fn notifier(&self) -> Arc<Notifier> {
+        Arc::clone(&self.notifier)
+    }
+
     fn serving(&self) -> Result<(), SqlError> {
         self.local.serving()
     }
@@ -246,9 +252,9 @@ impl Database for NodeDatabase {
                 "For many rows use COPY, which makes several transactions outside of a transaction block.",
             ));
         }
-        let Receipt { height, outcome, .. } =
+        let Receipt { height, outcome, transaction, .. } =
             self.ordered(|replies| self.submit_now(vec![bytes], answer_at, replies)).await?;
-        results_of(outcome).map(|results| Executed { results, height })
+        results_of(outcome).map(|results| Executed { results, height, transaction: Some(transaction) })
     }
 
     fn role_of(&self, user: &str) -> Result<String, SqlError> {
@@ -469,7 +475,7 @@ impl NodeDatabase {
         let on = (&**library.catalog(), &*charter);
         let (asking, _) = &self.schemas;
         let (results, effective) = asking.offer(asked, session, on, height, when, order).await?;
-        Ok(Executed { results, height: effective.unwrap_or(height) })
+        Ok(Executed { results, height: effective.unwrap_or(height), transaction: None })
     }
 
     /// Executes what a session wants in schemas with members: these hold it, the ledger has commitments.
@@ -482,7 +488,7 @@ impl NodeDatabase {
         let (heights, (asking, _)) = ((expires_at, self.published.newest().0), &self.schemas);
         let order = async |bundle| self.ordered_bundle(bundle, answer_at).await;
         let ran = asking.run(routed, (&self.session, role), heights, answer_when(answer_at), order).await;
-        ran.map(|(results, height)| Executed { results, height })
+        ran.map(|(results, height)| Executed { results, height, transaction: None })
     }
 
     /// Who the members are as far as it is decided, and who of them is there.

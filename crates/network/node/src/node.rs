@@ -181,6 +181,7 @@ impl Node {
             own_execution: own_execution.clone(),
             holders: parts.holders,
             metrics: parts.metrics,
+            notifier: parts.notifier,
             live,
             who: whom,
             started: Instant::now(),

@@ -1,7 +1,7 @@
 use crate::CommandError;
 use proofs::{ProvedInSchema, ReceiptProof, RowProof, SchemaReceiptProof, SchemaRowProof, is_of_schema};
 use std::path::Path;
-use types::{Charter, Handover, Outcome, Receipt};
+use types::{Charter, Handover, Notifications, Outcome, Receipt};
 
 /// Checks the proof in a file and says what it proves.
 pub(super) fn verify_receipt(path: &Path, charter: &Charter) -> Result<(), CommandError> {
@@ -121,7 +121,7 @@ pub(super) fn signers(charter: &Charter, members: impl Iterator<Item = u16>) -> 
 
 fn outcome(receipt: &Receipt) -> String {
     match &receipt.outcome {
-        Outcome::Committed(results) => match results.last() {
+        Outcome::Committed(results) => match Notifications::split(results).0.last() {
             Some(result) => format!("has committed: {}", result.tag),
             None => "has committed".to_string(),
         },

@@ -1,8 +1,8 @@
 //! Parts of syntax trees.
 
 use sqlparser::ast::{
-    Array, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Value,
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Value,
 };
 
 /// A text.
@@ -47,6 +47,17 @@ pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// An array of texts.
+pub(crate) fn texts(texts: &[String]) -> Expr {
+    let texts = texts.iter().map(|text| literal(text)).collect();
+    cast(array(texts), array_type(DataType::Text))
+}
+
+/// The type of arrays.
+pub(crate) fn array_type(element: DataType) -> DataType {
+    DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), None))
 }
 
 /// `ARRAY[…]`

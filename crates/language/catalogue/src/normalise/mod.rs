@@ -5,7 +5,7 @@
 mod build;
 mod types;
 
-use self::build::{array, call, cast, literal, number, plus};
+use self::build::{array, call, cast, literal, number, plus, texts};
 use self::types::{finder, object_type_name, plain_type, type_name};
 use crate::SessionFacts;
 use crate::relations::RELATIONS;
@@ -314,6 +314,9 @@ impl Normaliser<'_> {
                 None => cast(Expr::value(Value::Null), DataType::Text),
             },
             ("pg_backend_pid", []) => number(i64::from(self.facts.process)),
+            ("pg_listening_channels", []) => call("unnest", vec![texts(&self.facts.listening)]),
+            // What waits for a session is its own.
+            ("pg_notification_queue_usage", []) => cast(number(0), DataType::DoublePrecision),
             ("current_setting", [name, more @ ..]) => {
                 let Some(name) = setting(name) else { return Ok(None) };
                 let says_false =

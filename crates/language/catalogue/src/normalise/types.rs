@@ -1,5 +1,6 @@
 //! PostgreSQL's types that only its catalogue has, as the nearest of ours.
 
+use super::build::array_type;
 use super::last;
 use sqlparser::ast::{ArrayElemTypeDef, DataType};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -56,8 +57,8 @@ pub(crate) fn plain_type(data_type: &mut DataType) {
         | "pg_lsn" | "pg_node_tree" => DataType::Text,
         "char" if plain.quote_style.is_some() => DataType::Text,
         "oid" | "xid" | "cid" | "cardinal_number" => DataType::Integer(None),
-        "int2vector" => array_of(DataType::SmallInt(None)),
-        "oidvector" => array_of(DataType::Integer(None)),
+        "int2vector" => array_type(DataType::SmallInt(None)),
+        "oidvector" => array_type(DataType::Integer(None)),
         // `pg_catalog.int4`
         _ if name.0.len() > 1 => {
             let modifiers =
@@ -74,8 +75,4 @@ pub(crate) fn plain_type(data_type: &mut DataType) {
         _ => return,
     };
     *data_type = known;
-}
-
-fn array_of(element: DataType) -> DataType {
-    DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), None))
 }

@@ -296,6 +296,9 @@ impl Binder<'_> {
         if let Some(call) = self.bind_random_call(name, arguments) {
             return Ok(Some(call));
         }
+        if let Some(call) = self.bind_notify_call(name, arguments) {
+            return Ok(Some(call));
+        }
         if let Some(told) = self.bind_session_call(name, arguments)? {
             return Ok(Some(told));
         }

@@ -11,6 +11,7 @@ mod bind_enum;
 mod bind_json;
 mod bind_literal;
 mod bind_name;
+mod bind_notify;
 mod bind_operator;
 mod bind_ordered_set;
 mod bind_random;

@@ -36,6 +36,10 @@ impl Compiler<'_> {
                 self.emit(Instruction::SetConstraints(Box::new(set.clone())));
                 Ok(())
             }
+            StatementKind::Notify(notify) => {
+                self.emit(Instruction::Notify(Box::new(notify.clone())));
+                Ok(())
+            }
             StatementKind::Perform { query } if self.late_statement(query, None, true)? => Ok(()),
             StatementKind::Perform { query } => match self.statement_of_sql(query)? {
                 BoundStatement::Select(select) => {

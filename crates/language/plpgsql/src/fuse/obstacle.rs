@@ -50,6 +50,8 @@ pub enum Obstacle {
     Oracle,
     /// Between read and change constraints are set.
     Constraints,
+    /// Between read and change a notification is sent that may depend on the row.
+    Notifies,
     /// Between read and change there is a loop.
     Loop,
     /// Between read and change ROW_COUNT is asked.
@@ -106,6 +108,7 @@ impl Obstacle {
             Obstacle::Handler => "an EXCEPTION block encloses it or stands in between".to_string(),
             Obstacle::Oracle => "an oracle is asked in between".to_string(),
             Obstacle::Constraints => "constraints are set in between".to_string(),
+            Obstacle::Notifies => "NOTIFY stands in between".to_string(),
             Obstacle::Loop => "there is a loop in between".to_string(),
             Obstacle::RowCount => "ROW_COUNT is asked in between".to_string(),
             Obstacle::Leaves => "the block, loop or procedure may be left in between".to_string(),

@@ -221,6 +221,7 @@ fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {
         Instruction::Call(_) => Part::Barrier(Obstacle::Call),
         Instruction::Oracle { .. } => Part::Barrier(Obstacle::Oracle),
         Instruction::SetConstraints(_) => Part::Barrier(Obstacle::Constraints),
+        Instruction::Notify(_) => Part::Barrier(Obstacle::Notifies),
         Instruction::RowCount { .. } | Instruction::Context { .. } => Part::Barrier(Obstacle::RowCount),
         Instruction::SetFound => Part::Barrier(Obstacle::Leaves),
         Instruction::RangeStart(_)

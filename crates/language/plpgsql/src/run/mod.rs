@@ -218,6 +218,7 @@ impl Activation<'_> {
                 let search_path = self.procedure.types.search_path();
                 execution.set_constraints(set.names.as_deref(), set.deferred, search_path)
             }
+            Instruction::Notify(notify) => execution.notify(&notify.channel, &notify.payload),
             Instruction::CurrentRow(current) => self.current_row(current, execution),
             certain => {
                 self.certain_step(certain, execution);

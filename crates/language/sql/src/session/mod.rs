@@ -194,7 +194,8 @@ impl Session {
         if !self.has_written() && self.reads(&step) {
             context.step_limit = self.read_step_limit;
         }
-        let (before, catalog) = (self.suspended.commands().len(), self.progress.stage().library.clone());
+        let done = |suspended: &Suspended| suspended.commands().len() + suspended.notifications();
+        let (before, catalog) = (done(&self.suspended), self.progress.stage().library.clone());
         let place = Place {
             snapshot: self.snapshot.as_ref(),
             context,
@@ -213,7 +214,7 @@ impl Session {
         if changes_schema || (self.schema_changes > 0 && !is_statement) {
             self.schema_changes += 1;
         }
-        let writes = is_statement && (changes_schema || self.suspended.commands().len() > before);
+        let writes = is_statement && (changes_schema || done(&self.suspended) > before);
         if result.is_ok() {
             self.temporary.follow(&step);
             if writes && self.temporary.has_read_ledger() {
@@ -284,9 +285,11 @@ impl Session {
         Some(Ok(ran.results.into_iter().next_back().unwrap_or_default()))
     }
 
-    /// Whether it has changed the ledger's rows or schema, and not undone it.
+    /// Whether it has changed the ledger's rows or schema, or notifies, and has not undone it.
     fn has_written(&self) -> bool {
-        !self.suspended.commands().is_empty() || self.progress.stage().changed_catalog().is_some()
+        !self.suspended.commands().is_empty()
+            || self.suspended.notifications() > 0
+            || self.progress.stage().changed_catalog().is_some()
     }
 
     fn check_size(&self, steps: usize, bytes: usize) -> Result<(), SqlError> {

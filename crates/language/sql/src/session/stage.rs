@@ -174,12 +174,14 @@ impl Stage {
     pub fn effects(
         &self,
         before: &Catalog,
-        suspended: Suspended,
-        result: Result<Vec<StatementResult>, SqlError>,
+        mut suspended: Suspended,
+        mut result: Result<Vec<StatementResult>, SqlError>,
     ) -> Effects {
+        let said = suspended.take_notifications();
         let (mut commands, steps) = suspended.into_commands();
-        if result.is_err() {
-            commands.clear();
+        match &mut result {
+            Ok(results) => results.extend(said),
+            Err(_) => commands.clear(),
         }
         // Rows of a table that it has dropped, or of which it has made another, go with the table; keys of an index that it
         // has made follow from the rows.

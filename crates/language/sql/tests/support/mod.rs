@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use types::{
-    EndorsedEffects, ExecutionVersion, Payload, Principal, SqlError, SqlState, StatementResult,
-    TransactionId, Value, format_value,
+    EndorsedEffects, ExecutionVersion, Notifications, Payload, Principal, SqlError, SqlState,
+    StatementResult, TransactionId, Value, format_value,
 };
 
 /// Steps that a transaction of a test may take, if the test says nothing else.
@@ -37,6 +37,8 @@ pub struct Database {
     pub step_limit: u64,
     /// Where rows of queries go that do not fit into memory.
     pub scratch: Option<Arc<dyn Scratch>>,
+    /// What transactions have notified: channel and payload.
+    pub said: Vec<String>,
 }
 
 /// Files in memory, for operators that hold so many bytes.
@@ -125,6 +127,7 @@ impl Database {
             temporary: TemporaryTables::default(),
             step_limit: STEP_LIMIT,
             scratch: None,
+            said: Vec::new(),
         }
     }
 
@@ -191,7 +194,10 @@ impl Database {
         assert!(effects.catalog.is_none() || schema_change, "a schema change is told before it runs");
         // Every node executes a schema change itself.
         let endorsed = if schema_change { Vec::new() } else { self.after_endorsement(&effects) };
-        let results = effects.result?;
+        let mut results = effects.result?;
+        let (_, said) = Notifications::split(&results);
+        self.said.extend(said.iter().map(|said| format!("{}:{}", said.channel, said.payload)));
+        Notifications::take_from(&mut results);
         for command in &effects.commands {
             let current = self.state.get(command.row.table, &command.row.key);
             let change =

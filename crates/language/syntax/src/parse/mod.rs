@@ -17,7 +17,9 @@ mod fetch;
 pub mod governance;
 pub mod grant;
 mod locking;
+pub(crate) mod long_names;
 pub mod materialized_view;
+pub mod notify;
 pub mod partition;
 pub(crate) mod parts;
 mod qualified;
@@ -35,6 +37,7 @@ mod storage_words;
 pub mod subscripts;
 pub(crate) mod tokens;
 pub mod trigger;
+mod type_collation;
 pub mod view;
 mod words;
 
@@ -55,9 +58,11 @@ use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop
 use crate::parse::errors::{expect_end, parser_error};
 pub use crate::parse::fetch::{limit_with_ties, write_ties};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
+use crate::parse::long_names::cut_long_names;
 use crate::parse::materialized_view::{
     MaterializedViewStatement, is_about_materialized_views, parse_materialized_view,
 };
+use crate::parse::notify::{NotifyStatement, notifies, parse_notify};
 use crate::parse::partition::{AlterPartition, alters_partition, parse_alter_partition};
 pub use crate::parse::parts::{parse_expression, parse_query};
 pub use crate::parse::qualified::qualified_names;
@@ -77,6 +82,7 @@ use crate::parse::storage_words::{drop_unlogged, drop_without_oids};
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
 use crate::parse::tokens::{is_word, parser, word_at};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
+use crate::parse::type_collation::drop_type_collations;
 use crate::parse::view::{AlterView, add_check_option, alters_view, parse_alter_view, take_check_option};
 use sqlparser::ast::{Ident, Statement};
 use sqlparser::keywords::Keyword;
@@ -129,6 +135,8 @@ pub enum ParsedStatement {
     Partition(Box<AlterPartition>),
     /// SET CONSTRAINTS.
     SetConstraints(SetConstraints),
+    /// NOTIFY.
+    Notify(NotifyStatement),
     /// CREATE, ALTER and DROP DOMAIN.
     Domain(Box<DomainStatement>),
     /// ALTER VIEW … SET and RESET.
@@ -158,6 +166,10 @@ pub fn parse_script(sql: &str, version: ExecutionVersion) -> Result<Vec<ParsedSt
         }
         if version >= ExecutionVersion::V13 {
             drop_unlogged(&mut tokens);
+        }
+        if version >= ExecutionVersion::V14 {
+            cut_long_names(&mut tokens);
+            drop_type_collations(&mut tokens, sql)?;
         }
         statements.push(parse_statement_tokens(tokens, sql, version)?);
     }
@@ -281,6 +293,7 @@ enum OwnForm {
     SetSchema,
     AlterConstraint,
     SetConstraints,
+    Notify,
     View,
     Partition,
     MaterializedView,
@@ -297,6 +310,9 @@ impl OwnForm {
         let since_8 = version >= ExecutionVersion::V8;
         if since_8 && sets_constraints(tokens) {
             return Some(OwnForm::SetConstraints);
+        }
+        if version >= ExecutionVersion::V14 && notifies(tokens) {
+            return Some(OwnForm::Notify);
         }
         if version >= ExecutionVersion::V11 && is_about_materialized_views(tokens) {
             return Some(OwnForm::MaterializedView);
@@ -355,6 +371,7 @@ impl OwnForm {
             OwnForm::SetConstraints => {
                 parse_set_constraints(parser, sql).map(ParsedStatement::SetConstraints)
             }
+            OwnForm::Notify => parse_notify(parser, sql).map(ParsedStatement::Notify),
             OwnForm::Database => parse_database(parser, sql).map(ParsedStatement::Database),
             OwnForm::MaterializedView => {
                 let statement = parse_materialized_view(parser, sql)?;
@@ -440,6 +457,8 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
             Err(SqlError::unsupported("SET CONSTRAINTS in a function in SQL")
                 .hint("Write the function in PL/pgSQL."))
         }
+        ParsedStatement::Notify(_) => Err(SqlError::unsupported("NOTIFY in a function in SQL")
+            .hint("Call pg_notify(channel, payload): SELECT pg_notify('news', 'text').")),
     };
     parse_script(sql, version)?.into_iter().map(plain).collect()
 }

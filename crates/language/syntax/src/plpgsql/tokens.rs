@@ -1,6 +1,7 @@
 //! The tokens of a body, with positions, and the places where the parser of SQL reads on.
 
 use crate::names::position_in;
+use crate::parse::long_names::cut_long_names;
 use crate::parse::parts::{parse_data_type_tokens, parse_embedded_statement, parse_expression_tokens};
 use crate::parse::tokens::tokenize;
 use sqlparser::ast as sql;
@@ -28,7 +29,11 @@ impl<'b> Tokens<'b> {
     /// # Errors
     /// 42601 for an unterminated string or comment, with the position; 54001 for too much nesting.
     pub(super) fn read(body: &'b str, version: ExecutionVersion) -> Result<Tokens<'b>, SqlError> {
-        Ok(Tokens { body, version, all: separate(tokenize(body)?), next: 0 })
+        let mut all = separate(tokenize(body)?);
+        if version >= ExecutionVersion::V14 {
+            cut_long_names(&mut all);
+        }
+        Ok(Tokens { body, version, all, next: 0 })
     }
 
     /// Position behind the last character.

@@ -7,6 +7,7 @@
 //!                                               │                                 ├▶ catalogue
 //!                                               │                                 └▶ database     prepare, query, execute
 //!                                               ├▶ pipeline                          a block of what comes up to Sync
+//!                                               ├▶ listening                         LISTEN, and what arrives
 //!                                               ├▶ rows_out                          rows of a query as they are found
 //!                                               └▶ copy                              chunks of rows in, a transaction each; rows of a query out
 //! ```
@@ -31,6 +32,7 @@ mod decode;
 mod decode_range;
 pub(crate) mod encode;
 mod extended;
+mod listening;
 mod message;
 mod options;
 mod password;

@@ -2,6 +2,7 @@
 //! beyond words, literals and comments; the database parses what it is given.
 
 use super::prepared_command::explains_execute;
+use types::limits::NAME_BYTES_MAX;
 use types::{Catalog, ExecutionVersion, SqlError, SqlState};
 
 /// What a lexeme is.
@@ -223,6 +224,18 @@ impl Statement<'_> {
         let at = if is(1, "or") { 3 } else { 1 };
         is(0, "create") && (is(at, "function") || is(at, "procedure"))
     }
+
+    /// Whether [`Statement::long_names`] finds any.
+    pub(crate) fn has_long_names(&self) -> bool {
+        self.long_names().next().is_some()
+    }
+
+    /// The names that are longer than names may be.
+    pub(crate) fn long_names(&self) -> impl Iterator<Item = String> {
+        let is_name = |lexeme: &&Lexeme<'_>| lexeme.kind == Kind::Word || lexeme.text.starts_with('"');
+        let may_be = move |lexeme: &&Lexeme<'_>| lexeme.text.len() > NAME_BYTES_MAX && is_name(lexeme);
+        self.lexemes.iter().filter(may_be).map(Lexeme::value).filter(|name| name.len() > NAME_BYTES_MAX)
+    }
 }
 
 /// Splits a query string at its semicolons; empty statements are left out.
@@ -286,6 +299,8 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "current_setting",
     "set_config",
     "pg_backend_pid",
+    "pg_listening_channels",
+    "pg_notification_queue_usage",
     "pg_is_in_recovery",
     "pg_postmaster_start_time",
     "pg_conf_load_time",
@@ -303,6 +318,10 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "has_database_privilege",
     "to_regclass",
     "to_regtype",
+    "to_regproc",
+    "to_regprocedure",
+    "to_regnamespace",
+    "to_regrole",
     "format_type",
     "pg_get_userbyid",
     "obj_description",
@@ -331,8 +350,8 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "txid_current_if_assigned",
 ];
 
-/// Functions that draw from sequences, which are the database's.
-const DRAWING_FUNCTIONS: &[&str] = &["nextval", "setval", "currval", "lastval"];
+/// Functions that draw from sequences or notify, which are the database's.
+const TRANSACTION_FUNCTIONS: &[&str] = &["nextval", "setval", "currval", "lastval", "pg_notify"];
 
 /// Words that ask about the session without parentheses.
 const SESSION_WORDS: &[&str] =
@@ -369,13 +388,11 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
             Class::Refused { what: "CREATE TABLE … AS EXECUTE", hint }
         }
         "declare" | "fetch" | "move" | "close" => Class::Cursor,
-        "listen" => Class::Refused { what: "LISTEN", hint: NO_MESSAGES },
-        "notify" => Class::Refused { what: "NOTIFY", hint: NO_MESSAGES },
         "lock" => Class::Refused {
             what: "LOCK",
             hint: "Leave it out: transaction blocks are serializable without.",
         },
-        "set" | "show" | "reset" | "discard" | "deallocate" | "unlisten" => Class::Session,
+        "set" | "show" | "reset" | "discard" | "deallocate" | "listen" | "unlisten" => Class::Session,
         "vacuum" | "analyze" | "analyse" => Class::Session,
         "select" if sleeps(lexemes) => Class::Session,
         "copy" => Class::Copy,
@@ -399,8 +416,6 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         _ => Class::Write,
     }
 }
-
-const NO_MESSAGES: &str = "Ask for new rows, for example of entente.transactions.";
 
 /// The function that waits.
 pub(super) const SLEEP: &str = "pg_sleep";
@@ -453,7 +468,7 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
     let qualified = |index: usize| index > 0 && at(index - 1).is_some_and(|lexeme| lexeme.is("."));
     let from = lexemes.iter().any(|lexeme| lexeme.is("from"));
     let draws = (0..lexemes.len())
-        .any(|index| follows(index, "(") && DRAWING_FUNCTIONS.iter().any(|name| lexemes[index].is(name)));
+        .any(|index| follows(index, "(") && TRANSACTION_FUNCTIONS.iter().any(|name| lexemes[index].is(name)));
     // Whoever draws from the sequence of a column asks the database for both.
     let asks_for_drawn = |name: &str| draws && name == "pg_get_serial_sequence";
     (0..lexemes.len()).any(|index| {
@@ -475,7 +490,7 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
             return match name {
                 "entente" => !calls(&["history"]) && !calls_one(&is_asset),
                 "pg_catalog" => {
-                    !calls(DRAWING_FUNCTIONS) && !calls_one(&|lexeme| asks_for_drawn(&lexeme.value()))
+                    !calls(TRANSACTION_FUNCTIONS) && !calls_one(&|lexeme| asks_for_drawn(&lexeme.value()))
                 }
                 _ => name == "information_schema",
             };

@@ -11,6 +11,7 @@ use super::setting::SERVER_VERSION;
 use super::settings::{DEFAULT_READ_ONLY, Settings, WARNING, modes_of_setting};
 use super::transaction::Block;
 use crate::catalogue::NodeCatalogue;
+use crate::notifier::{ListenCommand, Listening};
 use crate::{Database, Passwords, TemporaryTables};
 use catalogue::SessionFacts;
 use parking_lot::Mutex;
@@ -19,7 +20,8 @@ use pgwire::messages::startup::ParameterStatus;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
-use types::{SqlError, SqlState, StatementResult};
+use tokio::time::Instant;
+use types::{SqlError, SqlState, StatementResult, TransactionId};
 
 /// `26000` no such prepared statement.
 pub(super) const INVALID_STATEMENT_NAME: SqlState = SqlState(*b"26000");
@@ -50,6 +52,16 @@ pub(super) fn problem(state: SqlState, message: impl Into<String>) -> Failure {
     SqlError::new(state, message).into()
 }
 
+/// What a session that waits for its client gets.
+enum Received {
+    /// A message, or the end of the connection.
+    Message(Result<Message, ReadError>),
+    /// The client has said nothing for too long.
+    TooLate,
+    /// More waits for the client than may.
+    TooMany,
+}
+
 /// Who a session belongs to.
 pub(super) struct Identity {
     pub(super) user: String,
@@ -73,6 +85,12 @@ pub(super) struct Session {
     pub(super) cursors: Cursors,
     /// The transaction block that is open.
     pub(super) block: Option<Block>,
+    /// The channels that it listens on.
+    pub(super) listening: Listening,
+    /// The last transaction of its own that has notified.
+    pub(super) notified_by: Option<TransactionId>,
+    /// The client has been told that the session is ready, and has said nothing since.
+    is_ready: bool,
     /// After an error of the extended protocol everything up to Sync is left out.
     skip_to_sync: bool,
 }
@@ -88,6 +106,7 @@ impl Session {
         cancel: Arc<Notify>,
     ) -> Session {
         let temporary = Arc::new(Mutex::new(database.temporary_tables()));
+        let listening = Listening::new(database.notifier());
         let mut session = Session {
             connection,
             database,
@@ -101,6 +120,9 @@ impl Session {
             portals: HashMap::new(),
             cursors: Cursors::default(),
             block: None,
+            listening,
+            notified_by: None,
+            is_ready: false,
             skip_to_sync: false,
         };
         session.follow_settings();
@@ -118,22 +140,13 @@ impl Session {
             return;
         }
         loop {
-            let received = match &self.block {
-                None => match self.settings.idle_session() {
-                    None => self.connection.read_message().await,
-                    Some(idle) => match tokio::time::timeout(idle, self.connection.read_message()).await {
-                        Ok(received) => received,
-                        Err(_) => return Session::end_idle_session(self.connection).await,
-                    },
-                },
-                Some(_) => {
-                    let idle = self.settings.idle_in_transaction();
-                    match tokio::time::timeout(idle, self.connection.read_message()).await {
-                        Ok(received) => received,
-                        Err(_) => return Session::end_idle(self.connection).await,
-                    }
-                }
+            let received = match self.next_message().await {
+                Received::Message(received) => received,
+                Received::TooLate if self.block.is_some() => return Session::end_idle(self.connection).await,
+                Received::TooLate => return Session::end_idle_session(self.connection).await,
+                Received::TooMany => return Session::end_deaf(self.connection).await,
             };
+            self.is_ready = false;
             let message = match received {
                 Ok(Message::Terminate) | Err(ReadError::Closed) => return,
                 Ok(message) => message,
@@ -160,6 +173,36 @@ impl Session {
             };
             if self.answer(message).await.is_err() {
                 return;
+            }
+        }
+    }
+
+    /// Waits for the next message. Who is idle is told meanwhile what arrives on its channels.
+    async fn next_message(&mut self) -> Received {
+        let idle = match &self.block {
+            None => self.settings.idle_session(),
+            Some(_) => Some(self.settings.idle_in_transaction()),
+        };
+        let idle_until = idle.map(|idle| Instant::now() + idle);
+        loop {
+            let is_told = self.block.is_none() && self.is_ready;
+            let too_late = async {
+                match idle_until {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                received = self.connection.read_message() => return Received::Message(received),
+                () = self.listening.arrived(), if is_told => {}
+                () = too_late => return Received::TooLate,
+            }
+            if self.put_notifications().is_err() {
+                return Received::TooMany;
+            }
+            if self.connection.flush().await.is_err() {
+                return Received::Message(Err(ReadError::Closed));
             }
         }
     }
@@ -223,6 +266,11 @@ impl Session {
     }
 
     async fn ready(&mut self) -> Result<(), Closed> {
+        // Whoever has too many is told once the client is waited for.
+        if self.block.is_none() {
+            let _ = self.put_notifications();
+        }
+        self.is_ready = true;
         self.connection.put(&ReadyForQuery::new(self.transaction_status()));
         self.connection.flush().await
     }
@@ -239,6 +287,7 @@ impl Session {
             format: self.settings.format(),
             server_version: SERVER_VERSION.to_string(),
             prepared: self.statements.facts(),
+            listening: self.listening.channels().map(str::to_string).collect(),
         }
     }
 
@@ -283,6 +332,7 @@ impl Session {
                 self.portals.clear();
                 self.cursors.clear();
                 self.reset_settings();
+                self.listening.apply(&ListenCommand::UnlistenAll);
                 "DISCARD ALL"
             }
             SessionStatement::DiscardTemporary => {
@@ -298,6 +348,7 @@ impl Session {
                 "DEALLOCATE"
             }
             SessionStatement::DiscardNothing(tag) | SessionStatement::Nothing(tag) => tag,
+            SessionStatement::Listen(command) => self.listen(command)?,
             // Whoever runs statements waits by itself.
             SessionStatement::Sleep(_) => "SELECT 1",
         };

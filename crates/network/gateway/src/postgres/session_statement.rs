@@ -5,7 +5,9 @@ use super::script::{Kind, Lexeme, SLEEP, Statement, syntax_error};
 use super::settings::{ALL_COLUMNS, shown_name};
 use super::transaction_command::Modes;
 use super::words::Words;
+use crate::notifier::ListenCommand;
 use std::time::Duration;
+use types::limits::NAME_BYTES_MAX;
 use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
 
 /// What a session statement does beside changing settings.
@@ -29,6 +31,8 @@ pub(super) enum SessionStatement {
     DiscardNothing(&'static str),
     /// Forgets one prepared statement, or all.
     Deallocate(Option<String>),
+    /// Begins or ends listening.
+    Listen(ListenCommand),
     /// Waits: `SELECT pg_sleep(seconds)`. Contracts cannot, and nobody but the session does.
     Sleep(Duration),
     /// Does nothing, successfully.
@@ -71,7 +75,7 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         ["deallocate", "prepare", name] | ["deallocate", name] => {
             SessionStatement::Deallocate(Some(one(name)))
         }
-        ["unlisten", ..] => SessionStatement::Nothing("UNLISTEN"),
+        ["listen" | "unlisten", ..] => SessionStatement::Listen(parse_listen(statement)?),
         // There are no dead rows to be swept, and no statistics: what tools send in passing is taken.
         ["vacuum", ..] => SessionStatement::Nothing("VACUUM"),
         ["analyze" | "analyse", ..] => SessionStatement::Nothing("ANALYZE"),
@@ -79,6 +83,22 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<SessionStatement, SqlEr
         ["set", ..] => return parse_set(statement, &words),
         _ => return Err(error(1)),
     })
+}
+
+/// `LISTEN channel`, `UNLISTEN channel` and `UNLISTEN *`.
+fn parse_listen(statement: &Statement<'_>) -> Result<ListenCommand, SqlError> {
+    let mut words = Words::of(statement);
+    let listens = words.take("listen");
+    if !listens {
+        words.expect("unlisten")?;
+        if words.take("*") {
+            return words.end(ListenCommand::UnlistenAll);
+        }
+    }
+    let mut channel = words.name()?;
+    // As of every name its first bytes count.
+    channel.truncate(channel.floor_char_boundary(NAME_BYTES_MAX));
+    words.end(if listens { ListenCommand::Listen(channel) } else { ListenCommand::Unlisten(channel) })
 }
 
 /// What a statement that has waited gives: nothing, in one row.
@@ -240,6 +260,16 @@ mod tests {
         let show = SessionStatement::Show { name: "transaction_isolation".into() };
         assert_eq!(read("SHOW TRANSACTION ISOLATION LEVEL"), Ok(show));
         assert_eq!(read("DEALLOCATE ALL"), Ok(SessionStatement::Deallocate(None)));
+        let listen = |command| Ok(SessionStatement::Listen(command));
+        assert_eq!(read("LISTEN News"), listen(ListenCommand::Listen("news".into())));
+        assert_eq!(read("listen \"News\""), listen(ListenCommand::Listen("News".into())));
+        assert_eq!(read("UNLISTEN news"), listen(ListenCommand::Unlisten("news".into())));
+        assert_eq!(read("UNLISTEN *"), listen(ListenCommand::UnlistenAll));
+        for wrong in ["LISTEN", "LISTEN *", "LISTEN a b", "LISTEN 'a'", "UNLISTEN", "UNLISTEN * a"] {
+            assert_eq!(read(wrong).expect_err(wrong).state, SqlState::SYNTAX_ERROR, "{wrong}");
+        }
+        let long = read(&format!("LISTEN {}", "c".repeat(64)));
+        assert_eq!(long, listen(ListenCommand::Listen("c".repeat(63))));
         assert_eq!(read("SET a").expect_err("no value").state, SqlState::SYNTAX_ERROR);
         assert_eq!(read("SET a =").expect_err("no value").position, Some(8));
     }

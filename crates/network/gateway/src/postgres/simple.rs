@@ -209,6 +209,7 @@ impl Session {
         let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return Ok(()) };
         let (mut temporary, mut told) = (false, Vec::with_capacity(statements.len()));
         for (index, statement) in statements.iter().enumerate() {
+            self.tell_of_cut_names(statement);
             // Later statements may need what earlier ones create; a syntax error is one in any case, and is not worth
             // a place in a block.
             match self.prepare(statement.text, &[]).await {

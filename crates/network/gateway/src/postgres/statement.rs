@@ -20,9 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use types::limits::NAME_BYTES_MAX;
 use types::{
-    Catalog, DataType, ExecutionVersion, MemoryShare, OutputColumn, Payload, RequestId, ScriptSettings,
-    SearchPath, SessionStep, SqlError, SqlState, StatementResult, Value,
+    Catalog, DataType, ExecutionVersion, MemoryShare, Notice, Notifications, OutputColumn, Payload,
+    RequestId, ScriptSettings, SearchPath, SessionStep, Severity, SqlError, SqlState, StatementResult, Value,
 };
 
 /// `55006` somebody else uses it.
@@ -110,6 +111,7 @@ impl Session {
         class: Class,
         given: Vec<u32>,
     ) -> Result<ParsedStatement, Failure> {
+        self.tell_of_cut_names(statement);
         let mut sql = statement.text.to_string();
         if statement.creates_routine() && !self.settings.checks_bodies() {
             // A transaction says itself what it depends on.
@@ -179,6 +181,21 @@ impl Session {
             }
             Class::Refused { what, hint } => return Err(SqlError::unsupported(what).hint(hint).into()),
         })
+    }
+
+    /// Says which names are longer than names may be, as PostgreSQL does: their first bytes count.
+    pub(super) fn tell_of_cut_names(&mut self, statement: &Statement<'_>) {
+        if !statement.has_long_names() || self.version() < ExecutionVersion::V14 {
+            return;
+        }
+        let short = |name: &str| name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_string();
+        let notice = |name: String| {
+            let message = format!("identifier \"{name}\" will be truncated to \"{}\"", short(&name));
+            let severity = Severity::Notice;
+            Notice { severity, report: SqlError::new(SqlState::NAME_TOO_LONG, message) }
+        };
+        let notices: Vec<Notice> = statement.long_names().map(notice).collect();
+        self.connection.put_notices(&notices);
     }
 
     /// Runs a statement to its end.
@@ -415,7 +432,11 @@ impl Session {
         let executing = self.database.execute(&self.identity.role, payload, request, answer_at);
         let executed = self.wait(executing, true).await?;
         self.committed_at(executed.height);
-        Ok(executed.results)
+        let mut results = executed.results;
+        if Notifications::take_from(&mut results).is_some() {
+            self.notified_by = executed.transaction;
+        }
+        Ok(results)
     }
 
     /// Waits for `work`, for a cancel request, and for the statement's time to be up.

@@ -12,6 +12,7 @@ use super::session::{Failure, Session};
 use super::settings::{DEFAULT_READ_ONLY, Settings, TRANSACTION_READ_ONLY};
 use super::statement::blocking;
 use super::transaction_command::{Modes, TransactionCommand};
+use crate::notifier::ListenCommand;
 use crate::{FinishedBlock, TransactionBlock, limits};
 use parking_lot::Mutex;
 use pgwire::messages::response::TransactionStatus;
@@ -56,6 +57,8 @@ pub(super) struct Block {
     before: Settings,
     /// What COMMIT makes of them.
     pub(super) lasting: Settings,
+    /// LISTEN and UNLISTEN: COMMIT makes them hold.
+    pub(super) listens: Vec<ListenCommand>,
     /// How the session was at each savepoint.
     savepoints: Vec<AtSavepoint>,
 }
@@ -69,6 +72,8 @@ struct AtSavepoint {
     lasting: Settings,
     /// How many cursors had been declared.
     cursors: u64,
+    /// How many LISTEN and UNLISTEN there had been.
+    listens: usize,
 }
 
 impl Session {
@@ -158,6 +163,7 @@ impl Session {
                         settings: self.settings.clone(),
                         lasting: block.lasting.clone(),
                         cursors: self.cursors.declared(),
+                        listens: block.listens.len(),
                     });
                 }
                 "SAVEPOINT"
@@ -227,6 +233,7 @@ impl Session {
             run: Run::NotBegun,
             before: self.settings.clone(),
             lasting: self.settings.clone(),
+            listens: Vec::new(),
             savepoints: Vec::new(),
         });
         self.settings.begin_block();
@@ -403,6 +410,7 @@ impl Session {
         }
         self.cursors.end_block(true);
         self.restore(block.lasting);
+        block.listens.iter().for_each(|command| self.listening.apply(command));
         Ok(tagged("COMMIT"))
     }
 
@@ -430,6 +438,7 @@ impl Session {
         let known = &block.savepoints[position];
         let (settings, cursors, read_only) = (known.settings.clone(), known.cursors, known.read_only);
         block.lasting = known.lasting.clone();
+        block.listens.truncate(known.listens);
         self.cursors.forget_since(cursors);
         self.restore(settings);
         self.be_read_only(read_only)

@@ -2,7 +2,8 @@
 
 use super::script::Statement;
 use super::words::Words;
-use types::{SqlError, SqlState, limits::NAME_BYTES_MAX};
+use types::SqlError;
+use types::limits::NAME_BYTES_MAX;
 
 /// How a transaction is to be, as far as somebody says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,12 +36,9 @@ pub(super) enum TransactionCommand {
 impl Words<'_, '_> {
     /// The name of a savepoint, and the end.
     fn savepoint(&mut self) -> Result<String, SqlError> {
-        let name = self.name()?;
-        if name.len() > NAME_BYTES_MAX {
-            let message =
-                format!("the name of a savepoint has at most {NAME_BYTES_MAX} bytes (NAME_BYTES_MAX)");
-            return Err(SqlError::new(SqlState::NAME_TOO_LONG, message));
-        }
+        let mut name = self.name()?;
+        // As of every name its first bytes count.
+        name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
         self.end(name)
     }
 
@@ -206,6 +204,6 @@ mod tests {
             assert_eq!((error.state.to_string().as_str(), error.position), (state, position), "{sql}");
         }
         let long = format!("SAVEPOINT {}", "s".repeat(64));
-        assert_eq!(read(&long).expect_err("too long").state, SqlState::NAME_TOO_LONG);
+        assert_eq!(read(&long), Ok(TransactionCommand::Savepoint("s".repeat(63))));
     }
 }

@@ -17,8 +17,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    Access, Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Prepared,
-    SharedAccess, StateAt, StatementKind, TemporaryTables, TransactionBlock, TransactionFilter,
+    Access, Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Notifier,
+    Prepared, SharedAccess, StateAt, StatementKind, TemporaryTables, TransactionBlock, TransactionFilter,
     TransactionOutcome, TransactionRow,
 };
 use std::ops::{ControlFlow, RangeInclusive};
@@ -76,6 +76,8 @@ pub struct Fake {
     pub handed_out: Arc<AtomicU64>,
     /// A query fails at this one of them.
     pub fails_at: Arc<AtomicU64>,
+    /// Tells sessions what a test notifies.
+    pub notifier: Arc<Notifier>,
 }
 
 impl Default for Fake {
@@ -98,6 +100,7 @@ impl Default for Fake {
             released: Arc::default(),
             handed_out: Arc::default(),
             fails_at: Arc::default(),
+            notifier: Arc::default(),
         }
     }
 }
@@ -178,6 +181,10 @@ impl Database for Fake {
         true
     }
 
+    fn notifier(&self) -> Arc<Notifier> {
+        Arc::clone(&self.notifier)
+    }
+
     fn serving(&self) -> Result<(), SqlError> {
         match self.not_serving.lock().unwrap().clone() {
             None => Ok(()),
@@ -239,7 +246,8 @@ impl Database for Fake {
                 Ok(vec![StatementResult { tag, ..StatementResult::default() }])
             }
         };
-        Ok(Executed { results: results?, height: self.height.fetch_add(1, Ordering::SeqCst) + 1 })
+        let height = self.height.fetch_add(1, Ordering::SeqCst) + 1;
+        Ok(Executed { results: results?, height, transaction: None })
     }
 
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {

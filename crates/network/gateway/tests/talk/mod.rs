@@ -20,6 +20,14 @@ pub fn field(body: &[u8], kind: u8) -> String {
     found.map(|(_, text)| String::from_utf8_lossy(text).into_owned()).unwrap_or_default()
 }
 
+/// Whose notification it is, its channel and what it says.
+pub fn notified(body: &[u8]) -> String {
+    let process = i32::from_be_bytes([body[0], body[1], body[2], body[3]]);
+    let mut texts = body[4..].split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+    let mut text = || texts.next().unwrap_or_default();
+    format!("{process} says {}:{}", text(), text())
+}
+
 impl Talk {
     pub async fn start(port: u16) -> Talk {
         Talk::start_with(port, "user\0ada\0\0").await
@@ -54,6 +62,7 @@ impl Talk {
                 b'C' => words.push(text(&body)),
                 b'E' => words.push(format!("error {}", field(&body, b'C'))),
                 b'N' => words.push(format!("warning {}", field(&body, b'C'))),
+                b'A' => words.push(notified(&body)),
                 b'D' => words.push("row".to_string()),
                 b's' => words.push("suspended".to_string()),
                 b'G' => {

@@ -8,11 +8,12 @@ use crate::published::Published;
 use crate::receipts::{Begins, Receipts};
 use crate::{Defence, Faults};
 use crossbeam_channel::{Receiver, never, select};
+use gateway::Notifier;
 use ledger::{BlockRecord, Ledger};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use types::Receipt;
+use types::{Notifications, Outcome, Receipt};
 
 /// Recorded blocks that are kept in memory until they are certified; others are read again.
 const KEPT_BLOCKS: usize = 16;
@@ -33,6 +34,7 @@ pub(crate) struct AnswerStage {
     pub(crate) published: Arc<Published>,
     pub(crate) receipts: Arc<Receipts>,
     pub(crate) metrics: Arc<NodeMetrics>,
+    pub(crate) notifier: Arc<Notifier>,
     /// Outcomes are attested, so that somebody may wait for that.
     pub(crate) attests: bool,
     /// What a test makes go wrong.
@@ -86,7 +88,20 @@ impl AnswerStage {
         let name = |receipt: &Receipt| {
             ordering_name(receipt.transaction, &record.block.transactions[receipt.index as usize])
         };
+        if attested {
+            // In front of the receipts, so that whoever hears of its own transaction has heard what that notifies.
+            record.outcome.receipts.iter().for_each(|receipt| self.tell(receipt));
+        }
         self.receipts.publish(&record.outcome.receipts, attested, original, name);
+    }
+}
+
+impl AnswerStage {
+    fn tell(&self, receipt: &Receipt) {
+        if let Outcome::Committed(results) = &receipt.outcome {
+            let (_, said) = Notifications::split(results);
+            self.notifier.publish(receipt.transaction, &said);
+        }
     }
 }
 
@@ -203,6 +218,7 @@ mod tests {
             published: Arc::new(published),
             receipts: Arc::new(Receipts::new()),
             metrics: Arc::new(NodeMetrics::new()),
+            notifier: Arc::default(),
             attests: false,
             faults: None,
         }

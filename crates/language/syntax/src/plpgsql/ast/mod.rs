@@ -4,6 +4,7 @@ mod cursor;
 mod raise;
 
 use crate::parse::deferrals::SetConstraints;
+use crate::parse::notify::NotifyStatement;
 pub use cursor::*;
 pub use raise::*;
 use sqlparser::ast as sql;
@@ -387,6 +388,8 @@ pub enum StatementKind {
     },
     /// `SET CONSTRAINTS …`
     SetConstraints(SetConstraints),
+    /// `NOTIFY …`
+    Notify(NotifyStatement),
     /// `GET STACKED DIAGNOSTICS target = item, …`
     GetStackedDiagnostics {
         /// What each gets.
@@ -448,7 +451,9 @@ impl StatementKind {
             StatementKind::ForElements { .. } => "at FOREACH over array",
             StatementKind::Exit { .. } => "at EXIT",
             StatementKind::Continue { .. } => "at CONTINUE",
-            StatementKind::Sql { .. } | StatementKind::SetConstraints(_) => "at SQL statement",
+            StatementKind::Sql { .. } | StatementKind::SetConstraints(_) | StatementKind::Notify(_) => {
+                "at SQL statement"
+            }
             StatementKind::Perform { .. } => "at PERFORM",
             StatementKind::Call { .. } => "at CALL",
             StatementKind::Execute { .. } => "at EXECUTE",

@@ -1,6 +1,7 @@
 //! Statements without statements inside: assignment, SQL with INTO, CALL, RAISE and the rest.
 
 use crate::parse::deferrals::SetConstraints;
+use crate::parse::notify::{NotifyStatement, said};
 use crate::plpgsql::ast::{DynamicText, Expression, IntoClause, Name, PathStep, RowSource, StatementKind};
 use crate::plpgsql::parse::{BodyParser, is_reserved, is_semicolon};
 use crate::plpgsql::tokens::Tokens;
@@ -84,6 +85,7 @@ impl BodyParser<'_> {
             "SET" if self.tokens.is_word(1, "CONSTRAINTS") && self.tokens.version >= ExecutionVersion::V8 => {
                 self.set_constraints()
             }
+            "NOTIFY" if self.tokens.version >= ExecutionVersion::V14 => self.notify(),
             _ if REFUSED_SQL.contains(&word) => refused(&format!("{word} in a procedure")),
             _ => Err(self.not_a_statement()),
         }
@@ -339,6 +341,23 @@ impl BodyParser<'_> {
         }
         self.tokens.expect(&Token::SemiColon)?;
         Ok(StatementKind::SetConstraints(SetConstraints { names, deferred }))
+    }
+
+    /// `NOTIFY channel [, 'payload']`
+    fn notify(&mut self) -> Result<StatementKind, SqlError> {
+        self.tokens.next += 1;
+        let channel = self.name("a channel")?.text;
+        let mut payload = String::new();
+        if self.tokens.accept(&Token::Comma) {
+            let Some(said) = self.tokens.peek(0).and_then(said) else {
+                let message = "NOTIFY takes a literal; call pg_notify(channel, payload) for another value";
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, message).at(self.tokens.position()));
+            };
+            self.tokens.next += 1;
+            payload = said;
+        }
+        self.tokens.expect(&Token::SemiColon)?;
+        Ok(StatementKind::Notify(NotifyStatement { channel, payload }))
     }
 
     fn assert(&mut self) -> Result<StatementKind, SqlError> {
