@@ -29,6 +29,20 @@ pub fn check_bytes_length(found: usize) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// Refuses a text of type bytea that has more than two characters for each byte, and two in front.
+///
+/// # Errors
+/// `54000`
+pub fn check_bytea_text(text: &str) -> Result<(), SqlError> {
+    let limit = 2 * crate::text_bytes_max() + 2;
+    if text.len() > limit {
+        let message =
+            format!("the text of a bytea has {} bytes, the limit is {limit} (TEXT_BYTES_MAX)", text.len());
+        return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
+    Ok(())
+}
+
 /// Bytes from pairs of hexadecimal digits; white space between pairs does not count.
 ///
 /// # Errors

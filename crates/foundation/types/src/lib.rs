@@ -105,7 +105,7 @@ pub use attestation::{
 };
 pub use bit_string::BitString;
 pub use block::{Block, BlockError, BlockHeader, transactions_root};
-pub use bytes::{check_bytes_length, format_hexadecimal, parse_escaped, parse_hexadecimal};
+pub use bytes::{check_bytea_text, check_bytes_length, format_hexadecimal, parse_escaped, parse_hexadecimal};
 pub use cast::{
     assign, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment, cast, common_type,
     comparison_type,

@@ -126,6 +126,9 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// As [`Binder::bind`].
     pub fn bind_towards(&self, expr: &Expr, target: DataType) -> Result<Expression, SqlError> {
+        if let Some(bytes) = self.long_bytes(expr, target)? {
+            return Ok(bytes);
+        }
         match (target, written_number(expr)) {
             (DataType::Double | DataType::Real, Some(text)) => {
                 Ok(Expression::constant(types::parse_value(&text, target)?, target))

@@ -49,6 +49,25 @@ impl Binder<'_> {
         })
     }
 
+    /// A literal that is to be of type bytea and is longer than a text: with two digits for each byte it may have twice as many. `None`
+    /// of anything else.
+    pub(super) fn long_bytes(&self, expr: &Expr, target: DataType) -> Result<Option<Expression>, SqlError> {
+        let Expr::Value(value) = expr else { return Ok(None) };
+        let (ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text)) = &value.value
+        else {
+            return Ok(None);
+        };
+        let is_long = text.len() > types::text_bytes_max()
+            && self.scope.version() >= ExecutionVersion::V14
+            && self.types().base_of(target) == DataType::Bytea;
+        if !is_long {
+            return Ok(None);
+        }
+        types::check_bytea_text(text)?;
+        let bytes = types::parse_value(text, DataType::Bytea)?;
+        Ok(Some(Expression::constant(bytes, DataType::Bytea)))
+    }
+
     /// Whether the rules of execution know strings of bits.
     fn has_bits(&self) -> bool {
         self.scope.version() >= ExecutionVersion::V10
@@ -74,7 +93,10 @@ impl Binder<'_> {
             }
             Expr::TypedString(typed) => {
                 let target = bind_type_or_domain(self.types(), &typed.data_type)?;
-                let operand = self.bind_literal(&typed.value)?;
+                let operand = match self.long_bytes(&Expr::Value(typed.value.clone()), target)? {
+                    Some(bytes) => bytes,
+                    None => self.bind_literal(&typed.value)?,
+                };
                 self.explicit_cast(operand, target).map_err(|error| self.at(error, typed.value.span))
             }
             other => Err(unsupported_expression(other)),

@@ -16,6 +16,9 @@ pub(super) const INVALID_BINARY_REPRESENTATION: SqlState = SqlState(*b"22P03");
 /// `22021` bytes that are no text in UTF-8.
 pub(super) const CHARACTER_NOT_IN_REPERTOIRE: SqlState = SqlState(*b"22021");
 
+/// Bytes of a bytea in text: two digits for each byte, and two characters in front of them.
+const BYTEA_TEXT_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX + 2;
+
 /// Object identifier of `void`, which no value has.
 pub(super) const VOID: u32 = 2278;
 
@@ -74,8 +77,11 @@ pub(super) fn decode_parameter(
     let Some(bytes) = bytes else { return Ok(Value::Null) };
     let value = match format {
         Format::Text => {
-            let text = text(bytes)?;
             let wanted = if data_type == DataType::Unknown { type_of_oid(oid) } else { data_type };
+            let text = match wanted {
+                DataType::Bytea => text_within(bytes, BYTEA_TEXT_BYTES_MAX)?,
+                _ => text(bytes)?,
+            };
             return parse(text, wanted);
         }
         // As in PostgreSQL, the binary form is the label.
@@ -95,9 +101,12 @@ pub(super) fn decode_field(bytes: &[u8], data_type: DataType) -> Result<Value, S
 }
 
 fn text(bytes: &[u8]) -> Result<&str, SqlError> {
-    if bytes.len() > TEXT_BYTES_MAX {
-        let message =
-            format!("a value has {} bytes, the limit is {TEXT_BYTES_MAX} (TEXT_BYTES_MAX)", bytes.len());
+    text_within(bytes, TEXT_BYTES_MAX)
+}
+
+fn text_within(bytes: &[u8], limit: usize) -> Result<&str, SqlError> {
+    if bytes.len() > limit {
+        let message = format!("a value has {} bytes, the limit is {limit} (TEXT_BYTES_MAX)", bytes.len());
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
     let wrong = |what| {
