@@ -168,6 +168,13 @@ impl SqlError {
         SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
     }
 
+    /// What a read-only transaction must not run (`25006`), as PostgreSQL says it. `command`: the command's tag without counts, or
+    /// `nextval()`.
+    pub fn not_in_read_only(command: &str) -> SqlError {
+        let message = format!("cannot execute {command} in a read-only transaction");
+        SqlError::new(SqlState::READ_ONLY_TRANSACTION, message)
+    }
+
     /// The same error with a detail.
     pub fn detail(mut self, detail: impl Into<String>) -> SqlError {
         self.detail = Some(detail.into());

@@ -555,6 +555,31 @@ fn materialized_views_are_shown_as_postgresql_shows_them() {
 }
 
 #[test]
+fn what_is_read_in_other_words_is_shown_in_its_own() {
+    let tables = "CREATE TABLE t (a integer, b text); CREATE TYPE kind AS ENUM ('x')";
+    let query = "SELECT a, 'x'::kind AS k, sum(a) OVER (PARTITION BY b ORDER BY a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES) AS f, \
+                 count(*) OVER w AS g, max(a) OVER (ORDER BY a RANGE ('1') PRECEDING EXCLUDE CURRENT ROW) AS h FROM ONLY(t) \
+                 WINDOW w AS (ORDER BY a GROUPS 2 PRECEDING EXCLUDE GROUP) ORDER BY a FETCH FIRST (1 + 1) ROWS WITH TIES";
+    let definition = |script: &str| {
+        let asked = Asked { ledger: ledger(script), ..Asked::new() };
+        let shown = asked.answer("SELECT pg_get_viewdef('v'::regclass)");
+        let listed = asked.answer("SELECT definition FROM pg_views WHERE viewname = 'v'");
+        assert_eq!(shown, listed);
+        shown.trim().trim_end_matches(';').to_string()
+    };
+    let first = format!("{tables}; CREATE VIEW v AS {query}");
+    assert_eq!(definition(&first), query);
+    // What is shown makes the same view again.
+    assert_eq!(definition(&format!("{tables}; CREATE VIEW v AS {}", definition(&first))), query);
+    // And it stays so when the query is written anew for what it names.
+    let renamed = definition(&format!("{first}; ALTER TYPE kind RENAME TO sort; ALTER TABLE t RENAME TO u"));
+    let expected = query.replace("'x'::kind", "'x'::\"sort\"").replace("ONLY(t)", "ONLY(\"u\") AS \"t\"");
+    assert_eq!(renamed, expected);
+    let moved = definition(&format!("CREATE SCHEMA s; {first}; ALTER TABLE t SET SCHEMA s"));
+    assert_eq!(moved, query.replace("ONLY(t)", "ONLY(\"s\".\"t\")"));
+}
+
+#[test]
 fn schemas_are_shown_as_databases_to_connect_to() {
     let asked = Asked { ledger: ledger("CREATE SCHEMA shop"), ..Asked::new() };
     assert_eq!(asked.answer("SELECT datname FROM pg_database ORDER BY 1"), "entente\nshop\n");

@@ -398,7 +398,7 @@ impl<'a> Execution<'a> {
         frame: &[Value],
     ) -> Result<StatementOutput, SqlError> {
         if self.on.read_only && statement.changes_ledger() {
-            return Err(not_in_read_only(statement.tag(0).trim_end_matches([' ', '0'])));
+            return Err(SqlError::not_in_read_only(statement.tag(0).trim_end_matches([' ', '0'])));
         }
         match statement {
             BoundStatement::Select(select) => {
@@ -530,12 +530,6 @@ impl<'a> Execution<'a> {
             self.written.own = newer;
         }
     }
-}
-
-/// What a read-only transaction must not run, as PostgreSQL says it. `command`: the command's tag without counts, or `nextval()`.
-pub fn not_in_read_only(command: &str) -> SqlError {
-    let message = format!("cannot execute {command} in a read-only transaction");
-    SqlError::new(SqlState::READ_ONLY_TRANSACTION, message)
 }
 
 #[cold]

@@ -62,7 +62,7 @@ pub use authority::refuse_schema_change;
 pub use change::{check_row_bytes, row_bytes};
 pub use context::{Context, Oracles, SessionPlace, timestamp};
 pub use cursor::{CursorRows, Cursors, Movement};
-pub use execution::{Execution, Place, not_in_read_only};
+pub use execution::{Execution, Place};
 pub use footprint::{Analysis, KnownFrame, refused};
 pub use moves::Moves;
 pub use own::without;

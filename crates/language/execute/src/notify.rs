@@ -1,6 +1,6 @@
 //! `NOTIFY` and `pg_notify`: noted by the transaction, undone with what is rolled back, said once it has committed.
 
-use crate::execution::{Execution, not_in_read_only};
+use crate::execution::Execution;
 use types::{Notification, SqlError, StatementResult, Value};
 use values::broken;
 
@@ -32,7 +32,7 @@ impl Execution<'_> {
     /// ledger runs; `54000` where it says too much.
     pub fn notify(&mut self, channel: &str, payload: &str) -> Result<(), SqlError> {
         if self.on.read_only {
-            return Err(not_in_read_only("NOTIFY"));
+            return Err(SqlError::not_in_read_only("NOTIFY"));
         }
         if self.is_local() {
             return Err(SqlError::unsupported("NOTIFY in a statement about temporary tables")

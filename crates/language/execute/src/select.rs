@@ -120,6 +120,9 @@ impl Execution<'_> {
         limit: Option<usize>,
         take: Option<&mut TakeRow<'_>>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
+        if let Some(lock) = select.lock.filter(|_| self.on.read_only) {
+            return Err(SqlError::not_in_read_only(&format!("SELECT {lock}")));
+        }
         let given = Given { left: &[], ..given };
         let offset = self.row_count(select.offset.as_ref(), given.frame, "OFFSET")?.unwrap_or(0);
         let own_limit = self.row_count(select.limit.as_ref(), given.frame, "LIMIT")?;

@@ -1,6 +1,6 @@
 //! Drawing values from sequences.
 
-use crate::execution::{Execution, not_in_read_only};
+use crate::execution::Execution;
 use plan::sequence::{CURRENT_VALUE, SET_VALUE, does_not_count, no_sequence, stored_sequence_name};
 use types::{Sequence, SqlError, SqlState, Value};
 use values::broken;
@@ -13,7 +13,7 @@ impl Execution<'_> {
         }
         if self.on.read_only {
             let name = function.strip_prefix("pg_catalog.").unwrap_or(function);
-            return Err(not_in_read_only(&format!("{name}()")));
+            return Err(SqlError::not_in_read_only(&format!("{name}()")));
         }
         if self.is_local() {
             return Err(SqlError::unsupported("a value of the ledger's sequence in a temporary table")

@@ -117,6 +117,12 @@ impl Tables {
         self.by_id.get(&id)
     }
 
+    /// Whether the table, or the partition, of this name in the catalog is partitioned.
+    pub fn is_partitioned(&self, name: &str) -> bool {
+        let mut partitioned = self.by_name.values().filter_map(|table| table.partitions.as_ref());
+        partitioned.any(|partitions| partitions.levels.iter().any(|level| level.relation == name))
+    }
+
     /// The table of this name in the catalog.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use crate::aggregate::{Aggregate, AggregateOrder};
 use crate::expression::Expression;
+pub use syntax::parse::Exclusion;
 use types::DataType;
 
 /// A window function of a query.
@@ -64,6 +65,8 @@ pub struct Frame {
     pub start: Bound,
     /// The last row.
     pub end: Bound,
+    /// What of that does not count.
+    pub exclusion: Option<Exclusion>,
 }
 
 /// What the bounds of a frame count.
@@ -71,8 +74,10 @@ pub struct Frame {
 pub enum FrameUnits {
     /// Rows.
     Rows,
-    /// Rows that are equal in ORDER BY are one.
+    /// Rows that are equal in ORDER BY are one; with offsets, values by which they are sorted.
     Range,
+    /// Groups of rows that are equal in ORDER BY.
+    Groups,
 }
 
 /// A bound of a frame.
@@ -92,7 +97,7 @@ pub enum Bound {
 
 impl Default for Frame {
     fn default() -> Frame {
-        Frame { units: FrameUnits::Range, start: Bound::First, end: Bound::Current }
+        Frame { units: FrameUnits::Range, start: Bound::First, end: Bound::Current, exclusion: None }
     }
 }
 

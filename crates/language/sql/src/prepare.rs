@@ -110,6 +110,11 @@ impl Prepared {
         self.script.kind()
     }
 
+    /// What the first FOR UPDATE or its kind is called that asks for rows of the ledger.
+    pub fn lock(&self) -> Option<&'static str> {
+        self.script.lock()
+    }
+
     /// A table that it names, itself or through views, whose policies count for a role, or for an administrator.
     pub fn restricted_by_policies(&self, is_administrator: bool) -> Option<&str> {
         let named = self.script.needs.relations.iter().filter_map(|need| match &need.relation {

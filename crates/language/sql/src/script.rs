@@ -121,6 +121,14 @@ impl BoundScript {
         self.steps.iter().all(|step| matches!(step, Step::Statement(BoundStatement::Call(_))))
     }
 
+    /// What the first FOR UPDATE or its kind is called that asks for rows of the ledger.
+    pub fn lock(&self) -> Option<&'static str> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Statement(BoundStatement::Select(select)) => select.lock,
+            _ => None,
+        })
+    }
+
     /// What the script does.
     pub fn kind(&self) -> StatementKind {
         self.kind.clone()

@@ -281,6 +281,8 @@ fn a_block_that_reads_only_says_what_it_does_not_run_as_postgresql_does() {
     let mut database = database();
     for sql in [
         "CREATE SEQUENCE s",
+        "CREATE VIEW locking AS SELECT id FROM account FOR UPDATE",
+        "CREATE VIEW plain AS SELECT id FROM account",
         "CREATE FUNCTION note(wanted boolean) RETURNS integer LANGUAGE plpgsql AS
             $$ BEGIN IF wanted THEN INSERT INTO log (line) VALUES ('x'); END IF; RETURN 1; END $$",
         "CREATE PROCEDURE noted() LANGUAGE plpgsql AS $$ BEGIN UPDATE account SET balance = 1 WHERE id = 1; END $$",
@@ -304,6 +306,37 @@ fn a_block_that_reads_only_says_what_it_does_not_run_as_postgresql_does() {
         ("CREATE ROLE clerk", Some("CREATE ROLE")),
         ("CREATE TEMPORARY TABLE mine (id integer)", Some("CREATE TABLE")),
         ("EXPLAIN INSERT INTO log (line) VALUES ('x')", None),
+        ("SELECT id FROM account FOR UPDATE", Some("SELECT FOR UPDATE")),
+        ("SELECT id FROM account WHERE false FOR NO KEY UPDATE", Some("SELECT FOR NO KEY UPDATE")),
+        ("SELECT id FROM account FOR KEY SHARE NOWAIT", Some("SELECT FOR KEY SHARE")),
+        (
+            "SELECT a.id FROM account AS a, account AS b LIMIT 0 FOR SHARE OF b FOR UPDATE OF a",
+            Some("SELECT FOR SHARE"),
+        ),
+        ("SELECT id FROM (SELECT id FROM account FOR UPDATE) AS x", Some("SELECT FOR UPDATE")),
+        (
+            "WITH x AS (SELECT id FROM account FOR NO KEY UPDATE) SELECT * FROM x",
+            Some("SELECT FOR NO KEY UPDATE"),
+        ),
+        ("SELECT (SELECT id FROM account LIMIT 1 FOR SHARE)", Some("SELECT FOR SHARE")),
+        ("SELECT id FROM locking", Some("SELECT FOR UPDATE")),
+        ("SELECT id FROM plain FOR NO KEY UPDATE", Some("SELECT FOR NO KEY UPDATE")),
+        (
+            "DO $$ DECLARE n integer; BEGIN n := (SELECT id FROM account LIMIT 1 FOR UPDATE); END $$",
+            Some("SELECT FOR UPDATE"),
+        ),
+        (
+            "DO $$ DECLARE r record; BEGIN FOR r IN SELECT id FROM account FOR UPDATE LOOP END LOOP; END $$",
+            Some("SELECT FOR UPDATE"),
+        ),
+        (
+            "DO $$ BEGIN PERFORM id FROM account WHERE id = 1; PERFORM id FROM account WHERE id = 1 FOR SHARE; END $$",
+            Some("SELECT FOR SHARE"),
+        ),
+        ("EXPLAIN SELECT id FROM account FOR UPDATE", None),
+        ("SELECT id FROM account", None),
+        ("SELECT id FROM plain", None),
+        ("SELECT n FROM generate_series(1, 2) AS g(n) FOR UPDATE", None),
     ] {
         session.run(step("SAVEPOINT a")).expect("a savepoint");
         let given = session.run(sql(text)).err().map(|error| (error.state, error.message));

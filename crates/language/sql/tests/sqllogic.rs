@@ -418,6 +418,16 @@ fn numbers() {
 }
 
 #[test]
+fn only() {
+    run("only");
+}
+
+#[test]
+fn window_frames() {
+    assert_wrote(&run("window_frames"), &["OVER"]);
+}
+
+#[test]
 fn windows() {
     assert_wrote(&run("windows"), &["OVER"]);
 }

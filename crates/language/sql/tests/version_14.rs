@@ -11,6 +11,7 @@ const BEFORE: &[&str] = &[
     "INSERT INTO long VALUES (2, 'short', decode(repeat('ab', 60000), 'hex'), to_jsonb(repeat('b', 131000)), ARRAY[1])",
     "CREATE TABLE short (id integer PRIMARY KEY, said text, CHECK (length(said || said) > 0))",
     "CREATE TABLE made (id integer PRIMARY KEY, said text, twice text GENERATED ALWAYS AS (said || said) STORED)",
+    "CREATE TABLE parted (id integer PRIMARY KEY) PARTITION BY RANGE (id)",
     "CREATE FUNCTION grown() RETURNS integer LANGUAGE plpgsql AS 'BEGIN RETURN length(repeat(''a'', 200000)); END'",
 ];
 
@@ -84,6 +85,27 @@ const CASES: &[[&str; 3]] = &[
     ["INSERT INTO short VALUES (1, repeat('a', 100000))", "54000", "INSERT 0 1"],
     ["INSERT INTO made VALUES (1, repeat('a', 100000))", "54000", "INSERT 0 1"],
     ["CREATE VIEW v AS SELECT said || said AS twice FROM long", "CREATE VIEW", "CREATE VIEW"],
+    ["SELECT count(*) FROM ONLY long", "42P01 relation \"only\" does not exist", "2"],
+    ["SELECT count(*) FROM ONLY (long)", "42703 column \"long\" does not exist", "2"],
+    ["UPDATE ONLY long SET said = 'new'", "42P01 relation \"only\" does not exist", "UPDATE 2"],
+    ["DELETE FROM ONLY short", "42P01 relation \"only\" does not exist", "DELETE 0"],
+    ["TRUNCATE ONLY parted", "TRUNCATE TABLE", "42809 cannot truncate only a partitioned table"],
+    [
+        "SELECT sum(id) OVER (ORDER BY id GROUPS 1 PRECEDING) FROM long WHERE id = 1",
+        "0A000 a window frame of GROUPS is not supported",
+        "1",
+    ],
+    [
+        "SELECT sum(id) OVER (ORDER BY id RANGE 1 PRECEDING) FROM long WHERE id = 1",
+        "0A000 a window frame of RANGE with an offset is not supported",
+        "1",
+    ],
+    ["SELECT sum(id) OVER (ROWS 1 PRECEDING EXCLUDE CURRENT ROW) FROM long WHERE id = 1", "42601", "NULL"],
+    [
+        "SELECT count(*) FROM long FOR NO KEY UPDATE",
+        "0A000 FOR UPDATE is not allowed with aggregate functions",
+        "0A000 FOR NO KEY UPDATE is not allowed with aggregate functions",
+    ],
     ["ALTER TABLE long ALTER said TYPE text USING said || said", "54000", "ALTER TABLE"],
 ];
 
@@ -96,6 +118,51 @@ fn version_13_refuses_lengths_that_version_14_takes() {
         over.go_over_to(ExecutionVersion::V14);
         assert_eq!(shown_with_rows(over.run(sql)), *version_14, "{sql}, gone over");
     }
+}
+
+#[test]
+fn a_literal_of_bytes_has_two_digits_for_each() {
+    let table =
+        ["CREATE DOMAIN image AS bytea", "CREATE TABLE t (id integer PRIMARY KEY, raw bytea, shown image)"];
+    let most = 1024 * 1024;
+    let digits = |count: usize| format!("'\\x{}'", "ab".repeat(count));
+    let mut database = prepared(ExecutionVersion::V14, &table);
+    let run = |database: &mut support::Database, sql: &str| shown_with_rows(database.run(sql));
+    let whole = digits(most);
+    for (sql, expected) in [
+        (format!("INSERT INTO t VALUES (1, {whole})"), "INSERT 0 1"),
+        (format!("INSERT INTO t (id, shown) VALUES (2, {whole})"), "INSERT 0 1"),
+        (format!("UPDATE t SET raw = {whole} WHERE id = 1"), "UPDATE 1"),
+        (format!("SELECT length({whole}::bytea)"), "1048576"),
+        (format!("SELECT length(CAST({whole} AS image))"), "1048576"),
+        (format!("SELECT length(bytea {whole})"), "1048576"),
+        (format!("SELECT length(E'\\\\x{}'::bytea)", "ab".repeat(most)), "1048576"),
+        (
+            format!("SELECT length({}::bytea)", digits(most + 1)),
+            "54000 the text of a bytea has 2097156 bytes, the limit is 2097154 (TEXT_BYTES_MAX)",
+        ),
+        (
+            format!("SELECT length('{}'::bytea)", "a".repeat(most + 1)),
+            "54000 the bytea has 1048577 bytes, the limit is 1048576 (TEXT_BYTES_MAX)",
+        ),
+        (
+            format!("SELECT length({whole}::text)"),
+            "54000 the text has 2097154 bytes, the limit is 1048576 (TEXT_BYTES_MAX)",
+        ),
+        (
+            format!("SELECT {whole}"),
+            "54000 the text has 2097154 bytes, the limit is 1048576 (TEXT_BYTES_MAX)",
+        ),
+    ] {
+        assert_eq!(run(&mut database, &sql), expected, "{}", &sql[..60]);
+    }
+    assert_eq!(
+        database.rows("SELECT length(raw), length(shown) FROM t ORDER BY id"),
+        [["1048576", "NULL"], ["NULL", "1048576"]]
+    );
+    let mut before = prepared(ExecutionVersion::V13, &table);
+    let refused = run(&mut before, &format!("SELECT length({}::bytea)", digits(65_536)));
+    assert_eq!(refused, "54000 the text has 131074 bytes, the limit is 131072 (TEXT_BYTES_MAX)");
 }
 
 #[test]

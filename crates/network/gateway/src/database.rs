@@ -52,6 +52,8 @@ pub struct Prepared {
     pub origins: Vec<Option<ColumnOrigin>>,
     /// What it does.
     pub kind: StatementKind,
+    /// It is a query with FOR UPDATE or its kind, which is called so.
+    pub lock: Option<&'static str>,
     /// Whether it concerns the session's temporary tables: [`TemporaryTables::run`] runs it.
     pub temporary: bool,
     /// A table whose policies restrict its rows for a role.

@@ -273,12 +273,14 @@ async fn a_session_that_is_to_read_only_writes_nothing() {
             "copy accounts (id, owner) from stdin",
             "create role clerk password 'x'",
             "prepare w as insert into t values (1); execute w",
+            "select locked",
         ] {
             let answer = talk.query(sql).await;
             assert!(answer.ends_with("error 25006, I"), "{on}: {sql}: {answer}");
             talk.query("deallocate all").await;
         }
         assert_eq!(talk.extended("insert into t values (1)").await, "error 25006, I", "{on}");
+        assert_eq!(talk.extended("select locked").await, "error 25006, I", "{on}");
         talk.check(&[
             ("SHOW transaction_read_only", "row, SHOW, I"),
             ("select series 2", "row, row, SELECT 2, I"),

@@ -182,6 +182,7 @@ pub(crate) fn described(local: &Arc<LocalExecution>, prepared: sql::Prepared, bi
         columns: prepared.columns().to_vec(),
         origins: prepared.origins().to_vec(),
         kind,
+        lock: prepared.lock(),
         temporary: false,
         binding,
         query: Arc::new(NodeQuery { local: local.clone(), prepared, binding }),

@@ -185,6 +185,7 @@ fn query() -> BoxedStrategy<Statement> {
                 3 => plain(from.clone(), &expressions),
                 3 => grouped(from.clone(), &expressions),
                 1 => windowed(from.clone(), &expressions),
+                1 => framed(from.clone(), &expressions),
                 1 => united(from.clone(), &expressions),
                 1 => named(from, &expressions),
             ]
@@ -265,6 +266,64 @@ fn windowed(from: String, expressions: &Expressions) -> BoxedStrategy<Statement>
             ordered(format!(
                 "SELECT {part}, {first}, {second}, {function} OVER (PARTITION BY {part} ORDER BY {first}, {second} DESC) \
                  FROM {from} WHERE {condition} ORDER BY 1, 2, 3, 4"
+            ))
+        })
+        .boxed()
+}
+
+/// Bounds of a frame, in an order that there is. Offsets are written as this says.
+fn bounds(offset: fn(u8) -> String) -> Sql {
+    let side = |offset: fn(u8) -> String, last: &'static str, own: &'static str| {
+        prop_oneof![
+            1 => Just((0, format!("UNBOUNDED {last}"))),
+            3 => (0..4u8).prop_map(move |n| (0, format!("{} {last}", offset(n)))),
+            2 => Just((1, "CURRENT ROW".to_string())),
+            2 => (0..4u8).prop_map(move |n| (2, format!("{} {own}", offset(n)))),
+        ]
+    };
+    (side(offset, "PRECEDING", "FOLLOWING"), side(offset, "FOLLOWING", "PRECEDING"))
+        .prop_map(|((after, start), (before, end))| match after + before <= 2 {
+            true => format!("BETWEEN {start} AND {end}"),
+            false => "BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW".to_string(),
+        })
+        .boxed()
+}
+
+/// Frames of values and of groups. What they give does not depend on the order of rows that are equal.
+fn framed(from: String, expressions: &Expressions) -> BoxedStrategy<Statement> {
+    let number = |n: u8| n.to_string();
+    let with_frame = |key: &Sql, offset: fn(u8) -> String| {
+        let units = prop_oneof![
+            bounds(offset).prop_map(|bounds| format!("RANGE {bounds}")),
+            bounds(number).prop_map(|bounds| format!("GROUPS {bounds}")),
+        ];
+        (key.clone(), units).boxed()
+    };
+    let framed = prop_oneof![
+        2 => with_frame(&expressions.integer, number),
+        1 => with_frame(&expressions.numeric, |n| format!("{n}.5")),
+        1 => with_frame(&expressions.date, |n| format!("'{} days'", 10 * u32::from(n))),
+    ];
+    let function = select(vec![
+        "count(*)",
+        "sum(VALUE)",
+        "max(VALUE)",
+        "array_length(array_agg(VALUE), 1)",
+        "first_value(KEY)",
+        "last_value(KEY)",
+        "nth_value(KEY, 2)",
+        "rank()",
+    ]);
+    let exclusion =
+        select(vec!["", "EXCLUDE NO OTHERS", "EXCLUDE CURRENT ROW", "EXCLUDE GROUP", "EXCLUDE TIES"]);
+    let order = select(vec!["", "DESC", "NULLS FIRST", "DESC NULLS LAST"]);
+    let (i, t) = (expressions.integer.clone(), expressions.text.clone());
+    (framed, function, exclusion, order, i, t)
+        .prop_map(move |((key, frame), function, exclusion, order, value, part)| {
+            let function = function.replace("VALUE", &value).replace("KEY", &key);
+            ordered(format!(
+                "SELECT {part}, {key}, {value}, {function} OVER (PARTITION BY {part} ORDER BY {key} {order} {frame} {exclusion}) \
+                 FROM {from} ORDER BY 1, 2, 3, 4"
             ))
         })
         .boxed()

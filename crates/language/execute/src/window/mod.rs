@@ -1,12 +1,15 @@
 //! Window functions, run.
 
+mod edges;
 mod frame;
+mod in_range;
 mod partition;
 mod written;
 
 use crate::sorting::compare_by;
+use edges::Reached;
 use frame::resolved;
-use partition::{Partition, PartitionRows, Role};
+use partition::{Finder, Partition, PartitionRows, Role};
 use plan::aggregate::AggregateOrder;
 use plan::expression::{Environment, Expression, Memory};
 use plan::window::WindowCall;
@@ -45,7 +48,9 @@ pub(super) fn window_values(
     let mut steps = 0;
     for partition in keyed.chunk_by(|left, right| compare_partitions(&left.0, &right.0).is_eq()) {
         let rows = HeldRows { order: &call.order, keyed: partition, rows, values: &mut values };
-        Partition { call, rows, environment, frame: &frame, steps_max, memory, peers: (0, 0), group: 0 }
+        let (start, end) = (Reached::default(), Reached::default());
+        let (frame, peers, group) = (&frame, (0, 0), 0);
+        Partition { call, rows, environment, frame, steps_max, memory, peers, group, start, end }
             .fill(&mut steps)?;
     }
     Ok((values, steps))
@@ -78,7 +83,11 @@ impl PartitionRows for HeldRows<'_> {
         Ok(&self.rows[self.keyed[position].2])
     }
 
-    fn after_peers(&mut self, first: usize) -> Result<usize, SqlError> {
+    fn key(&mut self, _: Finder, position: usize) -> Result<&Value, SqlError> {
+        self.keyed[position].1.first().ok_or_else(|| broken("a window without an order"))
+    }
+
+    fn after_peers(&mut self, _: Finder, first: usize) -> Result<usize, SqlError> {
         let keys = &self.keyed[first].1;
         let behind = &self.keyed[first..];
         Ok(first

@@ -1,9 +1,10 @@
 //! One partition while its rows are looked at.
 
 use crate::aggregate::Accumulator;
+use crate::window::edges::Reached;
 use crate::window::frame::ResolvedFrame;
 use plan::expression::{Environment, Expression, Memory};
-use plan::window::{FrameUnits, WindowCall, WindowFunction};
+use plan::window::{WindowCall, WindowFunction};
 use types::{SqlError, SqlState, Value};
 use values::broken;
 
@@ -15,8 +16,11 @@ pub(super) trait PartitionRows {
     /// The values of the row at a position. Rows of one role are mostly asked for one behind the other.
     fn row(&mut self, role: Role, position: usize) -> Result<&[Value], SqlError>;
 
+    /// What the row at a position is sorted by, where that is one value.
+    fn key(&mut self, finder: Finder, position: usize) -> Result<&Value, SqlError>;
+
     /// The position behind the last of the rows that are equal to the one at `first` in ORDER BY, which is the first of them.
-    fn after_peers(&mut self, first: usize) -> Result<usize, SqlError>;
+    fn after_peers(&mut self, finder: Finder, first: usize) -> Result<usize, SqlError>;
 
     /// Takes the function's value for the row at a position: one after the other.
     fn take(&mut self, position: usize, value: Value) -> Result<(), SqlError>;
@@ -29,6 +33,17 @@ pub(super) enum Role {
     Current,
     /// The value of another one is.
     Other,
+}
+
+/// What rows are compared for. Each goes on where it was.
+#[derive(Clone, Copy)]
+pub(super) enum Finder {
+    /// Those that are equal to the current one.
+    Peers,
+    /// Where its frame begins.
+    Start,
+    /// Where its frame ends.
+    End,
 }
 
 /// A partition while its rows are looked at.
@@ -44,6 +59,10 @@ pub(super) struct Partition<'a, R> {
     pub peers: (usize, usize),
     /// So many groups of equal rows have been begun.
     pub group: usize,
+    /// How far the beginning of the frame has come.
+    pub start: Reached,
+    /// How far its end has.
+    pub end: Reached,
 }
 
 impl<'a, R: PartitionRows> Partition<'a, R> {
@@ -53,7 +72,7 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
         let needs_peers = self.needs_peers();
         for position in 0..self.rows.count() {
             if needs_peers && position == self.peers.1 {
-                self.peers = (position, self.rows.after_peers(position)?);
+                self.peers = (position, self.rows.after_peers(Finder::Peers, position)?);
                 self.group += 1;
             }
             let value = self.value(position, &mut running, steps)?;
@@ -78,10 +97,7 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
             WindowFunction::First(_)
             | WindowFunction::Last(_)
             | WindowFunction::Nth(..)
-            | WindowFunction::Aggregate(_) => {
-                let (start, end) = (self.frame.start, self.frame.end);
-                matches!(self.frame.units, FrameUnits::Range) && (start.is_some() || end.is_some())
-            }
+            | WindowFunction::Aggregate(_) => self.frame.asks_for_peers(),
         }
     }
 
@@ -113,15 +129,21 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
                     }
                 }
             }
-            WindowFunction::First(value) => match self.frame_of(position) {
-                (start, end) if start < end => self.at(Role::Other, value, start)?,
-                _ => Value::Null,
-            },
-            WindowFunction::Last(value) => match self.frame_of(position) {
-                (start, end) if start < end => self.at(Role::Other, value, end - 1)?,
-                _ => Value::Null,
-            },
-            WindowFunction::Nth(value, number) => self.nth(value, number, position)?,
+            WindowFunction::First(value) => {
+                let mut parts = self.segments_of(position, steps)?.into_iter();
+                match parts.find(|(start, end)| start < end) {
+                    Some((start, _)) => self.at(Role::Other, value, start)?,
+                    None => Value::Null,
+                }
+            }
+            WindowFunction::Last(value) => {
+                let mut parts = self.segments_of(position, steps)?.into_iter().rev();
+                match parts.find(|(start, end)| start < end) {
+                    Some((_, end)) => self.at(Role::Other, value, end - 1)?,
+                    None => Value::Null,
+                }
+            }
+            WindowFunction::Nth(value, number) => self.nth((value, number), position, steps)?,
             WindowFunction::Aggregate(_) => self.aggregate(position, running, steps)?,
         })
     }
@@ -138,8 +160,11 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
         running: &mut Option<Running<'a>>,
         steps: &mut u64,
     ) -> Result<Value, SqlError> {
-        let (start, end) = self.frame_of(position);
-        if running.as_ref().is_none_or(|state| state.start != start || state.end > end) {
+        let parts = self.segments_of(position, steps)?;
+        let (start, end) = parts[0];
+        let goes_on = self.frame.exclusion.is_none()
+            && running.as_ref().is_some_and(|state| state.start == start && state.end <= end);
+        if !goes_on {
             self.leave(running.take());
         }
         let WindowFunction::Aggregate(aggregate) = &self.call.function else {
@@ -151,12 +176,13 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
             end: start,
             held: 0,
         });
-        while state.end < end {
-            let row = self.rows.row(Role::Other, state.end)?;
+        let more = (state.end.min(end)..end).chain(parts[1].0..parts[1].1).chain(parts[2].0..parts[2].1);
+        for other in more {
+            let row = self.rows.row(Role::Other, other)?;
             let before = self.memory.map_or(0, Memory::held);
             state.accumulator.add(&Environment { row, ..*self.environment })?;
             state.held += self.memory.map_or(0, Memory::held).saturating_sub(before);
-            state.end += 1;
+            state.end = other + 1;
             *steps += 1;
         }
         state.accumulator.result(self.environment)
@@ -167,30 +193,6 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
         if let (Some(memory), Some(running)) = (self.memory, running) {
             memory.release(running.held);
         }
-    }
-
-    /// First position and the one behind the last of the frame of the row at this position.
-    fn frame_of(&self, position: usize) -> (usize, usize) {
-        let length = self.rows.count();
-        let (first_peer, after_peers) = self.peers;
-        let moved = |offset: i64| {
-            let moved = (position as i64).saturating_add(offset);
-            usize::try_from(moved).unwrap_or(0).min(length)
-        };
-        let (start, end) = match self.frame.units {
-            FrameUnits::Range => {
-                (self.frame.start.map_or(0, |_| first_peer), self.frame.end.map_or(length, |_| after_peers))
-            }
-            FrameUnits::Rows => (
-                self.frame.start.map_or(0, moved),
-                // Behind the last row; a frame that ends before the first row is empty.
-                self.frame.end.map_or(length, |offset| {
-                    let behind = (position as i64).saturating_add(offset).saturating_add(1);
-                    usize::try_from(behind).unwrap_or(0).min(length)
-                }),
-            ),
-        };
-        (start, end.max(start))
     }
 
     /// The rows in buckets of sizes as equal as can be, the larger ones first.
@@ -211,7 +213,12 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
         Ok(Value::Integer(bucket as i32 + 1))
     }
 
-    fn nth(&mut self, value: &Expression, number: &Expression, position: usize) -> Result<Value, SqlError> {
+    fn nth(
+        &mut self,
+        (value, number): (&Expression, &Expression),
+        position: usize,
+        steps: &mut u64,
+    ) -> Result<Value, SqlError> {
         let Some(number) = self.at(Role::Current, number, position)?.as_integer() else {
             return Ok(Value::Null);
         };
@@ -219,11 +226,14 @@ impl<'a, R: PartitionRows> Partition<'a, R> {
             let message = "argument of nth_value must be greater than zero";
             return Err(SqlError::new(SqlState(*b"22016"), message));
         };
-        let (start, end) = self.frame_of(position);
-        match start.checked_add(index).filter(|position| *position < end) {
-            Some(position) => self.at(Role::Other, value, position),
-            None => Ok(Value::Null),
+        let mut index = index;
+        for (start, end) in self.segments_of(position, steps)? {
+            if index < end - start {
+                return self.at(Role::Other, value, start + index);
+            }
+            index -= end - start;
         }
+        Ok(Value::Null)
     }
 }
 

@@ -9,8 +9,9 @@ use crate::scratch::{
 };
 use crate::sorting::{compare_by, compare_values};
 use crate::subqueries::Given;
+use crate::window::edges::Reached;
 use crate::window::frame::{ResolvedFrame, resolved};
-use crate::window::partition::{Partition, PartitionRows, Role};
+use crate::window::partition::{Finder, Partition, PartitionRows, Role};
 use plan::aggregate::AggregateOrder;
 use plan::expression::{Memory, row_space};
 use plan::window::WindowCall;
@@ -142,8 +143,10 @@ impl Execution<'_> {
         let (counted, steps_max, mut steps) = (memory.held() - held, self.steps_left(), 0);
         self.with_subqueries(&[], given, |environment| {
             let rows = StoredRows::new(partition, remembered, &memory, interrupt.as_deref(), numbered);
-            let (peers, memory) = ((0, 0), Some(memory.as_ref()));
-            Partition { call, rows, environment, frame, steps_max, memory, peers, group: 0 }.fill(&mut steps)
+            let (peers, group, memory) = ((0, 0), 0, Some(memory.as_ref()));
+            let (start, end) = (Reached::default(), Reached::default());
+            Partition { call, rows, environment, frame, steps_max, memory, peers, group, start, end }
+                .fill(&mut steps)
         })?;
         memory.release(counted);
         self.charge(steps)
@@ -195,10 +198,12 @@ struct Readers {
     current: Reader,
     other: Reader,
     peers: Reader,
+    start: Reader,
+    end: Reader,
 }
 
 /// Readers of a partition.
-const READERS: u64 = 3;
+const READERS: u64 = 5;
 
 impl<'a> StoredRows<'a> {
     fn new(
@@ -213,17 +218,27 @@ impl<'a> StoredRows<'a> {
             Rows::Held(rows) => Stored::Held(rows),
             Rows::Written { run, .. } => {
                 let reader = || Reader::new(run.clone(), remembered);
-                Stored::Written(Box::new(Readers { current: reader(), other: reader(), peers: reader() }))
+                Stored::Written(Box::new(Readers {
+                    current: reader(),
+                    other: reader(),
+                    peers: reader(),
+                    start: reader(),
+                    end: reader(),
+                }))
             }
         };
         StoredRows { rows, count, width, order, memory, interrupt, numbered }
     }
 
-    /// What a row is sorted by, for whoever looks for those that are equal.
-    fn keys(&mut self, position: usize) -> Result<&[Value], SqlError> {
+    /// What a row is sorted by.
+    fn keys(&mut self, finder: Finder, position: usize) -> Result<&[Value], SqlError> {
         let row = match &mut self.rows {
             Stored::Held(rows) => &rows[position],
-            Stored::Written(readers) => readers.peers.row(position)?,
+            Stored::Written(readers) => match finder {
+                Finder::Peers => readers.peers.row(position)?,
+                Finder::Start => readers.start.row(position)?,
+                Finder::End => readers.end.row(position)?,
+            },
         };
         Ok(&row[self.width + 1..])
     }
@@ -243,14 +258,18 @@ impl PartitionRows for StoredRows<'_> {
         Ok(&row[..self.width])
     }
 
-    fn after_peers(&mut self, first: usize) -> Result<usize, SqlError> {
+    fn key(&mut self, finder: Finder, position: usize) -> Result<&Value, SqlError> {
+        self.keys(finder, position)?.first().ok_or_else(|| broken("a window without an order"))
+    }
+
+    fn after_peers(&mut self, finder: Finder, first: usize) -> Result<usize, SqlError> {
         let order = self.order;
         if order.is_empty() {
             return Ok(self.count);
         }
-        let keys = self.keys(first)?.to_vec();
+        let keys = self.keys(finder, first)?.to_vec();
         let mut position = first + 1;
-        while position < self.count && compare_by(order, &keys, self.keys(position)?).is_eq() {
+        while position < self.count && compare_by(order, &keys, self.keys(finder, position)?).is_eq() {
             position += 1;
         }
         Ok(position)

@@ -1,6 +1,6 @@
 //! Binding of window functions.
 
-use crate::aggregate::{AggregateFunction, OrderedSet};
+use crate::aggregate::{AggregateFunction, AggregateOrder, OrderedSet};
 use crate::expression::refusals::no_function;
 use crate::expression::written::{is_window_function, plain_argument};
 use crate::expression::{Binder, Expression, Kind};
@@ -10,7 +10,8 @@ use sqlparser::ast::{
     WindowType,
 };
 use syntax::names::name_of;
-use types::{DataType, SqlError, SqlState, Value};
+use syntax::parse::{Exclusion, exclusion};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, Value, can_cast_implicitly};
 
 /// What a window is partitioned and sorted by, and its frame.
 #[derive(Clone, Copy, Default)]
@@ -18,6 +19,7 @@ struct Specification<'a> {
     partition: &'a [ast::Expr],
     order: &'a [ast::OrderByExpr],
     frame: Option<&'a WindowFrame>,
+    exclusion: Option<Exclusion>,
 }
 
 fn windowing_error(message: impl Into<String>) -> SqlError {
@@ -67,16 +69,10 @@ impl Binder<'_> {
                 continue;
             }
             return match definition {
-                NamedWindowExpr::WindowSpec(WindowSpec {
-                    window_name: None,
-                    partition_by,
-                    order_by,
-                    window_frame,
-                }) => Ok(Specification {
-                    partition: partition_by,
-                    order: order_by,
-                    frame: window_frame.as_ref(),
-                }),
+                NamedWindowExpr::WindowSpec(spec @ WindowSpec { window_name: None, .. }) => {
+                    let (exclusion, partition, order) = exclusion(spec);
+                    Ok(Specification { partition, order, frame: spec.window_frame.as_ref(), exclusion })
+                }
                 _ => Err(SqlError::unsupported("a window that is defined by another one")),
             };
         }
@@ -89,14 +85,15 @@ impl Binder<'_> {
             WindowType::NamedWindow(name) => return self.named_window(name),
             WindowType::WindowSpec(spec) => spec,
         };
+        let (exclusion, partition, order) = exclusion(spec);
         let base = match &spec.window_name {
             None => Specification::default(),
             Some(name) => {
                 let base = self.named_window(name)?;
                 let name = name_of(name)?;
                 let overridden = match () {
-                    () if !spec.partition_by.is_empty() => Some("PARTITION BY clause"),
-                    () if !spec.order_by.is_empty() && !base.order.is_empty() => Some("ORDER BY clause"),
+                    () if !partition.is_empty() => Some("PARTITION BY clause"),
+                    () if !order.is_empty() && !base.order.is_empty() => Some("ORDER BY clause"),
                     () => None,
                 };
                 if let Some(what) = overridden {
@@ -110,9 +107,10 @@ impl Binder<'_> {
             }
         };
         Ok(Specification {
-            partition: if spec.partition_by.is_empty() { base.partition } else { &spec.partition_by },
-            order: if spec.order_by.is_empty() { base.order } else { &spec.order_by },
+            partition: if partition.is_empty() { base.partition } else { partition },
+            order: if order.is_empty() { base.order } else { order },
             frame: spec.window_frame.as_ref(),
+            exclusion,
         })
     }
 
@@ -125,7 +123,7 @@ impl Binder<'_> {
         let partition = self.bind_all_known(specification.partition)?;
         partition.iter().try_for_each(|key| self.check_sortable(key, "equality"))?;
         let order = self.bind_keys(specification.order)?;
-        let frame = self.frame(specification.frame)?;
+        let frame = self.frame(specification.frame, specification.exclusion, &order)?;
         let (function, data_type) = self.window_function(name, function)?;
         Ok(WindowCall { function, partition, order, frame, data_type })
     }
@@ -236,39 +234,41 @@ impl Binder<'_> {
         })
     }
 
-    fn frame(&self, frame: Option<&WindowFrame>) -> Result<Frame, SqlError> {
+    fn frame(
+        &self,
+        frame: Option<&WindowFrame>,
+        exclusion: Option<Exclusion>,
+        order: &[AggregateOrder],
+    ) -> Result<Frame, SqlError> {
         let Some(frame) = frame else { return Ok(Frame::default()) };
-        let units = match frame.units {
-            WindowFrameUnits::Rows => FrameUnits::Rows,
-            WindowFrameUnits::Range => FrameUnits::Range,
-            WindowFrameUnits::Groups => {
-                return Err(SqlError::unsupported("a window frame of GROUPS").hint("Use ROWS or RANGE."));
-            }
-        };
+        let units = self.units(frame.units, order)?;
         let current = WindowFrameBound::CurrentRow;
         let (start, end) = (&frame.start_bound, frame.end_bound.as_ref().unwrap_or(&current));
-        match (start, end) {
-            (WindowFrameBound::Following(None), _) => {
-                return Err(windowing_error("frame start cannot be UNBOUNDED FOLLOWING"));
-            }
-            (_, WindowFrameBound::Preceding(None)) => {
-                return Err(windowing_error("frame end cannot be UNBOUNDED PRECEDING"));
-            }
-            (WindowFrameBound::CurrentRow, WindowFrameBound::Preceding(_)) => {
-                return Err(windowing_error("frame starting from current row cannot have preceding rows"));
-            }
-            (WindowFrameBound::Following(_), WindowFrameBound::Preceding(_)) => {
-                return Err(windowing_error("frame starting from following row cannot have preceding rows"));
-            }
-            (WindowFrameBound::Following(_), WindowFrameBound::CurrentRow) => {
-                return Err(windowing_error("frame starting from following row cannot end with current row"));
-            }
-            _ => {}
-        }
-        Ok(Frame { units, start: self.bound(start, units)?, end: self.bound(end, units)? })
+        check_bounds(start, end)?;
+        let (start, end) = (self.bound(start, units, order)?, self.bound(end, units, order)?);
+        Ok(Frame { units, start, end, exclusion })
     }
 
-    fn bound(&self, bound: &WindowFrameBound, units: FrameUnits) -> Result<Bound, SqlError> {
+    fn units(&self, units: WindowFrameUnits, order: &[AggregateOrder]) -> Result<FrameUnits, SqlError> {
+        Ok(match units {
+            WindowFrameUnits::Rows => FrameUnits::Rows,
+            WindowFrameUnits::Range => FrameUnits::Range,
+            WindowFrameUnits::Groups if self.scope().version() < ExecutionVersion::V14 => {
+                return Err(SqlError::unsupported("a window frame of GROUPS").hint("Use ROWS or RANGE."));
+            }
+            WindowFrameUnits::Groups if order.is_empty() => {
+                return Err(windowing_error("GROUPS mode requires an ORDER BY clause"));
+            }
+            WindowFrameUnits::Groups => FrameUnits::Groups,
+        })
+    }
+
+    fn bound(
+        &self,
+        bound: &WindowFrameBound,
+        units: FrameUnits,
+        order: &[AggregateOrder],
+    ) -> Result<Bound, SqlError> {
         let (offset, preceding) = match bound {
             WindowFrameBound::CurrentRow => return Ok(Bound::Current),
             WindowFrameBound::Preceding(None) => return Ok(Bound::First),
@@ -276,14 +276,110 @@ impl Binder<'_> {
             WindowFrameBound::Preceding(Some(offset)) => (offset, true),
             WindowFrameBound::Following(Some(offset)) => (offset, false),
         };
-        if units == FrameUnits::Range {
+        if units == FrameUnits::Range && self.scope().version() < ExecutionVersion::V14 {
             return Err(SqlError::unsupported("a window frame of RANGE with an offset").hint("Use ROWS."));
         }
+        let called = match units {
+            FrameUnits::Rows => "ROWS",
+            FrameUnits::Range => "RANGE",
+            FrameUnits::Groups => "GROUPS",
+        };
         let offset = self.bind(offset)?;
         if !offset.is_row_independent() {
-            return Err(SqlError::new(SqlState(*b"42P10"), "argument of ROWS must not contain variables"));
+            let message = format!("argument of {called} must not contain variables");
+            return Err(SqlError::new(SqlState(*b"42P10"), message));
         }
-        let offset = self.assign_to_column(offset, "ROWS", DataType::BigInt)?;
+        let offset = match units {
+            FrameUnits::Range => self.range_offset(offset, order)?,
+            FrameUnits::Rows | FrameUnits::Groups => {
+                self.assign_to_column(offset, called, DataType::BigInt)?
+            }
+        };
         Ok(if preceding { Bound::Before(offset) } else { Bound::After(offset) })
     }
+
+    /// The offset of a frame of values, of the type that PostgreSQL chooses for what the window is sorted by.
+    fn range_offset(&self, offset: Expression, order: &[AggregateOrder]) -> Result<Expression, SqlError> {
+        let [key] = order else {
+            let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
+            return Err(windowing_error(message));
+        };
+        let (sorted_by, given) = (key.expression.data_type.family(), offset.data_type.family());
+        let refused = |of: String| {
+            let message =
+                format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {of}");
+            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+        };
+        let candidates = offset_types(sorted_by);
+        let of = class_input(sorted_by);
+        if candidates.is_empty() {
+            return Err(refused(of));
+        }
+        let wanted = if given == DataType::Unknown { sorted_by } else { given };
+        let mut fitting = candidates.iter().filter(|known| can_cast_implicitly(given, **known));
+        let chosen = match (candidates.contains(&wanted), fitting.next(), fitting.next()) {
+            (true, ..) => wanted,
+            (false, Some(only), None) => *only,
+            (false, None, _) => {
+                return Err(refused(format!("{of} and offset type {given}"))
+                    .hint("Cast the offset value to an appropriate type."));
+            }
+            (false, Some(_), Some(_)) => {
+                let message = format!(
+                    "RANGE with offset PRECEDING/FOLLOWING has multiple interpretations for column type {of} and offset type {given}"
+                );
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                    .hint("Cast the offset value to the exact intended type."));
+            }
+        };
+        self.assign_to_column(offset, "RANGE", chosen)
+    }
+}
+
+/// What PostgreSQL calls the values that an operator class sorts to which the type belongs.
+fn class_input(sorted_by: DataType) -> String {
+    match sorted_by {
+        DataType::Enum(_) => "anyenum".to_string(),
+        DataType::Array(_) => "anyarray".to_string(),
+        DataType::Range(_) => "anyrange".to_string(),
+        DataType::Multirange(_) => "anymultirange".to_string(),
+        DataType::Composite(_) => "record".to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Types of the offsets by which values of a type may be apart in a frame.
+fn offset_types(sorted_by: DataType) -> &'static [DataType] {
+    match sorted_by {
+        DataType::SmallInt | DataType::Integer => &[DataType::SmallInt, DataType::Integer, DataType::BigInt],
+        DataType::BigInt => &[DataType::BigInt],
+        DataType::Real | DataType::Double => &[DataType::Double],
+        DataType::Numeric(None) => &[DataType::Numeric(None)],
+        DataType::Date
+        | DataType::Time
+        | DataType::TimeTz
+        | DataType::Timestamp
+        | DataType::TimestampTz
+        | DataType::Interval => &[DataType::Interval],
+        _ => &[],
+    }
+}
+
+/// Refuses bounds that stand in no order.
+fn check_bounds(start: &WindowFrameBound, end: &WindowFrameBound) -> Result<(), SqlError> {
+    let message = match (start, end) {
+        (WindowFrameBound::Following(None), _) => "frame start cannot be UNBOUNDED FOLLOWING",
+        (_, WindowFrameBound::Preceding(None)) => "frame end cannot be UNBOUNDED PRECEDING",
+        (WindowFrameBound::CurrentRow, WindowFrameBound::Preceding(_)) => {
+            "frame starting from current row cannot have preceding rows"
+        }
+        (WindowFrameBound::Following(_), WindowFrameBound::Preceding(_)) => {
+            "frame starting from following row cannot have preceding rows"
+        }
+        (WindowFrameBound::Following(_), WindowFrameBound::CurrentRow) => {
+            "frame starting from following row cannot end with current row"
+        }
+        _ => return Ok(()),
+    };
+    Err(windowing_error(message))
 }

@@ -57,6 +57,8 @@ pub struct VariableScope {
     folds_session: Cell<bool>,
     /// Where relations stand whose rows FOR UPDATE or its kind asks for.
     locked: RefCell<Vec<Span>>,
+    /// How the first of these clauses is called that asks for rows of the ledger.
+    lock: Cell<Option<&'static str>>,
     /// It asks for those of all relations: it is the scope of a view that it asks for.
     locks_all: bool,
 }
@@ -136,6 +138,16 @@ impl VariableScope {
     /// FOR UPDATE or its kind asks for the rows of the relation at this place.
     pub(crate) fn note_locked(&self, span: Span) {
         self.locked.borrow_mut().push(span);
+    }
+
+    /// What FOR UPDATE or its kind is called that asks for rows of the ledger; the first one counts.
+    pub(crate) fn note_lock(&self, strength: &'static str) {
+        self.lock.set(self.lock.get().or(Some(strength)));
+    }
+
+    /// The first that has been noted, which is forgotten.
+    pub(crate) fn take_lock(&self) -> Option<&'static str> {
+        self.lock.take()
     }
 
     /// Whether one does.

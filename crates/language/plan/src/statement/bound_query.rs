@@ -20,11 +20,13 @@ pub struct BoundQuery {
     pub literals: Vec<bool>,
     /// By output: the column of a table or view that it is; may be shorter.
     pub origins: Vec<Option<ColumnOrigin>>,
+    /// What the first FOR UPDATE or its kind is called that asks for rows of the ledger.
+    pub lock: Option<&'static str>,
 }
 
 impl From<LogicalPlan> for BoundQuery {
     fn from(plan: LogicalPlan) -> BoundQuery {
-        BoundQuery { plan, literals: Vec::new(), origins: Vec::new() }
+        BoundQuery { plan, literals: Vec::new(), origins: Vec::new(), lock: None }
     }
 }
 
@@ -44,9 +46,9 @@ impl BoundQuery {
 
     /// What runs it.
     pub fn operators(self) -> BoundSelect {
-        let BoundQuery { mut plan, literals, origins } = self;
+        let BoundQuery { mut plan, literals, origins, lock } = self;
         rules::rewrite(&mut plan);
-        BoundSelect { literals, origins, ..operators(plan) }
+        BoundSelect { literals, origins, lock, ..operators(plan) }
     }
 
     /// The query whose open literals have no type.
@@ -76,7 +78,9 @@ impl BoundQuery {
     pub(super) fn with_types(self, types: &[DataType]) -> BoundQuery {
         match cast(&self.columns(), types) {
             None => self,
-            Some((outputs, columns)) => BoundQuery::from(self.plan.projected(outputs, columns)),
+            Some((outputs, columns)) => {
+                BoundQuery { lock: self.lock, ..BoundQuery::from(self.plan.projected(outputs, columns)) }
+            }
         }
     }
 }
@@ -89,9 +93,10 @@ pub fn close_types(mut select: BoundSelect, types: &[DataType]) -> Result<BoundS
     let columns = opened(&select.columns, &select.literals);
     select.columns = close(&VariableScope::default(), &mut select.projection, columns, types)?;
     let Some((projection, columns)) = cast(&select.columns, types) else { return Ok(select) };
+    let lock = select.lock;
     let source = Relation::Query { query: Arc::new(select), arguments: None, filter: None };
     let source = select::From::Relation(Box::new(source));
-    Ok(BoundSelect { source, projection, columns, ..BoundSelect::of_nothing() })
+    Ok(BoundSelect { source, projection, columns, lock, ..BoundSelect::of_nothing() })
 }
 
 /// The columns, where open literals have no type.

@@ -9,12 +9,13 @@ use crate::statement::change::BoundDelete;
 use crate::statement::conditions::bind_where;
 use crate::statement::from::bind_from_target;
 use crate::statement::named_table::single_table;
+use crate::statement::only::target_of;
 use crate::statement::output::{bind_returning, bind_returning_beside};
 use crate::statement::query::finding;
 use crate::statement::query_scope::QueryScope;
 use crate::statement::update::holds_query;
 use crate::statement::view_target::{Change, ViewTarget};
-use sqlparser::ast::{self, FromTable, TableFactor};
+use sqlparser::ast::{self, FromTable, TableFactor, TableWithJoins};
 use std::convert::identity;
 use std::sync::Arc;
 use types::{ColumnSet, Privileges, SqlError, SqlState};
@@ -34,6 +35,12 @@ pub(super) fn bind_delete(outer: QueryScope<'_>, delete: &ast::Delete) -> Result
     let [from] = from.as_slice() else {
         return Err(SqlError::unsupported("DELETE from several tables"));
     };
+    if let Some((relation, selection)) = target_of(tables, scope, &from.relation, delete.selection.as_ref())?
+    {
+        let from = TableWithJoins { relation, joins: from.joins.clone() };
+        let from = FromTable::WithFromKeyword(vec![from]);
+        return bind_delete(outer, &ast::Delete { from, selection, ..delete.clone() });
+    }
     if let TableFactor::Table { name, .. } = &from.relation
         && let Some(view) = ViewTarget::find(tables, scope, name, Change::Delete)?
     {

@@ -12,6 +12,7 @@ use crate::statement::common_table::bind_common;
 use crate::statement::from::bind_joined;
 use crate::statement::level::Level;
 use crate::statement::named_table::{find_table, plain_table};
+use crate::statement::only::{nothing_of, relation_of};
 use crate::statement::past::{bind_history, bind_past, is_history, past_height};
 use crate::statement::query::{bind_nested, bind_view};
 use crate::statement::query_scope::QueryScope;
@@ -20,6 +21,7 @@ use crate::statement::relation_names::{
     add_relation, set_catalogued, set_primary_key, set_row_type, set_table,
 };
 use crate::statement::scalar_function::bind_scalar_function;
+use crate::tables::Tables;
 use sqlparser::ast::{
     self, FunctionArg, Query, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
 };
@@ -44,6 +46,8 @@ pub(super) fn bind_factor(
         let message = format!("a query joins at most {RELATIONS_MAX} relations (RELATIONS_MAX)");
         return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     }
+    let (factor, only) = relation_of(factor, query.variables.version());
+    let factor = factor.as_ref();
     match factor {
         TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
             if let Some(height) = past_height(&arguments.args) {
@@ -61,7 +65,7 @@ pub(super) fn bind_factor(
         }
         TableFactor::Table { name, alias, .. } => {
             plain_table(factor).map_err(|error| query.variables.located(error, name.span()))?;
-            bind_named(query, level, names, name, alias.as_ref())
+            bind_named(query, level, names, (name, only), alias.as_ref())
         }
         TableFactor::Derived { lateral, subquery, alias, sample: None } => {
             if alias.is_none() {
@@ -94,7 +98,7 @@ fn bind_named(
     query: QueryScope<'_>,
     level: &Level<'_>,
     names: &mut Relations,
-    name: &ast::ObjectName,
+    (name, only): (&ast::ObjectName, bool),
     alias: Option<&TableAlias>,
 ) -> Result<LogicalPlan, SqlError> {
     if let [part] = name.0.as_slice()
@@ -129,7 +133,7 @@ fn bind_named(
         set_row_type(names, row_type);
         let columns = view.columns.iter().map(|column| column.name.clone()).collect();
         set_catalogued(names, &called, columns);
-        return Ok(item);
+        return Ok(if only { without_partitions(query.tables, &called, item) } else { item });
     }
     let table = find_table(query.tables, query.variables, name)?;
     let columns = table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
@@ -145,7 +149,13 @@ fn bind_named(
         let message = format!("cannot lock rows in materialized view \"{}\"", table.name);
         return Err(SqlError::new(SqlState(*b"42809"), message));
     }
-    seen(query.tables, query.variables, (Scan::of(table.clone()), first), is_locked)
+    let rows = seen(query.tables, query.variables, (Scan::of(table.clone()), first), is_locked)?;
+    Ok(if only { without_partitions(query.tables, &called, rows) } else { rows })
+}
+
+/// The rows of a table without those of its partitions.
+fn without_partitions(tables: &Tables, name: &str, rows: LogicalPlan) -> LogicalPlan {
+    rows.filtered(nothing_of(tables, name, true).into_iter().collect())
 }
 
 /// `SELECT * FROM tables`
@@ -161,7 +171,7 @@ fn everything_of(tables: &TableWithJoins) -> Result<Query, SqlError> {
 fn derived(
     query: QueryScope<'_>,
     names: &mut Relations,
-    BoundQuery { plan, origins, literals: _ }: BoundQuery,
+    BoundQuery { plan, origins, .. }: BoundQuery,
     arguments: Vec<Expression>,
     alias: Option<&TableAlias>,
     known_as: Option<String>,

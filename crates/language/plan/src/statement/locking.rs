@@ -1,9 +1,11 @@
 //! `SELECT … FOR UPDATE` and its kind: nothing has to be locked, because a transaction that has read a row takes effect only if
 //! nobody has changed it meanwhile. So the clause is held against PostgreSQL's rules, and asks for the right to UPDATE.
 
+use crate::statement::only::relation_of;
 use crate::statement::query_scope::QueryScope;
-use sqlparser::ast::{LockClause, LockType, Query, SetExpr, Spanned, TableFactor, TableWithJoins};
+use sqlparser::ast::{Query, SetExpr, Spanned, TableFactor, TableWithJoins};
 use syntax::names::{name_of, table_name};
+use syntax::parse::lock_strength;
 use types::{ExecutionVersion, Privileges, SqlError, SqlState};
 
 /// What a query does with its rows that keeps them from being those of tables.
@@ -26,9 +28,9 @@ pub(super) fn note_locks(scope: QueryScope<'_>, query: &Query) -> Result<(), Sql
             return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE")
                 .hint("Leave it out: every transaction is serializable."));
         }
-        let mut clause =
-            Clause { hidden: Vec::new(), scope, strength: strength(lock), only: None, is_found: false };
-        if let Some(name) = &lock.of {
+        let (strength, of) = lock_strength(lock);
+        let mut clause = Clause { hidden: Vec::new(), scope, strength, only: None, is_found: false };
+        if let Some(name) = &of {
             let [part] = name.0.as_slice() else {
                 let message = format!("{} must specify unqualified relation names", clause.strength);
                 return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
@@ -61,15 +63,8 @@ pub(super) fn refuse_locks(query: &Query, reworked: &Reworked) -> Result<(), Sql
         () if reworked.has_set_functions => "set-returning functions in the target list",
         () => return Ok(()),
     };
-    let message = format!("{} is not allowed with {with}", strength(lock));
+    let message = format!("{} is not allowed with {with}", lock_strength(lock).0);
     Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
-}
-
-fn strength(lock: &LockClause) -> &'static str {
-    match lock.lock_type {
-        LockType::Update => "FOR UPDATE",
-        LockType::Share => "FOR SHARE",
-    }
 }
 
 /// One FOR UPDATE.
@@ -103,7 +98,7 @@ impl Clause<'_> {
     }
 
     fn note_factor(&mut self, factor: &TableFactor) -> Result<(), SqlError> {
-        match factor {
+        match relation_of(factor, self.scope.variables.version()).0.as_ref() {
             TableFactor::Table { name, alias, args: None, .. } => {
                 let called = table_name(name)?;
                 let common = match name.0.as_slice() {
@@ -126,6 +121,9 @@ impl Clause<'_> {
                     let found = self.scope.tables.find(&called);
                     self.scope.variables.note_use(&found, Privileges::UPDATE);
                     self.scope.variables.note_locked(name.span());
+                    if self.scope.tables.get(&found).map_or(true, |table| !table.id.is_temporary()) {
+                        self.scope.variables.note_lock(self.strength);
+                    }
                 }
                 Ok(())
             }

@@ -46,6 +46,7 @@ mod insert;
 mod level;
 mod locking;
 mod named_table;
+mod only;
 mod output;
 mod partition;
 mod past;

@@ -53,6 +53,7 @@ pub(super) fn bind_view(
     // Its literals are those of a definition.
     let (bound, _) = within_format(SessionFormat::default(), || bind_nested(inside, &view.query, None))?;
     variables.called().iter().for_each(|called| scope.variables.note_call(called));
+    bound.lock.into_iter().for_each(|lock| scope.variables.note_lock(lock));
     let types: Vec<DataType> = view.columns.iter().map(|column| column.data_type).collect();
     Ok(bound.with_types(&types).with_columns(view.columns.clone().into()))
 }
@@ -91,7 +92,11 @@ pub fn bind_nested(
 ) -> Result<(BoundQuery, Vec<Expression>), SqlError> {
     scope.count_query()?;
     let level = Level::new(parent);
-    let bound = with_common(scope, &level, query, query.with.as_ref().map_or(&[], |with| &with.cte_tables))?;
+    let around = scope.variables.take_lock();
+    let common = query.with.as_ref().map_or(&[][..], |with| &with.cte_tables);
+    let mut bound = with_common(scope, &level, query, common)?;
+    bound.lock = scope.variables.take_lock();
+    around.or(bound.lock).into_iter().for_each(|lock| scope.variables.note_lock(lock));
     Ok((bound, level.into_arguments()))
 }
 

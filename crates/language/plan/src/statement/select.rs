@@ -44,6 +44,8 @@ pub struct BoundSelect {
     pub literals: Vec<bool>,
     /// By output: the column of a table or view that it is; may be shorter.
     pub origins: Vec<Option<ColumnOrigin>>,
+    /// What the first FOR UPDATE or its kind in it is called that asks for rows of the ledger: a read-only transaction must not run it.
+    pub lock: Option<&'static str>,
 }
 
 /// FROM.
@@ -77,6 +79,7 @@ impl BoundSelect {
             has_subqueries: false,
             literals: Vec::new(),
             origins: Vec::new(),
+            lock: None,
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn bind_select(
     clauses.place(&names)?;
     let source = source.unwrap_or(LogicalPlan::OneRow).filtered(conditions);
     let plan = clauses.over(source).within(limits);
-    Ok(BoundQuery { plan, literals: literals_of(&select.projection), origins })
+    Ok(BoundQuery { plan, literals: literals_of(&select.projection), origins, lock: None })
 }
 
 /// What a SELECT does with the rows that FROM and WHERE give.

@@ -81,6 +81,7 @@ impl BoundSelect {
             has_subqueries: _,
             literals: _,
             origins: _,
+            lock: _,
         } = self;
         match source {
             From::Nothing => {}

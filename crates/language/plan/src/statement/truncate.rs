@@ -25,6 +25,9 @@ pub(super) fn bind_truncate(
     let mut partitions: Vec<ViewTarget> = Vec::new();
     for target in &truncate.table_names {
         let called = tables.find(&table_name(&target.name)?);
+        if target.only && scope.version() >= ExecutionVersion::V14 && tables.is_partitioned(&called) {
+            return Err(only_a_partitioned_table());
+        }
         if let Some(partition) = ViewTarget::partition(tables, scope, &called)? {
             partitions.push(partition);
             continue;
@@ -114,6 +117,12 @@ fn children_first(tables: &Tables, mut named: Vec<Arc<TablePlan>>) -> Result<Vec
         ordered.push(named.remove(position));
     }
     Ok(ordered)
+}
+
+fn only_a_partitioned_table() -> SqlError {
+    let message = "cannot truncate only a partitioned table";
+    SqlError::new(SqlState(*b"42809"), message)
+        .hint("Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly.")
 }
 
 fn referenced(child: &str, parent: &str) -> SqlError {

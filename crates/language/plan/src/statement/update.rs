@@ -15,6 +15,7 @@ use crate::statement::column_targets::note_columns;
 use crate::statement::conditions::bind_where;
 use crate::statement::from::bind_from_target;
 use crate::statement::named_table::single_table;
+use crate::statement::only::target_of;
 use crate::statement::output::{bind_returning, bind_returning_beside};
 use crate::statement::query::finding;
 use crate::statement::query_scope::QueryScope;
@@ -30,6 +31,11 @@ pub(super) fn bind_update(outer: QueryScope<'_>, update: &ast::Update) -> Result
     if update.output.is_some() || update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some()
     {
         return Err(SqlError::unsupported("this form of UPDATE"));
+    }
+    let (target, selection) = (&update.table.relation, update.selection.as_ref());
+    if let Some((relation, selection)) = target_of(tables, scope, target, selection)? {
+        let table = ast::TableWithJoins { relation, joins: update.table.joins.clone() };
+        return bind_update(outer, &ast::Update { table, selection, ..update.clone() });
     }
     let others = match &update.from {
         None => &[],

@@ -17,6 +17,7 @@ use crate::statement::change::{BoundDelete, BoundUpdate, Returning};
 use crate::statement::conditions::bind_where;
 use crate::statement::from::{bind_from_base, bind_from_view};
 use crate::statement::level::{Level, in_statement};
+use crate::statement::only::{nothing_of, single_relation};
 use crate::statement::output::{Wildcards, bind_items, bind_returning_beside};
 use crate::statement::query::finding;
 use crate::statement::query_scope::QueryScope;
@@ -144,13 +145,10 @@ impl ViewTarget {
             );
         }
         let SetExpr::Select(select) = view.query.body.as_ref() else { return Err(not_single()) };
-        let [from] = select.from.as_slice() else { return Err(not_single()) };
-        let TableFactor::Table { name: inner, alias, args: None, .. } = &from.relation else {
+        let (relation, only) = single_relation(select, tables.version()).ok_or_else(not_single)?;
+        let TableFactor::Table { name: inner, alias, args: None, .. } = relation.as_ref() else {
             return Err(not_single());
         };
-        if !from.joins.is_empty() {
-            return Err(not_single());
-        }
         // Its text has the names of the catalog.
         let tables = &tables.with_search_path(&SearchPath::default());
         let inner = tables.find(&table_name(inner)?);
@@ -182,6 +180,7 @@ impl ViewTarget {
         variables.called().iter().for_each(|called| scope.note_call(called));
         let values = below.over_table(0, values);
         let mut conditions = below.over_table(0, conditions);
+        conditions.splice(..0, nothing_of(tables, &inner, only));
         let mut partitions = below.partitions;
         if view.is_partition
             && let Some(condition) = conjunction(conditions.clone())

@@ -16,6 +16,7 @@ use plan::expression::{self, bind_data_type};
 use plan::statement::{BoundSelect, BoundStatement, Distinctness, bind_statement};
 use sqlparser::ast as sql;
 use std::sync::Arc;
+use syntax::parse::without_only;
 use syntax::plpgsql::ast::{
     Argument, CursorParameter, Declaration, Expression, FetchCount, FetchDirection, IntoClause, Name,
     OpenSource, RowSource, Target,
@@ -121,11 +122,9 @@ impl Compiler<'_> {
         let mut keyed = query.clone();
         let sql::Statement::Query(inner) = &mut keyed else { return None };
         let sql::SetExpr::Select(select) = inner.body.as_mut() else { return None };
-        let [sql::TableWithJoins { relation: sql::TableFactor::Table { name, alias, .. }, joins }] =
-            select.from.as_slice()
-        else {
-            return None;
-        };
+        let [sql::TableWithJoins { relation, joins }] = select.from.as_slice() else { return None };
+        let (relation, _) = without_only(relation);
+        let sql::TableFactor::Table { name, alias, .. } = relation.as_ref() else { return None };
         let known = self.tables.get(&self.tables.find(&syntax::names::table_name(name).ok()?)).ok()?;
         if !is_plain || !joins.is_empty() || known.id != scanned.table.id || known.key.is_empty() {
             return None;
@@ -375,7 +374,8 @@ fn changed_table(statement: &mut sql::Statement) -> Option<(String, sql::Ident, 
         }
         _ => return None,
     };
-    let sql::TableFactor::Table { name, alias, .. } = &from.relation else { return None };
+    let (relation, _) = without_only(&from.relation);
+    let sql::TableFactor::Table { name, alias, .. } = relation.as_ref() else { return None };
     let known_as = match alias {
         Some(alias) => alias.name.clone(),
         None => name.0.last()?.as_ident()?.clone(),

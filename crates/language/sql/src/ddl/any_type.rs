@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Span;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use syntax::names::table_name;
-use syntax::parse::parse_query;
+use syntax::parse::{parse_query, written_query};
 use types::{Catalog, Commented, CompositeType, SqlError, SqlState, Table, TypeKind, as_given, object_name};
 
 /// The type of this name that CREATE TYPE or CREATE DOMAIN has made.
@@ -63,7 +63,7 @@ pub(super) fn rename_type(catalog: &mut NewCatalog, from: &str, to: &str) -> Res
         let before = query.clone();
         rename_in_query(&mut query, &follow);
         if query != before {
-            view.query = query.to_string();
+            view.query = written_query(&query, rules);
         }
     }
     for procedure in catalog.procedures.values_mut() {
@@ -113,6 +113,10 @@ struct FollowType<'n> {
 }
 
 impl Renaming for FollowType<'_> {
+    fn is_relation(&self, _: Span) -> bool {
+        false
+    }
+
     fn relation(&self, _: &ObjectName, _: Span) -> Option<String> {
         None
     }

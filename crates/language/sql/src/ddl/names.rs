@@ -10,7 +10,7 @@ use sqlparser::ast::{self, Expr, Ident, ObjectName, Spanned, TableFactor, VisitM
 use sqlparser::tokenizer::Span;
 use std::ops::ControlFlow;
 use syntax::names::table_name;
-use syntax::parse::parse_expression;
+use syntax::parse::{parse_expression, put_only, take_only, without_only};
 use types::{
     Catalog, ExecutionVersion, PUBLIC_SCHEMA, SearchPath, SqlError, object_name, quoted_catalog_name,
     split_catalog_name,
@@ -18,6 +18,8 @@ use types::{
 
 /// What names become; `None` leaves one as it is.
 pub(super) trait Renaming {
+    /// Whether a relation stands at this place.
+    fn is_relation(&self, span: Span) -> bool;
     /// A relation that stands at this place.
     fn relation(&self, name: &ObjectName, span: Span) -> Option<String>;
     /// A function.
@@ -80,6 +82,10 @@ impl VisitorMut for Rename<'_> {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        let is_only = match without_only(factor).0.as_ref() {
+            TableFactor::Table { name, args: None, .. } => self.0.is_relation(name.span()),
+            _ => false,
+        } && take_only(factor);
         match factor {
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => {
                 self.function(name);
@@ -99,6 +105,9 @@ impl VisitorMut for Rename<'_> {
                 }
             }
             _ => {}
+        }
+        if is_only {
+            put_only(factor);
         }
         ControlFlow::Continue(())
     }
@@ -164,6 +173,10 @@ impl Qualify<'_> {
 }
 
 impl Renaming for Qualify<'_> {
+    fn is_relation(&self, span: Span) -> bool {
+        self.places.iter().any(|(place, _)| *place == span)
+    }
+
     fn relation(&self, name: &ObjectName, span: Span) -> Option<String> {
         let (_, found) = self.places.iter().find(|(place, _)| *place == span)?;
         (found.contains('.') && name.0.len() == 1).then(|| found.clone())
@@ -202,6 +215,10 @@ impl Follow<'_> {
 }
 
 impl Renaming for Follow<'_> {
+    fn is_relation(&self, span: Span) -> bool {
+        self.places.iter().any(|(place, _)| *place == span)
+    }
+
     fn relation(&self, _: &ObjectName, span: Span) -> Option<String> {
         let (_, relation) = self.places.iter().find(|(place, _)| *place == span)?;
         (self.moved)(relation)

@@ -19,9 +19,9 @@ use sqlparser::ast::{self, AlterSchemaOperation, ObjectName, SchemaName, Stateme
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use syntax::names::plain_name;
-use syntax::parse::parse_query;
 use syntax::parse::role::ADMINISTRATOR;
 use syntax::parse::schema_members::{AlterSchemaMember, CreateSchemaWithMembers};
+use syntax::parse::{parse_query, written_query};
 use types::{
     Catalog, Commented, ExecutionVersion, Grantee, PUBLIC_SCHEMA, Privileges, Schema, SearchPath, Securable,
     SqlError, SqlState, Table, catalog_name, limits, object_name, schema_of, split_catalog_name,
@@ -455,7 +455,7 @@ fn move_views(
         let scope = VariableScope::for_procedure(None).with_routines(before.routines()).noting();
         bind_query(before, &scope, &query)?;
         rename_in_query(&mut query, &Follow { places: scope.noted().places, moved });
-        new.query = query.to_string();
+        new.query = written_query(&query, before.version());
         new.relations = new.relations.iter().map(renamed).collect();
         new.functions = new.functions.iter().map(renamed).collect();
         for trigger in new.triggers.values_mut().map(Arc::make_mut) {

@@ -8,7 +8,7 @@ use sqlparser::ast::{self, Expr, Ident, SelectItem};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use syntax::names::name_of;
-use syntax::parse::parse_query;
+use syntax::parse::{parse_query, written_query};
 use types::{ExecutionVersion, OutputColumn, SqlError, View};
 
 /// Writes the query of a view with the names that the columns of the view have now, where that changes nothing else.
@@ -86,7 +86,7 @@ fn renamed(
         let alias = Ident::with_quote('"', &column.name);
         *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
     }
-    Some(query.to_string())
+    Some(written_query(&query, version))
 }
 
 /// The names that stand alone, without that of a table.

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::names::{name_of, table_name};
-use syntax::parse::{parse_query, tokenize, write_ties};
+use syntax::parse::{parse_query, put_only, take_only, tokenize, write_ties, written_query};
 use types::{
     Catalog, CheckOption, ColumnSet, ExecutionVersion, RowSecurity, SearchPath, SqlError, SqlState, Table,
     View, limits, object_name,
@@ -185,7 +185,7 @@ pub(super) fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, Sq
             Qualify { catalog, path: &draft.search_path, version: tables.version(), places: &noted.places };
         rename_in_query(&mut query, &qualify);
     }
-    let query = written_out(query, &noted);
+    let query = written_out(query, &noted, tables.version());
     // What is stored must say the same as what was given.
     let named = match stored.version() >= ExecutionVersion::V11 {
         true => with_names(&stored, &query, &found, &columns),
@@ -208,7 +208,7 @@ pub(super) fn define(catalog: &NewCatalog, draft: &ViewDraft) -> Result<View, Sq
 }
 
 /// The query as text, with the columns in the place of every `*`.
-fn written_out(mut query: ast::Query, noted: &Noted) -> String {
+fn written_out(mut query: ast::Query, noted: &Noted, version: ExecutionVersion) -> String {
     struct Expand<'n>(&'n Noted);
     impl VisitorMut for Expand<'_> {
         type Break = ();
@@ -245,7 +245,7 @@ fn written_out(mut query: ast::Query, noted: &Noted) -> String {
         }
     }
     let _ = query.visit(&mut Expand(noted));
-    query.to_string()
+    written_query(&query, version)
 }
 
 /// Whether a view can stand where another one stands: whoever uses that finds its columns again.
@@ -524,6 +524,7 @@ pub(super) fn rename_relation(catalog: &mut NewCatalog, from: &str, to: &str) ->
     struct Rename<'n> {
         from: &'n str,
         to: &'n str,
+        version: ExecutionVersion,
     }
     impl VisitorMut for Rename<'_> {
         type Break = ();
@@ -538,6 +539,7 @@ pub(super) fn rename_relation(catalog: &mut NewCatalog, from: &str, to: &str) ->
         }
 
         fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
+            let only = self.version >= ExecutionVersion::V14 && take_only(factor);
             if let ast::TableFactor::Table { name, alias, args: None, .. } = factor
                 && SearchPath::default()
                     .find(&table_name(name).unwrap_or_default(), |found| found == self.from)
@@ -551,6 +553,9 @@ pub(super) fn rename_relation(catalog: &mut NewCatalog, from: &str, to: &str) ->
                     at: None,
                 });
             }
+            if only {
+                put_only(factor);
+            }
             ControlFlow::Continue(())
         }
     }
@@ -559,12 +564,12 @@ pub(super) fn rename_relation(catalog: &mut NewCatalog, from: &str, to: &str) ->
         let rules = catalog.rules;
         let Some(view) = catalog.queries_mut().find(|view| view.name == name) else { continue };
         let mut query = parse_query(&view.query, rules)?;
-        if query.visit(&mut Rename { from, to }).is_break() {
+        if query.visit(&mut Rename { from, to, version: rules }).is_break() {
             let what =
                 format_args!("renaming a table whose name is that of a WITH query of the view \"{name}\"");
             return Err(SqlError::unsupported(what).hint("Drop the view, and create it again."));
         }
-        view.query = query.to_string();
+        view.query = written_query(&query, rules);
         view.relations.remove(from);
         view.relations.insert(to.to_string());
     }

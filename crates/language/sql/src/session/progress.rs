@@ -5,7 +5,7 @@ use crate::library::Library;
 use crate::script::{StatementKind, Step};
 use crate::session::place::Place;
 use crate::session::stage::Stage;
-use execute::{Execution, Savepoint, Suspended, not_in_read_only};
+use execute::{Execution, Savepoint, Suspended};
 use std::sync::Arc;
 use syntax::parse::is_schema_change;
 use types::{DataType, SessionStep, SqlError, SqlState, StatementResult, Value, limits};
@@ -110,7 +110,7 @@ impl Progress {
                 return run_statement(&self.stage.library, execution, sql, parameters);
             }
             SessionStep::Insert { .. } if execution.is_reading_only() => {
-                return Err(not_in_read_only("COPY FROM"));
+                return Err(SqlError::not_in_read_only("COPY FROM"));
             }
             SessionStep::Insert { table, columns, rows } => {
                 let results = insert_rows(execution, table, columns, rows.iter())?;
@@ -166,7 +166,7 @@ pub(super) fn tagged(tag: &str) -> StatementResult {
 
 /// A read-only transaction must not make this change of the schema.
 pub(super) fn schema_change_in_read_only(tag: &str) -> SqlError {
-    not_in_read_only(if tag.starts_with("SELECT") { "CREATE TABLE AS" } else { tag })
+    SqlError::not_in_read_only(if tag.starts_with("SELECT") { "CREATE TABLE AS" } else { tag })
 }
 
 fn is_aborted() -> SqlError {

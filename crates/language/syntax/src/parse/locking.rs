@@ -1,11 +1,16 @@
 //! Clauses such as `FOR NO KEY UPDATE OF a, b` in words that sqlparser knows.
 
+use sqlparser::ast::{LockClause, LockType, ObjectName};
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use types::ExecutionVersion;
+
+/// How a name is quoted behind OF that says how strong the clause is. No text has such quotes.
+const STRENGTH_QUOTE: char = '`';
 
 /// `FOR NO KEY UPDATE` is `FOR UPDATE` here, `FOR KEY SHARE` is `FOR SHARE`, and behind OF stands one name. Which of them a clause says
-/// makes no difference but in the words of errors, because none of them locks anything.
-pub(super) fn with_known_locks(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+/// makes no difference but in the words of errors, because none of them locks anything: from version 14 on [`strength`] tells.
+pub(super) fn with_known_locks(tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Vec<TokenWithSpan> {
     if !(0..tokens.len()).any(|at| lock_at(&tokens, at).is_some()) {
         return tokens;
     }
@@ -17,27 +22,71 @@ pub(super) fn with_known_locks(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan>
             at += 1;
             continue;
         };
-        let clause = [token, &tokens[strength]];
-        known.push(tokens[strength].clone());
+        let mut clause = vec![token.clone(), tokens[strength].clone()];
+        let mark = mark(&tokens[at + 1..strength]).filter(|_| version >= ExecutionVersion::V14);
         at = strength + 1;
-        if keyword(&tokens, at) != Keyword::OF {
+        let names_tables = keyword(&tokens, at) == Keyword::OF;
+        if names_tables || mark.is_some() {
+            clause.push(TokenWithSpan { token: Token::make_keyword("OF"), span: token.span });
+        }
+        if let Some(mark) = mark {
+            clause.push(TokenWithSpan { token: mark, span: token.span });
+            let period = TokenWithSpan { token: Token::Period, span: token.span };
+            clause.extend(names_tables.then_some(period));
+        }
+        known.extend_from_slice(&clause[1..]);
+        if !names_tables {
             continue;
         }
-        let of = &tokens[at];
-        known.push(of.clone());
         at += 1;
         while let Some(name) = tokens.get(at) {
             known.push(name.clone());
             at += 1;
             match tokens.get(at).map(|token| &token.token) {
                 Some(Token::Period) => known.push(tokens[at].clone()),
-                Some(Token::Comma) => known.extend(clause.into_iter().chain([of]).cloned()),
+                Some(Token::Comma) => known.extend_from_slice(&clause),
                 _ => break,
             }
             at += 1;
         }
     }
     known
+}
+
+/// What says that NO KEY or KEY stands between FOR and the last word of a clause.
+fn mark(between: &[TokenWithSpan]) -> Option<Token> {
+    let value = match between.len() {
+        0 => return None,
+        1 => "key",
+        _ => "no key",
+    };
+    let (value, quote_style) = (value.to_string(), Some(STRENGTH_QUOTE));
+    Some(Token::Word(Word { value, quote_style, keyword: Keyword::NoKeyword }))
+}
+
+/// How strong a clause is, and the relation that it names.
+pub fn lock_strength(lock: &LockClause) -> (&'static str, Option<ObjectName>) {
+    let (mark, rest) = match lock.of.as_ref().map(|of| of.0.as_slice()) {
+        Some([first, rest @ ..])
+            if first.as_ident().is_some_and(|name| name.quote_style == Some(STRENGTH_QUOTE)) =>
+        {
+            (first.as_ident().map(|name| name.value.as_str()), rest)
+        }
+        Some(name) => (None, name),
+        None => (None, &[][..]),
+    };
+    let words = match (lock.lock_type, mark) {
+        (LockType::Update, Some("no key")) => "FOR NO KEY UPDATE",
+        (LockType::Update, _) => "FOR UPDATE",
+        (LockType::Share, Some("key")) => "FOR KEY SHARE",
+        (LockType::Share, _) => "FOR SHARE",
+    };
+    (words, (!rest.is_empty()).then(|| ObjectName(rest.to_vec())))
+}
+
+/// Leaves the relation that a clause names, and not what tells how strong it is.
+pub fn forget_strength(lock: &mut LockClause) {
+    lock.of = lock_strength(lock).1;
 }
 
 /// Where the last word of a clause is that begins here and that sqlparser reads otherwise, or with one name alone.

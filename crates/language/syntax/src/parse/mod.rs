@@ -13,13 +13,16 @@ pub mod domain;
 pub mod drop_expression;
 mod drop_routine;
 pub(crate) mod errors;
+mod exclusion;
 mod fetch;
+mod frame_offsets;
 pub mod governance;
 pub mod grant;
 mod locking;
 pub(crate) mod long_names;
 pub mod materialized_view;
 pub mod notify;
+mod only;
 pub mod partition;
 pub(crate) mod parts;
 mod qualified;
@@ -40,6 +43,7 @@ pub mod trigger;
 mod type_collation;
 pub mod view;
 mod words;
+mod written;
 
 use crate::parse::aggregate::{
     CreateAggregate, DropAggregate, is_about_aggregates, parse_create_aggregate, parse_drop_aggregate,
@@ -56,13 +60,16 @@ use crate::parse::deferrals::{
 use crate::parse::domain::{DomainStatement, is_about_domains, parse_domain};
 use crate::parse::drop_expression::{DropExpression, drops_expression, parse_drop_expression};
 use crate::parse::errors::{expect_end, parser_error};
+pub use crate::parse::exclusion::{Exclusion, exclusion};
 pub use crate::parse::fetch::{limit_with_ties, write_ties};
 use crate::parse::governance::{GovernanceCall, governance_function, parse_governance};
+pub use crate::parse::locking::lock_strength;
 use crate::parse::long_names::cut_long_names;
 use crate::parse::materialized_view::{
     MaterializedViewStatement, is_about_materialized_views, parse_materialized_view,
 };
 use crate::parse::notify::{NotifyStatement, notifies, parse_notify};
+pub use crate::parse::only::{put_only, take_only, without_only};
 use crate::parse::partition::{AlterPartition, alters_partition, parse_alter_partition};
 pub use crate::parse::parts::{parse_expression, parse_query};
 pub use crate::parse::qualified::qualified_names;
@@ -84,6 +91,7 @@ use crate::parse::tokens::{is_word, parser, word_at};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::parse::type_collation::drop_type_collations;
 use crate::parse::view::{AlterView, add_check_option, alters_view, parse_alter_view, take_check_option};
+pub use crate::parse::written::written_query;
 use sqlparser::ast::{Ident, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;

@@ -4,8 +4,11 @@ use crate::parse::conflict_target::name_targets;
 use crate::parse::dialect::Grammar;
 use crate::parse::drop_routine::put_modes_first;
 use crate::parse::errors::{located, syntax_error};
+use crate::parse::exclusion::mark_exclusions;
 use crate::parse::fetch::spell_fetch;
+use crate::parse::frame_offsets::enclose_offsets;
 use crate::parse::locking::with_known_locks;
+use crate::parse::only::enclose_only;
 use crate::parse::spoken::spoken_bytes;
 use crate::parse::subscripts::name_subscripts;
 use crate::rewrite::rewrite;
@@ -72,7 +75,7 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
 pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
     if version >= ExecutionVersion::V8 {
         name_targets(&mut tokens);
-        tokens = with_known_locks(tokens);
+        tokens = with_known_locks(tokens, version);
     }
     if version >= ExecutionVersion::V11 {
         name_subscripts(&mut tokens);
@@ -80,6 +83,11 @@ pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) 
     if version >= ExecutionVersion::V13 {
         spell_fetch(&mut tokens);
         put_modes_first(&mut tokens);
+    }
+    if version >= ExecutionVersion::V14 {
+        enclose_only(&mut tokens);
+        mark_exclusions(&mut tokens);
+        enclose_offsets(&mut tokens);
     }
     Parser::new(Grammar::of(version))
         .with_recursion_limit(PARSER_DEPTH_MAX)

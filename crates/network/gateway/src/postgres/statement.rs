@@ -243,6 +243,9 @@ impl Session {
                 if prepared.kind == StatementKind::Write && self.reads_only() {
                     return self.run_reading_only(SessionStep::Run { sql, parameters }).await;
                 }
+                if let Some(lock) = prepared.lock {
+                    self.check_may_write(&format!("SELECT {lock}"))?;
+                }
                 if prepared.temporary {
                     let payload = Payload::Script { sql: sql.clone(), parameters: parameters.clone() };
                     if let Some(results) = self.run_temporary(payload).await? {

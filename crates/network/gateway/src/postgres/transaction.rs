@@ -247,11 +247,7 @@ impl Session {
     /// # Errors
     /// `25006` where the next statement must only read. `command`: what writes, as PostgreSQL calls it.
     pub(super) fn check_may_write(&self, command: &str) -> Result<(), SqlError> {
-        if !self.reads_only() {
-            return Ok(());
-        }
-        let message = format!("cannot execute {command} in a read-only transaction");
-        Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message))
+        if self.reads_only() { Err(SqlError::not_in_read_only(command)) } else { Ok(()) }
     }
 
     /// A block that came in one query string has failed: as in PostgreSQL it is still to be ended.

@@ -171,6 +171,7 @@ pub(super) fn describe(
         columns,
         origins: Vec::new(),
         kind,
+        lock: None,
         temporary: false,
         restricted_for_roles: None,
         restricted_for_administrators: None,
@@ -249,5 +250,6 @@ pub(super) fn prepare(
             }
         },
     };
-    Ok(describe(inside, catalog_version, parameters, statement))
+    let lock = (lower == "select locked").then_some("FOR UPDATE");
+    Ok(Prepared { lock, ..describe(inside, catalog_version, parameters, statement) })
 }
