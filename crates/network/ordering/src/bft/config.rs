@@ -19,11 +19,17 @@ pub(crate) struct Timing {
     pub retry: Duration,
     /// A leader that was silent for so long is skipped at once in its turns.
     pub skip: Duration,
-    /// A peer that has not answered a request by then is not asked further.
+    /// A peer that has not answered a request for a certificate by then is not asked further.
     pub fetch: Duration,
+    /// The same of a request for a block, which may be long: what comes later is thrown away, so that a member on a narrow line, or a busy
+    /// machine, would never catch up.
+    pub fetch_block: Duration,
     /// The pause before the next peer is asked.
     pub fetch_retry: Duration,
 }
+
+/// What a slow line carries: 8 Mbit/s.
+const SLOW_BYTES_PER_MS: u64 = 1_024;
 
 impl Timing {
     pub(crate) fn of(block: &BlockLimits) -> Timing {
@@ -35,6 +41,7 @@ impl Timing {
             retry: Duration::from_millis(1_000),
             skip: certification + Duration::from_millis(500),
             fetch: Duration::from_millis(1_000),
+            fetch_block: Duration::from_millis(1_000 + u64::from(block.bytes_max) / SLOW_BYTES_PER_MS),
             fetch_retry: Duration::from_millis(100),
         }
     }
@@ -80,4 +87,19 @@ pub(crate) mod memory {
     pub(crate) const BLOCKING_THREADS: usize = 32;
     /// Blocks in the archive share files of this size.
     pub(crate) const ARCHIVE_FILE_BYTES: u64 = 64 * 1024 * 1024;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::Charter;
+
+    #[test]
+    fn a_whole_block_arrives_over_a_slow_line_before_somebody_else_is_asked() {
+        let timing = Timing::of(&Charter::with_defaults("test", 1).block);
+        assert_eq!(
+            (timing.fetch, timing.fetch_block),
+            (Duration::from_secs(1), Duration::from_millis(5_096))
+        );
+    }
 }

@@ -222,7 +222,7 @@ where
         peer_provider: peers,
         blocker,
         mailbox_size: memory::MAILBOX,
-        fetch_timeout: NonZeroDuration::new_panic(timing.fetch),
+        fetch_timeout: NonZeroDuration::new_panic(timing.fetch_block),
         fetch_retry_delay: timing.fetch_retry,
         priority_requests: false,
         priority_responses: false,
