@@ -165,6 +165,7 @@ impl Asked {
             settings: settings(),
             format: SessionFormat::default(),
             server_version: "15.0".to_string(),
+            listening: Vec::new(),
             prepared: vec![PreparedFacts {
                 name: "p".to_string(),
                 statement: "PREPARE p(int) AS SELECT $1".into(),
