@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check sim soak upgrade lakehouse compat dist deb image fmt setup-rust setup-clients
+.PHONY: demo test check sim soak upgrade lakehouse compat applications dist deb image fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -61,6 +61,12 @@ lakehouse: setup-rust
 compat: setup-rust
 	$(if $(ENTENTE),,$(CARGO) build --release --locked -p entente)
 	@COMPAT_COMMIT="$(if $(ENTENTE),,$(shell git rev-parse --short=8 HEAD))" scripts/compat.sh "$(or $(ENTENTE),$$(scripts/target-folder.sh)/release/entente)"
+
+# An application that others wrote, from PyPI, is used by a browser on four organisations: docs/applications.md, whose screenshots this
+# takes anew. Four minutes on 2 cores. APPS=wagtail runs only this; ENTENTE=… takes another program.
+applications: setup-rust
+	$(if $(ENTENTE),,$(CARGO) build --release --locked -p entente)
+	@scripts/applications.sh "$(or $(ENTENTE),$$(scripts/target-folder.sh)/release/entente)"
 
 # One binary that needs nothing beside it, in dist/. Only the last crate is compiled and linked again, statically.
 dist: setup-rust
