@@ -88,7 +88,7 @@ async fn a_block_is_not_disturbed_and_listening_begins_when_it_commits() {
     // After an error nothing is changed.
     talk.check(&[
         ("BEGIN", "BEGIN, T"),
-        ("fail", "error 23514, E"),
+        ("insert fail", "error 23514, E"),
         ("LISTEN a", "error 25P02, E"),
         ("COMMIT", "ROLLBACK, I"),
     ])

@@ -145,9 +145,8 @@ impl Node {
             clock: Arc::new(move || began.elapsed()),
         };
         let join = |start, admission| start_services(start, admission, &charter, member_key, &path, &config);
-        let core = core::open(member, join)?;
         let Core { parts, services, stages, recovered, attest, exchanging, holding, submitter, repairs } =
-            core;
+            core::open(member, join)?;
         let report = StartReport::of(&recovered, (&holding.schemas, repairs), start);
         let (ordering, published, attests) = (services.ordering, parts.published.clone(), attest.is_some());
         let mut stages = pipeline::start(stages, recovered, attest, exchanging)?;

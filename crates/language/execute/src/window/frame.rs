@@ -27,7 +27,7 @@ impl ResolvedFrame {
     pub fn asks_for_peers(&self) -> bool {
         let is_open = |edge: &Edge| matches!(edge, Edge::Open);
         let by_rows = matches!(self.units, FrameUnits::Rows);
-        (!by_rows && !(is_open(&self.start) && is_open(&self.end)))
+        !(by_rows || is_open(&self.start) && is_open(&self.end))
             || matches!(self.exclusion, Some(Exclusion::Group | Exclusion::Ties))
     }
 }

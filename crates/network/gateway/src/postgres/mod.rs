@@ -29,7 +29,6 @@ mod copy_writer;
 mod cursor;
 mod cursor_command;
 mod decode;
-mod decode_composite;
 mod decode_range;
 pub(crate) mod encode;
 mod extended;

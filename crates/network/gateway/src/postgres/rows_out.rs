@@ -90,7 +90,9 @@ impl Session {
             return Ok(None);
         }
         let prepared = self.current(query, cached).await?;
-        let streams = prepared.kind == StatementKind::Read && !prepared.temporary;
+        // What seems to write, because it locks, is refused where it would run.
+        let is_refused = prepared.lock.is_some() && self.reads_only();
+        let streams = prepared.kind == StatementKind::Read && !prepared.temporary && !is_refused;
         Ok(streams.then_some(cached))
     }
 

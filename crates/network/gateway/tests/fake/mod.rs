@@ -246,8 +246,9 @@ impl Database for Fake {
                 Ok(vec![StatementResult { tag, ..StatementResult::default() }])
             }
         };
+        let results = results?;
         let height = self.height.fetch_add(1, Ordering::SeqCst) + 1;
-        Ok(Executed { results: results?, height, transaction: None })
+        Ok(Executed { results, height, transaction: None })
     }
 
     fn temporary_tables(&self) -> Box<dyn TemporaryTables> {
