@@ -418,8 +418,8 @@ fn numbers() {
 }
 
 #[test]
-fn only() {
-    run("only");
+fn only_tables() {
+    run("only_tables");
 }
 
 #[test]
