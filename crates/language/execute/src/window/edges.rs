@@ -2,19 +2,10 @@
 
 use crate::window::frame::Edge;
 use crate::window::in_range::{Side, in_range};
-use crate::window::partition::{Finder, Partition, PartitionRows};
+use crate::window::partition::{Finder, Partition, PartitionRows, Reached};
 use plan::window::{Exclusion, FrameUnits};
 use types::{SqlError, Value};
 use values::broken;
-
-/// How far an edge has come.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Reached {
-    /// The position of a row.
-    position: usize,
-    /// So many groups of equal rows are in front of it.
-    groups: usize,
-}
 
 /// Rows of a frame, in their order, by the positions of the first and behind the last of each part.
 pub(super) type Segments = [(usize, usize); 3];

@@ -7,9 +7,9 @@ mod partition;
 mod written;
 
 use crate::sorting::compare_by;
-use edges::Reached;
+
 use frame::resolved;
-use partition::{Finder, Partition, PartitionRows, Role};
+use partition::{Finder, Partition, PartitionRows, Reached, Role};
 use plan::aggregate::AggregateOrder;
 use plan::expression::{Environment, Expression, Memory};
 use plan::window::WindowCall;

@@ -1,7 +1,6 @@
 //! One partition while its rows are looked at.
 
 use crate::aggregate::Accumulator;
-use crate::window::edges::Reached;
 use crate::window::frame::ResolvedFrame;
 use plan::expression::{Environment, Expression, Memory};
 use plan::window::{WindowCall, WindowFunction};
@@ -44,6 +43,15 @@ pub(super) enum Finder {
     Start,
     /// Where its frame ends.
     End,
+}
+
+/// How far an edge of the frame has come.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Reached {
+    /// The position of a row.
+    pub position: usize,
+    /// So many groups of equal rows are in front of it.
+    pub groups: usize,
 }
 
 /// A partition while its rows are looked at.

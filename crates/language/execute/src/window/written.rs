@@ -9,9 +9,8 @@ use crate::scratch::{
 };
 use crate::sorting::{compare_by, compare_values};
 use crate::subqueries::Given;
-use crate::window::edges::Reached;
 use crate::window::frame::{ResolvedFrame, resolved};
-use crate::window::partition::{Finder, Partition, PartitionRows, Role};
+use crate::window::partition::{Finder, Partition, PartitionRows, Reached, Role};
 use plan::aggregate::AggregateOrder;
 use plan::expression::{Memory, row_space};
 use plan::window::WindowCall;
