@@ -4,8 +4,6 @@ use crate::assets::AssetFunction;
 use crate::expression::bind::Binder;
 use crate::expression::refusals::no_function;
 use crate::expression::{Expression, Kind, RoutineCall};
-use crate::polymorphic::Callee;
-use crate::routines::CallForm;
 use sqlparser::ast::{self, FunctionArguments};
 use types::{DataType, ElementType, SqlError};
 
@@ -48,17 +46,8 @@ impl Binder<'_> {
             (AssetFunction::Offer(_), [given]) => (vec![cast(given).ok_or_else(other)?], text),
             _ => return Err(other()),
         };
-        let callee = Callee::named(asset.name());
-        self.scope().note_call(&callee);
-        let call = RoutineCall {
-            callee,
-            is_volatile: true,
-            is_strict: false,
-            arguments,
-            form: CallForm::Value,
-            columns: None,
-            columns_are_asked: false,
-        };
+        let call = RoutineCall { is_strict: false, ..RoutineCall::in_execution(asset.name(), arguments) };
+        self.scope().note_call(&call.callee);
         Ok(Expression { kind: Kind::Call(Box::new(call)), data_type })
     }
 }

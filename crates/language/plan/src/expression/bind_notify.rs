@@ -3,8 +3,6 @@
 use crate::expression::bind::Binder;
 use crate::expression::{Expression, Kind, RoutineCall};
 use crate::notify::{NOTIFY, notifies};
-use crate::polymorphic::Callee;
-use crate::routines::CallForm;
 use types::DataType;
 
 impl Binder<'_> {
@@ -18,18 +16,9 @@ impl Binder<'_> {
         let text = DataType::Text(None);
         let cast = |argument: &Expression| self.argument(argument.clone(), text);
         let arguments = vec![cast(channel)?, cast(payload)?];
-        let callee = Callee::named(NOTIFY);
-        self.scope().note_call(&callee);
-        let call = RoutineCall {
-            callee,
-            is_volatile: true,
-            // NULL as a channel is an error, as a payload nothing said.
-            is_strict: false,
-            arguments,
-            form: CallForm::Value,
-            columns: None,
-            columns_are_asked: false,
-        };
+        // NULL as a channel is an error, as a payload nothing said.
+        let call = RoutineCall { is_strict: false, ..RoutineCall::in_execution(NOTIFY, arguments) };
+        self.scope().note_call(&call.callee);
         Some(Expression { kind: Kind::Call(Box::new(call)), data_type: text })
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::expression::bind::Binder;
 use crate::expression::{Expression, Kind, RoutineCall};
-use crate::polymorphic::Callee;
 use crate::random::RandomFunction;
-use crate::routines::CallForm;
 use types::{DataType, ExecutionVersion};
 
 impl Binder<'_> {
@@ -19,17 +17,8 @@ impl Binder<'_> {
         let cast =
             |(argument, expected): (&Expression, &DataType)| self.argument(argument.clone(), *expected);
         let arguments = given.iter().zip(expected).map(cast).collect::<Option<Vec<Expression>>>()?;
-        let callee = Callee::named(function.name());
-        self.scope().note_call(&callee);
-        let call = RoutineCall {
-            callee,
-            is_volatile: true,
-            is_strict: true,
-            arguments,
-            form: CallForm::Value,
-            columns: None,
-            columns_are_asked: false,
-        };
+        let call = RoutineCall::in_execution(function.name(), arguments);
+        self.scope().note_call(&call.callee);
         Some(Expression { kind: Kind::Call(Box::new(call)), data_type: function.result() })
     }
 }

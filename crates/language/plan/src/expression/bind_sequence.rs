@@ -2,8 +2,6 @@
 
 use crate::expression::bind::Binder;
 use crate::expression::{Expression, Kind, RoutineCall};
-use crate::polymorphic::Callee;
-use crate::routines::CallForm;
 use crate::sequence::{
     CURRENT_VALUE, LAST_VALUE, NEXT_VALUE, SERIAL_SEQUENCE, SET_VALUE, asks_for_sequence, no_sequence,
     sequence_name,
@@ -86,17 +84,8 @@ impl Binder<'_> {
         arguments: Vec<Expression>,
         data_type: DataType,
     ) -> Expression {
-        let callee = Callee::named(name);
-        self.scope().note_call(&callee);
-        let call = RoutineCall {
-            callee,
-            is_volatile,
-            is_strict: true,
-            arguments,
-            form: CallForm::Value,
-            columns: None,
-            columns_are_asked: false,
-        };
+        let call = RoutineCall { is_volatile, ..RoutineCall::in_execution(name, arguments) };
+        self.scope().note_call(&call.callee);
         Expression { kind: Kind::Call(Box::new(call)), data_type }
     }
 }

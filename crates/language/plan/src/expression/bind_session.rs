@@ -3,7 +3,6 @@
 use crate::expression::bind::Binder;
 use crate::expression::{Expression, Kind, RoutineCall};
 use crate::polymorphic::Callee;
-use crate::routines::CallForm;
 use crate::session_facts::{SessionFunction, setting};
 use sqlparser::ast::Ident;
 use std::sync::Arc;
@@ -79,15 +78,7 @@ impl Binder<'_> {
 
 /// A call of one of these functions.
 pub(crate) fn session_call(function: SessionFunction, arguments: Vec<Expression>) -> Expression {
-    let call = RoutineCall {
-        callee: Callee::named(function.name()),
-        is_volatile: false,
-        is_strict: true,
-        arguments,
-        form: CallForm::Value,
-        columns: None,
-        columns_are_asked: false,
-    };
+    let call = RoutineCall { is_volatile: false, ..RoutineCall::in_execution(function.name(), arguments) };
     Expression { kind: Kind::Call(Box::new(call)), data_type: function.result() }
 }
 

@@ -24,3 +24,18 @@ pub struct RoutineCall {
     /// The caller has named the columns: whether they are these is seen when it gives a row.
     pub columns_are_asked: bool,
 }
+
+impl RoutineCall {
+    /// A call of a function of the system that runs in the execution of its statement: for every row, but not where an argument is NULL.
+    pub fn in_execution(name: &str, arguments: Vec<Expression>) -> RoutineCall {
+        RoutineCall {
+            callee: Callee::named(name),
+            is_volatile: true,
+            is_strict: true,
+            arguments,
+            form: CallForm::Value,
+            columns: None,
+            columns_are_asked: false,
+        }
+    }
+}
