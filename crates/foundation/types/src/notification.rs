@@ -44,7 +44,7 @@ impl Notification {
 }
 
 /// What a transaction has to say once it has committed, in order, nothing twice.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Notifications {
     said: Vec<Notification>,
     known: BTreeSet<Notification>,
@@ -94,9 +94,10 @@ impl Notifications {
         }
     }
 
-    /// What the receipt says of them, behind what its statements gave; nothing where there are none.
-    pub fn into_result(self) -> Option<StatementResult> {
-        if self.is_empty() {
+    /// Makes of them what the receipt says of them, behind what its statements gave; nothing where there are none. None are left.
+    pub fn take_result(&mut self) -> Option<StatementResult> {
+        let said = std::mem::take(self).said;
+        if said.is_empty() {
             return None;
         }
         let column = |name: &str| OutputColumn { name: name.to_string(), data_type: DataType::Text(None) };
@@ -104,7 +105,7 @@ impl Notifications {
         Some(StatementResult {
             tag: NOTIFICATIONS_TAG.to_string(),
             columns: vec![column("channel"), column("payload")],
-            rows: self.said.into_iter().map(row).collect(),
+            rows: said.into_iter().map(row).collect(),
             notices: Vec::new(),
         })
     }
@@ -141,14 +142,14 @@ mod tests {
     #[test]
     fn what_is_said_twice_is_sent_once_and_what_is_undone_is_not() {
         let mut all = Notifications::default();
-        assert!(all.clone().into_result().is_none());
+        assert!(all.take_result().is_none());
         for notification in [said("a", "1"), said("b", "1"), said("a", "1"), said("a", "")] {
             all.add(notification).expect("few");
         }
         assert_eq!(all.len(), 3);
         all.truncate(1);
         all.add(said("b", "1")).expect("it was undone");
-        let mut results = vec![StatementResult::default(), all.into_result().expect("two")];
+        let mut results = vec![StatementResult::default(), all.take_result().expect("two")];
         assert_eq!(Notifications::split(&results), (&results[..1], vec![said("a", "1"), said("b", "1")]));
         assert!(Notifications::take_from(&mut results).is_some());
         assert_eq!(results, [StatementResult::default()]);

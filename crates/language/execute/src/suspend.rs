@@ -77,7 +77,7 @@ impl Suspended {
 
     /// What it has to say, for its receipt; it says it once.
     pub fn take_notifications(&mut self) -> Option<StatementResult> {
-        std::mem::take(&mut self.notifications).into_result()
+        self.notifications.take_result()
     }
 
     /// Its commands, and the steps that it took.

@@ -1,4 +1,4 @@
-use crate::Notifier;
+use crate::notifier::Notifier;
 use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::Digest;

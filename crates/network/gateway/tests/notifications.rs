@@ -149,4 +149,9 @@ async fn who_does_not_read_is_ended_and_who_is_told_is_idle_all_the_same() {
         ("LISTEN more", "LISTEN, I"),
     ])
     .await;
+    many.query("BEGIN").await;
+    for _ in 0..gateway::limits::CHANNELS_MAX {
+        assert_eq!(many.query("UNLISTEN *").await, "UNLISTEN, T");
+    }
+    many.check(&[("UNLISTEN *", "error 54000, E"), ("ROLLBACK", "ROLLBACK, I")]).await;
 }

@@ -44,11 +44,19 @@ impl Session {
             ListenCommand::Listen(_) => "LISTEN",
             ListenCommand::Unlisten(_) | ListenCommand::UnlistenAll => "UNLISTEN",
         };
-        let waiting = self.block.as_ref().map_or(0, |block| block.listens.len());
-        if self.listening.channels().count() + waiting >= limits::CHANNELS_MAX && tag == "LISTEN" {
+        let (limit, waiting) =
+            (limits::CHANNELS_MAX, self.block.as_ref().map_or(0, |block| block.listens.len()));
+        let exceeded = |message: String, hint: &str| {
+            Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint(hint))
+        };
+        if waiting >= limit {
             let message =
-                format!("a session listens on at most {} channels (CHANNELS_MAX)", limits::CHANNELS_MAX);
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("UNLISTEN others."));
+                format!("a transaction block has at most {limit} LISTEN and UNLISTEN (CHANNELS_MAX)");
+            return exceeded(message, "COMMIT, and go on behind it.");
+        }
+        if tag == "LISTEN" && self.listening.channels().count() + waiting >= limit {
+            let message = format!("a session listens on at most {limit} channels (CHANNELS_MAX)");
+            return exceeded(message, "UNLISTEN others.");
         }
         match &mut self.block {
             Some(block) => block.listens.push(command.clone()),

@@ -225,11 +225,6 @@ impl Statement<'_> {
         is(0, "create") && (is(at, "function") || is(at, "procedure"))
     }
 
-    /// Whether [`Statement::long_names`] finds any.
-    pub(crate) fn has_long_names(&self) -> bool {
-        self.long_names().next().is_some()
-    }
-
     /// The names that are longer than names may be.
     pub(crate) fn long_names(&self) -> impl Iterator<Item = String> {
         let is_name = |lexeme: &&Lexeme<'_>| lexeme.kind == Kind::Word || lexeme.text.starts_with('"');

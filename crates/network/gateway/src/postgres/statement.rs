@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use types::limits::NAME_BYTES_MAX;
+use types::limits::{NAME_BYTES_MAX, NOTICES_MAX};
 use types::{
     Catalog, DataType, ExecutionVersion, MemoryShare, Notice, Notifications, OutputColumn, Payload,
     RequestId, ScriptSettings, SearchPath, SessionStep, Severity, SqlError, SqlState, StatementResult, Value,
@@ -185,7 +185,9 @@ impl Session {
 
     /// Says which names are longer than names may be, as PostgreSQL does: their first bytes count.
     pub(super) fn tell_of_cut_names(&mut self, statement: &Statement<'_>) {
-        if !statement.has_long_names() || self.version() < ExecutionVersion::V14 {
+        // However many there are.
+        let names: Vec<String> = statement.long_names().take(NOTICES_MAX).collect();
+        if names.is_empty() || self.version() < ExecutionVersion::V14 {
             return;
         }
         let short = |name: &str| name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_string();
@@ -194,7 +196,7 @@ impl Session {
             let severity = Severity::Notice;
             Notice { severity, report: SqlError::new(SqlState::NAME_TOO_LONG, message) }
         };
-        let notices: Vec<Notice> = statement.long_names().map(notice).collect();
+        let notices: Vec<Notice> = names.into_iter().map(notice).collect();
         self.connection.put_notices(&notices);
     }
 
