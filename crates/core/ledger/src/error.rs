@@ -1,6 +1,7 @@
 use crypto::Digest;
 use std::io;
 use std::path::{Path, PathBuf};
+use types::TransactionId;
 
 /// Why a ledger or checkpoint file could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +141,28 @@ pub enum LedgerError {
     Pruned {
         /// The height that was asked for.
         height: u64,
+    },
+    /// A block of which something was taken away by consent.
+    #[error(
+        "transactions of block {height} are redacted: their content is gone from every node, and the block can be neither executed          again nor handed on"
+    )]
+    RedactedBlock {
+        /// The height that was asked for.
+        height: u64,
+    },
+    /// A transaction whose content was taken away by consent.
+    #[error(
+        "transaction {transaction} at height {height}, position {index}, is redacted by proposal {proposal}: its content is gone          from every node"
+    )]
+    Redacted {
+        /// The transaction.
+        transaction: TransactionId,
+        /// Its block.
+        height: u64,
+        /// Its position there.
+        index: u32,
+        /// The proposal to which the ledger's members agreed.
+        proposal: u64,
     },
     /// A checkpoint that is not there.
     #[error("there is no checkpoint of height {height} in {}; choose one of those that are listed", path.display())]

@@ -6,7 +6,7 @@ use crate::indexer::Indexer;
 use crate::open::{OpenReport, open_folder};
 use crate::segment::Segment;
 use crate::writer::Writer;
-use crate::{BlockOutcome, BlockRecord, BlockSummary, LedgerError};
+use crate::{BlockOutcome, BlockRecord, BlockSummary, LedgerError, redaction_note};
 use bytes::Bytes;
 use crypto::Digest;
 use parking_lot::{Mutex, RwLock};
@@ -53,6 +53,8 @@ pub struct Ledger {
     pub(crate) writer: Mutex<Writer>,
     /// Ends before the folder's lock is released.
     pub(crate) indexer: Mutex<Indexer>,
+    /// Height of the newest block of which something is redacted.
+    pub(crate) redacted_to: RwLock<u64>,
     _lock: File,
 }
 
@@ -80,6 +82,7 @@ impl Ledger {
         let folder = folder.as_ref().to_path_buf();
         let disk = Disk::new(options.faults);
         let opened = open_folder(&disk, &folder, ledger)?;
+        let redacted_to = redaction_note::read(&folder)?;
         let indexer = Indexer::start(disk.clone())
             .map_err(|error| LedgerError::io("start the indexer of", &folder, error))?;
         opened.unindexed.into_iter().for_each(|segment| indexer.finish(segment));
@@ -94,6 +97,7 @@ impl Ledger {
             view: RwLock::new(View { segments: Arc::new(opened.segments), tip, anchor: opened.anchor }),
             writer: Mutex::new(writer),
             indexer: Mutex::new(indexer),
+            redacted_to: RwLock::new(redacted_to),
             _lock: opened.lock,
         };
         Ok((ledger, opened.report))
@@ -121,7 +125,7 @@ impl Ledger {
     }
 
     /// The segment that holds a height with its transactions and receipts, or would.
-    fn segment_with_payload(&self, height: u64) -> Result<Option<Arc<Segment>>, LedgerError> {
+    pub(crate) fn segment_with_payload(&self, height: u64) -> Result<Option<Arc<Segment>>, LedgerError> {
         self.check_kept(height)?;
         let segment = self.segment_of(height);
         match segment.as_ref().is_some_and(|segment| segment.pruned && height < segment.next_height()) {
@@ -134,7 +138,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Damaged`] and [`LedgerError::Io`]; [`LedgerError::NotKept`] in front of [`Ledger::first_height`], and
-    /// [`LedgerError::Pruned`] in front of [`Ledger::payloads_from`].
+    /// [`LedgerError::Pruned`] in front of [`Ledger::payloads_from`]; [`LedgerError::RedactedBlock`] where something of it is redacted.
     pub fn read(&self, height: u64) -> Result<Option<BlockRecord>, LedgerError> {
         self.segment_with_payload(height)?.map_or(Ok(None), |segment| segment.record(height))
     }
@@ -260,7 +264,7 @@ impl Ledger {
     /// times, the receipt of its execution, otherwise that of its last rejection.
     ///
     /// # Errors
-    /// As [`Ledger::locate`].
+    /// As [`Ledger::locate`]; [`LedgerError::Redacted`].
     pub fn receipt(&self, id: &TransactionId) -> Result<Option<Receipt>, LedgerError> {
         let Some((height, index)) = self.locate(id)? else { return Ok(None) };
         self.receipt_at(height, index)
@@ -269,9 +273,14 @@ impl Ledger {
     /// The receipt at a position of a block.
     ///
     /// # Errors
-    /// As [`Ledger::read`].
+    /// As [`Ledger::read`], with [`LedgerError::Redacted`] where it is this transaction that is redacted.
     pub fn receipt_at(&self, height: u64, index: u32) -> Result<Option<Receipt>, LedgerError> {
         self.segment_with_payload(height)?.map_or(Ok(None), |segment| segment.receipt(height, index))
+    }
+
+    /// Height of the newest block of which something is redacted; 0 where nothing is.
+    pub fn redacted_to(&self) -> u64 {
+        *self.redacted_to.read()
     }
 
     /// Waits until every finished file has its indexes on disk. For tools and tests; nothing depends on it.

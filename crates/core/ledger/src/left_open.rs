@@ -46,6 +46,38 @@ pub fn newest_certificate(checkpoints: &Path) -> Result<Option<(u64, Vec<u8>)>, 
     }
 }
 
+/// Heights and certificates of the certified checkpoints in this folder from a height on, ascending, as they were handed over. What
+/// they say is the caller's to check.
+///
+/// # Errors
+/// [`LedgerError::Io`].
+pub fn certificates_from(checkpoints: &Path, height: u64) -> Result<Vec<(u64, Vec<u8>)>, LedgerError> {
+    let failed = |error| LedgerError::io("list", checkpoints, error);
+    let mut heights = Vec::new();
+    let entries = match std::fs::read_dir(checkpoints) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let name = entry.map_err(failed)?.file_name();
+        heights.extend(name.to_str().and_then(crate::checkpoint::height_of_name));
+    }
+    heights.retain(|found| *found >= height);
+    heights.sort_unstable();
+    heights.dedup();
+    let mut found = Vec::new();
+    for height in heights {
+        let path = checkpoints.join(certificate_name(height));
+        match std::fs::read(&path) {
+            Ok(bytes) => found.push((height, bytes)),
+            // It is not certified, or has gone meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(LedgerError::io("read", &path, error)),
+        }
+    }
+    Ok(found)
+}
+
 /// What proves each amended charter that blocks up to `height` carry, in their order. Reads the first block of each file, and all of
 /// the files that carry one.
 ///

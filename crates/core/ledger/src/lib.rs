@@ -7,6 +7,7 @@
 //! - [`BlockFile`]: such a file in memory, for backups.
 //! - [`RowHistory`]: what became of rows, found by table and key; follows from the blocks.
 //! - [`Ledger::prune`]: old blocks give up their transactions and receipts.
+//! - [`Ledger::redact`]: single transactions give up their content by consent.
 //! - [`Outbox`]: what blocks did to tables that an organisation keeps in a database of its own, until that has it.
 //! - [`LedgerError`]: everything that can go wrong, with what to do.
 //!
@@ -109,7 +110,7 @@
 //! | 0 | 4 | `EnB2` |
 //! | 4 | 4 | crc of 8..416 |
 //! | 8 | 4 | length of the whole record, at most [`RECORD_BYTES_MAX`] |
-//! | 12 | 4 | kind: 1, a block; 2, one that is pruned |
+//! | 12 | 4 | kind: 1, a block; 2, one that is pruned; 3, one of which transactions are redacted |
 //! | 16 | 8 | height |
 //! | 24 | 12 | lengths of block, certificate and outcome |
 //! | 36 | 12 | crc of block, of certificate and of outcome |
@@ -127,6 +128,9 @@
 //!
 //! Of a pruned block there are, instead of block and outcome, the canonical encodings of its [`types::Attested`] and of its
 //! [`types::BlockDigest`]. A file is pruned as a whole, and never the last one; files in front of a pruned one are pruned.
+//!
+//! Of a redacted block there are instead the canonical encodings of its [`types::Attested`] with its transactions, each as it is or
+//! nothing, and of its receipts, each as it is or as a [`RedactedTransaction`], with its [`types::BlockDigest`].
 //!
 //! `blocks-height20.idx`, where the records of a finished file start:
 //!
@@ -164,6 +168,8 @@
 //! digest of the charter (32), length of what follows behind the checksum (4), crc of all other bytes (4), canonical encoding
 //! of the [`Anchor`]. Files of blocks in front of it are in a folder `before-height20`.
 //!
+//! `REDACTED`, where anything is: `EnRedact`, height of the newest block of which something is (8), crc of both (4).
+//!
 //! `checkpoint-height20.state`: a head as above, then chunks, then the trailer, which is a chunk with length 0.
 //!
 //! | at | bytes | chunk |
@@ -182,6 +188,7 @@ mod error;
 mod file_head;
 mod height_index;
 mod indexer;
+mod kept;
 mod layout;
 mod ledger;
 mod ledger_file;
@@ -191,6 +198,8 @@ mod outbox;
 mod pruning;
 mod reading;
 mod record;
+mod redaction;
+mod redaction_note;
 mod row_history;
 mod segment;
 mod transaction_index;
@@ -201,8 +210,9 @@ pub use block_file::BlockFile;
 pub use checkpoint::{CheckpointReader, CheckpointStore, CheckpointWriter};
 pub use disk::{Disk, Faults};
 pub use error::LedgerError;
+pub use kept::{Ended, KeptTransaction, RedactedTransaction};
 pub use ledger::{Blocks, Ledger, LedgerOptions};
-pub use left_open::{newest_certificate, read_handovers};
+pub use left_open::{certificates_from, newest_certificate, read_handovers};
 pub use open::{OpenReport, in_use};
 pub use outbox::{BlockNetChanges, NetChange, Outbox};
 pub use pruning::Pruned;

@@ -128,15 +128,20 @@ impl Ledger {
         }
         let pruned = Segment::open(&self.folder, self.ledger, target.first_height)?;
         pruned.open_finished()?;
-        let pruned = Arc::new(pruned);
+        self.replace_segment(&target, pruned, before.is_some().then_some(&segment));
+        Ok(Some(Pruned { files: 1, blocks, bytes_before, bytes_now }))
+    }
+
+    /// Readers find the blocks of a file in the one that has taken its place, and those of one that is gone there too.
+    pub(crate) fn replace_segment(&self, target: &Arc<Segment>, new: Segment, gone: Option<&Arc<Segment>>) {
+        let new = Arc::new(new);
         let mut view = self.view.write();
-        let kept = view.segments.iter().filter(|known| before.is_none() || !Arc::ptr_eq(known, &segment));
-        let replaced = kept.map(|known| if Arc::ptr_eq(known, &target) { &pruned } else { known });
+        let kept = view.segments.iter().filter(|known| gone.is_none_or(|gone| !Arc::ptr_eq(known, gone)));
+        let replaced = kept.map(|known| if Arc::ptr_eq(known, target) { &new } else { known });
         let segments = Arc::new(replaced.cloned().collect());
         *view = View { segments, tip: view.tip, anchor: view.anchor.clone() };
         drop(view);
-        self.indexer.lock().finish(pruned);
-        Ok(Some(Pruned { files: 1, blocks, bytes_before, bytes_now }))
+        self.indexer.lock().finish(new);
     }
 
     /// The pruned file in front of this one, where both together are small.

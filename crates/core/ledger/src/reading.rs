@@ -4,9 +4,11 @@
 use crate::LedgerError;
 use crate::anchor::{self, Anchor};
 use crate::file_head::FileHead;
+use crate::kept::{KeptParts, KeptTransaction, RedactedTransaction};
 use crate::ledger_file;
 use crate::record::{
-    BlockRecord, BlockSummary, HEAD_BYTES, Part, RecordHead, RecordPlace, decode_block, decode_outcome,
+    BlockOutcome, BlockRecord, BlockSummary, HEAD_BYTES, Part, RecordHead, RecordPlace, decode_block,
+    decode_outcome,
 };
 use crate::segment::{MAGIC, SEGMENT_HEAD_BYTES, Segment};
 use bytes::Bytes;
@@ -15,6 +17,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use types::Block;
 
 /// How much is read ahead.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -207,26 +210,66 @@ impl StoredRecord {
     ///
     /// # Errors
     /// [`LedgerError::Damaged`] where the parts are no block and no outcome, or not those of the head;
-    /// [`LedgerError::Pruned`].
+    /// [`LedgerError::Pruned`], [`LedgerError::RedactedBlock`].
     pub fn decode(&self) -> Result<BlockRecord, LedgerError> {
-        match self.head.summary.pruned {
-            true => Err(LedgerError::Pruned { height: self.head.height() }),
-            false => self.decode_what_is_kept(),
+        let height = self.head.height();
+        match (self.head.summary.pruned, self.head.summary.redacted) {
+            (true, _) => Err(LedgerError::Pruned { height }),
+            (false, true) => Err(LedgerError::RedactedBlock { height }),
+            (false, false) => self.decode_what_is_kept(),
         }
     }
 
-    /// Decodes it; a pruned one has neither transactions nor receipts.
+    /// Decodes it; a pruned one has neither transactions nor receipts, and of a redacted one those that are redacted lack.
     ///
     /// # Errors
     /// [`LedgerError::Damaged`] as [`StoredRecord::decode`].
     pub fn decode_what_is_kept(&self) -> Result<BlockRecord, LedgerError> {
         let place = RecordPlace { path: &self.path, offset: self.offset, height: self.head.height() };
         let [block, certificate, outcome] = &self.parts;
+        if self.head.summary.redacted {
+            let KeptParts { attested, transactions, digest } = self.kept()?;
+            let whole = transactions.into_iter().filter_map(|kept| match kept {
+                KeptTransaction::Whole(bytes, receipt) => Some((bytes, receipt)),
+                KeptTransaction::Redacted(_) => None,
+            });
+            let (transactions, receipts) = whole.unzip();
+            let (header, certificate) = (self.head.summary.header.clone(), certificate.clone());
+            let block = Block { header, attested, transactions };
+            let outcome = BlockOutcome { receipts, digest, header: self.head.summary.outcome.clone() };
+            return Ok(BlockRecord { block, certificate, outcome });
+        }
         Ok(BlockRecord {
             block: decode_block(&self.head, block, place)?,
             certificate: certificate.clone(),
             outcome: decode_outcome(&self.head, outcome, place)?,
         })
+    }
+}
+
+/// Redacted transactions.
+impl StoredRecord {
+    /// What is left of the transactions that are redacted, by their positions; none where none is.
+    ///
+    /// # Errors
+    /// [`LedgerError::Damaged`] as [`StoredRecord::decode`].
+    pub fn redacted(&self) -> Result<Vec<RedactedTransaction>, LedgerError> {
+        if !self.head.summary.redacted {
+            return Ok(Vec::new());
+        }
+        let redacted = self.kept()?.transactions.into_iter().filter_map(|kept| match kept {
+            KeptTransaction::Whole(..) => None,
+            KeptTransaction::Redacted(redacted) => Some(redacted),
+        });
+        Ok(redacted.collect())
+    }
+
+    /// What there is of a redacted record.
+    fn kept(&self) -> Result<KeptParts, LedgerError> {
+        let [block, _, outcome] = &self.parts;
+        let kept = KeptParts::of_bytes(self.head.summary.header.transactions, (block, outcome));
+        let place = RecordPlace { path: &self.path, offset: self.offset, height: self.head.height() };
+        kept.map_err(|what| place.damaged(what))
     }
 }
 
@@ -347,13 +390,27 @@ impl Records {
         }
         // A node that runs may have pruned a file meanwhile: then it is shorter, and whole.
         let now = file.metadata().map_err(|error| LedgerError::io("read", &path, error))?.len();
-        let end = if last { end.min(now) } else { now };
+        // One that has been finished since the folder was listed may be redacted: then it has another length, and is whole.
+        let is_written = last && !self.has_file_behind(first_height)?;
+        let end = if is_written { end.min(now) } else { now };
         let mut rest = file;
         io::Seek::seek(&mut rest, io::SeekFrom::Start(SEGMENT_HEAD_BYTES))
             .map_err(|error| LedgerError::io("read", &path, error))?;
         let end = end.max(SEGMENT_HEAD_BYTES);
         let reader = BufReader::with_capacity(BUFFER_BYTES, rest.take(end - SEGMENT_HEAD_BYTES));
         Ok(Some(OpenFile { path: path.into(), reader, offset: SEGMENT_HEAD_BYTES, end, last }))
+    }
+
+    /// Whether the folder has a file of blocks behind the one that begins with a height, now.
+    fn has_file_behind(&self, first_height: u64) -> Result<bool, LedgerError> {
+        let failed = |error| LedgerError::io("list", &self.files.folder, error);
+        for entry in std::fs::read_dir(&self.files.folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if name.to_str().and_then(Segment::height_of_name).is_some_and(|height| height > first_height) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The file into which the next one was put since the folder was listed, at the next height.

@@ -1,13 +1,16 @@
 //! Blocks as the ledger keeps them, and the layout of one record.
 
 use crate::LedgerError;
+use crate::kept::{decode_kept_attested, decode_kept_places};
 use crate::layout::{Fields, checksum};
+use crate::transaction_index::TransactionLocation;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use crypto::Digest;
 use std::path::Path;
 use types::{
-    Attested, Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, decode_exactly, encode,
+    Attested, Block, BlockDigest, BlockHeader, Outcome, OutcomeHeader, Receipt, TransactionId,
+    decode_exactly, encode,
 };
 
 /// Bytes of one record: head, block, certificate and outcome.
@@ -21,6 +24,8 @@ const MAGIC: [u8; 4] = *b"EnB2";
 const KIND_BLOCK: u32 = 1;
 /// A block whose transactions and receipts are gone.
 const KIND_PRUNED: u32 = 2;
+/// A block of which single transactions are, with their receipts.
+const KIND_REDACTED: u32 = 3;
 
 /// What execution said about a block.
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
@@ -92,9 +97,12 @@ pub struct BlockSummary {
     pub outcome_bytes: u32,
     /// Its transactions and receipts are gone ([`crate::Ledger::prune`]); the three lengths are those of what stays.
     pub pruned: bool,
+    /// Some of its transactions have given up their content ([`crate::Ledger::redact`]).
+    pub redacted: bool,
 }
 
-/// A part of a record. Of a pruned one the block is its certificates, and the outcome its digests.
+/// A part of a record. Of a redacted one block and outcome are what is left of them; of a pruned one the block is its
+/// certificates, and the outcome its digests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Block,
@@ -158,7 +166,11 @@ impl RecordHead {
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&(self.record_bytes() as u32).to_le_bytes());
-        let kind = if summary.pruned { KIND_PRUNED } else { KIND_BLOCK };
+        let kind = match (summary.pruned, summary.redacted) {
+            (true, _) => KIND_PRUNED,
+            (false, true) => KIND_REDACTED,
+            (false, false) => KIND_BLOCK,
+        };
         bytes.extend_from_slice(&kind.to_le_bytes());
         bytes.extend_from_slice(&self.height().to_le_bytes());
         let numbers = [counts.committed, counts.aborted, counts.conflicts, counts.rejected];
@@ -196,9 +208,9 @@ impl RecordHead {
             return Err(format!("expected a record head with checksum {expected:08x}, found {found:08x}"));
         }
         let (record_bytes, kind, height) = (fields.u32(), fields.u32(), fields.u64());
-        if ![KIND_BLOCK, KIND_PRUNED].contains(&kind) {
+        if ![KIND_BLOCK, KIND_PRUNED, KIND_REDACTED].contains(&kind) {
             return Err(format!(
-                "expected a record of kind {KIND_BLOCK} or {KIND_PRUNED}, found kind {kind}"
+                "expected a record of kind {KIND_BLOCK}, {KIND_PRUNED} or {KIND_REDACTED}, found kind {kind}"
             ));
         }
         let lengths: [u32; 3] = std::array::from_fn(|_| fields.u32());
@@ -236,6 +248,7 @@ impl RecordHead {
             certificate_bytes,
             outcome_bytes,
             pruned: kind == KIND_PRUNED,
+            redacted: kind == KIND_REDACTED,
         };
         let head = RecordHead { summary, checksums };
         if head.record_bytes() != u64::from(record_bytes) || head.height() != height {
@@ -268,6 +281,7 @@ pub(crate) fn encode_record(record: &BlockRecord, buffer: &mut Vec<u8>) -> Resul
         certificate_bytes: record.certificate.len() as u32,
         outcome_bytes: outcome.len() as u32,
         pruned: false,
+        redacted: false,
     };
     let head = RecordHead { summary, checksums: parts.map(|part| checksum(&[part])) };
     buffer.clear();
@@ -283,16 +297,43 @@ fn append_record(head: &RecordHead, parts: [&[u8]; Part::ALL.len()], buffer: &mu
 }
 
 /// Appends what stays of a record when it is pruned.
-pub(crate) fn append_pruned(head: &RecordHead, record: &BlockRecord, buffer: &mut Vec<u8>) {
-    let (attested, digest) = (encode(&record.block.attested), encode(&record.outcome.digest));
-    let parts = [attested.as_slice(), record.certificate.as_ref(), digest.as_slice()];
+pub(crate) fn append_pruned(
+    head: &RecordHead,
+    (attested, certificate, digest): (&Attested, &Bytes, &BlockDigest),
+    buffer: &mut Vec<u8>,
+) {
+    let (attested, digest) = (encode(attested), encode(digest));
+    let parts = [attested.as_slice(), certificate.as_ref(), digest.as_slice()];
     let summary = BlockSummary {
         block_bytes: attested.len() as u32,
         outcome_bytes: digest.len() as u32,
         pruned: true,
+        redacted: false,
         ..head.summary.clone()
     };
     append_record(&RecordHead { summary, checksums: parts.map(|part| checksum(&[part])) }, parts, buffer);
+}
+
+/// Appends what stays of a record when transactions of it are redacted.
+pub(crate) fn append_redacted(
+    head: &RecordHead,
+    parts: [&[u8]; Part::ALL.len()],
+    buffer: &mut Vec<u8>,
+) -> Result<(), LedgerError> {
+    let [block, _, outcome] = parts;
+    let summary = BlockSummary {
+        block_bytes: block.len() as u32,
+        outcome_bytes: outcome.len() as u32,
+        redacted: true,
+        ..head.summary.clone()
+    };
+    let head = RecordHead { summary, checksums: parts.map(|part| checksum(&[part])) };
+    let found = head.record_bytes();
+    if found > RECORD_BYTES_MAX {
+        return Err(LedgerError::TooLarge { found, limit: RECORD_BYTES_MAX });
+    }
+    append_record(&head, parts, buffer);
+    Ok(())
 }
 
 /// Where a record stands, for errors.
@@ -309,12 +350,21 @@ impl RecordPlace<'_> {
     }
 }
 
+/// Whoever wants all of a block does not get it where something of it is redacted.
+fn check_whole(head: &RecordHead) -> Result<(), LedgerError> {
+    match head.summary.redacted {
+        true => Err(LedgerError::RedactedBlock { height: head.height() }),
+        false => Ok(()),
+    }
+}
+
 /// Reads a block whose checksum was right, without copying its transactions; of a pruned one what there is, without any.
 pub(crate) fn decode_block(
     head: &RecordHead,
     bytes: &Bytes,
     place: RecordPlace<'_>,
 ) -> Result<Block, LedgerError> {
+    check_whole(head)?;
     if head.summary.pruned {
         let attested = decode_attested(head, bytes, place)?;
         return Ok(Block { header: head.summary.header.clone(), attested, transactions: Vec::new() });
@@ -332,6 +382,9 @@ pub(crate) fn decode_attested(
     bytes: &Bytes,
     place: RecordPlace<'_>,
 ) -> Result<Attested, LedgerError> {
+    if head.summary.redacted {
+        return decode_kept_attested(bytes).map_err(|what| place.damaged(what));
+    }
     if !head.summary.pruned {
         return Ok(decode_block(head, bytes, place)?.attested);
     }
@@ -345,6 +398,7 @@ pub(crate) fn decode_outcome(
     bytes: &[u8],
     place: RecordPlace<'_>,
 ) -> Result<BlockOutcome, LedgerError> {
+    check_whole(head)?;
     if head.summary.pruned {
         let digest = decode_exactly(bytes)
             .map_err(|error| place.damaged(format!("expected the digests of a pruned block: {error}")))?;
@@ -356,6 +410,19 @@ pub(crate) fn decode_outcome(
         return Err(place.damaged("expected the same outcome header in the record's head and in the outcome"));
     }
     Ok(outcome)
+}
+
+/// Where the transactions of a record stand, by their ids.
+pub(crate) fn decode_places(
+    head: &RecordHead,
+    bytes: &[u8],
+    place: RecordPlace<'_>,
+) -> Result<Vec<(TransactionId, Option<TransactionLocation>)>, LedgerError> {
+    if head.summary.redacted {
+        return decode_kept_places(head.height(), bytes).map_err(|what| place.damaged(what));
+    }
+    let receipts = decode_outcome(head, bytes, place)?.receipts;
+    Ok(receipts.iter().map(|receipt| (receipt.transaction, TransactionLocation::of(receipt))).collect())
 }
 
 /// Reads one receipt of an encoded outcome, and no receipt behind it.

@@ -310,6 +310,57 @@ impl RowHistory {
         Ok(())
     }
 
+    /// Takes what a transaction did to rows in a block out of the history. Says how many changes went.
+    ///
+    /// # Errors
+    /// Errors of the disk, a damaged file: nothing has changed then.
+    pub fn redact(&self, height: u64, transaction: &TransactionId) -> Result<usize, LedgerError> {
+        let mut inner = self.inner.write();
+        if let Some(current) = inner.current.take_if(|current| current.first_height <= height) {
+            let finished = self.finish(current)?;
+            inner.finished.push(Arc::new(finished));
+        }
+        let Some(position) = inner.finished.iter().rposition(|file| file.first_height <= height) else {
+            return Ok(0);
+        };
+        let file = inner.finished[position].clone();
+        let content = read_whole(&file.log, &file.log_path)?;
+        let (mut at, mut gone) = (HEAD_BYTES as usize, 0);
+        let (mut kept, mut places) = (content[..at].to_vec(), HashMap::<u64, Vec<u32>>::new());
+        while at < content.len() {
+            let Some((stored, length)) = decode_record(&content[at..]) else {
+                let what = "expected a change of a row, or the end of a block's changes";
+                return Err(LedgerError::damaged(&file.log_path, at as u64, height, what));
+            };
+            let record = &content[at..at + length as usize];
+            at += length as usize;
+            match stored {
+                Stored::Row(row) if row.height == height && row.transaction == transaction.0.0 => gone += 1,
+                Stored::Row(row) => {
+                    let hash = hash(TableId(row.table), &row.key);
+                    places.entry(hash).or_default().push(kept.len() as u32);
+                    kept.extend_from_slice(record);
+                }
+                Stored::End(_) => kept.extend_from_slice(record),
+            }
+        }
+        if gone == 0 {
+            return Ok(0);
+        }
+        let temporary = disk::temporary_name(&file.log_path);
+        let log = disk::create(&temporary)?;
+        self.disk.write_at(&log, &temporary, &kept, 0)?;
+        self.disk.flush(&log, &temporary)?;
+        // Made again when the history is opened, should this end here.
+        disk::remove(&file.index_path)?;
+        disk::rename(&temporary, &file.log_path)?;
+        disk::flush_folder(&self.folder)?;
+        let (first_height, path) = (file.first_height, file.log_path.clone());
+        let current = Current { first_height, log: Arc::new(log), path, bytes: kept.len() as u64, places };
+        inner.finished[position] = Arc::new(self.finish(current)?);
+        Ok(gone)
+    }
+
     fn begin(&self, first_height: u64) -> Result<Current, LedgerError> {
         let path = self.path(first_height, "log");
         let log = disk::create(&path)?;

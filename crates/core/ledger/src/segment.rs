@@ -2,9 +2,10 @@
 
 use crate::disk::{self, Disk, read_up_to};
 use crate::file_head::{FILE_HEAD_BYTES, FileHead};
+use crate::kept::{KeptParts, KeptTransaction};
 use crate::record::{
-    BlockRecord, HEAD_BYTES, Part, RecordHead, RecordPlace, append_pruned, decode_attested, decode_block,
-    decode_outcome, decode_receipt,
+    BlockRecord, HEAD_BYTES, Part, RecordHead, RecordPlace, append_pruned, append_redacted, decode_attested,
+    decode_block, decode_outcome, decode_places, decode_receipt,
 };
 use crate::transaction_index::{IndexFile, IndexedSegment, TransactionLocation, TransactionMap};
 use crate::{LedgerError, height_index};
@@ -201,11 +202,43 @@ impl Segment {
         let head = FileHead { magic: MAGIC, ledger: self.ledger, height: self.first_height };
         let mut bytes = head.to_bytes().to_vec();
         for height in self.first_height..self.next_height() {
-            let (head, record) = (self.head(height)?, self.record(height)?);
-            let (Some((_, head)), Some(record)) = (head, record) else { continue };
-            append_pruned(&head, &record, &mut bytes);
+            let (head, kept) = (self.head(height)?, self.kept(height)?);
+            let (Some((offset, head)), Some(kept)) = (head, kept) else { continue };
+            let certificate = self.part(offset, &head, Part::Certificate)?;
+            append_pruned(&head, (&kept.attested, &certificate, &kept.digest), &mut bytes);
         }
         Ok(bytes)
+    }
+
+    /// The file as it is with the redacted first and last part of a record. Reads and checks all of that, and copies the rest.
+    pub(crate) fn bytes_with(
+        &self,
+        height: u64,
+        (block, outcome): (Vec<u8>, Vec<u8>),
+    ) -> Result<Vec<u8>, LedgerError> {
+        let Some((offset, head)) = self.head(height)? else { return self.whole_file() };
+        let certificate = self.part(offset, &head, Part::Certificate)?;
+        let whole = self.whole_file()?;
+        let (before, rest) = whole.split_at(offset as usize);
+        let mut bytes = before.to_vec();
+        append_redacted(&head, [&block, &certificate, &outcome], &mut bytes)?;
+        bytes.extend_from_slice(&rest[head.record_bytes() as usize..]);
+        Ok(bytes)
+    }
+
+    /// What there is of a block whose transactions are not pruned, redacted or not.
+    pub(crate) fn kept(&self, height: u64) -> Result<Option<KeptParts>, LedgerError> {
+        let Some((offset, head)) = self.head(height)? else { return Ok(None) };
+        if !head.summary.redacted {
+            let whole = self.record(height)?;
+            return Ok(whole.map(|BlockRecord { block, outcome, .. }| {
+                KeptParts::of_whole(block, outcome.receipts, outcome.digest)
+            }));
+        }
+        let block = self.part(offset, &head, Part::Block)?;
+        let outcome = self.part(offset, &head, Part::Outcome)?;
+        let kept = KeptParts::of_bytes(head.summary.header.transactions, (&block, &outcome));
+        kept.map(Some).map_err(|what| self.place(height, offset).damaged(what))
     }
 
     /// Everything in the file.
@@ -233,6 +266,19 @@ impl Segment {
 
     pub(crate) fn receipt(&self, height: u64, index: u32) -> Result<Option<Receipt>, LedgerError> {
         let Some((offset, head)) = self.head(height)? else { return Ok(None) };
+        if head.summary.redacted {
+            let kept = self.kept(height)?.and_then(|kept| kept.transactions.into_iter().nth(index as usize));
+            return match kept {
+                None => Ok(None),
+                Some(KeptTransaction::Whole(_, receipt)) => Ok(Some(receipt)),
+                Some(KeptTransaction::Redacted(redacted)) => Err(LedgerError::Redacted {
+                    transaction: redacted.transaction,
+                    height,
+                    index,
+                    proposal: redacted.proposal,
+                }),
+            };
+        }
         let bytes = self.part(offset, &head, Part::Outcome)?;
         decode_receipt(&bytes, index, self.place(height, offset))
     }
@@ -268,8 +314,11 @@ impl Segment {
         candidates: Vec<TransactionLocation>,
     ) -> Result<Option<TransactionLocation>, LedgerError> {
         for place in candidates {
-            let receipt = self.receipt(place.height, place.index)?;
-            if receipt.is_some_and(|receipt| receipt.transaction == *id) {
+            let found = match self.receipt(place.height, place.index) {
+                Err(LedgerError::Redacted { transaction, .. }) => Some(transaction),
+                receipt => receipt?.map(|receipt| receipt.transaction),
+            };
+            if found == Some(*id) {
                 return Ok(Some(place));
             }
         }
@@ -290,8 +339,9 @@ impl Segment {
         }
         let mut map = TransactionMap::default();
         for height in self.first_height..self.next_height() {
-            let outcome = self.outcome(height)?;
-            map.insert(&outcome.map(|outcome| outcome.receipts).unwrap_or_default());
+            let Some((offset, head)) = self.head(height)? else { continue };
+            let outcome = self.part(offset, &head, Part::Outcome)?;
+            map.insert_places(decode_places(&head, &outcome, self.place(height, offset))?);
         }
         let readable = |file: &IndexFile| damaged_at.is_none_or(|id| file.candidates(id).is_ok());
         let written = self.write_index(disk, &map).ok().filter(readable);
@@ -434,7 +484,7 @@ impl Segment {
     pub(crate) fn scan_everything(&self) -> Result<(Scan, TransactionMap), LedgerError> {
         let mut map = TransactionMap::default();
         let scan = self.scan(ScanDepth::Everything, |head, outcome, offset| {
-            map.insert(&decode_outcome(head, outcome, self.place(head.height(), offset))?.receipts);
+            map.insert_places(decode_places(head, outcome, self.place(head.height(), offset))?);
             Ok(())
         })?;
         Ok((scan, map))

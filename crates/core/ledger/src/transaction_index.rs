@@ -30,6 +30,10 @@ pub(crate) struct TransactionLocation {
 }
 
 impl TransactionLocation {
+    pub(crate) fn at(height: u64, index: u32, rejected: bool) -> TransactionLocation {
+        TransactionLocation { height, index, rejected }
+    }
+
     /// The place that a receipt gives its transaction; a duplicate has its place where the first one stands.
     pub(crate) fn of(receipt: &Receipt) -> Option<TransactionLocation> {
         let rejected = match &receipt.outcome {
@@ -61,12 +65,18 @@ pub(crate) struct TransactionMap(HashMap<TransactionId, TransactionLocation>);
 
 impl TransactionMap {
     pub(crate) fn insert(&mut self, receipts: &[Receipt]) {
-        for receipt in receipts {
-            let Some(place) = TransactionLocation::of(receipt) else { continue };
-            self.0
-                .entry(receipt.transaction)
-                .and_modify(|known| *known = known.prefer(place))
-                .or_insert(place);
+        self.insert_places(
+            receipts.iter().map(|receipt| (receipt.transaction, TransactionLocation::of(receipt))),
+        );
+    }
+
+    pub(crate) fn insert_places(
+        &mut self,
+        places: impl IntoIterator<Item = (TransactionId, Option<TransactionLocation>)>,
+    ) {
+        for (transaction, place) in places {
+            let Some(place) = place else { continue };
+            self.0.entry(transaction).and_modify(|known| *known = known.prefer(place)).or_insert(place);
         }
     }
 

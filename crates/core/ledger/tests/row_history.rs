@@ -188,3 +188,40 @@ fn what_old_blocks_did_is_forgotten_in_whole_files() {
     append(&history, 6, "x");
     assert_eq!(heights(&history, 1), [4, 5, 6]);
 }
+
+#[test]
+fn what_a_transaction_did_is_taken_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = open(folder.path(), 0);
+    (1..=3).for_each(|height| append(&history, height, "somebody's name"));
+    assert_eq!(history.redact(2, &transaction(2, 0)).expect("redacts"), 1);
+    assert_eq!(history.redact(2, &transaction(2, 0)).expect("looks"), 0, "it is gone");
+    assert_eq!(history.redact(1, &transaction(2, 0)).expect("looks"), 0, "not of that block");
+    assert_eq!(history.redact(9, &transaction(9, 0)).expect("looks"), 0, "there is no such block");
+    let check = |history: &RowHistory, last: u64| {
+        assert_eq!(history.tip(), last);
+        assert_eq!(heights(history, 1), (1..=last).filter(|height| *height != 2).collect::<Vec<_>>());
+        assert_eq!(heights(history, 2), (1..=last).collect::<Vec<_>>(), "another transaction's");
+    };
+    check(&history, 3);
+    append(&history, 4, "x");
+    check(&history, 4);
+    for height in [1, 3] {
+        assert_eq!(history.redact(height, &transaction(height, 0)).expect("redacts"), 1);
+    }
+    for entry in fs::read_dir(folder.path()).expect("a folder") {
+        let content = fs::read(entry.expect("an entry").path()).expect("reads");
+        assert!(!content.windows(15).any(|part| part == b"somebody's name"));
+    }
+    drop(history);
+    // An end in the middle leaves a file without its index.
+    for entry in fs::read_dir(folder.path()).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "idx") {
+            fs::remove_file(path).expect("there");
+        }
+    }
+    let history = open(folder.path(), 4);
+    assert_eq!((history.tip(), heights(&history, 1)), (4, vec![4]));
+    assert_eq!(heights(&history, 2), [1, 2, 3, 4]);
+}

@@ -155,15 +155,26 @@ pub fn transactions_root(transactions: &[Bytes]) -> Digest {
     for (position, bytes) in transactions.iter().enumerate() {
         leaves.push(&[&[0], &(position as u32).to_le_bytes(), bytes]);
     }
+    let contracts = transactions.iter().map(|bytes| SignedTransaction::contract_of(bytes));
+    transactions_root_of_leaves(contracts.zip(leaves.finish()))
+}
+
+/// [`transactions_root`] of transactions of which only the contract and the leaf are known, in the block's order.
+pub fn transactions_root_of_leaves<'a>(leaves: impl IntoIterator<Item = (&'a str, Digest)>) -> Digest {
     let mut groups: BTreeMap<&str, Vec<Digest>> = BTreeMap::new();
-    for (bytes, leaf) in transactions.iter().zip(leaves.finish()) {
-        groups.entry(SignedTransaction::contract_of(bytes)).or_default().push(leaf);
+    for (contract, leaf) in leaves {
+        groups.entry(contract).or_default().push(leaf);
     }
     let roots: Vec<Digest> = groups
         .iter()
         .map(|(name, leaves)| node_hash(&leaf_hash(name.as_bytes()), &merkle_root(leaves)))
         .collect();
     merkle_root(&roots)
+}
+
+/// The leaf of the transaction at a position, in the group of its contract.
+pub fn transaction_leaf(position: u32, bytes: &[u8]) -> Digest {
+    sha256(&[&[0], &position.to_le_bytes(), bytes])
 }
 
 #[cfg(test)]

@@ -104,7 +104,9 @@ pub use attestation::{
     OutcomeCertificate, Statement,
 };
 pub use bit_string::BitString;
-pub use block::{Block, BlockError, BlockHeader, transactions_root};
+pub use block::{
+    Block, BlockError, BlockHeader, transaction_leaf, transactions_root, transactions_root_of_leaves,
+};
 pub use bytes::{check_bytea_text, check_bytes_length, format_hexadecimal, parse_escaped, parse_hexadecimal};
 pub use cast::{
     assign, can_cast_explicitly, can_cast_implicitly, can_cast_in_assignment, cast, common_type,
