@@ -2,10 +2,11 @@
 
 use crate::error::{Fault, Part, differs, equal};
 use crypto::{Digest, Sha256Batch, merkle_root};
-use ledger::{Anchor, BlockRecord, BlockSummary, OutcomeCounts};
+use ledger::{Anchor, BlockRecord, BlockSummary, Ended, OutcomeCounts, RedactedTransaction};
 use ordering::{CertificateError, CertificateVerifier};
 use types::{
     AttestationError, Attested, BlockError, Charters, Receipt, SignedTransaction, TransactionId, encode,
+    transaction_leaf, transactions_root_of_leaves,
 };
 
 /// What records of one ledger are checked against.
@@ -59,6 +60,55 @@ impl ContentRules {
         let counted = counts.committed + counts.aborted + counts.conflicts + counts.rejected;
         equal(Part::Receipts, "in the record's head a count of", block.transactions, counted)?;
         self.check_outcome_header(summary, record)
+    }
+
+    /// As [`ContentRules::check`] for a block of which some transactions are redacted: both roots follow from what is there and from
+    /// the hashes of what is not. Gives the ids of those that are there.
+    pub(crate) fn check_redacted(
+        &self,
+        summary: &BlockSummary,
+        record: &BlockRecord,
+        redacted: &[RedactedTransaction],
+    ) -> Result<Vec<TransactionId>, Fault> {
+        self.check_pruned(summary, record)?;
+        let (header, outcome) = (&record.block.header, &record.outcome);
+        let ids = SignedTransaction::ids_of(&record.block.transactions);
+        let count = ids.len() + redacted.len();
+        equal(Part::Transactions, "a count of", header.transactions as usize, count)?;
+        let is_redacted = |index: &u32| redacted.iter().any(|one| one.index == *index);
+        let positions = (0..header.transactions).filter(|index| !is_redacted(index));
+        let whole = record.block.transactions.iter().zip(&outcome.receipts).zip(&ids).zip(positions);
+        let mut leaves: Vec<(u32, &str, Digest, Digest)> = Vec::with_capacity(count);
+        for (((bytes, receipt), id), index) in whole {
+            let part = Part::Receipt(index);
+            equal(part, "one for transaction", *id, receipt.transaction)?;
+            let place = |(height, index): (u64, u32)| format!("{height}/{index}");
+            let (expected, found) = ((header.height, index), (receipt.height, receipt.index));
+            equal(part, "one for height/position", place(expected), place(found))?;
+            let contract = SignedTransaction::contract_of(bytes);
+            leaves.push((index, contract, transaction_leaf(index, bytes), receipt.leaf()));
+        }
+        leaves.extend(
+            redacted.iter().map(|one| (one.index, one.contract.as_str(), one.leaf, one.receipt_leaf)),
+        );
+        leaves.sort_unstable_by_key(|(index, ..)| *index);
+        let found =
+            transactions_root_of_leaves(leaves.iter().map(|(_, contract, leaf, _)| (*contract, *leaf)));
+        equal(
+            Part::Transactions,
+            "with the hashes of what is redacted the root",
+            header.transactions_root,
+            found,
+        )?;
+        let receipts: Vec<Digest> = leaves.iter().map(|(.., leaf)| *leaf).collect();
+        let (expected, found) = (outcome.header.receipts_root, merkle_root(&receipts));
+        equal(Part::Receipts, "with the hashes of what is redacted the root", expected, found)?;
+        let (expected, found) = (counts_with(&outcome.receipts, redacted), summary.counts);
+        if expected != found {
+            let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+            return Err(differs(Part::Receipts, "in the record's head", expected, found));
+        }
+        Ok(ids)
     }
 
     fn check_block(&self, summary: &BlockSummary, record: &BlockRecord) -> Result<(), Fault> {
@@ -142,6 +192,20 @@ impl ContentRules {
 /// Which of the certificates that a block carries is named where they are not those of the header.
 fn certificates_part(attested: &Attested) -> Part {
     if attested.checkpoint.is_some() { Part::CheckpointCertificate } else { Part::OutcomeCertificate }
+}
+
+/// How the transactions of a block ended, those among them that are redacted.
+fn counts_with(receipts: &[Receipt], redacted: &[RedactedTransaction]) -> OutcomeCounts {
+    let mut counts = OutcomeCounts::of(receipts);
+    for one in redacted {
+        match one.ended {
+            Ended::Committed => counts.committed += 1,
+            Ended::Aborted => counts.aborted += 1,
+            Ended::Conflict => counts.conflicts += 1,
+            Ended::Rejected | Ended::Duplicate => counts.rejected += 1,
+        }
+    }
+    counts
 }
 
 fn receipts_root(receipts: &[Receipt]) -> Digest {

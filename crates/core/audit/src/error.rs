@@ -105,6 +105,26 @@ pub enum AuditError {
         /// The highest certified one.
         certified: u64,
     },
+    /// Execution goes on behind a redacted transaction from a certified state.
+    #[error(
+        "transactions of block {height} are redacted, so it cannot be executed again, and there is no certified checkpoint at or \
+         behind it to go on from: verify a node's folder with its folders `state` and `checkpoints`, or verify without --replay"
+    )]
+    RedactedReplay {
+        /// Height of the block.
+        height: u64,
+    },
+    /// What redacted transactions came to must stand under a quorum's signatures.
+    #[error(
+        "transactions of block {up_to} are redacted, and outcomes are certified up to height {certified} only: nothing proves \
+         what they came to; verify the ledger of another node"
+    )]
+    RedactedUncertified {
+        /// Height of the last block of which something is redacted.
+        up_to: u64,
+        /// The highest certified one.
+        certified: u64,
+    },
     /// A record that no honest node has written.
     #[error("{place}: {part}: {what}")]
     Wrong {

@@ -4,11 +4,14 @@ use crate::error::{AuditError, Fault, Part, RecordLocation, differs, equal};
 use crate::schemas::{HeldParts, SchemaRules, SchemasReport};
 use crate::signatures::SignatureRules;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use ledger::{Anchor, BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, StoredRecord, TornEnd};
+use ledger::{
+    Anchor, BlockOutcome, BlockRecord, LedgerError, LedgerFiles, Records, RedactedTransaction, StoredRecord,
+    TornEnd,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use types::{Block, Charter, Charters, Receipt, TableId};
+use types::{Block, Charter, Charters, CheckpointCertificate, Receipt, TableId, TransactionId};
 
 /// A piece is full with so many transactions or bytes.
 const PIECE_TRANSACTIONS: u64 = 8_192;
@@ -33,6 +36,28 @@ pub trait Replay {
     /// In what they differ.
     fn execute_schemas(&mut self) -> Result<(), String> {
         Ok(())
+    }
+
+    /// The certificate of the lowest certified checkpoint at or above a height whose state [`Replay::resume`] can take up; what it
+    /// says the audit checks. `None` where there is no such checkpoint.
+    ///
+    /// # Errors
+    /// Files cannot be read.
+    fn checkpoint_from(&mut self, _height: u64) -> Result<Option<CheckpointCertificate>, String> {
+        Ok(None)
+    }
+
+    /// Goes on from the state that a certificate proves, whatever was executed before.
+    ///
+    /// # Errors
+    /// The state is not there, or not that one.
+    fn resume(&mut self, certificate: &CheckpointCertificate) -> Result<(), String> {
+        Err(format!("there is no state of height {}", certificate.statement.height))
+    }
+
+    /// What the members have agreed to redact, as the state of the last block says: the number of each proposal.
+    fn redactions(&self) -> BTreeMap<u64, TransactionId> {
+        BTreeMap::new()
     }
 
     /// Name of a table, for people.
@@ -73,6 +98,13 @@ pub struct AuditProgress {
     pub pruned_transactions: u64,
     /// Height of the last of them, 0 for none.
     pub pruned_to: u64,
+    /// Transactions that are redacted: of these hash and place were checked.
+    pub redacted: u64,
+    /// Height of the block of the last of them, 0 for none.
+    pub redacted_to: u64,
+    /// Blocks that could not be executed again, because something of them or of those before them is redacted: a certified state
+    /// behind them says what they came to.
+    pub unexecuted_blocks: u64,
 }
 
 /// What was found.
@@ -175,14 +207,19 @@ pub fn audit_records(
     let mut consumer = Consumer {
         chain: Chain::new(charters.clone(), anchor.as_ref().map(|(anchor, _)| anchor)),
         replay: options.replay,
+        resumes: None,
+        redacted: Vec::new(),
         schemas: SchemasReport::default(),
         checked: AuditProgress { bytes_total: bytes, height: first_height - 1, ..AuditProgress::default() },
         progress,
     };
     let (torn, error) = consumer.check(ReaderParts { records, charters, rules }, options.threads.max(1));
+    let error = error.or_else(|| consumer.check_consent());
     let Consumer { chain, checked, schemas, .. } = consumer;
     let (up_to, certified) = (checked.pruned_to, chain.certified());
     let error = error.or((certified < up_to).then_some(AuditError::PrunedUncertified { up_to, certified }));
+    let up_to = checked.redacted_to;
+    let error = error.or((certified < up_to).then_some(AuditError::RedactedUncertified { up_to, certified }));
     let charters = Some(chain.charters().clone());
     Ok(Report { checked, first_height, certified_height: chain.certified(), charters, schemas, torn, error })
 }
@@ -317,9 +354,14 @@ impl Rules {
         let (mut blocks, mut error) = (Vec::new(), piece.error.map(AuditError::File));
         for stored in &piece.records {
             let checked = stored.decode_what_is_kept().map_err(AuditError::File).and_then(|record| {
-                let ids = match stored.summary().pruned {
-                    true => self.content.check_pruned(stored.summary(), &record).map(|()| Vec::new()),
-                    false => self.content.check(stored.summary(), &record),
+                let summary = stored.summary();
+                let ids = match (summary.pruned, summary.redacted) {
+                    (true, _) => self.content.check_pruned(summary, &record).map(|()| Vec::new()),
+                    (false, true) => {
+                        let redacted = stored.redacted().map_err(AuditError::File)?;
+                        self.content.check_redacted(summary, &record, &redacted)
+                    }
+                    (false, false) => self.content.check(summary, &record),
                 };
                 ids.map(|ids| (record, ids)).map_err(|fault| wrong(stored, fault))
             });
@@ -353,6 +395,10 @@ impl Rules {
 struct Consumer<'r, 'p> {
     chain: Chain,
     replay: Option<&'r mut dyn Replay>,
+    /// Where execution goes on behind something that is redacted.
+    resumes: Option<CheckpointCertificate>,
+    /// What is redacted, where replay will say what the members have agreed to.
+    redacted: Vec<(RecordLocation, RedactedTransaction)>,
     schemas: SchemasReport,
     checked: AuditProgress,
     progress: &'p mut dyn FnMut(&AuditProgress),
@@ -391,6 +437,9 @@ impl Consumer<'_, '_> {
                     if stored.summary().pruned && self.replay.is_some() {
                         return Some(AuditError::PrunedReplay { height: stored.summary().header.height });
                     }
+                    if let Err(error) = self.find_resumption(&stored) {
+                        return Some(error);
+                    }
                     if let Err(fault) = self.add(&stored, &record) {
                         return Some(wrong(&stored, fault));
                     }
@@ -410,7 +459,9 @@ impl Consumer<'_, '_> {
 
     fn add(&mut self, stored: &StoredRecord, record: &BlockRecord) -> Result<(), Fault> {
         self.chain.add(record)?;
-        if let Some(replay) = &mut self.replay {
+        if self.resumes.is_some() {
+            self.skip(record)?;
+        } else if let Some(replay) = &mut self.replay {
             let executed = replay.execute(&record.block, &record.outcome.receipts);
             let executed =
                 executed.map_err(|what| (Part::OutcomeHeader, format!("cannot execute: {what}")))?;
@@ -429,6 +480,59 @@ impl Consumer<'_, '_> {
             checked.pruned_to = checked.height;
         }
         Ok(())
+    }
+
+    /// Counts what is redacted in a record, and finds where execution goes on behind it.
+    fn find_resumption(&mut self, stored: &StoredRecord) -> Result<(), AuditError> {
+        let (height, redacted) = (stored.summary().header.height, stored.redacted()?);
+        if redacted.is_empty() {
+            return Ok(());
+        }
+        self.checked.redacted += redacted.len() as u64;
+        self.checked.redacted_to = height;
+        let Some(replay) = &mut self.replay else { return Ok(()) };
+        let place = RecordLocation { path: stored.path().to_path_buf(), offset: stored.offset(), height };
+        self.redacted.extend(redacted.into_iter().map(|one| (place.clone(), one)));
+        if self.resumes.is_none() {
+            let found = replay.checkpoint_from(height);
+            let found = found.map_err(|what| wrong(stored, (Part::CheckpointCertificate, what)))?;
+            self.resumes = Some(found.ok_or(AuditError::RedactedReplay { height })?);
+        }
+        Ok(())
+    }
+
+    /// Leaves a block to the certificate of a state behind it, and takes that up where it stands.
+    fn skip(&mut self, record: &BlockRecord) -> Result<(), Fault> {
+        self.checked.unexecuted_blocks += 1;
+        let (height, part) = (record.block.header.height, Part::CheckpointCertificate);
+        let Some(certificate) = self.resumes.take_if(|one| one.statement.height == height) else {
+            return Ok(());
+        };
+        equal(part, "of the ledger", record.outcome.header.ledger, certificate.statement.ledger)?;
+        let rules = &self.chain.charters().at(height).rules;
+        rules.check_certificate(&certificate).map_err(|error| (part, error.to_string()))?;
+        let (expected, found) = (record.outcome.header.digest(), certificate.statement.outcome);
+        equal(part, "of the folder, of the outcome", expected, found)?;
+        let Some(replay) = &mut self.replay else { return Ok(()) };
+        replay.resume(&certificate).map_err(|what| (part, what))
+    }
+
+    /// Whether the members have agreed to what is redacted, as the state behind all blocks says.
+    fn check_consent(&self) -> Option<AuditError> {
+        let replay = self.replay.as_ref()?;
+        if self.resumes.is_some() {
+            return Some(AuditError::RedactedReplay { height: self.checked.redacted_to });
+        }
+        let agreed = replay.redactions();
+        let without =
+            self.redacted.iter().find(|(_, one)| agreed.get(&one.proposal) != Some(&one.transaction));
+        without.map(|(place, one)| {
+            let what = format!(
+                "expected a redaction of transaction {} that the members have agreed to, found proposal {}, which is none",
+                one.transaction, one.proposal
+            );
+            AuditError::Wrong { place: place.clone(), part: Part::Transaction(one.index), what }
+        })
     }
 }
 

@@ -99,7 +99,8 @@ impl SchemaRules {
     pub(crate) fn check(&self, record: &BlockRecord, ids: &[TransactionId]) -> Result<SchemasReport, Fault> {
         let mut found = SchemasReport::default();
         let transactions = record.block.transactions.iter().zip(ids).zip(&record.outcome.receipts);
-        for (((bytes, id), receipt), index) in transactions.zip(0u32..) {
+        for ((bytes, id), receipt) in transactions {
+            let index = receipt.index;
             let concerns =
                 SignedTransaction::has_parts(bytes) || SignedTransaction::has_schema_outcomes(bytes);
             let Outcome::Committed(results) = &receipt.outcome else { continue };

@@ -89,8 +89,8 @@ impl SignatureRules {
         let (mut pending, mut faults) = (Vec::new(), BTreeMap::new());
         for (number, (record, ids)) in blocks.iter().enumerate() {
             let transactions = record.block.transactions.iter().zip(ids).zip(&record.outcome.receipts);
-            for (((bytes, id), receipt), index) in transactions.zip(0u32..) {
-                let height = record.block.header.height;
+            for ((bytes, id), receipt) in transactions {
+                let (height, index) = (record.block.header.height, receipt.index);
                 match self.decode((number, index), height, bytes, id, Claim::of(receipt)) {
                     Ok(transaction) => pending.extend(transaction),
                     Err(what) => drop(faults.insert((number, index), what)),

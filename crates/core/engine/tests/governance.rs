@@ -401,3 +401,64 @@ fn a_proposal_is_made_with_the_search_path_that_it_came_with() {
     assert_eq!(answer(&by(&mut chain, 2, "SELECT entente.approve(2) -- agreed")).1, "done");
     assert!(has_table(&chain, "app.t"));
 }
+
+#[test]
+fn redactions_are_agreed_to_once_and_known_for_ever() {
+    let id = |number: u8| crypto::sha256(&[&[number]]).to_string();
+    let call = |number: u8, why: &str| format!("SELECT entente.redact('{}', '{why}')", id(number));
+    for mut chain in everywhere() {
+        let (_, text, notice) = answer(&by(&mut chain, 0, &call(1, "it''s the law")));
+        assert_eq!(text, "proposal 1");
+        assert!(notice.contains("waits for the consent of 2 of (bert, carl, dora)"), "{notice}");
+        let twice = error(by(&mut chain, 1, &call(1, "another reason")));
+        assert_eq!(twice.0, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+        assert!(twice.1.starts_with("proposal 1 is to redact transaction"), "{}", twice.1);
+        let shown = |chain: &Chain, number: u64| {
+            let governance = &chain.engine.state().catalog().governance;
+            sql::describe_change(&governance.proposals[&number].change)
+        };
+        assert_eq!(shown(&chain, 1), call(1, "it''s the law"));
+        by(&mut chain, 1, "SELECT entente.approve(1)");
+        assert_eq!(chain.engine.state().catalog().governance.redactions().count(), 0, "two of four");
+        assert_eq!(answer(&by(&mut chain, 2, "SELECT entente.approve(1)")).1, "done");
+        let again = error(by(&mut chain, 3, &call(1, "again")));
+        assert!(again.1.ends_with("is redacted already, by proposal 1"), "{}", again.1);
+        // What is withdrawn can be proposed again.
+        by(&mut chain, 0, &call(2, "a mistake"));
+        assert_eq!(answer(&by(&mut chain, 0, "SELECT entente.withdraw(2)")).1, "withdrawn");
+        assert_eq!(answer(&by(&mut chain, 3, &call(2, "no mistake"))).1, "proposal 3");
+        for wrong in ["SELECT entente.redact('4711', 'x')", "SELECT entente.redact(4711, 'x')"] {
+            error(by(&mut chain, 0, wrong));
+        }
+        assert_eq!(error(by(&mut chain, 0, &call(4, "  "))).0, SqlState::INVALID_PARAMETER_VALUE);
+        let long = "x".repeat(limits::REDACTION_REASON_BYTES_MAX + 1);
+        assert_eq!(error(by(&mut chain, 0, &call(4, &long))).0, SqlState::INVALID_PARAMETER_VALUE);
+    }
+    let mut chain = governed(|charter| charter.governance = "any".to_string());
+    assert_eq!(answer(&by(&mut chain, 0, &call(1, "alone"))).1, "done: proposal 1");
+    // Others are forgotten when many have been closed; a checkpoint has what was redacted.
+    let mut governance = chain.engine.state().catalog().governance.clone();
+    for number in 0..=limits::PROPOSALS_CLOSED_MAX as u64 {
+        let mut closed = types::ChangeProposal::clone(&governance.proposals[&1]);
+        (closed.number, closed.state) = (number + 2, ProposalState::Withdrawn);
+        governance.proposals.insert(number + 2, closed.into());
+    }
+    governance.tidy(chain.engine.height());
+    assert!(!governance.proposals.contains_key(&2) && governance.proposals.contains_key(&3));
+    let kept: Vec<(u64, String)> =
+        governance.redactions().map(|(proposal, of)| (proposal.number, of.transaction.to_string())).collect();
+    assert_eq!(kept, [(1, id(1))]);
+    let encoded = types::encode(&governance);
+    assert_eq!(types::decode_exactly::<types::Governance>(&encoded).expect("decodes"), governance);
+}
+
+#[test]
+fn versions_before_the_fourteenth_know_no_redaction() {
+    let call = format!("SELECT entente.redact('{}', 'a reason')", crypto::sha256(&[b"x"]));
+    let mut chain = governed(|charter| charter.execution_version = 13);
+    let (state, message) = error(by(&mut chain, 0, &call));
+    let (_, other) = error(by(&mut chain, 0, "SELECT entente.nothing('x', 'a reason')"));
+    assert_eq!(message.replace("redact", "nothing"), other, "as any function that there is not");
+    assert_ne!(state, SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE);
+    assert_eq!(chain.engine.state().catalog().version, 0);
+}

@@ -28,10 +28,24 @@ impl ReceiptProof {
         headers: Vec<OutcomeHeader>,
         certificate: OutcomeCertificate,
     ) -> Option<ReceiptProof> {
-        let receipt = receipts.get(index as usize)?.clone();
         let leaves: Vec<Digest> = receipts.iter().map(Receipt::leaf).collect();
-        let path = Path::new(&leaves, index as usize)?;
-        Some(ReceiptProof { receipt, path, headers, certificate, handovers: Vec::new() })
+        ReceiptProof::of_leaves(
+            receipts.get(index as usize)?,
+            (leaves.as_slice(), index),
+            headers,
+            certificate,
+        )
+    }
+
+    /// The same, where of other receipts of the block nothing but [`Receipt::leaf`] is known.
+    pub fn of_leaves(
+        receipt: &Receipt,
+        (leaves, index): (&[Digest], u32),
+        headers: Vec<OutcomeHeader>,
+        certificate: OutcomeCertificate,
+    ) -> Option<ReceiptProof> {
+        let path = Path::new(leaves, index as usize)?;
+        Some(ReceiptProof { receipt: receipt.clone(), path, headers, certificate, handovers: Vec::new() })
     }
 
     /// The same, of a ledger whose charter was amended: `handovers` are all that it has. Those go along whose charters hold

@@ -14,6 +14,17 @@ pub enum ProposedChange {
     Script(String),
     /// An amendment of the charter.
     Charter(CharterChange),
+    /// A transaction's content goes from every node. From execution version 14 on.
+    Redaction(Redaction),
+}
+
+/// A transaction whose content is to go; its hash and place stay.
+#[derive(Clone, PartialEq, Eq, Debug, BorshSerialize, BorshDeserialize)]
+pub struct Redaction {
+    /// The transaction, wherever its bytes stand.
+    pub transaction: TransactionId,
+    /// Why, for ever in the catalog.
+    pub reason: String,
 }
 
 /// What became of a proposal.
@@ -72,7 +83,21 @@ impl ChangeProposal {
         match &self.change {
             ProposedChange::Script(sql) => sql.len(),
             ProposedChange::Charter(change) => crate::encode(change).len(),
+            ProposedChange::Redaction(redaction) => crate::encode(redaction).len(),
         }
+    }
+
+    /// What it has members agree to take out of the ledger.
+    fn redaction(&self) -> Option<&Redaction> {
+        match &self.change {
+            ProposedChange::Redaction(redaction) => Some(redaction),
+            ProposedChange::Script(_) | ProposedChange::Charter(_) => None,
+        }
+    }
+
+    /// It has taken something out of the ledger, for ever.
+    fn has_redacted(&self) -> bool {
+        self.state == ProposalState::Done && self.redaction().is_some()
     }
 }
 
@@ -171,6 +196,23 @@ impl Governance {
         self.amendments.iter().fold(*ledger, |digest, amended| amended.chain(&digest))
     }
 
+    /// What members have agreed to take out of the ledger, each with the proposal that it was, by its number.
+    pub fn redactions(&self) -> impl Iterator<Item = (&ChangeProposal, &Redaction)> {
+        let done = self.proposals.values().filter(|proposal| proposal.has_redacted());
+        done.filter_map(|proposal| Some((proposal.as_ref(), proposal.redaction()?)))
+    }
+
+    /// The proposal to redact this transaction that was agreed to, or waits for that at this height.
+    pub fn redaction_of(&self, transaction: &TransactionId, height: u64) -> Option<&ChangeProposal> {
+        let of_transaction = |one: &&Arc<ChangeProposal>| {
+            one.redaction().is_some_and(|redaction| redaction.transaction == *transaction)
+        };
+        let holds = |one: &&Arc<ChangeProposal>| {
+            matches!(one.state_at(height), ProposalState::Open | ProposalState::Done)
+        };
+        self.proposals.values().filter(of_transaction).find(holds).map(Arc::as_ref)
+    }
+
     /// How many proposals of an organisation are open at this height, and their bytes.
     pub fn open_of(&self, organisation: u16, height: u64) -> (usize, usize) {
         let open = self
@@ -182,7 +224,8 @@ impl Governance {
 
     /// Closes what has expired, and forgets the oldest closed proposals beyond
     /// [`PROPOSALS_CLOSED_MAX`](limits::PROPOSALS_CLOSED_MAX) and
-    /// [`PROPOSALS_CLOSED_BYTES_MAX`](limits::PROPOSALS_CLOSED_BYTES_MAX); the ledger has their transactions.
+    /// [`PROPOSALS_CLOSED_BYTES_MAX`](limits::PROPOSALS_CLOSED_BYTES_MAX); the ledger has their transactions. Redactions that
+    /// were agreed to stay.
     pub fn tidy(&mut self, height: u64) {
         for proposal in self.proposals.values_mut() {
             if proposal.state == ProposalState::Open && height > proposal.expires_at {
@@ -194,7 +237,8 @@ impl Governance {
         let (mut count, mut bytes) = (0, 0);
         let mut forgotten = Vec::new();
         for (number, proposal) in self.proposals.iter().rev() {
-            if proposal.state != ProposalState::Open {
+            // What was redacted every node has to know for ever, also one that joins.
+            if proposal.state != ProposalState::Open && !proposal.has_redacted() {
                 count += 1;
                 bytes += proposal.text_bytes();
                 if count > limits::PROPOSALS_CLOSED_MAX || bytes > limits::PROPOSALS_CLOSED_BYTES_MAX {

@@ -140,7 +140,7 @@ pub use execution_model::{EndorsementOptions, ExecutionModel, Pipeline};
 pub use execution_version::{ExecutionVersion, KnownVersions, UnknownVersion};
 pub use founding::{CharterSignature, Credentials, Difference, FoundingError, MemberCard, fingerprint};
 pub use gateway_address::{GatewayAddress, GatewayScheme, NODE_KEY_ALPN};
-pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange};
+pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange, Redaction};
 pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
 pub use index::{Index, IndexDetails, KeyOrder};

@@ -112,6 +112,10 @@ pub const PROPOSALS_OPEN_BYTES_MAX: usize = 256 * 1024;
 pub const PROPOSALS_CLOSED_MAX: usize = 256;
 /// Bytes of their texts together.
 pub const PROPOSALS_CLOSED_BYTES_MAX: usize = 512 * 1024;
+/// Redactions that a ledger's members have agreed to, in its life: nodes keep them all.
+pub const REDACTIONS_MAX: usize = 10_000;
+/// Bytes of the reason of a redaction.
+pub const REDACTION_REASON_BYTES_MAX: usize = 500;
 /// Mentions that the search for a smallest set of endorsers visits before it settles for a minimal one.
 pub const POLICY_CHOICE_WORK_MAX: usize = 1_000_000;
 /// Oracles that one transaction may ask.

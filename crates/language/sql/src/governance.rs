@@ -27,8 +27,8 @@ use syntax::parse::ParsedStatement;
 use syntax::parse::governance::{GovernanceCall, GovernanceRequest};
 use types::{
     Catalog, ChangeProposal, CharterChange, ExecutionVersion, Governance, Notice, Notifications, Payload,
-    Principal, ProposalState, ProposedChange, ScriptSettings, SearchPath, Severity, SqlError, SqlState,
-    StatementResult, Value, limits, split_settings,
+    Principal, ProposalState, ProposedChange, Redaction, ScriptSettings, SearchPath, Severity, SqlError,
+    SqlState, StatementResult, Value, limits, split_settings,
 };
 
 /// The call that is all of a script.
@@ -177,6 +177,7 @@ fn run_call(library: &Arc<Library>, place: &Place<'_>, call: &GovernanceCall) ->
         GovernanceRequest::Reject(number) => reject(place, *number),
         GovernanceRequest::Withdraw(number) => withdraw(place, *number),
         GovernanceRequest::Amend(change) => amend(place, change),
+        GovernanceRequest::Redact(redaction) => redact(place, redaction),
     });
     let (mut catalog, mut commands, mut said) = (None, Vec::new(), None);
     let result = answer.map(|answer| {
@@ -247,18 +248,22 @@ fn open_proposal(
     Ok(Arc::make_mut(proposal))
 }
 
-/// The amendment of the charter that a transaction agrees to, by proposing it or by approving of the proposal.
-pub fn agreed_amendment(library: &Library, payload: &Payload) -> Option<CharterChange> {
+/// The amendment of the charter, or the redaction, that a transaction agrees to by proposing it or by approving of the proposal.
+pub fn agreed_change(library: &Library, payload: &Payload) -> Option<ProposedChange> {
     let Payload::Script { sql, .. } = payload else { return None };
     let script = is_schema_change(payload, library.version())
         .then(|| Script::parse(sql, library.version()).ok())
         .flatten()?;
     match only_call(library, &script)?.request {
-        GovernanceRequest::Amend(change) => Some(*change),
+        GovernanceRequest::Amend(change) => Some(ProposedChange::Charter(*change)),
+        GovernanceRequest::Redact(redaction) => Some(ProposedChange::Redaction(redaction)),
         GovernanceRequest::Approve(number) => {
-            match &library.catalog().governance.proposals.get(&number)?.change {
-                ProposedChange::Charter(change) => Some(change.clone()),
+            let catalog = library.catalog();
+            let proposal = catalog.governance.proposals.get(&number)?;
+            match &proposal.change {
                 ProposedChange::Script(_) => None,
+                ProposedChange::Redaction(_) if proposal.state != ProposalState::Open => None,
+                change => Some(change.clone()),
             }
         }
         GovernanceRequest::Reject(_) | GovernanceRequest::Withdraw(_) => None,
@@ -290,6 +295,9 @@ pub fn describe_change(change: &ProposedChange) -> String {
             return split_settings(sql, ExecutionVersion::NEWEST).map_or_else(|_| sql.clone(), shown);
         }
         ProposedChange::Charter(change) => change,
+        ProposedChange::Redaction(Redaction { transaction, reason }) => {
+            return format!("SELECT entente.redact('{transaction}', '{}')", reason.replace('\'', "''"));
+        }
     };
     let call = |function: &str, arguments: &[&str]| {
         let arguments: Vec<String> =
@@ -358,6 +366,9 @@ fn approve(library: &Arc<Library>, place: &Place<'_>, number: u64) -> Result<Ans
         }
         ProposedChange::Charter(change) => amended(before, governance.clone(), change, height)
             .map(|(governance, text)| (Catalog::clone(&governed(before, governance)), text)),
+        // Each node carries it out once it needs the transaction no more.
+        ProposedChange::Redaction(_) => check_redactions(&governance)
+            .map(|()| (Catalog::clone(&governed(before, governance.clone())), "done".to_string())),
     };
     match made {
         Ok((mut catalog, text)) => {
@@ -421,6 +432,49 @@ fn amend(place: &Place<'_>, change: &CharterChange) -> Result<Answer, SqlError> 
     Ok(Answer { notices: vec![notice], ..Answer::of(Some(catalog), text) })
 }
 
+/// Has a transaction redacted, or proposes that. Whether the ledger has such a transaction, and whether it may be redacted, nodes
+/// say before they order this: the state does not have it.
+fn redact(place: &Place<'_>, redaction: &Redaction) -> Result<Answer, SqlError> {
+    let (before, height) = (place.snapshot.catalog(), place.context.height);
+    if let Some(known) = before.governance.redaction_of(&redaction.transaction, height) {
+        let (number, done) = (known.number, known.state == ProposalState::Done);
+        let message = match done {
+            true => {
+                format!("transaction {} is redacted already, by proposal {number}", redaction.transaction)
+            }
+            false => format!("proposal {number} is to redact transaction {} already", redaction.transaction),
+        };
+        let error = SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+        return Err(match done {
+            true => error.hint("Nodes carry it out as soon as they do not need the transaction any more."),
+            false => error.hint(format!("Administrators approve it with SELECT entente.approve({number}).")),
+        });
+    }
+    check_redactions(&before.governance)?;
+    let (change, organisation) = (ProposedChange::Redaction(redaction.clone()), place.principal.organisation);
+    let (catalog, notice) = propose(before, place, change)?;
+    let number = catalog.governance.last_proposal;
+    if before.governance.is_agreed(height, &|position| position == organisation) {
+        let mut governance = catalog.governance.clone();
+        close(&mut governance, number, height, ProposalState::Done);
+        return Ok(Answer::of(Some(governed(before, governance)), format!("done: proposal {number}")));
+    }
+    Ok(Answer { notices: vec![notice], ..Answer::of(Some(catalog), format!("proposal {number}")) })
+}
+
+/// Whether there may be one more.
+///
+/// # Errors
+/// `54000`.
+fn check_redactions(governance: &Governance) -> Result<(), SqlError> {
+    let (done, most) = (governance.redactions().count(), limits::REDACTIONS_MAX);
+    if done < most {
+        return Ok(());
+    }
+    let message = format!("a ledger has at most {most} redactions (REDACTIONS_MAX)");
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).hint("Found a new ledger."))
+}
+
 /// The governance with an amendment of the newest charter, and what that is told as.
 fn amended(
     catalog: &Catalog,
@@ -455,4 +509,38 @@ fn amended(
     let version = charter.version;
     let effective = governance.amend(charter, height);
     Ok((governance, format!("version {version} of the charter holds from height {effective} on")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ledger_has_only_so_many_redactions() {
+        let mut governance = Governance::default();
+        let proposal = |number: u64| ChangeProposal {
+            number,
+            organisation: 0,
+            transaction: types::TransactionId::default(),
+            change: ProposedChange::Redaction(Redaction {
+                transaction: types::TransactionId::default(),
+                reason: "the law".to_string(),
+            }),
+            height: number,
+            expires_at: number + 1,
+            approved_by: BTreeSet::new(),
+            rejected_by: BTreeSet::new(),
+            state: ProposalState::Done,
+            decided_height: Some(number),
+        };
+        for number in 1..=limits::REDACTIONS_MAX as u64 {
+            check_redactions(&governance).expect("there is room");
+            governance.proposals.insert(number, Arc::new(proposal(number)));
+        }
+        governance.tidy(u64::MAX);
+        assert_eq!(governance.redactions().count(), limits::REDACTIONS_MAX, "none is forgotten");
+        let error = check_redactions(&governance).expect_err("one too many");
+        assert_eq!(error.state, SqlState::PROGRAM_LIMIT_EXCEEDED);
+        assert!(error.message.contains("REDACTIONS_MAX"), "{}", error.message);
+    }
 }

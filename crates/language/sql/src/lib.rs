@@ -36,7 +36,7 @@ mod triggers;
 pub use endorsed::bind_endorsed;
 pub use execute::{Context, Moves, Oracles, Scratch, ScratchFile};
 pub use fragments::{Fragment, RunFragments};
-pub use governance::{agreed_amendment, describe_change, describe_state};
+pub use governance::{agreed_change, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};
 pub use plan::assets::{OfferCall, OfferFunction, is_asset_function, offer_call};
 pub use plan::expression::output_name;

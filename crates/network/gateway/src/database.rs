@@ -528,6 +528,11 @@ pub trait Database: Send + Sync + 'static {
     /// The receipt of a transaction that is final here.
     fn receipt(&self, id: &TransactionId) -> Option<Receipt>;
 
+    /// Why the ledger has no receipt of a transaction any more, where its members have agreed to redact it.
+    fn redacted(&self, _id: &TransactionId) -> Option<SqlError> {
+        None
+    }
+
     /// Proves to anybody who has the charter how a transaction has ended: JSON, as `docs/proofs.md` says.
     ///
     /// # Errors

@@ -236,7 +236,11 @@ fn framing(what: &str) -> String {
 
 async fn receipt(State(door): State<Door>, Path(id): Path<String>) -> Response {
     let read = |database: Arc<dyn Database>, id: TransactionId| {
-        let missing = || format!("no receipt of transaction {id} here: it is not final, or was never sent");
+        let missing = || {
+            let unknown =
+                || format!("no receipt of transaction {id} here: it is not final, or was never sent");
+            database.redacted(&id).map_or_else(unknown, |redacted| redacted.message)
+        };
         database.receipt(&id).map(|receipt| receipt_json(&receipt).to_string()).ok_or_else(missing)
     };
     about_transaction(door, &id, read).await

@@ -23,6 +23,7 @@ use crate::pruning::{Keeps, Pruning};
 use crate::published::Published;
 use crate::receipts::Receipts;
 use crate::recovery::{Recovered, Recovery, attestable};
+use crate::redaction::Redacting;
 use crate::row_history::KeptRows;
 use crate::scrub::Scrub;
 use crate::store_choice::StoreChoice;
@@ -533,6 +534,7 @@ impl NodeParts {
             answer: self.answer(attest.is_some(), recovery.faults.clone()),
             scrub: self.scrub(member, services.ordering.clone(), checkpoints.clone(), heal),
             pruning: self.pruning(member, &recovery, services.ordering.clone(), attest.is_some()),
+            redacting: self.redacting(&recovery, services.ordering.clone(), attest.is_some()),
             checkpoints,
             restore: Restore {
                 takeover: Takeover {
@@ -636,6 +638,20 @@ impl NodeParts {
             ordering,
             metrics: self.metrics.clone(),
         })
+    }
+
+    /// What carries out redactions.
+    fn redacting(&self, recovery: &Recovery, ordering: Arc<dyn Ordering>, attests: bool) -> Redacting {
+        Redacting {
+            ledger: self.ledger.clone(),
+            checkpoints: self.checkpoints.clone(),
+            charters: self.charters.clone(),
+            attests,
+            published: self.published.clone(),
+            rows: recovery.rows.clone(),
+            ordering,
+            metrics: self.metrics.clone(),
+        }
     }
 
     /// What reads files again, where that is done.

@@ -16,6 +16,7 @@ use crate::process_memory;
 use crate::proving;
 use crate::proving_rows::ProvenFrom;
 use crate::published::Published;
+use crate::redaction;
 use crate::submission::{Submitted, Submitter, results_of};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -332,6 +333,10 @@ impl Database for NodeDatabase {
         let certified = self.published.certified();
         let stands = certified.divergence().is_none() || receipt.height <= certified.height();
         stands.then_some(receipt)
+    }
+
+    fn redacted(&self, id: &TransactionId) -> Option<SqlError> {
+        self.submitter.receipt(id).err().as_ref().and_then(redaction::told)
     }
 
     fn receipt_proof(&self, id: &TransactionId) -> Result<String, SqlError> {

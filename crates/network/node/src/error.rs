@@ -254,7 +254,7 @@ pub enum NodeError {
     /// Neither a checkpoint nor all blocks are there.
     #[error(
         "no checkpoint in this folder can be used, and the ledger has transactions from height {first} on only, because this node \
-         joined from a certified checkpoint, or has pruned what came before: move the folder `ledger` away (never `ordering`) and \
+         joined from a certified checkpoint, or has pruned or redacted what came before: move the folder `ledger` away (never `ordering`) and \
          start the node: it joins again"
     )]
     NoState {

@@ -1,7 +1,7 @@
 //! The ledger as rows: what `entente.blocks` and `entente.transactions` show.
 
 use gateway::{BlockRow, TransactionFilter, TransactionOutcome, TransactionRow};
-use ledger::{BlockRecord, BlockSummary, Ledger, LedgerError};
+use ledger::{BlockSummary, Ended, KeptTransaction, Ledger, LedgerError, RedactedTransaction};
 use std::ops::RangeInclusive;
 use types::{
     Charter, Outcome, PartCommitment, Payload, Receipt, SessionStep, SignedTransaction, Value, format_value,
@@ -62,8 +62,8 @@ pub(crate) fn transactions(
     }
     let mut rows = Vec::new();
     for height in (first..=last).rev() {
-        let Some(record) = ledger.read(height)? else { continue };
-        rows.extend(rows_of_block(charter, &record, filter).take(limit - rows.len()));
+        let Some(kept) = ledger.transactions(height)? else { continue };
+        rows.extend(rows_of_block(charter, height, &kept, filter).take(limit - rows.len()));
         if rows.len() == limit {
             break;
         }
@@ -73,12 +73,34 @@ pub(crate) fn transactions(
 
 fn rows_of_block<'a>(
     charter: &'a Charter,
-    record: &'a BlockRecord,
+    height: u64,
+    kept: &'a [KeptTransaction],
     filter: &'a TransactionFilter,
 ) -> impl Iterator<Item = TransactionRow> + 'a {
-    let both = record.block.transactions.iter().zip(&record.outcome.receipts).rev();
-    both.filter(|(_, receipt)| filter.id.is_none_or(|id| receipt.transaction == id))
-        .map(|(bytes, receipt)| transaction_row(charter, bytes, receipt))
+    kept.iter().rev().filter(|kept| filter.id.is_none_or(|id| kept.id() == id)).map(move |kept| match kept {
+        KeptTransaction::Whole(bytes, receipt) => transaction_row(charter, bytes, receipt),
+        KeptTransaction::Redacted(redacted) => redacted_row(height, redacted),
+    })
+}
+
+/// What is left of a redacted transaction.
+fn redacted_row(height: u64, redacted: &RedactedTransaction) -> TransactionRow {
+    TransactionRow {
+        height,
+        index: redacted.index,
+        id: redacted.transaction,
+        organisation: String::new(),
+        client: String::new(),
+        request: types::RequestId::default(),
+        call: format!("redacted by proposal {}", redacted.proposal),
+        outcome: match redacted.ended {
+            Ended::Committed => TransactionOutcome::Committed,
+            Ended::Aborted | Ended::Conflict => TransactionOutcome::Aborted,
+            Ended::Rejected | Ended::Duplicate => TransactionOutcome::Rejected,
+        },
+        sqlstate: None,
+        message: None,
+    }
 }
 
 fn transaction_row(charter: &Charter, bytes: &[u8], receipt: &Receipt) -> TransactionRow {

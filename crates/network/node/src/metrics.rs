@@ -64,6 +64,7 @@ pub(crate) struct NodeMetrics {
     scrubbed: Counter,
     scrub_found: Family<FoundLabel, Counter>,
     pruned: Counter,
+    redacted: Counter,
     fragments: Family<FragmentLabel, Counter>,
     store: StoreGauges,
     database: DatabaseGauges,
@@ -235,6 +236,7 @@ impl NodeMetrics {
             scrubbed: Counter::default(),
             scrub_found: Family::default(),
             pruned: Counter::default(),
+            redacted: Counter::default(),
             fragments: Family::default(),
             store: StoreGauges::default(),
             database: DatabaseGauges::default(),
@@ -361,6 +363,11 @@ impl NodeMetrics {
             "Bytes of transactions and receipts that old blocks have given up since the node's start",
             self.pruned.clone(),
         );
+        registry.register(
+            "entente_ledger_redacted_transactions",
+            "Transactions whose content this node has taken out of its ledger by consent since its start",
+            self.redacted.clone(),
+        );
         // A counter that comes into being with its first count shows no increase.
         for what in DAMAGED {
             drop(self.scrub_found.get_or_create(&FoundLabel { what }));
@@ -483,6 +490,11 @@ impl NodeMetrics {
     /// Old blocks have given up so many bytes.
     pub(crate) fn pruned(&self, bytes: u64) {
         self.pruned.inc_by(bytes);
+    }
+
+    /// The content of so many transactions is gone by consent.
+    pub(crate) fn redacted(&self, transactions: u64) {
+        self.redacted.inc_by(transactions);
     }
 
     /// A fragment of a query was run on columns, or is run on rows.

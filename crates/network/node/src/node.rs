@@ -329,7 +329,9 @@ fn start_services(
     }
     let (storage, listen, worker_threads) = (folder.join("ordering"), config.listen, 2);
     let own_blocks = OwnBlocks { is_new: !storage.exists(), height, ledger: ledger.clone() };
-    let keeps_from = pruning::is_wanted(config).then(|| ledger.payloads_from());
+    // Blocks up to the newest one of which something is redacted nobody is given any more.
+    let forgets = pruning::is_wanted(config) || ledger.redacted_to() > 0;
+    let keeps_from = forgets.then(|| ledger.executable_from());
     if charter.ordering == "raft" {
         let config = RaftConfig {
             charters,
@@ -383,7 +385,7 @@ impl OwnBlocks {
         if !self.is_new || self.height == 0 {
             return Ok(services);
         }
-        let oldest = self.height.saturating_sub(OWN_FINALIZATION_BLOCKS).max(self.ledger.payloads_from());
+        let oldest = self.height.saturating_sub(OWN_FINALIZATION_BLOCKS).max(self.ledger.executable_from());
         for height in (oldest..=self.height).rev() {
             let Some((block, certificate)) = self.ledger.block(height)? else { break };
             if services.ordering.skip_to(&block.header, &certificate).is_ok() {

@@ -1,6 +1,8 @@
 //! Proofs of receipts, made from what the ledger has: any client can check them with the charter alone.
 
-use ledger::{Ledger, LedgerError};
+use crate::redaction;
+use crypto::Digest;
+use ledger::{KeptTransaction, Ledger, LedgerError};
 use proofs::{HEADERS_MAX, ReceiptProof};
 use types::{OutcomeCertificate, OutcomeHeader, SqlError, SqlState, TransactionId};
 
@@ -11,7 +13,7 @@ const NOT_CERTIFIED: SqlState = SqlState(*b"55000");
 /// one.
 ///
 /// # Errors
-/// There is no receipt, or its outcome is not certified yet.
+/// There is no receipt, or it is redacted, or its outcome is not certified yet.
 pub fn receipt_proof(
     ledger: &Ledger,
     id: &TransactionId,
@@ -61,9 +63,13 @@ pub fn receipt_proof(
         true => Vec::new(),
         false => ledger.handovers(founding).map_err(unreadable)?,
     };
-    let outcome = ledger.outcome(height).map_err(unreadable)?;
-    let receipts = outcome.map(|outcome| outcome.receipts).unwrap_or_default();
-    let proof = ReceiptProof::new(&receipts, index, headers.map_err(unreadable)?, certificate);
+    let kept = ledger.transactions(height).map_err(unreadable)?.unwrap_or_default();
+    let leaves: Vec<Digest> = kept.iter().map(KeptTransaction::receipt_leaf).collect();
+    let receipt = ledger.receipt_at(height, index).map_err(told)?;
+    let headers = headers.map_err(unreadable)?;
+    let proof = receipt.and_then(|receipt| {
+        ReceiptProof::of_leaves(&receipt, (leaves.as_slice(), index), headers, certificate)
+    });
     let proof = proof.map(|proof| proof.with_handovers(handovers));
     proof.ok_or_else(|| {
         SqlError::new(SqlState::INTERNAL_ERROR, format!("height {height} has no receipt {index}"))
@@ -89,6 +95,10 @@ fn certificate_in_block(
         return Ok(None);
     }
     Ok(ledger.certificates(low)?.and_then(|(attested, _)| attested.outcome))
+}
+
+fn told(error: LedgerError) -> SqlError {
+    redaction::told(&error).unwrap_or_else(|| unreadable(error))
 }
 
 fn unreadable(error: LedgerError) -> SqlError {

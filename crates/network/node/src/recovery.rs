@@ -204,7 +204,7 @@ impl Recovery {
     /// [`NodeError::Diverged`] where a quorum has certified something else: then this program is another one, or the blocks
     /// are.
     fn record_outcomes_again(&self) -> Result<Option<String>, NodeError> {
-        let first = self.ledger.payloads_from();
+        let first = self.ledger.executable_from();
         let mut engine = match (first, self.starting_points()?.last()) {
             (1, _) => Engine::founded(self.charter.clone(), &*self.stores, self.known_versions)?,
             (_, None) => return Ok(None),
@@ -369,7 +369,7 @@ impl Recovery {
     /// # Errors
     /// As [`Recovery::recover`].
     pub(crate) fn begin_at_start(&self, known: &Known) -> Result<Recovered, NodeError> {
-        let first = self.ledger.payloads_from();
+        let first = self.ledger.executable_from();
         if first > 1 {
             return Err(NodeError::NoState { first });
         }

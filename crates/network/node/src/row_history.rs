@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 use state::{PastChange, PastError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use types::{Charter, Key, TableId};
+use types::{Charter, Key, TableId, TransactionId};
 
 /// Bytes that the history of rows may have on the disk where `node.toml` says nothing else, in units of 1,048,576.
 const MEGABYTES_DEFAULT: u64 = 4096;
@@ -86,6 +86,12 @@ impl KeptRows {
     /// Forgets what blocks below a height did, as far as whole files go.
     pub(crate) fn forget_below(&self, height: u64) -> Result<(), NodeError> {
         Ok(self.store.read().forget_below(height)?)
+    }
+
+    /// Takes what a transaction did in a block out of the history.
+    pub(crate) fn redact(&self, height: u64, transaction: &TransactionId) -> Result<(), NodeError> {
+        self.store.read().redact(height, transaction)?;
+        Ok(())
     }
 
     /// The changes of a row, the oldest first.

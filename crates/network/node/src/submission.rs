@@ -5,6 +5,7 @@ use crate::charters::DecidedCharters;
 use crate::live::Live;
 use crate::published::Published;
 use crate::receipts::{Begins, Receipts};
+use crate::redaction;
 use bytes::Bytes;
 use engine::Verifier;
 use ledger::{Ledger, LedgerError};
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 use types::{
-    AnswerAt, CharterChange, Outcome, Payload, Place, Receipt, RejectReason, SqlError, SqlState,
-    StatementResult, SubmissionRefusal, SubmissionReply, TransactionId,
+    AnswerAt, CharterChange, Outcome, Payload, Place, ProposedChange, Receipt, RejectReason, SqlError,
+    SqlState, StatementResult, SubmissionRefusal, SubmissionReply, TransactionId,
 };
 
 /// A transaction that somebody has submitted and waits for.
@@ -88,13 +89,15 @@ impl Submitter {
             };
             let expires_at = transaction.expires_at;
             let executed = match expires_at <= height {
-                true => self.executed_receipt(&transaction.id),
+                true => self.executed_receipt(&transaction.id).map_err(|error| self.unanswerable(&error)),
                 false => Ok(None),
             };
-            // That it has expired would be a promise, which only somebody can give who can read.
-            let Ok(executed) = executed else {
-                one.reply(Err(SubmissionRefusal::Unknown));
-                continue;
+            let executed = match executed {
+                Ok(executed) => executed,
+                Err(refusal) => {
+                    one.reply(Err(refusal));
+                    continue;
+                }
             };
             if let Some(receipt) = &executed
                 && self.is_due(receipt, one.answer_at)
@@ -111,7 +114,7 @@ impl Submitter {
                 one.reply(Err(SubmissionRefusal::Rejected(reason)));
                 continue;
             }
-            if let Some(error) = self.refuses_amendment(&transaction.payload) {
+            if let Some(error) = self.refuses_change(&transaction.payload) {
                 one.reply(Err(SubmissionRefusal::Aborted(error)));
                 continue;
             }
@@ -140,10 +143,19 @@ impl Submitter {
                     ordered.push(one.bytes.clone());
                     waiting.push((transaction.id, name));
                 }
-                Err(_) => self.receipts.answer(&transaction.id, &name, &Err(SubmissionRefusal::Unknown)),
+                Err(error) => self.receipts.answer(&transaction.id, &name, &Err(self.unanswerable(&error))),
             }
         }
         (waiting, ordered)
+    }
+
+    /// What is said of a transaction whose receipt cannot be had. That it has expired would be a promise, which only somebody can
+    /// give who can read.
+    fn unanswerable(&self, error: &LedgerError) -> SubmissionRefusal {
+        match redaction::told(error) {
+            Some(redacted) => SubmissionRefusal::Aborted(redacted),
+            None => SubmissionRefusal::Unknown,
+        }
     }
 
     /// Tells who waits for a transaction that ordering does not take why not.
@@ -160,12 +172,19 @@ impl Submitter {
         }
     }
 
-    /// Why nobody should agree to an amendment through this node.
-    fn refuses_amendment(&self, payload: &Payload) -> Option<SqlError> {
-        let CharterChange::SetParameter { parameter, value } =
-            sql::agreed_amendment(&self.published.library(), payload)?
-        else {
-            return None;
+    /// Why nobody should agree to an amendment, or to a redaction, through this node.
+    fn refuses_change(&self, payload: &Payload) -> Option<SqlError> {
+        let library = self.published.library();
+        let (parameter, value) = match sql::agreed_change(&library, payload)? {
+            ProposedChange::Redaction(redaction) => {
+                let checkpoint = self.published.certified().checkpoint();
+                let certified = checkpoint.map(|one| one.certificate.statement.height);
+                let charters = self.charters.all();
+                let of = (&*self.ledger, &charters);
+                return redaction::refusal(&redaction.transaction, of, library.catalog(), certified);
+            }
+            ProposedChange::Charter(CharterChange::SetParameter { parameter, value }) => (parameter, value),
+            ProposedChange::Charter(_) | ProposedChange::Script(_) => return None,
         };
         match parameter.as_str() {
             "execution_version" => self.refuses_version(value.parse().ok()?),
@@ -229,9 +248,13 @@ impl Submitter {
     /// The receipt of a transaction that is final here.
     ///
     /// # Errors
-    /// The ledger cannot be read; the log has said so.
+    /// [`LedgerError::Redacted`]; the ledger cannot be read, which the log has said.
     pub(crate) fn receipt(&self, id: &TransactionId) -> Result<Option<Receipt>, LedgerError> {
-        let unreadable = |error: &LedgerError| tracing::error!(%error, "the ledger cannot be read");
+        let unreadable = |error: &LedgerError| {
+            if !matches!(error, LedgerError::Redacted { .. }) {
+                tracing::error!(%error, "the ledger cannot be read");
+            }
+        };
         self.ledger.receipt(id).inspect_err(unreadable)
     }
 }

@@ -24,7 +24,7 @@ use types::Charter;
 ///
 /// A ledger's folder is a node's folder, or its `ledger` with `charter.toml` in it or beside it. The node may be running.
 /// Of schemas with members the folder's parts are checked, too, and with --replay what they came to. Of pruned blocks headers,
-/// certificates and digests are checked.
+/// certificates and digests are checked, and of redacted transactions hash and place.
 ///
 /// Example: entente verify --replay node1
 /// Example: entente verify --receipt receipt.json --charter charter.toml
@@ -81,6 +81,11 @@ struct Record {
     pruned_blocks: u64,
     pruned_transactions: u64,
     pruned_to: u64,
+    /// Transactions whose content is gone by consent, and the block of the last of them.
+    redacted: u64,
+    redacted_to: u64,
+    /// Blocks that could not be executed again because of them.
+    unexecuted_blocks: u64,
     seconds: f64,
     valid: bool,
     first_error: Option<String>,
@@ -121,6 +126,9 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<(), CommandError> {
         pruned_blocks: report.checked.pruned_blocks,
         pruned_transactions: report.checked.pruned_transactions,
         pruned_to: report.checked.pruned_to,
+        redacted: report.checked.redacted,
+        redacted_to: report.checked.redacted_to,
+        unexecuted_blocks: report.checked.unexecuted_blocks,
         seconds,
         valid: error.is_none(),
         first_error: error.clone(),
@@ -154,7 +162,8 @@ fn check(
     let mut replay = match arguments.replay {
         true => {
             let schemas = held.map(|held| SchemaReplay::new(held.clone()));
-            Some(replay::EngineReplay::new(charter.clone(), schemas)?)
+            let folder = blocks.canonicalize()?.parent().map(Path::to_path_buf);
+            Some(replay::EngineReplay::new(charter.clone(), folder, schemas)?)
         }
         false => None,
     };
@@ -208,6 +217,21 @@ fn print(report: &Report, record: &Record) {
             grouped(record.pruned_blocks),
             grouped(record.pruned_to),
             grouped(record.pruned_transactions)
+        );
+    }
+    if record.redacted > 0 {
+        println!(
+            "{} transactions up to height {} are redacted: their hashes and places are those that are certified{}",
+            grouped(record.redacted),
+            grouped(record.redacted_to),
+            if record.replayed { ", and the members have agreed to each" } else { "" },
+        );
+    }
+    if record.unexecuted_blocks > 0 {
+        println!(
+            "{} blocks could not be executed again because of them: what they came to was taken from a certified checkpoint behind \
+             them",
+            grouped(record.unexecuted_blocks)
         );
     }
     println!(

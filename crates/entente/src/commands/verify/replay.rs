@@ -2,13 +2,22 @@ use audit::Replay;
 use engine::{Engine, EngineError, VerifiedBlock, Verifier};
 use ledger::BlockOutcome;
 use memory::Memory;
-use node::{ReplayedSchema, SchemaReplay};
+use node::{CertifiedState, ReplayedSchema, SchemaReplay};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
-use types::{Block, Charter, Charters, Outcome, Receipt, RejectReason, TableId};
+use types::{
+    Block, Charter, Charters, CheckpointCertificate, Outcome, Receipt, RejectReason, TableId, TransactionId,
+};
 
 /// Executes a ledger from its beginning.
 pub(super) struct EngineReplay {
+    charter: Arc<Charter>,
     engine: Engine,
+    /// The node's folder, for a state to go on from behind what is redacted.
+    folder: Option<PathBuf>,
+    /// That state, once it is needed.
+    found: Option<CertifiedState>,
     verifier: Verifier,
     charters: Charters,
     /// Where the folder has parts of schemas with members.
@@ -20,11 +29,12 @@ pub(super) struct EngineReplay {
 impl EngineReplay {
     pub(super) fn new(
         charter: Arc<Charter>,
+        folder: Option<PathBuf>,
         schemas: Option<SchemaReplay>,
     ) -> Result<EngineReplay, EngineError> {
         let (verifier, charters) = (Verifier::new(&charter), Charters::new(charter.clone()));
-        let engine = Engine::new(charter, &Memory)?;
-        Ok(EngineReplay { engine, verifier, charters, schemas, executed: None })
+        let engine = Engine::new(charter.clone(), &Memory)?;
+        Ok(EngineReplay { charter, engine, folder, found: None, verifier, charters, schemas, executed: None })
     }
 
     /// How far schemas with members were executed.
@@ -68,6 +78,30 @@ impl Replay for EngineReplay {
             return Ok(());
         };
         schemas.follow((&block, &receipts), &self.engine.state().catalog(), &self.charters)
+    }
+
+    fn checkpoint_from(&mut self, height: u64) -> Result<Option<CheckpointCertificate>, String> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        self.found = CertifiedState::find(folder, height).map_err(|error| error.to_string())?;
+        Ok(self.found.as_ref().map(|found| found.certificate().clone()))
+    }
+
+    fn resume(&mut self, certificate: &CheckpointCertificate) -> Result<(), String> {
+        let found = self.found.take().filter(|found| found.certificate() == certificate);
+        let found = found.ok_or("expected the state that this certificate is about, found none")?;
+        self.engine = found.engine(&self.charter, &Memory).map_err(|error| error.to_string())?;
+        if let Some(charters) = Charters::of(&self.engine.state().catalog().governance) {
+            self.charters = charters;
+        }
+        // What these came to depends on blocks that were not executed.
+        (self.schemas, self.executed) = (None, None);
+        Ok(())
+    }
+
+    fn redactions(&self) -> BTreeMap<u64, TransactionId> {
+        let catalog = self.engine.state().catalog();
+        let agreed = catalog.governance.redactions();
+        agreed.map(|(proposal, redaction)| (proposal.number, redaction.transaction)).collect()
     }
 
     fn table_name(&self, table: TableId) -> String {

@@ -4,7 +4,9 @@
 use crate::parse::errors::{located, unexpected};
 use crypto::Signature;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{CharterChange, Organisation, SqlError, SqlState};
+use types::{
+    CharterChange, ExecutionVersion, Organisation, Redaction, SqlError, SqlState, TransactionId, limits,
+};
 
 /// What is called, with what.
 #[derive(Clone, Debug)]
@@ -26,10 +28,12 @@ pub enum GovernanceRequest {
     Withdraw(u64),
     /// To amend the charter.
     Amend(Box<CharterChange>),
+    /// To take a transaction's content out of the ledger.
+    Redact(Redaction),
 }
 
 /// The functions, each with its arguments as messages show them.
-const FUNCTIONS: [(&str, &str); 8] = [
+const FUNCTIONS: [(&str, &str); 9] = [
     ("approve", "proposal bigint"),
     ("reject", "proposal bigint"),
     ("withdraw", "proposal bigint"),
@@ -41,11 +45,17 @@ const FUNCTIONS: [(&str, &str); 8] = [
     ("replace_node_key", "name text, node_key text [, expires bigint]"),
     ("set_address", "name text, address text, gateway text"),
     ("set_charter", "parameter text, value text"),
+    (REDACT, "transaction text, reason text"),
 ];
 
-/// The function that a statement with these tokens, without white space, calls: `SELECT entente.approve(…`.
+/// The function that there is from execution version 14 on.
+const REDACT: &str = "redact";
+
+/// The function that a statement with these tokens, without white space, calls: `SELECT entente.approve(…`. `version`: of the
+/// ledger.
 pub fn governance_function<'t>(
     tokens: impl IntoIterator<Item = &'t Token>,
+    version: ExecutionVersion,
 ) -> Option<(&'static str, &'static str)> {
     let mut tokens = tokens.into_iter();
     let is_word = |token: Option<&Token>, expected: &str| match token {
@@ -60,7 +70,9 @@ pub fn governance_function<'t>(
         return None;
     }
     let name = tokens.next();
-    let found = FUNCTIONS.into_iter().find(|(function, _)| is_word(name, function))?;
+    let mut known =
+        FUNCTIONS.into_iter().filter(|(function, _)| *function != REDACT || version >= ExecutionVersion::V14);
+    let found = known.find(|(function, _)| is_word(name, function))?;
     (tokens.next() == Some(&Token::LParen)).then_some(found)
 }
 
@@ -164,6 +176,7 @@ fn request(function: &str, arguments: &[Argument]) -> Option<Result<GovernanceRe
             };
             amend(CharterChange::AddOrganisation { organisation, acceptance })
         }),
+        (REDACT, [Text(transaction), Text(reason)]) => redaction(transaction, reason),
         ("remove_organisation", [Text(name)]) => {
             amend(CharterChange::RemoveOrganisation { name: name.clone() })
         }
@@ -192,6 +205,26 @@ fn request(function: &str, arguments: &[Argument]) -> Option<Result<GovernanceRe
         }
         _ => return None,
     })
+}
+
+/// What is to be redacted, and why.
+fn redaction(transaction: &str, reason: &str) -> Result<GovernanceRequest, SqlError> {
+    let wrong = |message: String| SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message);
+    let id = transaction.trim().parse().map_err(|_| {
+        wrong(format!("expected a transaction's id, 64 hexadecimal digits, found `{transaction}`"))
+            .hint("entente.transactions has the ids.")
+    })?;
+    let (reason, most) = (reason.trim(), limits::REDACTION_REASON_BYTES_MAX);
+    if reason.is_empty() || reason.len() > most {
+        let message = format!(
+            "expected a reason of 1 to {most} bytes (REDACTION_REASON_BYTES_MAX), found {} bytes",
+            reason.len()
+        );
+        return Err(
+            wrong(message).hint("It stays for ever: name the law or the case, and nothing of the content.")
+        );
+    }
+    Ok(GovernanceRequest::Redact(Redaction { transaction: TransactionId(id), reason: reason.to_string() }))
 }
 
 fn key(what: &str, text: &str) -> Result<crypto::PublicKey, SqlError> {

@@ -202,7 +202,7 @@ fn parse_statement_tokens(
     sql: &str,
     version: ExecutionVersion,
 ) -> Result<ParsedStatement, SqlError> {
-    if let Some(function) = governance_function(tokens.iter().map(|token| &token.token)) {
+    if let Some(function) = governance_function(tokens.iter().map(|token| &token.token), version) {
         let call = parse_governance(function, &tokens, sql)?;
         return Ok(ParsedStatement::Governance(Box::new(call)));
     }

@@ -4,7 +4,7 @@ use crate::parse::dialect::Grammar;
 use crate::parse::governance::governance_function;
 use crate::parse::tokens::is_word;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use types::ExecutionVersion;
 
 /// True where a script begins a statement that changes the schema, which runs alone. Says nothing about whether the
@@ -42,9 +42,10 @@ pub fn is_schema_change(sql: &str, version: ExecutionVersion) -> bool {
     }
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     let mut statements = tokens.split(|token| token.token == Token::SemiColon);
-    if governs
-        && statements.any(|tokens| governance_function(tokens.iter().map(|token| &token.token)).is_some())
-    {
+    let calls = |tokens: &[TokenWithSpan]| {
+        governance_function(tokens.iter().map(|token| &token.token), version).is_some()
+    };
+    if governs && statements.any(calls) {
         return true;
     }
     tokens.iter().any(|token| match &token.token {

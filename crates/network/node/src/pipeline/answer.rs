@@ -9,7 +9,7 @@ use crate::receipts::{Begins, Receipts};
 use crate::{Defence, Faults};
 use crossbeam_channel::{Receiver, never, select};
 use gateway::Notifier;
-use ledger::{BlockRecord, Ledger};
+use ledger::{BlockRecord, Ledger, LedgerError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -80,6 +80,8 @@ impl AnswerStage {
     fn publish(&self, record: &BlockRecord, attested: bool) {
         let original = |height, index| match self.ledger.receipt_at(height, index) {
             Ok(receipt) => receipt,
+            // There is nothing to tell of the first one any more.
+            Err(LedgerError::Redacted { .. }) => None,
             Err(error) => {
                 tracing::error!(height, index, %error, "a recorded receipt cannot be read");
                 None

@@ -42,6 +42,7 @@ use crate::own_database::OwnChanges;
 use crate::pruning::Pruning;
 use crate::published::Published;
 use crate::recovery::Recovered;
+use crate::redaction::Redacting;
 use crate::scrub::Scrub;
 use answer::Answerable;
 use crossbeam_channel::{Receiver, Sender, bounded, never, select};
@@ -68,6 +69,7 @@ pub(crate) struct Stages {
     pub(crate) scrub: Option<Scrub>,
     /// Gives up payloads of old blocks beside them, where that is done.
     pub(crate) pruning: Option<Pruning>,
+    pub(crate) redacting: Redacting,
     /// Makes the state again between two runs of them.
     pub(crate) restore: Restore,
     /// Where a stage says why it has failed.
@@ -244,6 +246,11 @@ fn run_stages(
             Ok(())
         })?);
     }
+    let (redacting, stopped) = (stages.redacting.clone(), stopped.clone());
+    threads.push(stage("redaction", published, move || {
+        redacting.run(&stopped);
+        Ok(())
+    })?);
     Ok(threads)
 }
 
