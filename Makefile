@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: demo test check sim soak upgrade lakehouse compat applications dist deb image fmt setup-rust setup-clients
+.PHONY: demo test check sim soak apart upgrade lakehouse compat applications dist deb image fmt setup-rust setup-clients
 
 # A release build, then four organisations on this machine. Options: make demo ARGS="--skew 1.0 --seconds 10"
 demo: setup-rust
@@ -42,6 +42,12 @@ soak: setup-rust
 	$(SIMULATION) --private --seeds $(NETWORKS) --threads $(shell nproc)
 	$(CARGO) build --release --locked -p entente
 	@target="$$(scripts/target-folder.sh)" && "$$target/release/entente" bench soak --minutes $(MINUTES) --out "$$target/soak" --json "$$target/soak.json"
+
+# The page about founding again, where each organisation has a Linux user and a network namespace of its own. Needs root, a clone and a
+# target folder that other users get to.
+apart: setup-rust setup-clients
+	@scripts/install-missing.sh ip:iproute2 setpriv:util-linux
+	ENTENTE_APART=1 $(CARGO) test --locked -p entente --test founding -- --nocapture the_page_works_between
 
 # A network of the release before this one is upgraded node by node while clients write. BEFORE is that release's program; without it
 # the nodes are started again with this one.
