@@ -73,6 +73,12 @@ impl TableId {
         20_000 + (i64::from(self.0) * 4 % 1_000_000_000) as i32
     }
 
+    /// Where the rows of advisory locks stand, under one number in every ledger: no table, index or sequence gets this last one. As
+    /// long as nobody has taken a lock there are none, and the state has the same root as without them.
+    pub const ADVISORY_LOCKS: TableId = TableId(TableId::NUMBERS_MAX - 1);
+    /// Columns of these rows: an encoded value.
+    pub const ADVISORY_COLUMNS: usize = 1;
+
     /// The first number of a temporary table.
     pub const FIRST_TEMPORARY: TableId = TableId(TableId::TEMPORARY);
 
@@ -493,19 +499,21 @@ impl Catalog {
         self.triggers.get(&table).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// Numbers under which rows stand: those of tables, of sequences that count, and of the entries of indexes.
+    /// Numbers under which rows stand: those of tables, of sequences that count, of the entries of indexes, and of advisory locks.
     pub fn row_tables(&self) -> impl Iterator<Item = TableId> {
         let entries = self.indexes.values().flatten().flat_map(Index::tables);
         let counters = self.counters().map(|counter| counter.table);
-        self.tables.values().map(|table| table.id).chain(entries).chain(counters)
+        let tables = self.tables.values().map(|table| table.id);
+        tables.chain(entries).chain(counters).chain([TableId::ADVISORY_LOCKS])
     }
 
-    /// Numbers of what has rows of its own and is no table, with the columns of these rows: sequences that count, and computed
-    /// indexes. Their rows are in the state's tree, without a definition.
+    /// Numbers of what has rows of its own and is no table, with the columns of these rows: sequences that count, computed
+    /// indexes, and advisory locks. Their rows are in the state's tree, without a definition.
     pub fn kept_besides_tables(&self) -> impl Iterator<Item = (TableId, usize)> {
         let counters = self.counters().map(|counter| (counter.table, Counter::COLUMNS));
         let computed = self.indexes.values().flatten().filter(|index| index.is_computed());
-        counters.chain(computed.map(|index| (index.computed_entries(), Index::ENTRY_COLUMNS)))
+        let computed = computed.map(|index| (index.computed_entries(), Index::ENTRY_COLUMNS));
+        counters.chain(computed).chain([(TableId::ADVISORY_LOCKS, TableId::ADVISORY_COLUMNS)])
     }
 
     /// Those of the sequences that count.

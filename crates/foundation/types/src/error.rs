@@ -103,6 +103,8 @@ impl SqlState {
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState(*b"54000");
     /// `54001` a statement that is nested too deeply
     pub const STATEMENT_TOO_COMPLEX: SqlState = SqlState(*b"54001");
+    /// `55P03` somebody else has a lock
+    pub const LOCK_NOT_AVAILABLE: SqlState = SqlState(*b"55P03");
     /// Something is not as it would have to be: a proposal that is closed, a change that others must agree to first.
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = SqlState(*b"55000");
     /// `57014` cancelled, or metered out

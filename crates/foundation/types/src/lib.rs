@@ -8,6 +8,7 @@
 //! **Limits.** Every length that comes from outside is bounded by a constant of [`limits`].
 
 mod access_list;
+mod advisory_lock;
 mod agreed_part;
 mod amendment;
 mod arithmetic;
@@ -90,6 +91,11 @@ pub mod session_format;
 pub mod time_zone;
 
 pub use access_list::{AccessList, DependentPrivileges, Given, Granted, Memberships};
+pub use advisory_lock::{
+    AdvisoryHolder, AdvisoryKey, AdvisoryLease, AdvisoryMode, AdvisoryOwner, AdvisorySession,
+    HeldAdvisoryLock, advisory_key_of, advisory_lock_is_held, advisory_row, advisory_value, is_advisory_row,
+    says_lock_is_held,
+};
 pub use agreed_part::{AgreedPart, Move, StakeholderSignature, agreement, between_digest, part_core};
 pub use amendment::{
     AMENDMENT_MARGIN_BLOCKS, AmendedCharter, CharterChange, accept_membership, membership_message,

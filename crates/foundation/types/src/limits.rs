@@ -147,6 +147,16 @@ pub const NOTIFICATION_BYTES_MAX: usize = 7_999;
 pub const NOTIFICATIONS_MAX: usize = 10_000;
 /// Bytes of these notifications together: they stand in the receipt, which every node keeps.
 pub const NOTIFICATIONS_BYTES_MAX: usize = 512 * 1024;
+/// Advisory locks that one session holds.
+pub const ADVISORY_LOCKS_MAX: usize = 512;
+/// Sessions of one organisation that hold advisory locks.
+pub const ADVISORY_SESSIONS_MAX: usize = 1_000;
+/// Sessions that hold one advisory lock, shared.
+pub const ADVISORY_HOLDERS_MAX: usize = 1_000;
+/// The shortest time for which advisory locks stay without being renewed, in milliseconds.
+pub const ADVISORY_LEASE_MS_MIN: u32 = 5_000;
+/// The longest.
+pub const ADVISORY_LEASE_MS_MAX: u32 = 600_000;
 /// Rows that COPY brings in one transaction; each takes at least a step.
 pub const PACKED_ROWS_MAX: u32 = 1_000_000_000;
 /// Statements and savepoints of one transaction block.

@@ -66,7 +66,10 @@ impl SchemaMembers {
     /// Whether a table, or what an index of it has, is this schema's.
     pub fn has_table(&self, table: TableId) -> bool {
         let number = table.number();
-        number >= self.first_table() && number - self.first_table() < SchemaMembers::TABLES_EACH
+        let in_range =
+            number >= self.first_table() && number - self.first_table() < SchemaMembers::TABLES_EACH;
+        // The very last number is nobody's.
+        in_range && table != TableId::ADVISORY_LOCKS
     }
 
     /// Whether a table stands in any schema with members.
@@ -310,6 +313,7 @@ mod tests {
         assert!(!one.has_table(TableId(1)) && !one.has_table(TableId::FIRST_TEMPORARY));
         let last = members(SchemaMembers::NUMBERS_MAX - 1);
         assert_eq!(last.first_table() + SchemaMembers::TABLES_EACH, TableId::NUMBERS_MAX);
+        assert!(!last.has_table(TableId::ADVISORY_LOCKS), "they are of the ledger");
     }
     use crate::{decode_exactly, encode};
 

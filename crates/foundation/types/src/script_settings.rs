@@ -1,11 +1,15 @@
 //! What a script means depends on settings of its session: a script may begin with `SET search_path TO …;` and, from execution version
-//! 9 on, with `SET TIME ZONE '…';` and the other settings of [`SessionFormat`], which count for all of it.
+//! 9 on, with `SET TIME ZONE '…';` and the other settings of [`SessionFormat`], which count for all of it. From version 14 on it may say whose
+//! advisory locks it takes and gives back: `SET entente.advisory_session TO '…';`.
 //!
 //! A gateway puts the settings of its session in front of what it sends, so that a transaction carries them under its signature.
 
 use crate::session_format::SessionFormat;
-use crate::{ExecutionVersion, SearchPath, SqlError, SqlState, limits};
+use crate::{AdvisorySession, ExecutionVersion, SearchPath, SqlError, SqlState, limits};
 use std::borrow::Cow;
+
+/// What says whose advisory locks a script takes and gives back.
+const ADVISORY: &str = "entente.advisory_session";
 
 /// Settings of a session that change what its scripts mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +18,8 @@ pub struct ScriptSettings {
     pub search_path: SearchPath,
     /// In which values are read and written.
     pub format: SessionFormat,
+    /// Whose advisory locks it takes and gives back.
+    pub advisory: Option<AdvisorySession>,
 }
 
 impl ScriptSettings {
@@ -26,7 +32,9 @@ impl ScriptSettings {
             true => String::new(),
             false => format!("SET search_path TO {};", self.search_path),
         };
-        Cow::Owned([&path, &self.format.statements(), script].concat())
+        let advisory =
+            self.advisory.map_or_else(String::new, |session| format!("SET {ADVISORY} TO '{session}';"));
+        Cow::Owned([&path, &self.format.statements(), &advisory, script].concat())
     }
 }
 
@@ -44,6 +52,11 @@ pub fn split_settings(sql: &str, version: ExecutionVersion) -> Result<(ScriptSet
             && let Some((format, behind)) = format_of(settings.format, rest)?
         {
             settings.format = format;
+            behind
+        } else if version >= ExecutionVersion::V14
+            && let Some((session, behind)) = advisory_of(rest)?
+        {
+            settings.advisory = Some(session);
             behind
         } else {
             return Ok((settings, rest));
@@ -91,6 +104,27 @@ fn format_of(format: SessionFormat, sql: &str) -> Result<Option<(SessionFormat, 
         return Ok(None);
     }
     Ok(format.changed_by(name, &value)?.map(|format| (format, reader.rest)))
+}
+
+/// The session whose advisory locks a script takes and gives back, if it begins with that, and what is behind.
+fn advisory_of(sql: &str) -> Result<Option<(AdvisorySession, &str)>, SqlError> {
+    let mut reader = Reader { rest: sql };
+    let is_named = reader.accept_set()
+        && reader.accept_word("entente")
+        && reader.accept(".")
+        && reader.accept_word("advisory_session")
+        && reader.accept_to();
+    let Some(value) = reader.text().filter(|_| is_named) else { return Ok(None) };
+    if !reader.accept(";") {
+        return Ok(None);
+    }
+    let session = AdvisorySession::parse(&value).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"{ADVISORY}\": \"{value}\"");
+        SqlError::new(SqlState::INVALID_PARAMETER_VALUE, message).hint(
+            "32 hexadecimal digits, a blank, and for how many milliseconds locks stay without being renewed.",
+        )
+    })?;
+    Ok(Some((session, reader.rest)))
 }
 
 /// The schemas of a setting's value, as SET and SHOW write them: `"$user", public`.
@@ -280,6 +314,18 @@ mod tests {
     }
 
     #[test]
+    fn a_script_may_say_whose_locks_it_takes_from_version_14_on() {
+        let sql = format!("SET entente.advisory_session TO '{} 5000';SELECT 1", "0a".repeat(16));
+        let (settings, rest) = split_settings(&sql, ExecutionVersion::V14).expect("a session");
+        assert_eq!(settings.advisory, Some(AdvisorySession { id: [10; 16], lease_ms: 5_000 }));
+        assert_eq!(rest, "SELECT 1");
+        let (settings, rest) = split_settings(&sql, ExecutionVersion::V13).expect("a statement");
+        assert_eq!((settings.advisory, rest), (None, sql.as_str()));
+        let wrong = split_settings("SET entente.advisory_session = 'x';SELECT 1", ExecutionVersion::V14);
+        assert_eq!(wrong.err().map(|error| error.state), Some(SqlState::INVALID_PARAMETER_VALUE));
+    }
+
+    #[test]
     fn what_settings_show_is_read_again() {
         let path = SearchPath::new(["a", "B \"c\"", "é"].map(str::to_string)).expect("a short path");
         let none = SearchPath::new([]).expect("a short path");
@@ -289,9 +335,10 @@ mod tests {
                 let format = SessionFormat { zone, ..SessionFormat::default() };
                 let format = format.changed_by("DateStyle", "German").expect("a style").expect("known");
                 let format = format.changed_by("extra_float_digits", "-3").expect("digits").expect("known");
-                let settings = ScriptSettings { search_path: search_path.clone(), format };
+                let advisory = Some(AdvisorySession { id: [7; 16], lease_ms: 60_000 });
+                let settings = ScriptSettings { search_path: search_path.clone(), format, advisory };
                 let script = settings.in_front_of("x");
-                let read = split_settings(&script, ExecutionVersion::V9).expect("settings");
+                let read = split_settings(&script, ExecutionVersion::V14).expect("settings");
                 assert_eq!(read, (settings.clone(), "x"), "{script}");
             }
         }

@@ -45,6 +45,6 @@ pub use history::{History, ROWS_MAX};
 pub use origin::ColumnFacts;
 pub use query::{Catalogue, Query};
 pub use relations::is_relation;
-pub use session::{PreparedFacts, SessionFacts, SettingFacts};
+pub use session::{LockFacts, PreparedFacts, SessionFacts, SettingFacts};
 pub use sql::{Reader, is_asset_function, is_governance_function};
 pub use wire::{type_length, type_modifier};

@@ -4,8 +4,8 @@ use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE_OID, Objects, TEMPORARY};
 use std::borrow::Cow;
 use std::sync::Arc;
-use types::DATABASE;
 use types::session_format::SessionFormat;
+use types::{AdvisoryKey, AdvisoryMode, DATABASE};
 
 /// A setting of the session.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +63,21 @@ pub struct SessionFacts {
     pub prepared: Vec<PreparedFacts>,
     /// The channels that it listens on.
     pub listening: Vec<String>,
+    /// The advisory locks that sessions hold, where they are asked for.
+    pub advisory_locks: Vec<LockFacts>,
+}
+
+/// A row of `pg_locks`.
+#[derive(Clone, Debug)]
+pub struct LockFacts {
+    /// What is locked.
+    pub key: AdvisoryKey,
+    /// How.
+    pub mode: AdvisoryMode,
+    /// Name of the organisation whose session has the lock, and the session.
+    pub holder: String,
+    /// The session's process number, where it is the one that asks.
+    pub process: Option<i32>,
 }
 
 /// A row of `pg_prepared_statements`.
@@ -136,6 +151,26 @@ impl SessionFacts {
             ]
         };
         self.prepared.iter().map(row).collect()
+    }
+
+    /// The rows of `pg_locks`.
+    pub(crate) fn lock_rows(&self) -> Vec<NamedRow> {
+        let row = |known: &LockFacts| {
+            let (class, object, kind) = known.key.shown();
+            vec![
+                ("locktype", Cell::from("advisory")),
+                ("database", DATABASE_OID.into()),
+                ("classid", class.into()),
+                ("objid", object.into()),
+                ("objsubid", i32::from(kind).into()),
+                ("virtualtransaction", known.holder.clone().into()),
+                ("pid", known.process.map_or(Cell::Null, Cell::from)),
+                ("mode", known.mode.name().into()),
+                ("granted", true.into()),
+                ("fastpath", false.into()),
+            ]
+        };
+        self.advisory_locks.iter().map(row).collect()
     }
 
     /// Where names without a schema are looked for: the schema of temporary tables, at place -1, `pg_catalog`, at place 0, and the

@@ -88,6 +88,7 @@ impl View<'_> {
                 Source::Rows(Arc::new(keyed(relation, &rows)))
             }
             "pg_prepared_statements" => Source::Rows(Arc::new(keyed(relation, &self.facts.prepared_rows()))),
+            "pg_locks" => Source::Rows(Arc::new(keyed(relation, &self.facts.lock_rows()))),
             "pg_stat_activity" => Source::Rows(Arc::new(keyed(relation, &self.facts.activity()))),
             _ => {
                 let make = || Arc::new(keyed(relation, &self.contents.named_rows(relation)));

@@ -1,7 +1,7 @@
 //! The catalogue of a ledger: what it answers, compared with PostgreSQL 15 on the same schema, and the statements of psql and
 //! drivers, none of which may fail.
 
-use catalogue::{Catalogue, History, PreparedFacts, Reader, SessionFacts, SettingFacts};
+use catalogue::{Catalogue, History, LockFacts, PreparedFacts, Reader, SessionFacts, SettingFacts};
 use crypto::SecretKey;
 use sql::{Context, Invocation, Library, TemporaryTables};
 use state::{PlainState, Simulate};
@@ -9,8 +9,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use types::session_format::SessionFormat;
 use types::{
-    Catalog, Charter, DataType, Given, Granted, Grantee, Organisation, Payload, Principal, Privileges, Row,
-    Securable, SqlError, SqlState, StatementResult, TransactionId, Value, format_value,
+    AdvisoryKey, AdvisoryMode, Catalog, Charter, DataType, Given, Granted, Grantee, Organisation, Payload,
+    Principal, Privileges, Row, Securable, SqlError, SqlState, StatementResult, TransactionId, Value,
+    format_value,
 };
 
 /// A ledger of as many blocks, each with two transactions.
@@ -166,6 +167,7 @@ impl Asked {
             format: SessionFormat::default(),
             server_version: "15.0".to_string(),
             listening: Vec::new(),
+            advisory_locks: Vec::new(),
             prepared: vec![PreparedFacts {
                 name: "p".to_string(),
                 statement: "PREPARE p(int) AS SELECT $1".into(),
@@ -395,6 +397,26 @@ fn temporary_tables_are_shown_as_postgresql_shows_them() {
     };
     assert_eq!(in_schema(asked), "pg_temp_7|t\ns|f\n");
     assert_eq!(in_schema(plain), "s|t\n");
+}
+
+#[test]
+fn advisory_locks_are_shown_as_postgresql_shows_them() {
+    let mut asked = Asked::new();
+    let lock = |key, mode, process| LockFacts { key, mode, holder: "org1/0000002a".to_string(), process };
+    asked.facts.advisory_locks = vec![
+        lock(AdvisoryKey::One(-1), AdvisoryMode::Exclusive, Some(7)),
+        lock(AdvisoryKey::One(1 << 32), AdvisoryMode::Shared, None),
+        lock(AdvisoryKey::Two(3, -4), AdvisoryMode::Shared, None),
+    ];
+    let sql = "SELECT locktype, classid, objid, objsubid, mode, pid, virtualtransaction, granted, fastpath FROM pg_locks";
+    assert_eq!(
+        asked.answer(sql),
+        "advisory|-1|-1|1|ExclusiveLock|7|org1/0000002a|t|f\n\
+         advisory|1|0|1|ShareLock|NULL|org1/0000002a|t|f\n\
+         advisory|3|-4|2|ShareLock|NULL|org1/0000002a|t|f\n"
+    );
+    let of_own = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE l.pid = pg_backend_pid()";
+    assert_eq!(asked.answer(of_own), "1\n");
 }
 
 #[test]

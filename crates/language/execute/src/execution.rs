@@ -24,7 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use types::{
-    Key, Notice, Notifications, OutputColumn, Row, SqlError, SqlState, StatementResult, TableId, Value,
+    AdvisorySession, Key, Notice, Notifications, OutputColumn, Row, SqlError, SqlState, StatementResult,
+    TableId, Value,
 };
 use values::work::measured;
 
@@ -50,6 +51,8 @@ pub(crate) struct RunsOn<'a> {
     /// What the role may do; `None`: everything.
     pub(crate) authority: Option<Authority>,
     pub(crate) signed_by: SignedBy,
+    /// The session whose advisory locks it takes and gives back, where it says one.
+    pub(crate) advisory: Option<AdvisorySession>,
     /// It must change nothing but temporary tables; never where a transaction of a block runs.
     pub(crate) read_only: bool,
 }
@@ -157,6 +160,7 @@ impl<'a> Execution<'a> {
             scratch: None,
             authority: None,
             signed_by: SignedBy::default(),
+            advisory: None,
             read_only: false,
         };
         let memory = Rc::new(Memory::new(context.step_limit, KeptMemory::default()));
@@ -225,6 +229,11 @@ impl<'a> Execution<'a> {
     pub fn be_session(&mut self, place: SessionPlace) {
         self.on.now = timestamp(place.now_ms);
         self.on.session_place = Some(place);
+    }
+
+    /// What runs next takes and gives back the advisory locks of this session.
+    pub fn be_advisory_session(&mut self, session: Option<AdvisorySession>) {
+        self.on.advisory = session;
     }
 
     /// What stands for the place of a transaction block.

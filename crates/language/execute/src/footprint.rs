@@ -31,6 +31,7 @@
 use crate::context::{Context, timestamp};
 use crate::programs::Programs;
 use crate::serial_sequence::serial_sequence;
+use plan::advisory::AdvisoryFunction;
 use plan::command::UpdatePlan;
 use plan::computed_index::ComputedIndex;
 use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
@@ -227,6 +228,9 @@ impl<'a> Analysis<'a> {
                 continue;
             }
             let name = &call.callee.name;
+            if AdvisoryFunction::named(name).is_some() {
+                self.advisory_locks();
+            }
             if runs_in_execution(name) {
                 continue;
             }
@@ -248,6 +252,13 @@ impl<'a> Analysis<'a> {
             _ => None,
         };
         self.counters(&|sequence| named.as_ref().is_none_or(|named| *named == sequence.name));
+    }
+
+    /// Which sessions hold an advisory lock is not known before the rows are.
+    fn advisory_locks(&mut self) {
+        let (table, columns) = (TableId::ADVISORY_LOCKS, ColumnSet::ALL);
+        self.footprint.read(Region { table, range: KeyRange::ALL, columns });
+        self.footprint.write(Region { table, range: KeyRange::ALL, columns });
     }
 
     /// The sequence that `pg_get_serial_sequence` gives, where it is asked for a column that is written out.

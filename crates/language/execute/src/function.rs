@@ -4,6 +4,7 @@ use crate::execution::{Execution, Place};
 use crate::programs::{CallResult, Described};
 use crate::serial_sequence::serial_sequence;
 use crate::subqueries::Given;
+use plan::advisory::AdvisoryFunction;
 use plan::assets::AssetFunction;
 use plan::expression::RoutineCall;
 use plan::needs::Needs;
@@ -151,6 +152,10 @@ impl Execution<'_> {
         }
         if **name == *NOTIFY {
             let value = self.notify_value(&arguments)?;
+            return Ok(CallResult { values: vec![value], rows: None });
+        }
+        if let Some(function) = AdvisoryFunction::named(name) {
+            let value = self.advisory_value(function, &arguments)?;
             return Ok(CallResult { values: vec![value], rows: None });
         }
         if let Some(function) = RandomFunction::named(name) {

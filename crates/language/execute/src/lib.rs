@@ -10,6 +10,7 @@
 //! `tests/effects.rs` of crate `sql` says, one test per rule, what registers a read and what becomes a command. Every step
 //! is charged, so that a statement ends after as many of them as the ledger allows.
 
+mod advisory;
 mod aggregate;
 mod assets;
 mod authority;

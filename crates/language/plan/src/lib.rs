@@ -11,6 +11,7 @@
 //! too, because constants are folded while binding; what it needs of a running query (subqueries, functions) comes
 //! through [`expression::RunSubquery`].
 
+pub mod advisory;
 pub mod aggregate;
 pub mod assets;
 pub mod bind_indexes;

@@ -112,6 +112,7 @@ fn bind_within_format(
     let elsewhere = if steps.len() == 1 { elsewhere } else { Elsewhere::Nothing };
     Ok(BoundScript {
         format: session_format(),
+        advisory: script.settings.advisory,
         steps,
         parameters: parameters.collect(),
         columns,

@@ -13,7 +13,8 @@ use state::{
 use std::sync::Arc;
 use types::{
     ColumnSet, CompositeTypes, Counter, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite,
-    Index, Key, Row, RowWrite, SqlError, SqlState, TableId, Value, ValueLengths,
+    ExecutionVersion, Index, Key, Row, RowWrite, SqlError, SqlState, TableId, Value, ValueLengths,
+    is_advisory_row,
 };
 
 /// The effects as validation works on them. Their commands check what the row is at its place: NOT NULL, CHECK, length.
@@ -28,7 +29,9 @@ pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Ef
 fn bind_within_lengths(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
     let is_entries = |table: TableId| library.tables().computed_index(table).is_some();
     for EndorsedRead { table, .. } in &endorsed.reads {
-        let known = library.tables().unique_index(*table).is_some() || counter(library, *table).is_some();
+        let known = library.tables().unique_index(*table).is_some()
+            || counter(library, *table).is_some()
+            || has_advisory_locks(library, *table);
         if !known && !is_entries(*table) {
             plan(library, *table)?;
         }
@@ -48,6 +51,9 @@ fn bind_within_lengths(library: &Library, endorsed: &EndorsedEffects) -> Result<
         }
         if let Some((_, computed)) = library.tables().computed_index(write.table) {
             return entry_command(computed, write);
+        }
+        if has_advisory_locks(library, write.table) {
+            return advisory_command(write);
         }
         match counter(library, write.table) {
             Some(counter) => counter_command(counter, write),
@@ -78,6 +84,28 @@ fn counter_command(counter: &Counter, endorsed: &EndorsedWrite) -> Result<Comman
     match fits {
         true => Ok(write_command(endorsed)),
         false => Err(broken("a sequence has come to no value of it".to_string())),
+    }
+}
+
+/// Whether rows of advisory locks stand there.
+fn has_advisory_locks(library: &Library, table: TableId) -> bool {
+    table == TableId::ADVISORY_LOCKS && library.version() >= ExecutionVersion::V14
+}
+
+/// What sessions hold. Whether they may is for the endorsers to say.
+fn advisory_command(endorsed: &EndorsedWrite) -> Result<Command, SqlError> {
+    let fits = match &endorsed.write {
+        RowWrite::Put(row) => is_advisory_row(&endorsed.key, row),
+        RowWrite::Assign(values) => match values.as_slice() {
+            [(0, value)] => is_advisory_row(&endorsed.key, &Row::from([value.clone()])),
+            _ => false,
+        },
+        RowWrite::Delete => true,
+        RowWrite::Add { .. } => false,
+    };
+    match fits {
+        true => Ok(write_command(endorsed)),
+        false => Err(broken("a row of advisory locks has come to no value of it".to_string())),
     }
 }
 

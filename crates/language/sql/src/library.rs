@@ -2,6 +2,7 @@
 
 use crate::script::BoundScript;
 use crate::triggers::Triggers;
+use plan::advisory::AdvisoryFunction;
 use plan::assets::AssetFunction;
 use plan::notify::NOTIFY;
 use plan::overload::{Argument, choose_for_inputs};
@@ -103,14 +104,15 @@ impl Library {
 
     /// Whether a procedure or function may change rows, itself or by those that it calls.
     ///
-    /// A value of a sequence is drawn in a transaction, at a place in a block, and only a transaction that is ordered notifies, so these are
-    /// two of them.
+    /// A value of a sequence is drawn in a transaction, at a place in a block, and only a transaction that is ordered notifies or has an
+    /// advisory lock, so these are some of them.
     pub(crate) fn may_write(&self, callee: &Callee) -> bool {
         let mut waiting = vec![callee.clone()];
         let mut seen: BTreeSet<Callee> = BTreeSet::new();
         while let Some(next) = waiting.pop() {
             let moves = AssetFunction::named(&next.name).is_some_and(AssetFunction::is_transaction);
-            if moves || matches!(next.name.as_ref(), NEXT_VALUE | SET_VALUE | NOTIFY) {
+            let locks = AdvisoryFunction::named(&next.name).is_some_and(AdvisoryFunction::is_transaction);
+            if moves || locks || matches!(next.name.as_ref(), NEXT_VALUE | SET_VALUE | NOTIFY) {
                 return true;
             }
             // What does not compile ends with an error before it changes anything.

@@ -58,7 +58,11 @@ impl Programs for Library {
         sql: &str,
         (values, types): (Vec<Value>, &[DataType]),
     ) -> Result<StatementOutput, SqlError> {
-        let settings = ScriptSettings { search_path: search_path.clone(), format: session_format() };
+        let settings = ScriptSettings {
+            search_path: search_path.clone(),
+            format: session_format(),
+            ..ScriptSettings::default()
+        };
         self.script(&settings.in_front_of(sql), types)?.run_inside(execution, values)
     }
 

@@ -13,8 +13,9 @@ use syntax::parse::notify::NotifyStatement;
 use syntax::parse::{self, ParsedStatement, parse_script};
 use types::session_format::{SessionFormat, within_format};
 use types::{
-    ColumnOrigin, CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload, ScriptSettings,
-    SearchPath, SessionStep, Severity, SqlError, SqlState, StatementResult, Value, split_settings,
+    AdvisorySession, ColumnOrigin, CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload,
+    ScriptSettings, SearchPath, SessionStep, Severity, SqlError, SqlState, StatementResult, Value,
+    split_settings,
 };
 
 /// The statements of a script.
@@ -62,6 +63,8 @@ pub enum StatementKind {
 pub(crate) struct BoundScript {
     /// In which its values are read and written.
     pub format: SessionFormat,
+    /// Whose advisory locks it takes and gives back.
+    pub advisory: Option<AdvisorySession>,
     /// In order.
     pub steps: Vec<Step>,
     /// Types of the parameters.
@@ -180,6 +183,7 @@ impl BoundScript {
         in_receipt: bool,
     ) -> Result<Vec<StatementResult>, SqlError> {
         execution.authorise(&self.needs)?;
+        execution.be_advisory_session(self.advisory);
         let mut results = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let statement = match step {

@@ -433,6 +433,12 @@ pub trait TemporaryTables: Send {
     /// The node does not serve now.
     fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError>;
 
+    /// The same of a block that nobody finishes: what statements would give on the newest applied snapshot.
+    ///
+    /// # Errors
+    /// The node does not serve now.
+    fn begin_trial(&self, role: &str) -> Result<Box<dyn TransactionBlock>, SqlError>;
+
     /// Drops them all.
     fn clear(&mut self);
 }

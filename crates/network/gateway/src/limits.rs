@@ -38,6 +38,12 @@ pub const CURSOR_VALUES_MAX: usize = 1 << 23;
 pub const CHANNELS_MAX: usize = 1_000;
 /// Bytes of notifications that wait for a session that does not take them; with more it is ended with `53400`.
 pub const LISTENER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Time between two looks at a lock that a statement waits for, whatever blocks come.
+pub const LOCK_ASKED_AGAIN_MIN: Duration = Duration::from_millis(10);
+/// The same where a transaction has not had the lock that its node took for free: the time of blocks may be behind the node's clock.
+pub const LOCK_REFUSED_PAUSE: Duration = Duration::from_millis(100);
+/// The longest time where no block comes: a lock may have run out.
+pub const LOCK_ASKED_AGAIN_MAX: Duration = Duration::from_secs(1);
 /// What a notification that waits counts besides its text.
 pub const NOTIFICATION_SPACE: usize = 96;
 /// Bytes of a value of a session setting.

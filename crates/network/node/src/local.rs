@@ -285,6 +285,26 @@ impl TemporaryTables for NodeTemporaryTables {
     }
 
     fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        self.begin_at(role, read_only, self.local.next_block_ms())
+    }
+
+    fn begin_trial(&self, role: &str) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        // No block gets its time, so that many of them do not run ahead of the clock.
+        self.begin_at(role, false, now_ms())
+    }
+
+    fn clear(&mut self) {
+        self.tables.clear();
+    }
+}
+
+impl NodeTemporaryTables {
+    fn begin_at(
+        &self,
+        role: &str,
+        read_only: bool,
+        timestamp_ms: u64,
+    ) -> Result<Box<dyn TransactionBlock>, SqlError> {
         let LocalExecution { charters, published, query_memory, .. } = &*self.local;
         self.local.serving()?;
         let (library, snapshot) = published.at_one_height();
@@ -299,7 +319,7 @@ impl TemporaryTables for NodeTemporaryTables {
         // Rows without a primary key come last, as they will at the transaction's place.
         let context = sql::Context {
             height: u64::MAX,
-            timestamp_ms: self.local.next_block_ms(),
+            timestamp_ms,
             index: u32::MAX,
             transaction: TransactionId(client.session_seed()),
             step_limit: charter.meter.transaction_steps,
@@ -313,10 +333,6 @@ impl TemporaryTables for NodeTemporaryTables {
                 .sharing(memory)
                 .of_at_most(charter.block.transaction_bytes_max);
         Ok(Box::new(NodeBlock { session, request, execution_version, local: self.local.clone() }))
-    }
-
-    fn clear(&mut self) {
-        self.tables.clear();
     }
 }
 

@@ -15,8 +15,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{
-    Catalog, Certificate, Charter, CheckpointRoot, ClientId, Column, DataType, Deferral, Index, Key,
-    RequestId, Row, Table, TableId, TransactionId, Value,
+    AdvisoryKey, Catalog, Certificate, Charter, CheckpointRoot, ClientId, Column, DataType, Deferral, Index,
+    Key, RequestId, Row, Table, TableId, TransactionId, Value,
 };
 
 const HEADER: CheckpointHeader = CheckpointHeader {
@@ -361,4 +361,24 @@ fn changed(row: &Row) -> Row {
         *last = Value::Null;
     }
     values.into()
+}
+
+#[test]
+fn advisory_locks_are_rows_of_the_state_which_has_another_root_only_as_long_as_there_are_any() {
+    let (state, live) = (state(100, 1), live());
+    let roots = || {
+        let snapshot = state.snapshot();
+        [TreeShape::Ranges, TreeShape::Groups]
+            .map(|shape| StateTree::new(snapshot.as_ref(), &live.content(), shape).unwrap().root())
+    };
+    let (before, bytes_before) = (roots(), written(&*state, &live));
+    let row = RowId { table: TableId::ADVISORY_LOCKS, key: AdvisoryKey::Two(1, -2).row_key() };
+    let value = Some(types::advisory_row(&vec![7_u64]));
+    let locked = AfterImage { row: row.clone(), value: value.clone() };
+    state.apply(Version::after_batch(8, 0), std::slice::from_ref(&locked), None).unwrap();
+    assert!(roots().iter().zip(&before).all(|(root, before)| root != before));
+    let read = read_checkpoint(&written(&*state, &live)[..], &Memory).unwrap().state;
+    assert_eq!(read.snapshot().get(row.table, &row.key).unwrap(), value);
+    state.apply(Version::after_batch(9, 0), &[AfterImage { value: None, ..locked }], None).unwrap();
+    assert_eq!((roots(), written(&*state, &live)), (before, bytes_before));
 }

@@ -1,5 +1,6 @@
 //! Binding of functions and aggregates.
 
+use crate::advisory::AdvisoryFunction;
 use crate::aggregate::{AggregateFunction, OrderedSet};
 use crate::assets::AssetFunction;
 use crate::expression::build::fold;
@@ -32,6 +33,11 @@ impl Binder<'_> {
                 && let Some(asset) = AssetFunction::called(function)
             {
                 return self.bind_asset_call(asset, function).map_err(|error| self.at(error, span));
+            }
+            if let Some(own) = AdvisoryFunction::own(function, self.scope().version())
+                && let Some(call) = self.advisory_call(own, &[])
+            {
+                return Ok(call);
             }
             if function.name.to_string().eq_ignore_ascii_case("entente.oracle") {
                 let error = SqlError::unsupported("entente.oracle() here")
@@ -297,6 +303,9 @@ impl Binder<'_> {
             return Ok(Some(call));
         }
         if let Some(call) = self.bind_notify_call(name, arguments) {
+            return Ok(Some(call));
+        }
+        if let Some(call) = self.bind_advisory_call(name, arguments) {
             return Ok(Some(call));
         }
         if let Some(told) = self.bind_session_call(name, arguments)? {

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod bind;
+mod bind_advisory;
 mod bind_aggregate;
 mod bind_array;
 mod bind_asset;

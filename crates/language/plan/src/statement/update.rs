@@ -1,5 +1,6 @@
 //! Binding of UPDATE.
 
+use crate::advisory::AdvisoryFunction;
 use crate::assets::AssetFunction;
 use crate::command::UpdatePlan;
 use crate::condition::Condition;
@@ -116,6 +117,7 @@ pub(super) fn holds_query(scope: &VariableScope, expr: &Expr) -> bool {
         });
         let is_asset = scope.version() >= ExecutionVersion::V6 && AssetFunction::called(function).is_some();
         is_asset
+            || AdvisoryFunction::own(function, scope.version()).is_some()
             || name.is_some_and(|name| {
                 scope.routines().get(&name).is_some()
                     || draws_value(&name)

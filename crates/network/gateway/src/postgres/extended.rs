@@ -176,7 +176,7 @@ impl Session {
         };
         let ends = portal.statement.ends_block();
         self.check_not_failed(ends)?;
-        self.join_pipeline(&portal.statement.body).await?;
+        self.join_pipeline(&portal.statement).await?;
         let result = self.run_portal(name, &mut portal, rows_max).await;
         self.portals.insert(name.to_string(), portal);
         result

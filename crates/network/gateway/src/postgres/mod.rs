@@ -8,6 +8,7 @@
 //!                                               │                                 └▶ database     prepare, query, execute
 //!                                               ├▶ pipeline                          a block of what comes up to Sync
 //!                                               ├▶ listening                         LISTEN, and what arrives
+//!                                               ├▶ advisory                          locks of the session: renewing, giving back; lock_waiting
 //!                                               ├▶ rows_out                          rows of a query as they are found
 //!                                               └▶ copy                              chunks of rows in, a transaction each; rows of a query out
 //! ```
@@ -16,6 +17,8 @@
 //! COPY outside of a block is several transactions.
 
 mod about;
+mod advisory;
+mod advisory_text;
 mod authenticate;
 mod connection;
 mod copy;
@@ -33,6 +36,7 @@ mod decode_range;
 pub(crate) mod encode;
 mod extended;
 mod listening;
+mod lock_waiting;
 mod message;
 mod options;
 mod password;

@@ -8,13 +8,15 @@
 //! Whoever sends Flush behind Execute wants the answer at once, so that the block is open then, too.
 
 use super::session::{Failure, Session};
-use super::statement::Body;
+use super::statement::{Body, ParsedStatement};
 use super::transaction::Opened;
 
 impl Session {
     /// A statement of the extended protocol runs next: outside of a block it begins one, unless it is alone up to Sync.
-    pub(super) async fn join_pipeline(&mut self, body: &Body) -> Result<(), Failure> {
-        let joins = match body {
+    pub(super) async fn join_pipeline(&mut self, statement: &ParsedStatement) -> Result<(), Failure> {
+        let joins = match &statement.body {
+            // Locks of the session are no part of transactions.
+            Body::Database(_) if statement.locks.only_for_session => false,
             Body::Database(_) | Body::Catalogue(_) | Body::Session(_) | Body::Cursor(_) | Body::Execute => {
                 true
             }

@@ -1,6 +1,7 @@
 //! Splits a query string into statements and tells by their first words who answers them. Nothing is parsed here
 //! beyond words, literals and comments; the database parses what it is given.
 
+use super::advisory_text::is_lock_function;
 use super::prepared_command::explains_execute;
 use types::limits::NAME_BYTES_MAX;
 use types::{Catalog, ExecutionVersion, SqlError, SqlState};
@@ -345,7 +346,7 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "txid_current_if_assigned",
 ];
 
-/// Functions that draw from sequences or notify, which are the database's.
+/// Functions that draw from sequences or notify, which are the database's; so are those that lock.
 const TRANSACTION_FUNCTIONS: &[&str] = &["nextval", "setval", "currval", "lastval", "pg_notify"];
 
 /// Words that ask about the session without parentheses.
@@ -485,7 +486,9 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
             return match name {
                 "entente" => !calls(&["history"]) && !calls_one(&is_asset),
                 "pg_catalog" => {
-                    !calls(TRANSACTION_FUNCTIONS) && !calls_one(&|lexeme| asks_for_drawn(&lexeme.value()))
+                    !calls(TRANSACTION_FUNCTIONS)
+                        && !calls_one(&is_lock_function)
+                        && !calls_one(&|lexeme| asks_for_drawn(&lexeme.value()))
                 }
                 _ => name == "information_schema",
             };

@@ -1,6 +1,7 @@
 //! One session: its messages, what they change in it, and what it says of itself.
 
 use super::about::{self, About};
+use super::advisory::AdvisoryLocks;
 use super::connection::{Closed, Connection, ReadError};
 use super::cursor::Cursors;
 use super::extended::Portal;
@@ -87,6 +88,8 @@ pub(super) struct Session {
     pub(super) block: Option<Block>,
     /// The channels that it listens on.
     pub(super) listening: Listening,
+    /// The advisory locks that it holds.
+    pub(super) advisory: AdvisoryLocks,
     /// The last transaction of its own that has notified.
     pub(super) notified_by: Option<TransactionId>,
     /// The client has been told that the session is ready, and has said nothing since.
@@ -107,6 +110,7 @@ impl Session {
     ) -> Session {
         let temporary = Arc::new(Mutex::new(database.temporary_tables()));
         let listening = Listening::new(database.notifier());
+        let advisory = AdvisoryLocks::new(Arc::clone(&database), identity.role.clone());
         let mut session = Session {
             connection,
             database,
@@ -121,6 +125,7 @@ impl Session {
             cursors: Cursors::default(),
             block: None,
             listening,
+            advisory,
             notified_by: None,
             is_ready: false,
             skip_to_sync: false,
@@ -147,6 +152,7 @@ impl Session {
                 Received::TooMany => return Session::end_deaf(self.connection).await,
             };
             self.is_ready = false;
+            self.put_lost_locks();
             let message = match received {
                 Ok(Message::Terminate) | Err(ReadError::Closed) => return,
                 Ok(message) => message,
@@ -288,6 +294,7 @@ impl Session {
             server_version: SERVER_VERSION.to_string(),
             prepared: self.statements.facts(),
             listening: self.listening.channels().map(str::to_string).collect(),
+            advisory_locks: Vec::new(),
         }
     }
 

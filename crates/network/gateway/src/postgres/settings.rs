@@ -27,6 +27,7 @@ const SEARCH_PATH: &str = "\"$user\", public";
 /// The height of the session's last commit; clients are told it after every commit.
 pub(super) const LAST_HEIGHT: &str = "entente.last_height";
 /// When a commit is answered: when a quorum attests what it came to, or when it is recorded here.
+const ADVISORY_LEASE: &str = "entente.advisory_lease";
 const ANSWER_AT: &str = "entente.answer_at";
 /// Reads wait until the node has applied this height.
 const MIN_HEIGHT: &str = "entente.min_height";
@@ -224,6 +225,16 @@ impl Settings {
     /// The time that a statement may take, where it is limited.
     pub(super) fn statement_timeout(&self) -> Option<Duration> {
         self.duration("statement_timeout")
+    }
+
+    /// The time that a statement waits for a lock, where it is limited.
+    pub(super) fn lock_timeout(&self) -> Option<Duration> {
+        self.duration("lock_timeout")
+    }
+
+    /// For how many milliseconds advisory locks of the session stay without being renewed.
+    pub(super) fn advisory_lease_ms(&self) -> u32 {
+        self.kept_of(ADVISORY_LEASE).parse().unwrap_or(types::limits::ADVISORY_LEASE_MS_MIN)
     }
 
     /// Whether queries are to be refused whose rows policies would restrict.

@@ -1,5 +1,6 @@
 //! The simple protocol: query strings.
 
+use super::advisory_text::{only_locks_for_session, waits_for_a_lock};
 use super::encode::{ColumnsTold, data_row, row_description};
 use super::prepared::without_position;
 use super::script::{self, Class, Statement};
@@ -65,7 +66,9 @@ impl Session {
         statements: &[Statement<'_>],
         classes: &[Class],
     ) -> Result<usize, Failure> {
-        if self.block.is_none() {
+        // Locks of the session are no part of the transaction behind them, which begins once the session has them.
+        let locks_first = classes[0] == Class::Read && only_locks_for_session(&statements[0]);
+        if self.block.is_none() && !locks_first {
             if let Some(count) = implicit_block(statements, classes, self.reads_only()) {
                 self.run_implicit_block(sql, &statements[..count], &classes[..count]).await?;
                 return Ok(count);
@@ -210,6 +213,7 @@ impl Session {
         let (mut temporary, mut told) = (false, Vec::with_capacity(statements.len()));
         for (index, statement) in statements.iter().enumerate() {
             self.tell_of_cut_names(statement);
+            self.note_locks_named(statement);
             // Later statements may need what earlier ones create; a syntax error is one in any case, and is not worth
             // a place in a block.
             match self.prepare(statement.text, &[]).await {
@@ -229,7 +233,7 @@ impl Session {
         let local = if temporary { self.run_temporary(payload.clone()).await } else { Ok(None) };
         let executed = match local {
             Ok(Some(results)) => Ok(results),
-            Ok(None) => self.write(payload).await,
+            Ok(None) => self.write_waiting(payload, statements.iter().any(waits_for_a_lock)).await,
             Err(error) => Err(error),
         };
         let results = executed.map_err(|error| shift(error.into(), sql, first.start))?;

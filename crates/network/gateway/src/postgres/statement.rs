@@ -1,5 +1,9 @@
 //! What a statement is, and running it.
 
+use super::advisory_text::{
+    BlockLock, is_lock_function, lock_for_block, names_a_lock, names_unlock_all, only_locks_for_session,
+    waits_for_a_lock,
+};
 use super::copy::{self, CopyCommand, CopyStatement};
 use super::copy_out::CopyOut;
 use super::cursor::CursorStatement;
@@ -7,7 +11,7 @@ use super::cursor_command;
 use super::decode::types_of_oids;
 use super::encode::{ColumnsTold, wire_type};
 use super::prepared_command;
-use super::script::{self, Class, Statement};
+use super::script::{self, Class, Lexeme, Statement};
 use super::session::{Failure, Session};
 use super::session_statement::{self, SessionStatement};
 use super::set_config::{self, SetConfig};
@@ -55,6 +59,19 @@ pub(super) enum Body {
     Database(Mutex<Arc<Prepared>>),
 }
 
+/// What a statement has to do with advisory locks, as far as its words say it.
+#[derive(Default)]
+pub(super) struct Locks {
+    /// It names a function about locks.
+    pub(super) are_named: bool,
+    /// It takes or gives back locks of the session, and does nothing else.
+    pub(super) only_for_session: bool,
+    /// It takes a lock for the transaction, and does nothing else.
+    pub(super) for_block: Option<BlockLock>,
+    /// It may wait for one.
+    pub(super) waits: bool,
+}
+
 /// A statement after Parse.
 pub(super) struct ParsedStatement {
     pub(super) sql: String,
@@ -70,6 +87,7 @@ pub(super) struct ParsedStatement {
     pub(super) described: bool,
     /// What it meant when it was bound depended on these.
     pub(super) settings: ScriptSettings,
+    pub(super) locks: Locks,
 }
 
 impl ParsedStatement {
@@ -120,15 +138,7 @@ impl Session {
         let types = types_of_oids(&given, || self.known_catalog(), self.version());
         let none = |body| ParsedStatement { body, ..empty_statement(given.clone()) };
         Ok(match class {
-            Class::Read | Class::Write => {
-                let prepared = self.prepare(&sql, &types).await?;
-                let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
-                let returns_rows = returns_rows(&prepared, class);
-                let told = ColumnsTold::of(&prepared.origins, || self.known_catalog());
-                let body = Body::Database(Mutex::new(Arc::new(prepared)));
-                let settings = self.script_settings();
-                ParsedStatement { sql, parameters, columns, told, returns_rows, settings, ..none(body) }
-            }
+            Class::Read | Class::Write => self.parse_data(statement, class, (sql, &types), given).await?,
             Class::Catalogue => {
                 let sets = set_config::find(statement)?;
                 let query = self.catalogue.prepare(&self.known_catalog(), &sql, &self.facts(), &types)?;
@@ -183,6 +193,40 @@ impl Session {
         })
     }
 
+    /// Binds what the database answers.
+    async fn parse_data(
+        &mut self,
+        statement: &Statement<'_>,
+        class: Class,
+        (sql, types): (String, &[DataType]),
+        given: Vec<u32>,
+    ) -> Result<ParsedStatement, Failure> {
+        self.note_locks_named(statement);
+        let prepared = self.prepare(&sql, types).await?;
+        let (parameters, columns) = (prepared.parameters.clone(), prepared.columns.clone());
+        let returns_rows = returns_rows(&prepared, class);
+        let told = ColumnsTold::of(&prepared.origins, || self.known_catalog());
+        let body = Body::Database(Mutex::new(Arc::new(prepared)));
+        let (settings, locks) = (self.script_settings(), self.locks_of(statement));
+        let described = ParsedStatement { body, ..empty_statement(given) };
+        Ok(ParsedStatement { sql, parameters, columns, told, returns_rows, settings, locks, ..described })
+    }
+
+    /// What a statement has to do with advisory locks.
+    fn locks_of(&self, statement: &Statement<'_>) -> Locks {
+        let waits = waits_for_a_lock(statement);
+        // A ledger may have functions of these names from before.
+        let own = |lexeme: &Lexeme<'_>| self.known_schema().has_routine(&lexeme.value());
+        let is_known = self.version() >= ExecutionVersion::V14
+            && !statement.lexemes.iter().any(|lexeme| is_lock_function(lexeme) && own(lexeme));
+        if !is_known {
+            return Locks::default();
+        }
+        let only_for_session = only_locks_for_session(statement);
+        let (are_named, for_block) = (names_a_lock(statement), lock_for_block(statement));
+        Locks { are_named, only_for_session, for_block, waits }
+    }
+
     /// Says which names are longer than names may be, as PostgreSQL does: their first bytes count.
     pub(super) fn tell_of_cut_names(&mut self, statement: &Statement<'_>) {
         // However many there are.
@@ -217,30 +261,30 @@ impl Session {
                 };
                 self.wait(slept, false).await?
             }
-            Body::Session(session) => self.session_statement(session)?,
+            Body::Session(session) => {
+                if matches!(session, SessionStatement::DiscardAll) && self.block.is_none() {
+                    self.give_back_locks().await?;
+                }
+                self.session_statement(session)?
+            }
             Body::Transaction(command) => self.transaction_command(command).await?,
             Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
             Body::Password(password) => self.set_password(password).await?,
-            Body::Catalogue(sets) => {
-                self.note_query();
-                let known = self.known_catalog();
-                let types = types_of_oids(&statement.given, || Arc::clone(&known), self.version());
-                let catalogue = Arc::clone(&self.catalogue);
-                let facts = self.facts();
-                let sql = statement.sql.clone();
-                let interest = Interest::default();
-                let interrupt = interest.interrupt();
-                let work =
-                    blocking(move || catalogue.run(&known, &sql, &facts, &types, &parameters, &interrupt));
-                let mut result = self.wait(work, false).await?;
-                self.set_what_was_given(sets, &mut result)?;
-                result
-            }
+            Body::Catalogue(sets) => self.ask_catalogue(statement, sets, parameters).await?,
             Body::Database(cached) => {
+                self.use_locks(statement.locks.are_named);
                 let prepared = self.current(statement, cached).await?;
                 let sql = self.script_settings().in_front_of(&statement.sql).into_owned();
+                if statement.locks.only_for_session && prepared.kind == StatementKind::Write {
+                    let payload = Payload::Script { sql, parameters };
+                    let results = self.write_waiting(payload, statement.locks.waits).await?;
+                    return Ok(results.into_iter().next_back().unwrap_or_default());
+                }
+                if let Some(lock) = statement.locks.for_block.as_ref().filter(|_| self.block.is_some()) {
+                    return Ok(self.lock_for_block(lock, parameters, statement).await?);
+                }
                 if self.block.is_some() {
-                    return Ok(self.run_in_block(SessionStep::Run { sql, parameters }).await?);
+                    return Ok(self.run_in_block_waiting(SessionStep::Run { sql, parameters }).await?);
                 }
                 if prepared.kind == StatementKind::Write && self.reads_only() {
                     return self.run_reading_only(SessionStep::Run { sql, parameters }).await;
@@ -257,11 +301,39 @@ impl Session {
                 match prepared.kind {
                     StatementKind::Read => self.read(statement, cached, prepared, parameters).await?,
                     StatementKind::Write => {
-                        self.write(Payload::Script { sql, parameters }).await?.pop().unwrap_or_default()
+                        let payload = Payload::Script { sql, parameters };
+                        let mut results = self.write_waiting(payload, statement.locks.waits).await?;
+                        results.pop().unwrap_or_default()
                     }
                 }
             }
         })
+    }
+
+    async fn ask_catalogue(
+        &mut self,
+        statement: &ParsedStatement,
+        sets: &[SetConfig],
+        parameters: Vec<Value>,
+    ) -> Result<StatementResult, Failure> {
+        if names_unlock_all(&statement.sql) {
+            self.give_back_locks().await?;
+        }
+        self.note_query();
+        let known = self.known_catalog();
+        let types = types_of_oids(&statement.given, || Arc::clone(&known), self.version());
+        let catalogue = Arc::clone(&self.catalogue);
+        let mut facts = self.facts();
+        if statement.sql.to_ascii_lowercase().contains("pg_locks") {
+            facts.advisory_locks = self.shown_locks(&known).await?;
+        }
+        let sql = statement.sql.clone();
+        let interest = Interest::default();
+        let interrupt = interest.interrupt();
+        let work = blocking(move || catalogue.run(&known, &sql, &facts, &types, &parameters, &interrupt));
+        let mut result = self.wait(work, false).await?;
+        self.set_what_was_given(sets, &mut result)?;
+        Ok(result)
     }
 
     /// The prepared statement, bound to the current catalog with the current rules.
@@ -332,7 +404,8 @@ impl Session {
 
     /// What stands in front of the next statement.
     pub(super) fn script_settings(&self) -> ScriptSettings {
-        ScriptSettings { search_path: self.search_path(), format: self.settings.format() }
+        let (search_path, format) = (self.search_path(), self.settings.format());
+        ScriptSettings { search_path, format, advisory: self.advisory_session() }
     }
 
     /// Runs what concerns temporary tables outside of a block; `None` where it does not.
@@ -490,6 +563,11 @@ fn row_bytes(row: &[Value]) -> u64 {
 pub(super) struct Interest(Arc<AtomicBool>);
 
 impl Interest {
+    /// In what works as long as this is not set.
+    pub(super) fn of(interrupt: Arc<AtomicBool>) -> Interest {
+        Interest(interrupt)
+    }
+
     /// Set when nobody waits any more.
     pub(super) fn interrupt(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
@@ -526,6 +604,7 @@ pub(super) fn empty_statement(given: Vec<u32>) -> ParsedStatement {
         returns_rows: false,
         described: true,
         settings: ScriptSettings::default(),
+        locks: Locks::default(),
     }
 }
 

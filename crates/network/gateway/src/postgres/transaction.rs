@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use pgwire::messages::response::TransactionStatus;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use types::{SessionStep, SqlError, SqlState, StatementResult};
+use types::{SessionStep, SqlError, SqlState, StatementResult, Value};
 
 /// `57P05` a session that has been idle for too long.
 const IDLE_SESSION_TIMEOUT: SqlState = SqlState(*b"57P05");
@@ -59,6 +59,8 @@ pub(super) struct Block {
     pub(super) lasting: Settings,
     /// LISTEN and UNLISTEN: COMMIT makes them hold.
     pub(super) listens: Vec<ListenCommand>,
+    /// What gives back the advisory locks that it has taken, with parameters.
+    pub(super) locks: Vec<(String, Vec<Value>)>,
     /// How the session was at each savepoint.
     savepoints: Vec<AtSavepoint>,
 }
@@ -234,6 +236,7 @@ impl Session {
             before: self.settings.clone(),
             lasting: self.settings.clone(),
             listens: Vec::new(),
+            locks: Vec::new(),
             savepoints: Vec::new(),
         });
         self.settings.begin_block();
@@ -336,6 +339,13 @@ impl Session {
         }
     }
 
+    /// The open block takes its snapshot once more: nothing that it has done counts.
+    pub(super) fn begin_block_anew(&mut self) {
+        if let Some(block) = &mut self.block {
+            block.run = Run::NotBegun;
+        }
+    }
+
     /// Runs a step of the open block.
     pub(super) async fn run_in_block(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         let running = self.running().await?;
@@ -369,7 +379,7 @@ impl Session {
     /// taken, and temporary tables are the session's own.
     pub(super) async fn run_reading_only(&mut self, step: SessionStep) -> Result<StatementResult, Failure> {
         self.open_block(Opened::ByItself);
-        match self.run_in_block(step).await {
+        match self.run_in_block_waiting(step).await {
             Ok(result) => self.commit().await.map(|_| result),
             Err(error) => {
                 self.roll_back();
@@ -388,8 +398,16 @@ impl Session {
             }
             Some(_) => {}
         }
-        let Some(block) = self.block.take() else { return Ok(tagged("COMMIT")) };
+        let Some(mut block) = self.block.take() else { return Ok(tagged("COMMIT")) };
         self.portals.clear();
+        let locks = std::mem::take(&mut block.locks);
+        let committed = self.finish_block(block).await;
+        self.give_back_of_block(locks);
+        committed?;
+        Ok(tagged("COMMIT"))
+    }
+
+    async fn finish_block(&mut self, block: Block) -> Result<(), Failure> {
         let finished = match block.run {
             Run::Running(running) => running.lock().take().map(|block| block.finish()),
             Run::NotBegun | Run::Lost => None,
@@ -407,7 +425,7 @@ impl Session {
         self.cursors.end_block(true);
         self.restore(block.lasting);
         block.listens.iter().for_each(|command| self.listening.apply(command));
-        Ok(tagged("COMMIT"))
+        Ok(())
     }
 
     pub(super) fn roll_back(&mut self) {
@@ -415,6 +433,7 @@ impl Session {
             self.portals.clear();
             self.cursors.end_block(false);
             self.restore(block.before);
+            self.give_back_of_block(block.locks);
         }
     }
 

@@ -52,6 +52,10 @@ impl TransactionBlock for FakeBlock {
         let result = |tag: &str| Ok(StatementResult { tag: tag.into(), ..StatementResult::default() });
         match step {
             SessionStep::Run { sql, .. } => {
+                if let Some(result) = self.inside.lock.look(&sql) {
+                    return result;
+                }
+                let sql = without_session(&sql);
                 let lower = sql.to_lowercase();
                 if lower.contains("slow") {
                     std::thread::sleep(Duration::from_millis(1_500));
@@ -95,7 +99,7 @@ impl TransactionBlock for FakeBlock {
                     self.catalog = Arc::new(Catalog { version: self.version(), ..next });
                 }
                 self.writes = true;
-                result(&tag(&sql))
+                result(&tag(sql))
             }
             SessionStep::Insert { rows, .. } => {
                 self.writes = true;
@@ -167,6 +171,10 @@ impl TemporaryTables for FakeTemporaryTables {
             std::thread::sleep(Duration::from_millis(10));
         }
         Some(Ok(vec![StatementResult { tag: "SLOW".into(), ..StatementResult::default() }]))
+    }
+
+    fn begin_trial(&self, role: &str) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        self.begin(role, false)
     }
 
     fn begin(&self, _: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {

@@ -10,6 +10,7 @@
 mod blocks;
 mod catalog;
 mod history;
+mod locks;
 mod queries;
 mod serving;
 
@@ -41,7 +42,9 @@ pub use catalog::{catalog, every_type};
 use catalog::{changed_schema, create_table};
 pub use history::transaction_id;
 use history::{block, receipt, transaction};
-use queries::{Inside, binding_of, prepare, tag};
+pub use locks::FakeLock;
+use locks::without_session;
+use queries::{Inside, Plan, binding_of, prepare, tag};
 pub use serving::{connect, serve, serve_with, started, started_at};
 
 pub const BLOCKS: u64 = 150_000;
@@ -78,6 +81,8 @@ pub struct Fake {
     pub fails_at: Arc<AtomicU64>,
     /// Tells sessions what a test notifies.
     pub notifier: Arc<Notifier>,
+    /// The advisory lock that there is.
+    pub lock: Arc<FakeLock>,
 }
 
 impl Default for Fake {
@@ -101,6 +106,7 @@ impl Default for Fake {
             handed_out: Arc::default(),
             fails_at: Arc::default(),
             notifier: Arc::default(),
+            lock: Arc::default(),
         }
     }
 }
@@ -116,6 +122,7 @@ impl Fake {
             released: self.released.clone(),
             handed_out: self.handed_out.clone(),
             fails_at: self.fails_at.clone(),
+            lock: self.lock.clone(),
         }
     }
 
@@ -232,7 +239,12 @@ impl Database for Fake {
                 }
                 Ok(Vec::new())
             }
-            Payload::Script { sql, .. } => sql.split(';').map(|sql| self.result_of(sql.trim())).collect(),
+            Payload::Script { sql, .. } if self.lock.prepared(&sql).is_some() => {
+                self.lock.run(&sql).into_iter().collect()
+            }
+            Payload::Script { sql, .. } => {
+                without_session(&sql).split(';').map(|sql| self.result_of(sql.trim())).collect()
+            }
             Payload::Call { .. } => {
                 Ok(vec![StatementResult { tag: "CALL".into(), ..StatementResult::default() }])
             }

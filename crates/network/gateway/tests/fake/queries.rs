@@ -13,6 +13,7 @@ pub(super) struct Inside {
     pub(super) released: Arc<AtomicBool>,
     pub(super) handed_out: Arc<AtomicU64>,
     pub(super) fails_at: Arc<AtomicU64>,
+    pub(super) lock: Arc<FakeLock>,
 }
 
 impl Inside {
@@ -186,11 +187,14 @@ pub(super) fn prepare(
     sql: &str,
     types: &[DataType],
 ) -> Result<Prepared, SqlError> {
-    let lower = sql.to_lowercase();
     let number = OutputColumn { name: "n".into(), data_type: DataType::Integer };
     let holes = (1..).take_while(|n| sql.contains(&format!("${n}"))).count().max(types.len());
     let parameters: Vec<DataType> =
         (0..holes).map(|n| types.get(n).copied().unwrap_or(DataType::Unknown)).collect();
+    if let Some(about_locks) = inside.lock.prepared(sql) {
+        return Ok(describe(inside, catalog_version, parameters, about_locks));
+    }
+    let lower = without_session(sql).to_lowercase();
     if let Some((columns, row)) = values(&lower).filter(|_| !lower.contains("()") && !lower.contains("(*")) {
         return Ok(describe(
             inside,
