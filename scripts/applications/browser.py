@@ -17,7 +17,7 @@ BYTES_MAX = 150_000
 class Browser:
     """Debian's Chromium. What is looked for by CSS or by a text is waited for."""
 
-    def __init__(self, pictures, seconds=60):
+    def __init__(self, pictures, seconds=300):
         self.pictures = pictures
         self.profile = tempfile.TemporaryDirectory(prefix="entente-browser-")
         options = webdriver.ChromeOptions()

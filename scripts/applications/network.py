@@ -28,7 +28,7 @@ class Network(Entente):
         self.port = base + 100
         self.http = [f"127.0.0.1:{base + 200 + number}" for number in range(4)]
         self.processes = [self.node(organisation) for organisation in range(1, 5)]
-        self.wait_until_ready()
+        self.wait_until_ready(300)
 
     def node(self, organisation):
         with open(os.path.join(self.folder, "log"), "ab") as log:
@@ -58,6 +58,10 @@ class Network(Entente):
         """The connection string of organisation 1, all that an application is told."""
         return f"{scheme}://org1@{self.host}:{self.port}/{DATABASE}"
 
+    def jdbc(self, url, user):
+        """The same for Java, whose drivers are told the user apart: these two variables."""
+        return {url: f"jdbc:postgresql://{self.host}:{self.port}/{DATABASE}", user: "org1"}
+
     def rows(self, organisation, query):
         """What psql gives at one organisation's node: lines, with `|` between columns."""
         command = ["psql", "-X", "-q", "-A", "-t", "-h", self.host, "-p", str(self.port + organisation - 1)]
@@ -65,7 +69,7 @@ class Network(Entente):
         asked = subprocess.run(command, capture_output=True, text=True)
         return asked.stdout.splitlines() if asked.returncode == 0 else [asked.stderr.strip()]
 
-    def see(self, query, expected, organisations=(2, 3, 4), seconds=60):
+    def see(self, query, expected, organisations=(2, 3, 4), seconds=300):
         """Waits until these organisations see the rows. A node that was killed has to come back first."""
         for organisation in organisations:
             until = time.monotonic() + seconds

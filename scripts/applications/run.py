@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser import Browser
 from network import Network
 
-ALL = ["wagtail"]
+ALL = ["wagtail", "keycloak"]
 
 
 class Steps:
@@ -42,7 +42,7 @@ class Steps:
         self.newest = now
         print(f"  {what} ({self.done[-1]['seconds']} s)", flush=True)
 
-    def seen(self, what, query, expected, organisations=(2, 3, 4), seconds=60):
+    def seen(self, what, query, expected, organisations=(2, 3, 4), seconds=300):
         self.network.see(query, expected, organisations, seconds)
         self.say(f"{what}: psql at organisations {', '.join(map(str, organisations))}")
 
@@ -55,7 +55,7 @@ class Steps:
         self.say(f"organisation {organisation}'s node starts again")
 
 
-def wait_for(address, process, log, seconds=1800):
+def wait_for(address, process, log, seconds=3600):
     """Until an application's web server answers, with whatever."""
     until = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < until:

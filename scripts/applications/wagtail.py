@@ -134,7 +134,7 @@ def use(browser, address, steps):
 
     steps.kill(1)
     steps.start_again(1)
-    steps.network.wait_until_ready()
+    steps.network.wait_until_ready(300)
     (timetable,) = steps.network.rows(1, "SELECT id FROM wagtailcore_page WHERE title = 'Timetable'")
     browser.go(f"{address}/admin/pages/{timetable}/unpublish/")
     browser.click("main form [type=submit]")
