@@ -55,6 +55,8 @@ pub struct Ledger {
     pub(crate) indexer: Mutex<Indexer>,
     /// Height of the newest block of which something is redacted.
     pub(crate) redacted_to: RwLock<u64>,
+    /// Whose turn it is to write finished files anew.
+    pub(crate) rewriting: Mutex<()>,
     _lock: File,
 }
 
@@ -98,6 +100,7 @@ impl Ledger {
             writer: Mutex::new(writer),
             indexer: Mutex::new(indexer),
             redacted_to: RwLock::new(redacted_to),
+            rewriting: Mutex::new(()),
             _lock: opened.lock,
         };
         Ok((ledger, opened.report))

@@ -200,6 +200,7 @@ mod reading;
 mod record;
 mod redaction;
 mod redaction_note;
+mod rewriting;
 mod row_history;
 mod segment;
 mod transaction_index;

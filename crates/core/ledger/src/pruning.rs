@@ -11,9 +11,8 @@
 //! old file goes on reading it: renaming and removing leave it to them.
 
 use crate::LedgerError;
-use crate::disk;
 use crate::file_head::FILE_HEAD_BYTES;
-use crate::ledger::{Ledger, View};
+use crate::ledger::Ledger;
 use crate::segment::Segment;
 use std::sync::Arc;
 
@@ -94,54 +93,18 @@ impl Ledger {
     /// [`LedgerError::Damaged`] where a record in the file is: it stays as it is. [`LedgerError::DiskFull`] and
     /// [`LedgerError::Io`] leave the file as it was, and nothing else is affected.
     pub fn prune(&self, height: u64) -> Result<Option<Pruned>, LedgerError> {
+        let rewriting = self.rewriting();
         let Some(segment) = self.prunable_segments(height).into_iter().next() else { return Ok(None) };
         let (bytes_before, blocks) = (file_bytes(&segment)?, segment.next_height() - segment.first_height);
         let bytes = segment.pruned_bytes()?;
         let bytes_now = (bytes.len() - FILE_HEAD_BYTES) as u64;
         let before = self.small_pruned_before(&segment, bytes_now)?;
-        let (target, bytes) = match &before {
-            Some(before) => (before.clone(), [&before.whole_file()?, &bytes[FILE_HEAD_BYTES..]].concat()),
-            None => (segment.clone(), bytes),
+        let bytes = match &before {
+            Some(before) => [&before.whole_file()?, &bytes[FILE_HEAD_BYTES..]].concat(),
+            None => bytes,
         };
-        let temporary = disk::temporary_name(&target.path);
-        let copy = disk::create(&temporary)?;
-        self.disk.write_at(&copy, &temporary, &bytes, 0)?;
-        self.disk.flush(&copy, &temporary)?;
-        // Before, so that appending does not wait for it.
-        self.settle_indexes();
-        // Nothing may be taken back meanwhile, and no index file may be written for the file that goes.
-        let writer = self.writer.lock();
-        writer.check_usable()?;
-        self.settle_indexes();
-        let still_there = self.segments().iter().any(|known| Arc::ptr_eq(known, &segment));
-        if !still_there {
-            disk::remove(&temporary)?;
-            return Ok(None);
-        }
-        target.remove_sidecars()?;
-        disk::rename(&temporary, &target.path)?;
-        self.flush_folder()?;
-        if before.is_some() {
-            segment.remove_sidecars()?;
-            disk::remove(&segment.path)?;
-            self.flush_folder()?;
-        }
-        let pruned = Segment::open(&self.folder, self.ledger, target.first_height)?;
-        pruned.open_finished()?;
-        self.replace_segment(&target, pruned, before.is_some().then_some(&segment));
-        Ok(Some(Pruned { files: 1, blocks, bytes_before, bytes_now }))
-    }
-
-    /// Readers find the blocks of a file in the one that has taken its place, and those of one that is gone there too.
-    pub(crate) fn replace_segment(&self, target: &Arc<Segment>, new: Segment, gone: Option<&Arc<Segment>>) {
-        let new = Arc::new(new);
-        let mut view = self.view.write();
-        let kept = view.segments.iter().filter(|known| gone.is_none_or(|gone| !Arc::ptr_eq(known, gone)));
-        let replaced = kept.map(|known| if Arc::ptr_eq(known, target) { &new } else { known });
-        let segments = Arc::new(replaced.cloned().collect());
-        *view = View { segments, tip: view.tip, anchor: view.anchor.clone() };
-        drop(view);
-        self.indexer.lock().finish(new);
+        let is_put = rewriting.put(&segment, before.as_ref(), &bytes)?;
+        Ok(is_put.then_some(Pruned { files: 1, blocks, bytes_before, bytes_now }))
     }
 
     /// The pruned file in front of this one, where both together are small.

@@ -13,10 +13,8 @@
 
 use crate::kept::KeptTransaction;
 use crate::ledger::Ledger;
-use crate::segment::Segment;
-use crate::{LedgerError, disk, redaction_note};
+use crate::{LedgerError, redaction_note};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 impl Ledger {
     /// Height of the first block from which on all can be executed again: none of them is pruned or redacted.
@@ -44,6 +42,7 @@ impl Ledger {
     /// [`LedgerError::Io`] leave the file as it was. [`LedgerError::NotKept`] and [`LedgerError::Pruned`] where there is no such
     /// content.
     pub fn redact(&self, height: u64, proposals: &BTreeMap<u32, u64>) -> Result<bool, LedgerError> {
+        let rewriting = self.rewriting();
         let Some(segment) = self.segment_with_payload(height)? else { return Ok(false) };
         let Some(mut kept) = segment.kept(height)? else { return Ok(false) };
         self.note_redacted(height)?;
@@ -53,28 +52,7 @@ impl Ledger {
         if self.active_file_from() == Some(segment.first_height) {
             self.begin_file()?;
         }
-        let bytes = segment.bytes_with(height, kept.to_bytes())?;
-        let temporary = disk::temporary_name(&segment.path);
-        let copy = disk::create(&temporary)?;
-        self.disk.write_at(&copy, &temporary, &bytes, 0)?;
-        self.disk.flush(&copy, &temporary)?;
-        // Before, so that appending does not wait for it.
-        self.settle_indexes();
-        let writer = self.writer.lock();
-        writer.check_usable()?;
-        self.settle_indexes();
-        let still_there = self.segments().iter().any(|known| Arc::ptr_eq(known, &segment));
-        if !still_there {
-            disk::remove(&temporary)?;
-            return Ok(false);
-        }
-        segment.remove_sidecars()?;
-        disk::rename(&temporary, &segment.path)?;
-        self.flush_folder()?;
-        let redacted = Segment::open(&self.folder, self.ledger, segment.first_height)?;
-        redacted.open_finished()?;
-        self.replace_segment(&segment, redacted, None);
-        Ok(true)
+        rewriting.put(&segment, None, &segment.bytes_with(height, kept.to_bytes())?)
     }
 
     /// Durable before anything is taken away.

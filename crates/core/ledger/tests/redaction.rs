@@ -221,3 +221,37 @@ fn audits_read_what_is_kept_and_every_flipped_byte_shows() {
         "{error}"
     );
 }
+
+/// Who prunes and who redacts are at the same files.
+#[test]
+fn files_are_written_anew_by_one_at_a_time() {
+    for _ in 0..20 {
+        let folder = folder();
+        let (ledger, records) = filled(folder.path());
+        std::thread::scope(|scope| {
+            scope.spawn(|| while ledger.prune(BLOCKS).expect("prunes").is_some() {});
+            scope.spawn(|| {
+                for height in 1..=BLOCKS {
+                    match ledger.redact(height, &marks(&[(0, 7), (2, 9)])) {
+                        Ok(_) | Err(LedgerError::Pruned { .. }) => {}
+                        Err(error) => panic!("{height}: {error}"),
+                    }
+                }
+            });
+        });
+        let kept_from = ledger.payloads_from();
+        assert!(kept_from > 1, "something is pruned");
+        let check = |ledger: &Ledger| {
+            for record in &records {
+                let height = record.block.header.height;
+                match height < kept_from {
+                    true => assert!(ledger.summary(height).expect("reads").expect("is there").pruned),
+                    false => check_redacted(ledger, record),
+                }
+            }
+        };
+        check(&ledger);
+        drop(ledger);
+        check(&open(folder.path(), FILE_BYTES).0);
+    }
+}
