@@ -3,8 +3,6 @@
 use crate::advisory::AdvisoryFunction;
 use crate::expression::bind::Binder;
 use crate::expression::{Expression, Kind, RoutineCall};
-use crate::polymorphic::Callee;
-use crate::routines::CallForm;
 
 impl Binder<'_> {
     /// `pg_advisory_lock(…)` and its kind; `None` where it is none of them, or before version 14.
@@ -26,17 +24,8 @@ impl Binder<'_> {
         let taken = function.takes(given.len())?;
         let arguments = given.iter().map(|argument| self.argument(argument.clone(), taken));
         let arguments = arguments.collect::<Option<Vec<_>>>()?;
-        let callee = Callee::named(function.name());
-        self.scope().note_call(&callee);
-        let call = RoutineCall {
-            callee,
-            is_volatile: true,
-            is_strict: true,
-            arguments,
-            form: CallForm::Value,
-            columns: None,
-            columns_are_asked: false,
-        };
+        let call = RoutineCall::in_execution(function.name(), arguments);
+        self.scope().note_call(&call.callee);
         Some(Expression { kind: Kind::Call(Box::new(call)), data_type: function.result() })
     }
 }
