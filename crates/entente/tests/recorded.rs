@@ -35,6 +35,7 @@ const TENTH: Recording = Recording { name: "tenth", port_base: 9_500, charter: t
 const ELEVENTH: Recording = Recording { name: "eleventh", port_base: 9_510, charter: eleventh };
 const TWELFTH: Recording = Recording { name: "twelfth", port_base: 9_520, charter: twelfth };
 const THIRTEENTH: Recording = Recording { name: "thirteenth", port_base: 9_530, charter: thirteenth };
+const FOURTEENTH: Recording = Recording { name: "fourteenth", port_base: 9_540, charter: fourteenth };
 const SECOND: Recording = Recording { name: "second", port_base: 9_430, charter: second };
 
 /// Amendments hold 20 blocks after they are decided.
@@ -110,6 +111,12 @@ fn twelfth(charter: &mut Charter) {
 fn thirteenth(charter: &mut Charter) {
     quick(charter);
     charter.found_with_version(13);
+}
+
+/// Of execution version 14.
+fn fourteenth(charter: &mut Charter) {
+    quick(charter);
+    charter.found_with_version(14);
 }
 
 fn endorsing(charter: &mut Charter) {
@@ -295,6 +302,12 @@ async fn record_thirteenth() {
     THIRTEENTH.record().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "records the network anew: tests/recorded/README.md"]
+async fn record_fourteenth() {
+    FOURTEENTH.record().await;
+}
+
 /// What `entente verify --replay` says of a node's folder.
 fn assert_right(folder: &Path) {
     let output = Command::new(ENTENTE).args(["verify", "--replay"]).arg(folder).output();
@@ -400,6 +413,11 @@ async fn a_recorded_network_that_refuses_what_frameworks_send_goes_over_to_versi
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_network_that_refuses_long_values_goes_over_to_version_14() {
     assert_goes_on(&THIRTEENTH).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_network_whose_skip_locked_skips_nothing_goes_over_to_version_15() {
+    assert_goes_on(&FOURTEENTH).await;
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.

@@ -38,6 +38,8 @@ pub enum ExecutionVersion {
     V13 = 13,
     /// Larger transactions and longer values: `docs/execution-versions.md`.
     V14 = 14,
+    /// `SKIP LOCKED` skips in transaction blocks: `docs/execution-versions.md`.
+    V15 = 15,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -64,7 +66,7 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 14] = [
+    pub const ALL: [ExecutionVersion; 15] = [
         ExecutionVersion::V1,
         ExecutionVersion::V2,
         ExecutionVersion::V3,
@@ -79,13 +81,14 @@ impl ExecutionVersion {
         ExecutionVersion::V12,
         ExecutionVersion::V13,
         ExecutionVersion::V14,
+        ExecutionVersion::V15,
     ];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V14;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V15;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V14;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V15;
 
     /// The version of this number, if this program knows it.
     pub fn of_number(number: u32) -> Option<ExecutionVersion> {
@@ -151,20 +154,10 @@ mod tests {
         assert!(error.contains("version 2 is needed from height 50 on"), "{error}");
         assert!(error.contains("knows versions 1 to 1"), "{error}");
         let this = KnownVersions::default();
-        assert_eq!(this.of(&charter(2), 50), Ok(ExecutionVersion::V2));
-        assert_eq!(this.of(&charter(3), 50), Ok(ExecutionVersion::V3));
-        assert_eq!(this.of(&charter(4), 50), Ok(ExecutionVersion::V4));
-        assert_eq!(this.of(&charter(5), 50), Ok(ExecutionVersion::V5));
-        assert_eq!(this.of(&charter(6), 50), Ok(ExecutionVersion::V6));
-        assert_eq!(this.of(&charter(7), 50), Ok(ExecutionVersion::V7));
-        assert_eq!(this.of(&charter(8), 50), Ok(ExecutionVersion::V8));
-        assert_eq!(this.of(&charter(9), 50), Ok(ExecutionVersion::V9));
-        assert_eq!(this.of(&charter(10), 50), Ok(ExecutionVersion::V10));
-        assert_eq!(this.of(&charter(11), 50), Ok(ExecutionVersion::V11));
-        assert_eq!(this.of(&charter(12), 50), Ok(ExecutionVersion::V12));
-        assert_eq!(this.of(&charter(13), 50), Ok(ExecutionVersion::V13));
-        assert_eq!(this.of(&charter(14), 50), Ok(ExecutionVersion::V14));
-        assert!(this.of(&charter(15), 0).is_err());
+        for version in ExecutionVersion::ALL {
+            assert_eq!(this.of(&charter(version.number()), 50), Ok(version));
+        }
+        assert!(this.of(&charter(ExecutionVersion::NEWEST.number() + 1), 0).is_err());
         assert!(this.of(&charter(0), 0).is_err());
         assert_eq!(ExecutionVersion::ALL.last(), Some(&ExecutionVersion::NEWEST));
     }

@@ -1,0 +1,36 @@
+-- What a later program does behind what was recorded.
+
+CALL ask(31, 'SELECT hashtext(''jobs'')');
+CALL ask(32, 'SELECT hashtextextended(''jobs'', 7)');
+CALL ask(33, 'SELECT id FROM job ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED')
+
+--@ fails 42883
+SELECT hashtext('jobs'), nextval('counter')
+
+INSERT INTO job (id) SELECT g FROM generate_series(31, 40) AS s (g)
+
+SELECT next_job('emil')
+
+INSERT INTO words SELECT 100 + nextval('counter'), 'counted' FROM generate_series(1, 3)
+
+CALL club.pay(6, 1)
+
+-- And the network goes over to the next execution version.
+
+SELECT entente.set_charter('execution_version', '15')
+
+--@ wait 25
+CALL club.pay(12, 2)
+
+CALL ask(41, 'SELECT hashtext(''jobs'')');
+CALL ask(42, 'SELECT hashtextextended(''jobs'', 7)');
+CALL ask(43, 'SELECT id FROM job ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED');
+CALL ask(44, 'SELECT next_job(''fritz'')')
+
+UPDATE job SET state = 'taken', worker = 'gerd' WHERE id = (SELECT id FROM job WHERE state = 'waiting' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
+
+SELECT pg_advisory_lock(hashtext('jobs')), nextval('counter')
+
+INSERT INTO words SELECT 100 + nextval('counter'), 'counted' FROM generate_series(1, 3)
+
+CALL club.pay(19, 90)
