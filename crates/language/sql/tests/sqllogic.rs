@@ -368,6 +368,11 @@ fn handlers() {
 }
 
 #[test]
+fn hashes() {
+    run("hashes");
+}
+
+#[test]
 fn dynamic() {
     run("dynamic");
 }

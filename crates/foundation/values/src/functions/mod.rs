@@ -15,6 +15,7 @@ mod array;
 mod bit_string;
 mod bytes;
 mod entry;
+mod hash;
 mod json;
 mod length;
 mod network;
@@ -52,7 +53,7 @@ use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 24] = [
+static FUNCTIONS: [&[Function]; 25] = [
     network::FUNCTIONS,
     bit_string::FUNCTIONS,
     time_tz::FUNCTIONS,
@@ -60,6 +61,7 @@ static FUNCTIONS: [&[Function]; 24] = [
     real::FUNCTIONS,
     regular::FUNCTIONS,
     bytes::FUNCTIONS,
+    hash::FUNCTIONS,
     range::CONSTRUCTORS,
     range::PARTS,
     range::SETS,
