@@ -68,6 +68,7 @@ mod range;
 mod real;
 mod receipt;
 mod role;
+mod row_lock;
 mod row_security;
 mod schema;
 mod schema_block_outcome;
@@ -75,6 +76,7 @@ mod schema_outcome;
 mod script_settings;
 mod sequence;
 mod session;
+mod step_given;
 mod submission;
 mod table_key;
 mod text;
@@ -178,6 +180,7 @@ pub use proposal::{
 pub use range::{Bound, Bounds, Multirange, Range, RangeType, Spans};
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use role::{Principal, Role, Roles, Securable, Signers};
+pub use row_lock::RowLockMode;
 pub use row_security::{PolicyCommand, RowPolicy, RowSecurity};
 pub use schema::{
     DATABASE, PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,
@@ -190,6 +193,7 @@ pub use schema_outcome::{
 pub use script_settings::{ScriptSettings, parse_search_path, split_settings};
 pub use sequence::{Counter, Generated, Sequence, SequenceOwner};
 pub use session::{SessionResults, SessionStep, results_have_changed};
+pub use step_given::{GivenTable, HeldRow, StepGiven};
 pub use submission::{
     AnswerAt, FrameError, SUBMISSION_BYTES_MAX, SUBMISSION_REPLY_BYTES_MAX, SUBMISSION_TRANSACTIONS_MAX,
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,

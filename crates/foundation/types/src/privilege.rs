@@ -29,6 +29,8 @@ impl Privileges {
     pub const REFERENCES: Privileges = Privileges(1 << 7);
     /// To make triggers. Only administrators do, so nobody asks for it.
     pub const TRIGGER: Privileges = Privileges(1 << 8);
+    /// To change rows in any way.
+    pub const CHANGES: Privileges = Privileges(0b1_1110);
     /// What can be granted on a table.
     pub const OF_TABLES: Privileges = Privileges(0b1_1001_1111);
     /// The same before execution version 10.

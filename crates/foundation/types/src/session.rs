@@ -1,6 +1,7 @@
 //! Transaction blocks: what a session did between BEGIN and COMMIT, as the transaction that COMMIT submits.
 
-use crate::{PackedRows, SqlError, SqlState, StatementResult, Value, encode};
+use crate::step_given::NOTHING;
+use crate::{PackedRows, SqlError, SqlState, StatementResult, StepGiven, Value, encode};
 use borsh::{BorshDeserialize, BorshSerialize};
 use crypto::{Digest, sha256};
 
@@ -32,6 +33,41 @@ pub enum SessionStep {
     RollbackTo(String),
     /// RELEASE SAVEPOINT: it and those after it are forgotten, what was done since stays.
     Release(String),
+    /// Runs one SQL statement with what the session alone knows: from execution version 15 on. So `SKIP LOCKED` leaves out at every node what
+    /// it has left out at the gateway, and rows of temporary tables are there. It is the session's word, as literals in the statement
+    /// would be.
+    RunGiven {
+        /// What is said with it.
+        #[borsh(deserialize_with = "crate::step_given::read_given")]
+        given: StepGiven,
+        /// The statement.
+        sql: String,
+        /// Values of `$1`, `$2`, …
+        parameters: Vec<Value>,
+    },
+}
+
+impl SessionStep {
+    /// The SQL statement that it runs, and its parameters, where it runs one.
+    pub fn statement(&self) -> Option<(&str, &[Value])> {
+        match self {
+            SessionStep::Run { sql, parameters } | SessionStep::RunGiven { sql, parameters, .. } => {
+                Some((sql, parameters))
+            }
+            SessionStep::Insert { .. }
+            | SessionStep::Savepoint(_)
+            | SessionStep::RollbackTo(_)
+            | SessionStep::Release(_) => None,
+        }
+    }
+
+    /// What is said with it.
+    pub fn given(&self) -> &StepGiven {
+        match self {
+            SessionStep::RunGiven { given, .. } => given,
+            _ => &NOTHING,
+        }
+    }
 }
 
 /// The digest over everything that the steps of a block gave their client, in order: rows, tags, messages and errors.

@@ -237,6 +237,18 @@ impl Sizes {
             SessionStep::Run { parameters, .. } => {
                 Sizes { parameters: self.parameters.max(parameters.len()), ..self }
             }
+            SessionStep::RunGiven { given, parameters, .. } => given.tables.iter().fold(
+                Sizes {
+                    parameters: self.parameters.max(parameters.len()),
+                    values: self.values.max(given.tables.len()),
+                    ..self
+                },
+                |sizes, table| Sizes {
+                    name: sizes.name.max(table.name.len()),
+                    values: sizes.values.max(table.columns.len()),
+                    ..sizes
+                },
+            ),
             SessionStep::Insert { table, columns, .. } => {
                 Sizes { name: self.name.max(table.len()), values: self.values.max(columns.len()), ..self }
             }

@@ -12,6 +12,7 @@ use crate::own::OwnRows;
 use crate::programs::{Described, Programs};
 use crate::random::RandomValues;
 use crate::remaining::Remaining;
+use crate::row_locks::RowLocks;
 use crate::scratch::{Scratch, SharedRows};
 use crate::subqueries::{Given, KnownSubqueries};
 use plan::expression::{Environment, Expression, KeptMemory, Memory};
@@ -55,6 +56,8 @@ pub(crate) struct RunsOn<'a> {
     pub(crate) advisory: Option<AdvisorySession>,
     /// It must change nothing but temporary tables; never where a transaction of a block runs.
     pub(crate) read_only: bool,
+    /// What is known of locks on rows.
+    pub(crate) row_locks: Option<Rc<dyn RowLocks>>,
 }
 
 /// What it leaves behind: reads and commands, from which its effects are made.
@@ -162,6 +165,7 @@ impl<'a> Execution<'a> {
             signed_by: SignedBy::default(),
             advisory: None,
             read_only: false,
+            row_locks: None,
         };
         let memory = Rc::new(Memory::new(context.step_limit, KeptMemory::default()));
         Execution {

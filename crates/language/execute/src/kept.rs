@@ -36,6 +36,26 @@ impl<'a> Execution<'a> {
         Ok(true)
     }
 
+    /// Runs something with rows that its queries find under these numbers.
+    ///
+    /// # Errors
+    /// As [`Execution::keep_rows`], and those of `run`.
+    pub fn with_given_rows<R>(
+        &mut self,
+        given: Vec<(usize, Vec<Vec<Value>>)>,
+        run: impl FnOnce(&mut Self) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        let (space, known) =
+            (given.iter().map(|(_, rows)| rows_space(rows)).sum(), self.running.working.len());
+        self.charge(given.iter().map(|(_, rows)| rows.len() as u64).sum())?;
+        self.meter.memory.keep(space)?;
+        self.running.working.extend(given.into_iter().map(|(number, rows)| (number, Rc::new(rows).into())));
+        let result = run(self);
+        self.running.working.truncate(known);
+        self.meter.memory.give_back(space);
+        result
+    }
+
     /// Rows of a result are held until the transaction ends; until the end of the statement where a session's client gets
     /// them then.
     ///

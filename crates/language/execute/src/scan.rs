@@ -2,6 +2,7 @@
 
 use crate::execution::Execution;
 use crate::own::{SCAN_BYTES, key_space};
+use crate::row_locks::counts;
 use crate::scratch::{RowList, Rows};
 use crate::subqueries::Given;
 use plan::computed_index::primary_of;
@@ -66,6 +67,15 @@ impl Execution<'_> {
     ) -> Result<(), SqlError> {
         match &select.source {
             From::Nothing => visit(&[]).map(drop),
+            From::Table(scanned) if scanned.keyed => {
+                let mut keyed = Vec::new();
+                self.visit_table(scanned, given, select.reverse, &mut |key, row| {
+                    keyed.clear();
+                    keyed.extend_from_slice(row);
+                    keyed.push(Value::Bytea(key.as_bytes().into()));
+                    visit(&keyed)
+                })
+            }
             From::Table(scanned) => {
                 self.visit_table(scanned, given, select.reverse, &mut |_, row| visit(row))
             }
@@ -101,6 +111,26 @@ impl Execution<'_> {
         if let Some(height) = &scanned.past {
             return self.visit_past(scanned, height, given, reverse, visit);
         }
+        if let (Some(locks), Some(locking)) = (self.on.row_locks.clone(), scanned.locking) {
+            return self.visit_found(scanned, given, reverse, &mut |key, row| match counts(
+                &*locks,
+                (scanned, locking),
+                key,
+            )? {
+                true => visit(key, row),
+                false => Ok(ControlFlow::Continue(())),
+            });
+        }
+        self.visit_found(scanned, given, reverse, visit)
+    }
+
+    fn visit_found(
+        &mut self,
+        scanned: &Scanned,
+        given: Given<'_>,
+        reverse: bool,
+        visit: &mut VisitKeyed<'_>,
+    ) -> Result<(), SqlError> {
         if let Access::Key(parts) = &scanned.access {
             let found = self.row_by_key(&scanned.table, parts, &scanned.filter, scanned.columns, given)?;
             let Some((key, row)) = found else { return Ok(()) };

@@ -105,6 +105,20 @@ impl Execution<'_> {
         limit: Option<usize>,
         take: Option<&mut TakeRow<'_>>,
     ) -> Result<Vec<Vec<Value>>, SqlError> {
+        match select.locks() {
+            None => self.select_plain(select, given, limit, take),
+            Some(locked) => self.select_locking(select, locked, given, limit, take),
+        }
+    }
+
+    /// The same for a query of which nothing is locked, or whose rows still have their keys.
+    pub(super) fn select_plain(
+        &mut self,
+        select: &BoundSelect,
+        given: Given<'_>,
+        limit: Option<usize>,
+        take: Option<&mut TakeRow<'_>>,
+    ) -> Result<Vec<Vec<Value>>, SqlError> {
         let held = self.meter.memory.held();
         let rows = self.measured(|execution| execution.select_holding(select, given, limit, take));
         self.meter.memory.release_to(held);
@@ -489,7 +503,7 @@ pub type TakeRow<'t> = dyn FnMut(Vec<Value>) -> ControlFlow<()> + 't;
 /// The rows of a result while they are made.
 struct Output<'b, 't> {
     select: &'b BoundSelect,
-    /// By their sort keys, where they are not handed out.
+    /// By their sort keys, where they are not handed out. Behind those of a query that locks stands the key of their row.
     rows: Sorter<'b>,
     distinct: DistinctRows,
     /// So many rows are enough, where they come in the wanted order.
@@ -520,6 +534,9 @@ impl Output<'_, '_> {
         let mut output = Vec::with_capacity(self.select.projection.len());
         for expression in &self.select.projection {
             output.push(expression.evaluate(environment)?);
+        }
+        if self.select.locks().is_some() {
+            output.extend(environment.row.last().cloned());
         }
         let is_first = match self.select.distinct {
             Distinctness::Distinct => self.distinct.is_first(memory, &output)?,

@@ -40,6 +40,7 @@ pub mod random;
 pub mod routines;
 pub mod row_check;
 mod row_functions;
+pub mod row_locking;
 pub mod row_security;
 pub mod scope;
 pub mod sequence;

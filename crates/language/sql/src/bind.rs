@@ -2,6 +2,7 @@
 
 use crate::ddl::change::{SchemaChange, call_columns};
 use crate::ddl::{bind_change_behind, bind_schema_change};
+use crate::given_tables::number_of;
 use crate::library::Library;
 use crate::script::{BoundScript, Elsewhere, Script, StatementKind, Step};
 use plan::expression::shortened;
@@ -18,8 +19,8 @@ use syntax::names::{name_of, table_name};
 use syntax::parse::{ParsedStatement, is_schema_change};
 use types::session_format::{session_format, within_format};
 use types::{
-    DataType, ExecutionVersion, Function, FunctionResult, Language, OutputColumn, Procedure, SqlError,
-    SqlState, Volatility, limits,
+    DataType, ExecutionVersion, Function, FunctionResult, GivenTable, Language, OutputColumn, Procedure,
+    SqlError, SqlState, Volatility, limits,
 };
 
 /// Bytes of a script that is kept; longer ones are rarely repeated.
@@ -48,6 +49,18 @@ pub(crate) fn bind_script(library: &Library, sql: &str, types: &[DataType]) -> R
     bind_parsed(library, Script::parse(sql, library.version())?, types)
 }
 
+/// Reads and binds a statement with which tables are given.
+pub(crate) fn bind_script_given(
+    library: &Library,
+    sql: &str,
+    types: &[DataType],
+    given: &[GivenTable],
+) -> Result<BoundScript, SqlError> {
+    let script = Script::parse(sql, library.version())?;
+    let format = script.settings.format;
+    library.lengths().within(|| within_format(format, || bind_within_format(library, script, types, given)))
+}
+
 /// Binds the statements of a script.
 pub(crate) fn bind_parsed(
     library: &Library,
@@ -55,16 +68,20 @@ pub(crate) fn bind_parsed(
     types: &[DataType],
 ) -> Result<BoundScript, SqlError> {
     let format = script.settings.format;
-    library.lengths().within(|| within_format(format, || bind_within_format(library, script, types)))
+    library.lengths().within(|| within_format(format, || bind_within_format(library, script, types, &[])))
 }
 
 fn bind_within_format(
     library: &Library,
     script: Script<'_>,
     types: &[DataType],
+    given: &[GivenTable],
 ) -> Result<BoundScript, SqlError> {
     let tables = &library.tables().with_search_path(&script.settings.search_path);
-    let scope = VariableScope::for_script(types, script.source).with_routines(tables.routines());
+    let mut scope = VariableScope::for_script(types, script.source).with_routines(tables.routines());
+    for (position, table) in given.iter().enumerate() {
+        scope.add_transition_table(&table.name, number_of(position), &table.columns);
+    }
     let mut steps = Vec::new();
     let (mut copy, mut elsewhere) = (None, Elsewhere::default());
     for statement in script.statements {

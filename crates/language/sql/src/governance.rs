@@ -351,7 +351,7 @@ fn approve(library: &Arc<Library>, place: &Place<'_>, number: u64) -> Result<Ans
     let made = match &proposal.change {
         ProposedChange::Script(sql) => {
             let principal = Principal::new(proposal.organisation, "");
-            let place = Place { principal: &principal, ..*place };
+            let place = Place { principal: &principal, row_locks: None, ..*place };
             Script::parse(sql, library.version()).and_then(|parsed| {
                 let effects = run_script(library, &place, parsed);
                 let made = effects.result.clone().map(|_| effects.catalog.clone());

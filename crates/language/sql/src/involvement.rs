@@ -38,7 +38,10 @@ impl Library {
                 let (mut all, mut statements) = (Vec::new(), false);
                 for step in steps {
                     let (called, more) = match step {
-                        SessionStep::Run { sql, parameters } => self.called_by_script(sql, parameters)?,
+                        SessionStep::Run { .. } | SessionStep::RunGiven { .. } => {
+                            let Some(script) = self.script_of(step)? else { continue };
+                            (script.calls().to_vec(), !script.only_calls())
+                        }
                         SessionStep::Insert { table, .. } => (self.called_by_insert(table), true),
                         SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {
                             continue;

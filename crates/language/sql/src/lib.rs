@@ -21,6 +21,7 @@ mod consent;
 mod ddl;
 mod endorsed;
 mod fragments;
+mod given_tables;
 mod governance;
 mod insert;
 mod involvement;
@@ -34,7 +35,7 @@ mod temporary;
 mod triggers;
 
 pub use endorsed::bind_endorsed;
-pub use execute::{Context, Moves, Oracles, Scratch, ScratchFile};
+pub use execute::{Context, Moves, Oracles, RowLocks, Scratch, ScratchFile, SharedRowLocks};
 pub use fragments::{Fragment, RunFragments};
 pub use governance::{agreed_change, describe_change, describe_state};
 pub use library::{Involved, Involvement, Library};

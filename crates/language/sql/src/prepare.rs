@@ -4,13 +4,14 @@ use crate::bind::{bind_parsed, bind_script};
 use crate::fragments::{RunFragments, Runner};
 use crate::library::Library;
 use crate::script::{BoundScript, Elsewhere, Script, StatementKind, Step};
-use execute::{Context, Execution, Scratch};
+use execute::{Context, Execution, RowLocks, Scratch, SharedRowLocks};
 use plan::logical::Split;
 use plan::statement::{BoundSelect, BoundStatement};
 use sqlparser::ast::Statement;
 use state::Snapshot;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
@@ -45,6 +46,8 @@ pub struct Reader {
     pub scratch: Option<Arc<dyn Scratch>>,
     /// Who runs fragments of queries; `None`: queries are run row by row.
     pub fragments: Option<Arc<dyn RunFragments>>,
+    /// The locks on rows of the gateway's blocks; `None`: nothing is locked.
+    pub row_locks: Option<SharedRowLocks>,
 }
 
 impl Reader {
@@ -88,6 +91,10 @@ impl Prepared {
     /// A script with the library that it was bound on.
     pub(crate) fn new(library: &Arc<Library>, script: BoundScript) -> Prepared {
         Prepared { library: library.clone(), script }
+    }
+
+    pub(crate) fn script(&self) -> &BoundScript {
+        &self.script
     }
 
     /// Types of the parameters.
@@ -247,13 +254,15 @@ impl Prepared {
             let message = "only a script that reads can be run outside of a transaction";
             return Err(SqlError::new(SqlState::READ_ONLY_TRANSACTION, message));
         }
-        let Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, scratch, fragments: _ } =
-            reader;
+        let Reader {
+            principal, step_limit, timestamp_ms, seed, interrupt, memory, scratch, row_locks, ..
+        } = reader;
         let (timestamp_ms, step_limit) = (*timestamp_ms, *step_limit);
         let context = Context { height: 0, timestamp_ms, index: 0, transaction: *seed, step_limit };
         let share = memory.as_ref().map_or_else(MemoryShare::default, MemoryShare::of);
-        let execution =
+        let mut execution =
             Execution::new(&*self.library, snapshot, context).without_registration().sharing(share);
+        execution.know_row_locks(row_locks.clone().map(|locks| Rc::new(locks) as Rc<dyn RowLocks>));
         Ok(execution.acting_as(principal).interrupted_by(interrupt).with_scratch(scratch.clone()))
     }
 }

@@ -14,8 +14,7 @@ use syntax::parse::{self, ParsedStatement, parse_script};
 use types::session_format::{SessionFormat, within_format};
 use types::{
     AdvisorySession, ColumnOrigin, CompositeTypes, DataType, ExecutionVersion, Notice, OutputColumn, Payload,
-    ScriptSettings, SearchPath, SessionStep, Severity, SqlError, SqlState, StatementResult, Value,
-    split_settings,
+    ScriptSettings, SearchPath, Severity, SqlError, SqlState, StatementResult, Value, split_settings,
 };
 
 /// The statements of a script.
@@ -293,9 +292,9 @@ impl BoundScript {
 pub fn is_schema_change(payload: &Payload, version: ExecutionVersion) -> bool {
     match payload.call() {
         Payload::Script { sql, .. } => parse::is_schema_change(sql, version),
-        Payload::Session { steps, .. } => steps.iter().any(
-            |step| matches!(step, SessionStep::Run { sql, .. } if parse::is_schema_change(sql, version)),
-        ),
+        Payload::Session { steps, .. } => steps
+            .iter()
+            .any(|step| step.statement().is_some_and(|(sql, _)| parse::is_schema_change(sql, version))),
         Payload::Call { .. }
         | Payload::Insert { .. }
         | Payload::Parts { .. }

@@ -4,7 +4,7 @@ use crate::ddl::bind_schema_change;
 use crate::governance::run_governed;
 use crate::insert::insert_rows;
 use crate::library::Library;
-use crate::script::{Script, StatementKind, Step, is_schema_change};
+use crate::script::{BoundScript, Script, StatementKind, Step, is_schema_change};
 use crate::session::again::{committed, guard_results, run_again, run_again_alone};
 use crate::session::place::Place;
 use execute::{Analysis, Context, Execution, KnownFrame, Moves, Oracles, SessionPlace, refused};
@@ -191,8 +191,15 @@ impl Invocation {
     /// What a transaction does that changes the schema; `None` where it does not.
     fn change_schema(&self, snapshot: &dyn Snapshot) -> Option<Effects> {
         let (context, principal) = (self.context, &self.principal);
-        let place =
-            |session| Place { snapshot, context, principal, session, interrupt: None, read_only: false };
+        let place = |session| Place {
+            snapshot,
+            context,
+            principal,
+            session,
+            interrupt: None,
+            read_only: false,
+            row_locks: None,
+        };
         match self.payload.call() {
             Payload::Script { sql, .. } => {
                 let script = self.script_with_schema_change()?;
@@ -255,18 +262,7 @@ impl Invocation {
     ) -> Result<(), SqlError> {
         let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
         let Ok(script) = self.library.script(sql, &types) else { return Ok(()) };
-        if script.kind() == StatementKind::SchemaChange {
-            return Err(refused("a schema change together with other transactions"));
-        }
-        let Ok(frame) = script.frame(parameters) else { return Ok(()) };
-        let frame = KnownFrame::new(frame);
-        within_format(script.format, || {
-            script.steps.iter().try_for_each(|step| match step {
-                Step::Statement(statement) => analysis.statement(statement, &frame),
-                Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new()),
-                Step::Constraints(..) | Step::Notify(_) | Step::Schema(_) | Step::Copy => Ok(()),
-            })
-        })
+        analyse_bound(analysis, &script, parameters)
     }
 
     /// What an insert of rows may touch: the keys up to the first row that cannot be inserted.
@@ -402,8 +398,9 @@ impl Invocation {
                 analysis.set_now(*now_ms);
                 for step in steps {
                     match step {
-                        SessionStep::Run { sql, parameters } => {
-                            self.analyse_script(&mut analysis, sql, parameters)?;
+                        SessionStep::Run { parameters, .. } | SessionStep::RunGiven { parameters, .. } => {
+                            let Ok(Some(script)) = self.library.script_of(step) else { continue };
+                            analyse_bound(&mut analysis, &script, parameters)?;
                         }
                         SessionStep::Insert { table, columns, rows } => {
                             self.analyse_insert(&mut analysis, table, columns, rows.iter())?;
@@ -416,6 +413,26 @@ impl Invocation {
         }
         Ok(analysis.finish())
     }
+}
+
+/// What a bound script may touch.
+fn analyse_bound(
+    analysis: &mut Analysis<'_>,
+    script: &BoundScript,
+    parameters: &[Value],
+) -> Result<(), SqlError> {
+    if script.kind() == StatementKind::SchemaChange {
+        return Err(refused("a schema change together with other transactions"));
+    }
+    let Ok(frame) = script.frame(parameters) else { return Ok(()) };
+    let frame = KnownFrame::new(frame);
+    within_format(script.format, || {
+        script.steps.iter().try_for_each(|step| match step {
+            Step::Statement(statement) => analysis.statement(statement, &frame),
+            Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new()),
+            Step::Constraints(..) | Step::Notify(_) | Step::Schema(_) | Step::Copy => Ok(()),
+        })
+    })
 }
 
 /// What the ledger says of a transaction in schemas with members that it has admitted: who the members are, who vote on its parts.

@@ -6,11 +6,12 @@
 //!
 //! A statement is simulated on the ledger's snapshot and the session's tables together. If its effects write
 //! temporary tables only, they are applied on the spot. If they write the ledger and the statement touches no
-//! temporary table, it is ordered like any other. Anything between the two is refused.
+//! temporary table, it is ordered like any other. If it only reads temporary tables, and has to do with the ledger too, it is a step of a
+//! transaction block, with which their rows are given ([`crate::given_tables`]): from version 15 on. What writes both is refused.
 //!
 //! In a transaction block the session's tables are copied, and the copy shares its rows until one of both changes.
-//! COMMIT makes the copy the session's. No other node can check what a statement gave that reads temporary tables
-//! *and* the ledger. Therefore a block has such statements, or changes of the ledger, but not both.
+//! COMMIT makes the copy the session's. No other node can check what a temporary table was filled with from the ledger. Therefore a block has
+//! such statements, or changes of the ledger, but not both.
 
 use crate::bind::bind_parsed;
 use crate::ddl::change::SchemaChange;
@@ -18,7 +19,7 @@ use crate::ddl::rows::Rows;
 use crate::ddl::{bind_schema_change, change_catalog};
 use crate::library::Library;
 use crate::prepare::Prepared;
-use crate::script::{Script, StatementKind};
+use crate::script::{BoundScript, Script, StatementKind};
 use crate::simulate::Invocation;
 use execute::{Context, Execution, row_bytes};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, OnCommit, Statement};
@@ -34,8 +35,9 @@ use std::sync::atomic::AtomicBool;
 use syntax::parse::ParsedStatement;
 use types::session_format::SessionFormat;
 use types::{
-    Catalog, DataType, Deferral, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA, Payload, Principal, Row,
-    SqlError, SqlState, StatementResult, TableId, TypeId,
+    Catalog, DataType, Deferral, ExecutionVersion, GivenTable, Key, MemoryPool, MemoryShare, PUBLIC_SCHEMA,
+    PackedRows, Payload, Principal, Privileges, Row, Securable, SqlError, SqlState, StatementResult, Table,
+    TableId, TypeId,
 };
 
 /// Bytes of the rows that a session may keep.
@@ -249,6 +251,60 @@ impl TemporaryTables {
         let combined = self.combined(ledger)?;
         let script = bind_parsed(&combined, script, parameter_types)?;
         Ok(Some(Prepared::new(&combined, script)))
+    }
+
+    /// Whether a script that was prepared here is to run as a step of a transaction block, with which the rows of these tables are given.
+    pub fn are_given_to(&self, prepared: &Prepared) -> bool {
+        prepared.kind() == StatementKind::Write && self.tables_given_to(prepared.script()).is_some()
+    }
+
+    /// The tables with their rows, as they are given with a statement; `None` where none is to be.
+    ///
+    /// # Errors
+    /// `54000` where they are too many rows for a transaction.
+    pub(crate) fn given_to(
+        &mut self,
+        ledger: &Arc<Library>,
+        sql: &str,
+        parameter_types: &[DataType],
+    ) -> Result<Option<Vec<GivenTable>>, SqlError> {
+        if self.is_empty() || !self.are_mentioned_in(sql) {
+            return Ok(None);
+        }
+        // What is wrong says so where it is run.
+        let Ok(script) = self.combined(ledger).and_then(|combined| combined.script(sql, parameter_types))
+        else {
+            return Ok(None);
+        };
+        let Some(tables) = self.tables_given_to(&script) else { return Ok(None) };
+        let given = |table: &Arc<Table>| {
+            let rows = self.state.tables.get(&table.id).into_iter().flat_map(BTreeMap::values);
+            let columns = table.columns.iter().map(|column| (column.name.clone(), column.data_type));
+            Ok(GivenTable {
+                name: table.name.clone(),
+                columns: columns.collect(),
+                rows: PackedRows::pack(rows.map(|row| row.to_vec()))?,
+            })
+        };
+        tables.into_iter().map(given).collect::<Result<Vec<_>, SqlError>>().map(Some)
+    }
+
+    /// The tables that a script reads, where it writes none of them and has to do with the ledger, too.
+    fn tables_given_to(&self, script: &BoundScript) -> Option<Vec<&Arc<Table>>> {
+        let known = self.ledger.as_ref().filter(|ledger| ledger.version() >= ExecutionVersion::V15)?;
+        let (mut tables, mut is_of_ledger) = (Vec::new(), false);
+        for need in &script.needs.relations {
+            let Securable::Relation(name) = &need.relation else { continue };
+            match self.state.catalog.tables.get(name) {
+                // A partition is none of its own.
+                None if self.state.catalog.views.contains_key(name) => return None,
+                None => is_of_ledger = true,
+                Some(_) if need.privileges.intersects(Privileges::CHANGES) => return None,
+                Some(table) => tables.push(table),
+            }
+        }
+        is_of_ledger |= script.needs.called.iter().any(|called| known.may_write(called));
+        (is_of_ledger && !tables.is_empty()).then_some(tables)
     }
 
     /// What ends the next run soon after it is set.

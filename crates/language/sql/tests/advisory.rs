@@ -355,7 +355,7 @@ fn what_cannot_be_locked_is_an_error() {
     );
     let in_temporary = ["CREATE TEMPORARY TABLE here (a integer)", "INSERT INTO here VALUES (1)"];
     in_temporary.iter().for_each(|sql| drop(database.gateway(sql).expect(sql)));
-    let error = database.error("SELECT pg_advisory_xact_lock(a) FROM here");
+    let error = database.error("INSERT INTO here SELECT length(pg_advisory_xact_lock(a)::text) FROM here");
     assert_eq!(
         error.message,
         "pg_advisory_xact_lock() in a statement about temporary tables is not supported"

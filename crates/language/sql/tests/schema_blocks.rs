@@ -281,7 +281,8 @@ fn what_a_block_has_read_with_temporary_tables_decides_nothing_on_the_ledger() {
     const REFUSED: &str = "0A000 a change of the ledger in a block that reads the ledger and temporary tables in one statement is not supported";
     let mut database = database();
     database.gateway("CREATE TEMPORARY TABLE t AS SELECT 1 AS id").expect("a temporary table");
-    let mixed = ("SELECT count(*) FROM t JOIN account USING (id)", "1");
+    // What a temporary table is filled with from the ledger, no other node finds again.
+    let mixed = ("INSERT INTO t SELECT account.id + 5 FROM t JOIN account USING (id)", "INSERT 0 1");
     let change = "UPDATE account SET balance = 0 WHERE id = 1";
     let mut session = begin(&database);
     steps(&mut session, &[mixed, (change, REFUSED)]);
@@ -296,6 +297,18 @@ fn what_a_block_has_read_with_temporary_tables_decides_nothing_on_the_ledger() {
     commit(&mut database, session).expect("nothing has changed meanwhile");
     assert_eq!(database.rows("SELECT count(*) FROM t"), [["2"]]);
     assert_eq!(database.rows("SELECT balance FROM account WHERE id = 1"), [["0"]]);
+    // What a query reads of both is found again: the rows come with it.
+    let mut session = begin(&database);
+    steps(
+        &mut session,
+        &[
+            ("SELECT balance, t.id FROM t JOIN account USING (id)", "0,1"),
+            ("UPDATE account SET balance = 5 WHERE id = 1", "UPDATE 1"),
+            ("SELECT balance, t.id FROM t JOIN account USING (id)", "5,1"),
+        ],
+    );
+    commit(&mut database, session).expect("nothing has changed meanwhile");
+    assert_eq!(database.rows("SELECT balance FROM account WHERE id = 1"), [["5"]]);
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub struct Prepared {
     pub lock: Option<&'static str>,
     /// Whether it concerns the session's temporary tables: [`TemporaryTables::run`] runs it.
     pub temporary: bool,
+    /// It writes the ledger and reads temporary tables: it is a step of a transaction block, with which their rows are given.
+    pub is_given_rows: bool,
     /// A table whose policies restrict its rows for a role.
     pub restricted_for_roles: Option<String>,
     /// One whose policies restrict them for an administrator.
@@ -405,6 +407,8 @@ pub struct FinishedBlock {
     pub request: RequestId,
     /// The session's temporary tables once it is final.
     pub temporary: Box<dyn TemporaryTables>,
+    /// Its locks on rows, which other blocks see until this is dropped: once its outcome is known.
+    pub row_locks: Box<dyn Send>,
 }
 
 /// The temporary tables of one session. What concerns them runs at the gateway's node alone, and nothing of it is ordered.

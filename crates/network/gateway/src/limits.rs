@@ -30,6 +30,8 @@ pub const STATEMENTS_MAX: usize = 10_000;
 pub const PREPARED_STATEMENTS_MAX: usize = 2_000;
 /// Portals of a session; more get `54000`.
 pub const PORTALS_MAX: usize = 500;
+/// Times that a statement is run which is a block of its own, as long as others change what it reads; then its client gets `40001`.
+pub const BLOCK_TRIES_MAX: u32 = 10;
 /// Open cursors of a session; more get `54000`.
 pub const CURSORS_MAX: usize = 256;
 /// Values in the rows of all open cursors of a session, which are in memory; more get `54000`.

@@ -177,7 +177,9 @@ fn call_text(payload: &Payload) -> String {
 /// A step of a transaction block for people.
 fn step_text(step: &SessionStep) -> String {
     match step {
-        SessionStep::Run { sql, .. } => sql.split_whitespace().collect::<Vec<_>>().join(" "),
+        SessionStep::Run { sql, .. } | SessionStep::RunGiven { sql, .. } => {
+            sql.split_whitespace().collect::<Vec<_>>().join(" ")
+        }
         SessionStep::Insert { table, rows, .. } => format!("COPY {table} ({} rows)", rows.len()),
         SessionStep::Savepoint(name) => format!("SAVEPOINT {name}"),
         SessionStep::RollbackTo(name) => format!("ROLLBACK TO {name}"),

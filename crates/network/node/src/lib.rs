@@ -62,6 +62,7 @@ mod redaction;
 mod reload;
 mod restored_state;
 mod row_history;
+mod row_locks;
 mod schema_counts;
 mod scrub;
 #[cfg(feature = "simulation")]

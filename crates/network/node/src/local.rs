@@ -5,6 +5,7 @@ use crate::charters::DecidedCharters;
 use crate::past::WithPast;
 use crate::published::Published;
 use crate::query_files::QueryFiles;
+use crate::row_locks::{BlockRowLocks, NodeRowLocks};
 use crypto::{Digest, PublicKey};
 use gateway::{
     Binding, BoundQuery, FinishedBlock, Prepared, StatementKind, TemporaryTables, TransactionBlock,
@@ -42,6 +43,8 @@ pub(crate) struct LocalExecution {
     fragments: Option<Arc<dyn RunFragments>>,
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
     newest_block_ms: AtomicU64,
+    /// The rows that transaction blocks have locked.
+    row_locks: Arc<NodeRowLocks>,
 }
 
 impl LocalExecution {
@@ -66,6 +69,7 @@ impl LocalExecution {
             scratch,
             fragments,
             newest_block_ms,
+            row_locks: Arc::default(),
         }
     }
 
@@ -91,7 +95,18 @@ impl LocalExecution {
         let memory = Some(Arc::clone(&self.query_memory));
         let (scratch, fragments) = (self.scratch.clone(), self.fragments.clone());
         let (step_limit, seed) = (QUERY_STEPS_MAX, random_seed());
-        sql::Reader { principal, step_limit, timestamp_ms, seed, interrupt, memory, scratch, fragments }
+        let row_locks: sql::SharedRowLocks = self.row_locks.seen_at(self.published.applied_height());
+        sql::Reader {
+            principal,
+            step_limit,
+            timestamp_ms,
+            seed,
+            interrupt,
+            memory,
+            scratch,
+            fragments,
+            row_locks: Some(row_locks),
+        }
     }
 
     fn principal(&self, role: &str) -> Principal {
@@ -184,6 +199,7 @@ pub(crate) fn described(local: &Arc<LocalExecution>, prepared: sql::Prepared, bi
         kind,
         lock: prepared.lock(),
         temporary: false,
+        is_given_rows: false,
         binding,
         query: Arc::new(NodeQuery { local: local.clone(), prepared, binding }),
     }
@@ -197,6 +213,8 @@ struct NodeBlock {
     /// Of the library that it has begun with, which it keeps to its end.
     execution_version: ExecutionVersion,
     local: Arc<LocalExecution>,
+    /// What it has locked; nothing where nobody finishes it.
+    row_locks: Option<Arc<BlockRowLocks>>,
 }
 
 impl TransactionBlock for NodeBlock {
@@ -230,7 +248,9 @@ impl TransactionBlock for NodeBlock {
     fn finish(self: Box<Self>) -> FinishedBlock {
         let sql::Finished { payload, temporary: tables } = self.session.finish();
         let temporary = Box::new(NodeTemporaryTables { local: self.local, tables });
-        FinishedBlock { payload, request: self.request, temporary }
+        let row_locks = self.row_locks.filter(|_| payload.is_some());
+        row_locks.iter().for_each(|locks| locks.finish());
+        FinishedBlock { payload, request: self.request, temporary, row_locks: Box::new(row_locks) }
     }
 }
 
@@ -253,7 +273,10 @@ impl TemporaryTables for NodeTemporaryTables {
         let library = self.local.published.library();
         let prepared = self.tables.prepare(&library, sql, parameter_types)?;
         let (local, binding) = (&self.local, binding_of(&library));
-        Ok(prepared.map(|prepared| Prepared { temporary: true, ..described(local, prepared, binding) }))
+        Ok(prepared.map(|prepared| {
+            let is_given_rows = self.tables.are_given_to(&prepared);
+            Prepared { temporary: true, is_given_rows, ..described(local, prepared, binding) }
+        }))
     }
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
@@ -285,12 +308,17 @@ impl TemporaryTables for NodeTemporaryTables {
     }
 
     fn begin(&self, role: &str, read_only: bool) -> Result<Box<dyn TransactionBlock>, SqlError> {
-        self.begin_at(role, read_only, self.local.next_block_ms())
+        let LocalExecution { row_locks, published, .. } = &*self.local;
+        let row_locks = row_locks.begin(published.applied_height(), published);
+        let block = self.begin_at((role, read_only), self.local.next_block_ms(), row_locks.clone())?;
+        Ok(Box::new(NodeBlock { row_locks: Some(row_locks), ..block }))
     }
 
     fn begin_trial(&self, role: &str) -> Result<Box<dyn TransactionBlock>, SqlError> {
         // No block gets its time, so that many of them do not run ahead of the clock.
-        self.begin_at(role, false, now_ms())
+        let LocalExecution { row_locks, published, .. } = &*self.local;
+        let seen = row_locks.seen_at(published.applied_height());
+        Ok(Box::new(self.begin_at((role, false), now_ms(), seen)?))
     }
 
     fn clear(&mut self) {
@@ -301,10 +329,10 @@ impl TemporaryTables for NodeTemporaryTables {
 impl NodeTemporaryTables {
     fn begin_at(
         &self,
-        role: &str,
-        read_only: bool,
+        (role, read_only): (&str, bool),
         timestamp_ms: u64,
-    ) -> Result<Box<dyn TransactionBlock>, SqlError> {
+        row_locks: sql::SharedRowLocks,
+    ) -> Result<NodeBlock, SqlError> {
         let LocalExecution { charters, published, query_memory, .. } = &*self.local;
         self.local.serving()?;
         let (library, snapshot) = published.at_one_height();
@@ -331,8 +359,10 @@ impl NodeTemporaryTables {
         let session =
             sql::Session::begin(library, snapshot, context, principal, read_limit, read_only, tables)
                 .sharing(memory)
-                .of_at_most(charter.block.transaction_bytes_max);
-        Ok(Box::new(NodeBlock { session, request, execution_version, local: self.local.clone() }))
+                .of_at_most(charter.block.transaction_bytes_max)
+                .locking_rows(row_locks);
+        let local = self.local.clone();
+        Ok(NodeBlock { session, request, execution_version, local, row_locks: None })
     }
 }
 

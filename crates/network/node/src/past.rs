@@ -41,7 +41,6 @@ impl PastStates {
     }
 
     /// Height of the newest one.
-    #[cfg(feature = "simulation")]
     pub(crate) fn newest_height(&self) -> u64 {
         self.kept.read().back().map_or(0, |(height, _)| *height)
     }

@@ -88,7 +88,6 @@ impl Published {
     }
 
     /// Height of the newest applied block.
-    #[cfg(feature = "simulation")]
     pub(crate) fn applied_height(&self) -> u64 {
         self.inner.read().past.newest_height()
     }

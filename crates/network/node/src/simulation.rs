@@ -323,6 +323,7 @@ impl SimulatedNode {
             memory: None,
             scratch: None,
             fragments: None,
+            row_locks: None,
         };
         // Nothing is applied meanwhile: it is one thread.
         let height = self.parts.published.applied_height();

@@ -20,7 +20,10 @@ pub(super) fn stands_alone(node: &LogicalPlan, inside: bool) -> bool {
         && match node {
             // What refuses to be read refuses it where rows are read.
             LogicalPlan::Scan(scan) => {
-                scan.past.is_none() && !scan.keyed && scan.table.check_filled().is_ok()
+                scan.past.is_none()
+                    && !scan.keyed
+                    && scan.locking.is_none()
+                    && scan.table.check_filled().is_ok()
             }
             LogicalPlan::Join(join) => stands_alone(&join.left, inside) && stands_alone(&join.right, inside),
             LogicalPlan::Query(query) => stands_alone(&query.plan, true),

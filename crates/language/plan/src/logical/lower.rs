@@ -32,7 +32,18 @@ pub fn operators(plan: LogicalPlan) -> BoundSelect {
         }
         other => From::Relation(Box::new(relation(other, 0))),
     };
+    key_locked_rows(&mut select);
     select
+}
+
+/// Lets the rows of a block have their keys behind them where they are those of one table, which it locks: so it locks those that it gives,
+/// and not all that it has looked at.
+fn key_locked_rows(select: &mut BoundSelect) {
+    let gives_rows =
+        select.grouping.is_none() && select.windows.is_empty() && select.distinct == Distinctness::All;
+    if let Some(scanned) = select.source.only_table_mut().filter(|_| gives_rows) {
+        scanned.keyed |= scanned.locking.is_some();
+    }
 }
 
 /// Takes limit, DISTINCT and outputs from the top of a block.
@@ -157,7 +168,7 @@ fn joined(join: Join, first: usize) -> BoundJoin {
 
 /// A table that is read whose columns begin at `first`.
 fn scanned(scan: Scan, first: usize) -> Scanned {
-    let Scan { table, keyed, past, mut conditions, columns, path, backwards: _ } = scan;
+    let Scan { table, keyed, locking, past, mut conditions, columns, path, backwards: _ } = scan;
     conditions.iter_mut().for_each(|condition| make_relative(condition, first));
     let access = Access::from(path.unwrap_or(AccessPath::Range(Interval::default())));
     let filter_columns = columns_of(&conditions) | access.columns();
@@ -168,6 +179,7 @@ fn scanned(scan: Scan, first: usize) -> Scanned {
         columns: filter_columns | ColumnSet::EXISTS | columns,
         filter_columns,
         keyed,
+        locking,
         past: past.map(Box::new),
     }
 }

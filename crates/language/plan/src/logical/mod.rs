@@ -42,6 +42,7 @@ mod split;
 
 use crate::aggregate::Aggregate;
 use crate::expression::{Expression, RoutineCall};
+use crate::row_locking::RowLocking;
 use crate::statement::{AccessPath, JoinKind, RowFunction, SetOperation, SortKey};
 use crate::table::TablePlan;
 use crate::window::WindowCall;
@@ -177,6 +178,8 @@ pub struct Scan {
     pub table: Arc<TablePlan>,
     /// Behind the columns stands the row's key.
     pub keyed: bool,
+    /// How its rows are locked.
+    pub locking: Option<RowLocking>,
     /// The height after which the table is read; `None`: now.
     pub past: Option<Expression>,
     /// What the table is asked while it is read; see [`rules`]. Empty from binding.
@@ -234,6 +237,7 @@ impl Scan {
         Scan {
             table,
             keyed: false,
+            locking: None,
             past: None,
             conditions: Vec::new(),
             columns: ColumnSet::ALL,
@@ -246,9 +250,10 @@ impl Scan {
 /// Two scans are the same where they read the same table alike.
 impl PartialEq for Scan {
     fn eq(&self, other: &Scan) -> bool {
-        let Scan { table, keyed, past, conditions, columns, path, backwards } = self;
+        let Scan { table, keyed, locking, past, conditions, columns, path, backwards } = self;
         Arc::ptr_eq(table, &other.table)
             && *keyed == other.keyed
+            && *locking == other.locking
             && *past == other.past
             && *conditions == other.conditions
             && *columns == other.columns

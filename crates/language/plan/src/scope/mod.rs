@@ -5,6 +5,7 @@ mod excerpt;
 use crate::needs::{Needs, RelationNeed};
 use crate::polymorphic::Callee;
 use crate::routines::Routines;
+use crate::row_locking::RowLocking;
 use crate::view::Noted;
 pub use excerpt::ScopeExcerpt;
 use sqlparser::tokenizer::Span;
@@ -55,12 +56,12 @@ pub struct VariableScope {
     reads_past: Cell<Option<&'static str>>,
     /// Whether a constant stands for where the session looks for names, or for a setting.
     folds_session: Cell<bool>,
-    /// Where relations stand whose rows FOR UPDATE or its kind asks for.
-    locked: RefCell<Vec<Span>>,
+    /// Where relations stand whose rows FOR UPDATE or its kind asks for, and how.
+    locked: RefCell<Vec<(Span, RowLocking)>>,
     /// How the first of these clauses is called that asks for rows of the ledger.
     lock: Cell<Option<&'static str>>,
     /// It asks for those of all relations: it is the scope of a view that it asks for.
-    locks_all: bool,
+    locks_all: Option<RowLocking>,
 }
 
 /// The rows of the statement that a trigger fires at, before or after it.
@@ -136,8 +137,8 @@ impl VariableScope {
     }
 
     /// FOR UPDATE or its kind asks for the rows of the relation at this place.
-    pub(crate) fn note_locked(&self, span: Span) {
-        self.locked.borrow_mut().push(span);
+    pub(crate) fn note_locked(&self, span: Span, locking: RowLocking) {
+        self.locked.borrow_mut().push((span, locking));
     }
 
     /// What FOR UPDATE or its kind is called that asks for rows of the ledger; the first one counts.
@@ -150,14 +151,16 @@ impl VariableScope {
         self.lock.take()
     }
 
-    /// Whether one does.
-    pub(crate) fn is_locked(&self, span: Span) -> bool {
-        self.locks_all || self.locked.borrow().contains(&span)
+    /// How they do, all of them together; `None` where none does.
+    pub(crate) fn locking(&self, span: Span) -> Option<RowLocking> {
+        let locked = self.locked.borrow();
+        let here = locked.iter().filter(|(known, _)| *known == span).map(|(_, locking)| *locking);
+        here.chain(self.locks_all).reduce(RowLocking::and)
     }
 
     /// The scope of a view whose rows one asks for, or does not.
     #[must_use]
-    pub(crate) fn locking_all(self, locks_all: bool) -> VariableScope {
+    pub(crate) fn locking_all(self, locks_all: Option<RowLocking>) -> VariableScope {
         VariableScope { locks_all, ..self }
     }
 

@@ -93,7 +93,7 @@ pub(super) fn bind_from_view(
     let mut names = Relations::default();
     let columns = table.columns.iter().map(|column| ("\0".to_string(), column.data_type)).collect();
     add_relation(query, &mut names, known_as, None, columns)?;
-    let item = LogicalPlan::query(bind_view(query, view, false)?.plan, Vec::new());
+    let item = LogicalPlan::query(bind_view(query, view, None)?.plan, Vec::new());
     let (item, names) = bind_list(query, level, names, Some(item), others)?;
     Ok((item.ok_or_else(|| broken("a change of no view"))?, names))
 }

@@ -127,7 +127,7 @@ fn bind_named(
     query.variables.note_use(&called, Privileges::SELECT);
     let row_type = query.tables.routines().types().named(&called).map(|known| known.data_type());
     if let Some(view) = query.tables.view(&called) {
-        let bound = bind_view(query, view, query.variables.is_locked(name.span()))?;
+        let bound = bind_view(query, view, query.variables.locking(name.span()))?;
         let known_as = Some(object_name(&called).to_string());
         let item = derived(query, names, bound, Vec::new(), alias, known_as)?;
         set_row_type(names, row_type);
@@ -144,12 +144,15 @@ fn bind_named(
     if query.tables.version() >= ExecutionVersion::V13 {
         set_primary_key(names, table);
     }
-    let is_locked = query.variables.is_locked(name.span());
-    if is_locked && table.materialized.is_some() {
+    let locking = query.variables.locking(name.span());
+    if locking.is_some() && table.materialized.is_some() {
         let message = format!("cannot lock rows in materialized view \"{}\"", table.name);
         return Err(SqlError::new(SqlState(*b"42809"), message));
     }
-    let rows = seen(query.tables, query.variables, (Scan::of(table.clone()), first), is_locked)?;
+    // Before version 15 rows are asked for as by an UPDATE, and that is all.
+    let locked = query.variables.version() >= ExecutionVersion::V15 && !table.id.is_temporary();
+    let scan = Scan { locking: locking.filter(|_| locked), ..Scan::of(table.clone()) };
+    let rows = seen(query.tables, query.variables, (scan, first), locking.is_some())?;
     Ok(if only { without_partitions(query.tables, &called, rows) } else { rows })
 }
 

@@ -1,12 +1,14 @@
-//! `SELECT … FOR UPDATE` and its kind: nothing has to be locked, because a transaction that has read a row takes effect only if
-//! nobody has changed it meanwhile. So the clause is held against PostgreSQL's rules, and asks for the right to UPDATE.
+//! `SELECT … FOR UPDATE` and its kind, held against PostgreSQL's rules. They ask for the right to UPDATE, and say which rows a query locks for
+//! the other transaction blocks of its gateway. No result depends on the lock: a transaction that has read a row takes effect only if nobody
+//! has changed it meanwhile.
 
+use crate::row_locking::{RowLocking, WhenHeld};
 use crate::statement::only::relation_of;
 use crate::statement::query_scope::QueryScope;
-use sqlparser::ast::{Query, SetExpr, Spanned, TableFactor, TableWithJoins};
+use sqlparser::ast::{LockClause, NonBlock, Query, SetExpr, Spanned, TableFactor, TableWithJoins};
 use syntax::names::{name_of, table_name};
 use syntax::parse::lock_strength;
-use types::{ExecutionVersion, Privileges, SqlError, SqlState};
+use types::{ExecutionVersion, Privileges, RowLockMode, SqlError, SqlState};
 
 /// What a query does with its rows that keeps them from being those of tables.
 pub(super) struct Reworked {
@@ -29,7 +31,8 @@ pub(super) fn note_locks(scope: QueryScope<'_>, query: &Query) -> Result<(), Sql
                 .hint("Leave it out: every transaction is serializable."));
         }
         let (strength, of) = lock_strength(lock);
-        let mut clause = Clause { hidden: Vec::new(), scope, strength, only: None, is_found: false };
+        let locking = RowLocking { mode: lock_mode(strength), when_held: when_held(lock) };
+        let mut clause = Clause { hidden: Vec::new(), scope, strength, locking, only: None, is_found: false };
         if let Some(name) = &of {
             let [part] = name.0.as_slice() else {
                 let message = format!("{} must specify unqualified relation names", clause.strength);
@@ -46,6 +49,23 @@ pub(super) fn note_locks(scope: QueryScope<'_>, query: &Query) -> Result<(), Sql
         }
     }
     Ok(())
+}
+
+fn lock_mode(strength: &str) -> RowLockMode {
+    match strength {
+        "FOR KEY SHARE" => RowLockMode::KeyShare,
+        "FOR SHARE" => RowLockMode::Share,
+        "FOR NO KEY UPDATE" => RowLockMode::NoKeyUpdate,
+        _ => RowLockMode::Update,
+    }
+}
+
+fn when_held(lock: &LockClause) -> WhenHeld {
+    match lock.nonblock {
+        None => WhenHeld::GoOn,
+        Some(NonBlock::SkipLocked) => WhenHeld::Skip,
+        Some(NonBlock::Nowait) => WhenHeld::Fail,
+    }
 }
 
 /// Refuses to lock the rows of a query that makes others of them.
@@ -73,6 +93,7 @@ struct Clause<'a> {
     hidden: Vec<String>,
     scope: QueryScope<'a>,
     strength: &'static str,
+    locking: RowLocking,
     /// What OF names.
     only: Option<String>,
     is_found: bool,
@@ -120,7 +141,7 @@ impl Clause<'_> {
                 if self.scope.variables.transition_table(&called).is_none() {
                     let found = self.scope.tables.find(&called);
                     self.scope.variables.note_use(&found, Privileges::UPDATE);
-                    self.scope.variables.note_locked(name.span());
+                    self.scope.variables.note_locked(name.span(), self.locking);
                     if self.scope.tables.get(&found).map_or(true, |table| !table.id.is_temporary()) {
                         self.scope.variables.note_lock(self.strength);
                     }

@@ -2,6 +2,7 @@
 
 use crate::expression::{Binder, Expression, NamedRelation, Relations, Source};
 use crate::logical::LogicalPlan;
+use crate::row_locking::RowLocking;
 use crate::scope::VariableScope;
 use crate::statement::bound_query::BoundQuery;
 use crate::statement::level::{Level, in_statement};
@@ -43,12 +44,12 @@ pub fn bind_logical(tables: &Tables, scope: &VariableScope, query: &Query) -> Re
 pub(super) fn bind_view(
     scope: QueryScope<'_>,
     view: &ViewPlan,
-    is_locked: bool,
+    locking: Option<RowLocking>,
 ) -> Result<BoundQuery, SqlError> {
     // Its text has the names of the catalog.
     let tables = scope.tables.with_search_path(&SearchPath::default());
     let variables = VariableScope::for_procedure(None).with_routines(tables.routines());
-    let variables = variables.locking_all(is_locked);
+    let variables = variables.locking_all(locking);
     let inside = QueryScope { tables: &tables, variables: &variables, common: None, ..scope };
     // Its literals are those of a definition.
     let (bound, _) = within_format(SessionFormat::default(), || bind_nested(inside, &view.query, None))?;

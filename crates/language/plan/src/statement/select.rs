@@ -3,6 +3,7 @@
 use crate::aggregate::Aggregate;
 use crate::condition::Condition;
 use crate::expression::Expression;
+use crate::row_locking::RowLocking;
 use crate::statement::access::Access;
 use crate::statement::relation::Relation;
 use crate::table::TablePlan;
@@ -88,6 +89,12 @@ impl BoundSelect {
         !matches!(self.source, From::Nothing) || self.has_subqueries
     }
 
+    /// The table of which it locks the rows that it gives, whose keys stand behind their columns.
+    pub fn locks(&self) -> Option<(&Scanned, RowLocking)> {
+        let scanned = self.source.only_table().filter(|scanned| scanned.keyed)?;
+        Some((scanned, scanned.locking?))
+    }
+
     /// Names of the tables that it reads.
     pub fn tables(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -106,6 +113,29 @@ impl From {
         match self {
             From::Table(scanned) => Some(scanned),
             From::Nothing | From::Relation(_) => None,
+        }
+    }
+
+    /// The table, where there is no other relation.
+    fn only_table(&self) -> Option<&Scanned> {
+        match self {
+            From::Table(scanned) => Some(scanned),
+            From::Relation(relation) => match relation.as_ref() {
+                Relation::Table(scanned) => Some(scanned),
+                _ => None,
+            },
+            From::Nothing => None,
+        }
+    }
+
+    pub(crate) fn only_table_mut(&mut self) -> Option<&mut Scanned> {
+        match self {
+            From::Table(scanned) => Some(scanned),
+            From::Relation(relation) => match relation.as_mut() {
+                Relation::Table(scanned) => Some(scanned),
+                _ => None,
+            },
+            From::Nothing => None,
         }
     }
 }
@@ -136,6 +166,8 @@ pub struct Scanned {
     pub filter_columns: ColumnSet,
     /// The row's key stands behind its columns.
     pub keyed: bool,
+    /// How its rows are locked.
+    pub locking: Option<RowLocking>,
     /// The height after which it is read; `None`: now.
     pub past: Option<Box<Expression>>,
 }

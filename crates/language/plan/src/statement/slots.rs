@@ -124,7 +124,8 @@ impl BoundSelect {
 impl Scanned {
     /// Visits the expressions that say which rows are read.
     pub fn visit_expressions(&self, visit: &mut VisitExpression<'_>) {
-        let Scanned { table: _, access, filter, columns: _, filter_columns: _, keyed: _, past } = self;
+        let Scanned { table: _, access, filter, columns: _, filter_columns: _, keyed: _, locking: _, past } =
+            self;
         past.iter().for_each(|height| visit(height));
         access.parts().for_each(|part| visit(&part.value));
         filter.iter().flat_map(|filter| &filter.capture.sources).for_each(visit);

@@ -5,6 +5,7 @@ use crate::fuse::obstacle::Obstacle;
 use crate::program::{Instruction, SelectInto};
 use crate::target::{Coercion, Store};
 use plan::expression::Expression;
+use plan::row_locking::WhenHeld;
 use plan::statement::{Access, BoundSelect, BoundStatement, Distinctness, From, KeyPart};
 use plan::table::TablePlan;
 use std::sync::Arc;
@@ -179,6 +180,8 @@ fn is_plain(query: &BoundSelect) -> bool {
         && query.order.is_empty()
         && query.limit.is_none()
         && query.offset.is_none()
+        // SKIP LOCKED and NOWAIT ask which rows are locked.
+        && query.locks().is_none_or(|(_, locking)| locking.when_held == WhenHeld::GoOn)
 }
 
 fn part(instruction: &Instruction, row: &NamedRow<'_>) -> Part {

@@ -24,22 +24,25 @@ pub(crate) mod again;
 pub(crate) mod place;
 mod progress;
 pub(crate) mod stage;
+mod step_locks;
 mod temporary;
 
 use crate::library::Library;
 use crate::prepare::{Prepared, prepare};
 use crate::script::StatementKind;
 use crate::temporary::TemporaryTables;
-use execute::{Context, SessionPlace, Suspended};
+use execute::{Context, RowLocks, SessionPlace, SharedRowLocks, Suspended};
 use place::Place;
 use progress::Progress;
 use state::Snapshot;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use step_locks::StepLocks;
 use temporary::Temporary;
 use types::{
-    Catalog, DataType, MemoryShare, Payload, Principal, SessionResults, SessionStep, SqlError, SqlState,
-    StatementResult, Value, encode, limits,
+    Catalog, DataType, ExecutionVersion, MemoryShare, Payload, Principal, RowLockMode, SessionResults,
+    SessionStep, SqlError, SqlState, StatementResult, StepGiven, Value, encode, limits,
 };
 
 /// A transaction block that a gateway runs for its client, on one snapshot.
@@ -64,6 +67,8 @@ pub struct Session {
     /// Changes of a schema since it began, undone ones too.
     schema_changes: u64,
     interrupt: Arc<AtomicBool>,
+    /// The locks on rows of the gateway's blocks.
+    row_locks: Option<SharedRowLocks>,
 }
 
 /// What a block leaves that is committed.
@@ -104,7 +109,15 @@ impl Session {
             results: SessionResults::default(),
             schema_changes: 0,
             interrupt: Arc::default(),
+            row_locks: None,
         }
+    }
+
+    /// Beside the other blocks of a gateway, which lock rows for one another; before its first step.
+    pub fn locking_rows(mut self, locks: SharedRowLocks) -> Session {
+        self.row_locks =
+            Some(locks).filter(|_| self.progress.stage().library.version() >= ExecutionVersion::V15);
+        self
     }
 
     /// With a share of the memory that all queries of a node have together; before its first step.
@@ -177,6 +190,13 @@ impl Session {
     }
 
     fn run_within_lengths(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        let step = match self.with_tables(step) {
+            Ok(step) => step,
+            Err(error) => {
+                self.progress.fail();
+                return Err(error);
+            }
+        };
         if let Some(result) = self.run_temporary(&step) {
             if result.is_err() {
                 self.progress.fail();
@@ -196,21 +216,16 @@ impl Session {
         }
         let done = |suspended: &Suspended| suspended.commands().len() + suspended.notifications();
         let (before, catalog) = (done(&self.suspended), self.progress.stage().library.clone());
-        let place = Place {
-            snapshot: self.snapshot.as_ref(),
-            context,
-            principal: &self.principal,
-            session: Some(SessionPlace {
-                now_ms: context.timestamp_ms,
-                organisation: self.principal.organisation,
-                seed: context.transaction.0,
-            }),
-            interrupt: Some(&self.interrupt),
-            read_only: self.read_only,
-        };
-        let mut result = self.progress.run_at(&place, &mut self.suspended, &step);
+        let (mut result, step) = self.run_on_snapshot(step, context);
+        let bytes = encode(&step).len();
+        if self.steps.is_some()
+            && let Err(error) = self.check_size(0, self.bytes + bytes)
+        {
+            self.progress.fail();
+            result = Err(error);
+        }
         let changes_schema = !Arc::ptr_eq(&catalog, &self.progress.stage().library);
-        let is_statement = matches!(step, SessionStep::Run { .. } | SessionStep::Insert { .. });
+        let is_statement = step.statement().is_some() || matches!(step, SessionStep::Insert { .. });
         if changes_schema || (self.schema_changes > 0 && !is_statement) {
             self.schema_changes += 1;
         }
@@ -228,6 +243,59 @@ impl Session {
             steps.push(step);
         }
         result
+    }
+
+    /// Runs a step, and holds what it writes. Gives the step as others are to run it again, too.
+    fn run_on_snapshot(
+        &mut self,
+        step: SessionStep,
+        context: Context,
+    ) -> (Result<StatementResult, SqlError>, SessionStep) {
+        let locks = self.row_locks.as_ref().map(StepLocks::new);
+        let written = self.suspended.commands().len();
+        let place = Place {
+            snapshot: self.snapshot.as_ref(),
+            context,
+            principal: &self.principal,
+            session: Some(SessionPlace {
+                now_ms: context.timestamp_ms,
+                organisation: self.principal.organisation,
+                seed: context.transaction.0,
+            }),
+            interrupt: Some(&self.interrupt),
+            read_only: self.read_only,
+            row_locks: locks.clone().map(|locks| locks as Rc<dyn RowLocks>),
+        };
+        let result = self.progress.run_at(&place, &mut self.suspended, &step);
+        let Some(locks) = locks else { return (result, step) };
+        for command in self.suspended.commands().iter().skip(written) {
+            locks.hold(command.row.table, &command.row.key, RowLockMode::Update, false);
+        }
+        (result, locks.told(step))
+    }
+
+    /// A step with the rows of the temporary tables that it reads beside the ledger. Where nobody else runs it, it finds them itself.
+    fn with_tables(&mut self, step: SessionStep) -> Result<SessionStep, SqlError> {
+        let SessionStep::Run { sql, parameters } = step else { return Ok(step) };
+        if self.steps.is_none() || self.progress.has_failed() || self.temporary.tables().is_empty() {
+            return Ok(SessionStep::Run { sql, parameters });
+        }
+        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
+        let library = self.progress.stage().library.clone();
+        let Some(tables) = self.temporary.tables().given_to(&library, &sql, &types)? else {
+            return Ok(SessionStep::Run { sql, parameters });
+        };
+        let given = StepGiven { held: Vec::new(), tables };
+        let step = SessionStep::RunGiven { given, sql, parameters };
+        let (steps, bytes) = (self.steps.as_ref().map_or(0, Vec::len), encode(&step).len());
+        let is_too_large = self.check_size(steps + 1, self.bytes + bytes).is_err();
+        Ok(match step {
+            // The session may read what no transaction could carry.
+            SessionStep::RunGiven { ref sql, ref parameters, .. } if is_too_large && self.reads(&step) => {
+                SessionStep::Run { sql: sql.clone(), parameters: parameters.clone() }
+            }
+            step => step,
+        })
     }
 
     /// Runs a step that concerns temporary tables; `None` where it does not.
@@ -312,12 +380,11 @@ impl Session {
 
     /// Whether a step can only read.
     fn reads(&self, step: &SessionStep) -> bool {
-        let SessionStep::Run { sql, parameters } = step else {
-            return !matches!(step, SessionStep::Insert { .. });
-        };
-        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-        let script = self.progress.stage().library.script(sql, &types);
-        script.is_ok_and(|script| script.kind() == StatementKind::Read)
+        match self.progress.stage().library.script_of(step) {
+            Ok(Some(script)) => script.kind() == StatementKind::Read,
+            Ok(None) => !matches!(step, SessionStep::Insert { .. }),
+            Err(_) => false,
+        }
     }
 
     /// The transaction that the block is, and the temporary tables behind it.

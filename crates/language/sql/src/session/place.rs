@@ -1,8 +1,9 @@
 //! Where a transaction runs whose statements run one by one.
 
 use crate::library::Library;
-use execute::{Context, Execution, SessionPlace, Suspended};
+use execute::{Context, Execution, RowLocks, SessionPlace, Suspended};
 use state::Snapshot;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use types::Principal;
@@ -19,6 +20,8 @@ pub(crate) struct Place<'p> {
     pub interrupt: Option<&'p Arc<AtomicBool>>,
     /// It is a read-only transaction of a client; never where a transaction of a block runs.
     pub read_only: bool,
+    /// What is known of locks on rows.
+    pub row_locks: Option<Rc<dyn RowLocks>>,
 }
 
 impl Place<'_> {
@@ -38,6 +41,7 @@ impl Place<'_> {
         if let Some(session) = self.session {
             execution.be_session(session);
         }
+        execution.know_row_locks(self.row_locks.clone());
         execution
     }
 }

@@ -1,14 +1,16 @@
 //! The steps of a transaction block, run one after the other.
 
+use crate::given_tables::rows_of;
 use crate::insert::insert_rows;
 use crate::library::Library;
 use crate::script::{StatementKind, Step};
 use crate::session::place::Place;
 use crate::session::stage::Stage;
-use execute::{Execution, Savepoint, Suspended};
+use execute::{Execution, HeldElsewhere, Savepoint, Suspended};
+use std::rc::Rc;
 use std::sync::Arc;
 use syntax::parse::is_schema_change;
-use types::{DataType, SessionStep, SqlError, SqlState, StatementResult, Value, limits};
+use types::{SessionStep, SqlError, SqlState, StatementResult, Value, limits};
 
 /// How far a block is.
 pub(crate) struct Progress {
@@ -50,7 +52,7 @@ impl Progress {
         suspended: &mut Suspended,
         step: &SessionStep,
     ) -> Result<StatementResult, SqlError> {
-        if let SessionStep::Run { sql, .. } = step
+        if let Some((sql, _)) = step.statement()
             && !self.failed
             && is_schema_change(sql, self.stage.library.version())
             && let Ok(script) = self.stage.library.script(sql, &[])
@@ -88,7 +90,11 @@ impl Progress {
             return Err(is_aborted());
         }
         execution.see_newer();
+        if !step.given().held.is_empty() {
+            execution.know_row_locks(Some(Rc::new(HeldElsewhere::of(&step.given().held))));
+        }
         let result = self.try_run(execution, step);
+        execution.know_row_locks(None);
         self.failed = result.is_err();
         // An error tells itself alone.
         drop(execution.take_notices());
@@ -106,8 +112,8 @@ impl Progress {
         step: &SessionStep,
     ) -> Result<StatementResult, SqlError> {
         let tag = match step {
-            SessionStep::Run { sql, parameters } => {
-                return run_statement(&self.stage.library, execution, sql, parameters);
+            SessionStep::Run { parameters, .. } | SessionStep::RunGiven { parameters, .. } => {
+                return run_statement(&self.stage.library, execution, step, parameters);
             }
             SessionStep::Insert { .. } if execution.is_reading_only() => {
                 return Err(SqlError::not_in_read_only("COPY FROM"));
@@ -177,11 +183,10 @@ fn is_aborted() -> SqlError {
 fn run_statement(
     library: &Library,
     execution: &mut Execution<'_>,
-    sql: &str,
+    step: &SessionStep,
     parameters: &[Value],
 ) -> Result<StatementResult, SqlError> {
-    let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-    let script = library.script(sql, &types)?;
+    let Some(script) = library.script_of(step)? else { return Ok(StatementResult::default()) };
     if matches!(script.kind(), StatementKind::Copy { .. }) {
         let error = SqlError::unsupported("COPY as a statement of a transaction");
         return Err(error.hint("Insert the rows."));
@@ -191,6 +196,7 @@ fn run_statement(
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
     }
     let frame = script.frame(parameters)?;
-    let results = script.run_steps(execution, &frame, false)?;
+    let given = rows_of(library, &step.given().tables)?;
+    let results = execution.with_given_rows(given, |execution| script.run_steps(execution, &frame, false))?;
     Ok(results.into_iter().next_back().unwrap_or_default())
 }

@@ -51,7 +51,7 @@ impl Temporary {
                     savepoints.truncate(position);
                 }
             }
-            SessionStep::Run { .. } | SessionStep::Insert { .. } => {}
+            SessionStep::Run { .. } | SessionStep::RunGiven { .. } | SessionStep::Insert { .. } => {}
         }
     }
 

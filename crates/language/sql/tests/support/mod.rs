@@ -261,6 +261,12 @@ impl Database {
 
     /// Runs a script as the gateway does: reads outside of transactions.
     pub fn gateway(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
+        let prepared = self.temporary.prepare(&self.library, sql, &[]);
+        if prepared
+            .is_ok_and(|prepared| prepared.is_some_and(|prepared| self.temporary.are_given_to(&prepared)))
+        {
+            return self.run_as_block(sql);
+        }
         let payload = Payload::Script { sql: sql.to_string(), parameters: Vec::new() };
         let context = self.context();
         if let Some(results) =
@@ -275,6 +281,22 @@ impl Database {
             StatementKind::Empty => Ok(Vec::new()),
             _ => self.run(sql),
         }
+    }
+
+    /// Runs a statement as a transaction block of its own.
+    fn run_as_block(&mut self, sql: &str) -> Result<Vec<StatementResult>, SqlError> {
+        let (library, snapshot) = (self.library.clone(), Arc::new(self.state.clone()));
+        let context = Context { height: u64::MAX, index: u32::MAX, ..self.context() };
+        let (principal, temporary) = (self.principal.clone(), self.temporary.clone());
+        let mut block =
+            sql::Session::begin(library, snapshot, context, principal, STEP_LIMIT, false, temporary);
+        let result = block.run(types::SessionStep::Run { sql: sql.to_string(), parameters: Vec::new() })?;
+        let finished = block.finish();
+        if let Some(payload) = finished.payload {
+            self.execute(payload)?;
+        }
+        self.temporary = finished.temporary;
+        Ok(vec![result])
     }
 
     /// As a role of the first organisation: the rows of a script's last statement, as text.

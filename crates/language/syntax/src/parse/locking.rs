@@ -39,18 +39,39 @@ pub(super) fn with_known_locks(tokens: Vec<TokenWithSpan>, version: ExecutionVer
             continue;
         }
         at += 1;
+        let when_held = match version >= ExecutionVersion::V15 {
+            true => when_held(&tokens, at),
+            false => &[],
+        };
         while let Some(name) = tokens.get(at) {
             known.push(name.clone());
             at += 1;
             match tokens.get(at).map(|token| &token.token) {
                 Some(Token::Period) => known.push(tokens[at].clone()),
-                Some(Token::Comma) => known.extend_from_slice(&clause),
+                Some(Token::Comma) => {
+                    known.extend_from_slice(when_held);
+                    known.extend_from_slice(&clause);
+                }
                 _ => break,
             }
             at += 1;
         }
     }
     known
+}
+
+/// NOWAIT or SKIP LOCKED behind the names that begin here: it holds for each of them.
+fn when_held(tokens: &[TokenWithSpan], names: usize) -> &[TokenWithSpan] {
+    let mut end = names + 1;
+    while let Some(Token::Period | Token::Comma) = tokens.get(end).map(|token| &token.token) {
+        end += 2;
+    }
+    let length = match (keyword(tokens, end), keyword(tokens, end + 1)) {
+        (Keyword::NOWAIT, _) => 1,
+        (Keyword::SKIP, Keyword::LOCKED) => 2,
+        _ => 0,
+    };
+    tokens.get(end..end + length).unwrap_or_default()
 }
 
 /// What says that NO KEY or KEY stands between FOR and the last word of a clause.

@@ -131,7 +131,7 @@ impl Session {
         let data = |class: &Class| matches!(class, Class::Read | Class::Write);
         let run = classes.iter().take_while(|class| data(class)).count();
         if run > 1 && classes[..run].contains(&Class::Write) {
-            self.transaction(sql, &statements[..run]).await?;
+            self.transaction(sql, &statements[..run], &classes[..run]).await?;
             return Ok(Some(run));
         }
         let command = |index: usize| {
@@ -149,7 +149,7 @@ impl Session {
             return Ok(None);
         }
         self.connection.put(&CommandComplete::new("BEGIN".into()));
-        if let Err(failure) = self.transaction(sql, &statements[1..=inner]).await {
+        if let Err(failure) = self.transaction(sql, &statements[1..=inner], &classes[1..=inner]).await {
             self.open_failed_block();
             return Err(failure);
         }
@@ -208,9 +208,15 @@ impl Session {
     }
 
     /// Several statements as one transaction: PostgreSQL's implicit transaction of a query string.
-    async fn transaction(&mut self, sql: &str, statements: &[Statement<'_>]) -> Result<(), Failure> {
+    async fn transaction(
+        &mut self,
+        sql: &str,
+        statements: &[Statement<'_>],
+        classes: &[Class],
+    ) -> Result<(), Failure> {
         let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return Ok(()) };
-        let (mut temporary, mut told) = (false, Vec::with_capacity(statements.len()));
+        let (mut temporary, mut is_given_rows, mut told) =
+            (false, false, Vec::with_capacity(statements.len()));
         for (index, statement) in statements.iter().enumerate() {
             self.tell_of_cut_names(statement);
             self.note_locks_named(statement);
@@ -222,11 +228,15 @@ impl Session {
                 }
                 Ok(prepared) => {
                     temporary |= prepared.temporary;
+                    is_given_rows |= prepared.is_given_rows;
                     told.push(ColumnsTold::of(&prepared.origins, || self.known_catalog()));
                 }
                 // Where its columns are is known once it has run.
                 Err(_) => told.push(ColumnsTold::default()),
             }
+        }
+        if is_given_rows {
+            return self.run_implicit_block(sql, statements, classes).await;
         }
         let text = self.script_settings().in_front_of(&sql[first.start..last.end()]).into_owned();
         let payload = Payload::Script { sql: text, parameters: Vec::new() };

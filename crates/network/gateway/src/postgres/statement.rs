@@ -286,8 +286,8 @@ impl Session {
                 if self.block.is_some() {
                     return Ok(self.run_in_block_waiting(SessionStep::Run { sql, parameters }).await?);
                 }
-                if prepared.kind == StatementKind::Write && self.reads_only() {
-                    return self.run_reading_only(SessionStep::Run { sql, parameters }).await;
+                if prepared.is_given_rows || (prepared.kind == StatementKind::Write && self.reads_only()) {
+                    return self.run_as_block(SessionStep::Run { sql, parameters }).await;
                 }
                 if let Some(lock) = prepared.lock {
                     self.check_may_write(&format!("SELECT {lock}"))?;

@@ -375,15 +375,25 @@ impl Session {
         result
     }
 
-    /// Runs a statement that may write as a transaction of its own that must not: a function may write in a branch that is not
-    /// taken, and temporary tables are the session's own.
-    pub(super) async fn run_reading_only(&mut self, step: SessionStep) -> Result<StatementResult, Failure> {
-        self.open_block(Opened::ByItself);
-        match self.run_in_block_waiting(step).await {
-            Ok(result) => self.commit().await.map(|_| result),
-            Err(error) => {
-                self.roll_back();
-                Err(error.into())
+    /// Runs a statement as a block: with the rows of temporary tables, or where it must not write though it may, because a function may
+    /// write in a branch that is not taken. Its client has seen nothing of it before COMMIT, so that it runs again where it is in conflict.
+    pub(super) async fn run_as_block(&mut self, step: SessionStep) -> Result<StatementResult, Failure> {
+        let mut tries = 0;
+        loop {
+            self.open_block(Opened::ByItself);
+            let result = match self.run_in_block_waiting(step.clone()).await {
+                Ok(result) => result,
+                Err(error) => {
+                    self.roll_back();
+                    return Err(error.into());
+                }
+            };
+            tries += 1;
+            match self.commit().await {
+                Ok(_) => return Ok(result),
+                Err(Failure::Problem(error, _))
+                    if error.state == SqlState::SERIALIZATION_FAILURE && tries < limits::BLOCK_TRIES_MAX => {}
+                Err(failure) => return Err(failure),
             }
         }
     }
@@ -412,10 +422,13 @@ impl Session {
             Run::Running(running) => running.lock().take().map(|block| block.finish()),
             Run::NotBegun | Run::Lost => None,
         };
-        if let Some(FinishedBlock { payload, request, temporary }) = finished {
-            if let Some(payload) = payload
-                && let Err(error) = self.write_as(request, payload).await
-            {
+        if let Some(FinishedBlock { payload, request, temporary, row_locks }) = finished {
+            let committed = match payload {
+                Some(payload) => self.write_as(request, payload).await.map(drop),
+                None => Ok(()),
+            };
+            drop(row_locks);
+            if let Err(error) = committed {
                 self.cursors.end_block(false);
                 self.restore(block.before);
                 return Err(error.into());

@@ -128,6 +128,7 @@ impl TransactionBlock for FakeBlock {
             payload,
             request: RequestId::default(),
             temporary: Box::new(FakeTemporaryTables { inside: self.inside, own: self.temporary }),
+            row_locks: Box::new(()),
         }
     }
 }

@@ -174,6 +174,7 @@ pub(super) fn describe(
         kind,
         lock: None,
         temporary: false,
+        is_given_rows: false,
         restricted_for_roles: None,
         restricted_for_administrators: None,
         binding,

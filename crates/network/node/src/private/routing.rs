@@ -37,7 +37,9 @@ pub(crate) fn route(catalog: &Catalog, payload: &Payload) -> Result<Option<Route
         Payload::Session { steps, .. } => {
             for step in steps {
                 match step {
-                    SessionStep::Run { sql, .. } => mentioned(catalog, sql, &mut schemas)?,
+                    SessionStep::Run { sql, .. } | SessionStep::RunGiven { sql, .. } => {
+                        mentioned(catalog, sql, &mut schemas)?;
+                    }
                     SessionStep::Insert { table, .. } => mention(catalog, table, &mut schemas),
                     SessionStep::Savepoint(_) | SessionStep::RollbackTo(_) | SessionStep::Release(_) => {}
                 }

@@ -1,0 +1,76 @@
+//! What one step of a transaction block is told of rows that other blocks have locked.
+
+use execute::{RowLocks, SharedRowLocks};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use types::{HeldRow, Key, RowLockMode, SessionStep, StepGiven, TableId, limits};
+
+/// The locks of a gateway, as one step sees them: what is held once is held as long as the step runs.
+#[derive(Debug)]
+pub(super) struct StepLocks {
+    shared: SharedRowLocks,
+    /// The rows that the step was told are held.
+    told: RefCell<BTreeSet<HeldRow>>,
+}
+
+impl StepLocks {
+    /// Of a step that is to run.
+    pub fn new(shared: &SharedRowLocks) -> Rc<StepLocks> {
+        Rc::new(StepLocks { shared: shared.clone(), told: RefCell::default() })
+    }
+
+    /// The step as others are to run it again: with what it was told.
+    pub fn told(&self, step: SessionStep) -> SessionStep {
+        let held: Vec<HeldRow> = self.told.take().into_iter().collect();
+        match step {
+            step if held.is_empty() => step,
+            SessionStep::Run { sql, parameters } => {
+                let given = StepGiven { held, tables: Vec::new() };
+                SessionStep::RunGiven { given, sql, parameters }
+            }
+            SessionStep::RunGiven { given, sql, parameters } => {
+                let given = StepGiven { held, ..given };
+                SessionStep::RunGiven { given, sql, parameters }
+            }
+            step => step,
+        }
+    }
+
+    /// Whether the step was told of a row, or may be told of no more.
+    fn is_settled(&self, row: &HeldRow) -> Option<bool> {
+        let told = self.told.borrow();
+        match told.contains(row) {
+            true => Some(true),
+            false if told.len() >= limits::HELD_ROWS_MAX => Some(false),
+            false => None,
+        }
+    }
+}
+
+impl RowLocks for StepLocks {
+    fn is_held(&self, table: TableId, key: &Key, mode: RowLockMode) -> bool {
+        let row = HeldRow { table, key: key.clone() };
+        let is_held = self.is_settled(&row).unwrap_or_else(|| self.shared.is_held(table, key, mode));
+        if is_held {
+            self.told.borrow_mut().insert(row);
+        }
+        is_held
+    }
+
+    fn hold(&self, table: TableId, key: &Key, mode: RowLockMode, alone: bool) -> bool {
+        if !alone {
+            return self.shared.hold(table, key, mode, false);
+        }
+        let row = HeldRow { table, key: key.clone() };
+        let is_ours = match self.is_settled(&row) {
+            Some(true) => false,
+            Some(false) => self.shared.hold(table, key, mode, false),
+            None => self.shared.hold(table, key, mode, true),
+        };
+        if !is_ours {
+            self.told.borrow_mut().insert(row);
+        }
+        is_ours
+    }
+}
