@@ -183,6 +183,78 @@ async fn a_row_that_a_session_has_locked_is_skipped_and_refused_at_its_node() {
     network.assert_agreement(&[0, 1, 2, 3]).await;
 }
 
+/// Reads, and writes what it has computed from that: only who waits for others has no conflict.
+async fn count(session: Client) -> i64 {
+    let mut conflicts = 0;
+    for _ in 0..10 {
+        loop {
+            session.batch_execute("BEGIN").await.expect("no block is open");
+            let lock = "SELECT n FROM counter WHERE id = 1 FOR UPDATE";
+            let n: i64 = session.query_one(lock, &[]).await.expect("it waits").get(0);
+            let write = "UPDATE counter SET n = $1 WHERE id = 1";
+            session.execute(write, &[&(n + 1)]).await.expect("its own");
+            match session.batch_execute("COMMIT").await {
+                Ok(()) => break,
+                Err(error) => assert_eq!(error.code().expect("an answer").code(), "40001"),
+            }
+            conflicts += 1;
+        }
+    }
+    conflicts
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_of_a_node_wait_for_a_row_with_which_a_block_begins() {
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let (ada, bob) = (network.session(0).await, network.session(0).await);
+    let table =
+        "CREATE TABLE counter (id integer PRIMARY KEY, n bigint NOT NULL); INSERT INTO counter VALUES (1, 0)";
+    ada.batch_execute(table).await.expect("a table");
+    let mut counting = Vec::new();
+    for _ in 0..6 {
+        counting.push(tokio::spawn(count(network.session(0).await)));
+    }
+    let mut conflicts = 0;
+    for one in counting {
+        conflicts += one.await.expect("no panic");
+    }
+    assert_eq!(conflicts, 0, "they wait for one another");
+    assert_eq!(rows(&ada, "SELECT n FROM counter WHERE id = 1").await, [["60"]]);
+
+    // As long as it takes, and no longer than the client wants.
+    let lock = "SELECT n FROM counter WHERE id = 1 FOR UPDATE";
+    ada.batch_execute("BEGIN").await.expect("a block");
+    assert_eq!(rows(&ada, lock).await, [["60"]]);
+    bob.batch_execute("SET lock_timeout = '200ms'; BEGIN").await.expect("a block");
+    let timeout = error(&bob, lock).await;
+    let timeout = (timeout.0.as_str(), timeout.1.trim());
+    assert_eq!(timeout, ("55P03", "canceling statement due to lock timeout"));
+    bob.batch_execute("ROLLBACK; SET lock_timeout = 0; SET statement_timeout = '300ms'; BEGIN")
+        .await
+        .expect("a block");
+    assert_eq!(error(&bob, lock).await.0, "57014");
+    bob.batch_execute("ROLLBACK; SET statement_timeout = 0; BEGIN").await.expect("a block");
+    let cancel = bob.cancel_token();
+    let cancelling = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cancel.cancel_query(tokio_postgres::NoTls).await.expect("it is asked");
+    };
+    let ((), cancelled) = tokio::join!(cancelling, error(&bob, lock));
+    assert_eq!(cancelled.0, "57014");
+    bob.batch_execute("ROLLBACK; BEGIN").await.expect("a block");
+    let start = Instant::now();
+    let leaving = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        ada.batch_execute("ROLLBACK").await.expect("a session");
+    };
+    let ((), found) = tokio::join!(leaving, rows(&bob, lock));
+    assert_eq!(found, [["60"]]);
+    assert!(start.elapsed() >= Duration::from_millis(300), "it has waited");
+    bob.batch_execute("COMMIT").await.expect("it has read");
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
 /// A ledger that older rules execute skips nothing until its members have amended it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn older_rules_skip_nothing() {

@@ -180,7 +180,7 @@ pub use proposal::{
 pub use range::{Bound, Bounds, Multirange, Range, RangeType, Spans};
 pub use receipt::{Notice, Outcome, OutputColumn, Receipt, RejectReason, Severity, StatementResult};
 pub use role::{Principal, Role, Roles, Securable, Signers};
-pub use row_lock::RowLockMode;
+pub use row_lock::{RowLockMode, row_is_held, says_row_is_held};
 pub use row_security::{PolicyCommand, RowPolicy, RowSecurity};
 pub use schema::{
     DATABASE, PUBLIC_SCHEMA, Schema, SchemaMembers, SearchPath, as_given, catalog_name, object_name,

@@ -1,5 +1,7 @@
 //! How transaction blocks of one gateway lock rows: `SELECT … FOR UPDATE` and its kind.
 
+use crate::{SqlError, SqlState};
+
 /// How strongly a row is locked, as in PostgreSQL; the weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RowLockMode {
@@ -18,6 +20,20 @@ impl RowLockMode {
     pub fn conflicts(self, other: RowLockMode) -> bool {
         self as u8 + other as u8 >= RowLockMode::Update as u8
     }
+}
+
+/// What the first statement of a block ends with that wants a row which another block of its gateway has: it runs again once the row is free.
+/// No client is told so.
+const HELD: &str = "a row is locked by another transaction block";
+
+/// `55P03`: the first statement of a block waits for a row.
+pub fn row_is_held() -> SqlError {
+    SqlError::new(SqlState::LOCK_NOT_AVAILABLE, HELD)
+}
+
+/// Whether an error says that.
+pub fn says_row_is_held(error: &SqlError) -> bool {
+    error.state == SqlState::LOCK_NOT_AVAILABLE && error.message == HELD
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use support::{Database, START_MS, STEP_LIMIT, texts};
 use types::{
     ExecutionVersion, HeldRow, Key, Payload, RowLockMode, SessionStep, SqlError, StatementResult, StepGiven,
-    TableId, TransactionId,
+    TableId, TransactionId, Value,
 };
 
 const TABLES: [&str; 6] = [
@@ -233,10 +233,39 @@ fn nowait_fails_where_another_block_has_the_row_at_every_node() {
 }
 
 #[test]
-fn a_row_that_another_block_has_is_no_obstacle_without_either() {
+fn the_first_statement_of_a_block_waits_for_a_row_and_holds_nothing_meanwhile() {
+    let mut blocks = Blocks::new();
+    let (mut one, mut other) = (blocks.begin(), blocks.begin());
+    assert_eq!(run(&mut one, "SELECT id FROM job WHERE id = 2 FOR UPDATE"), "2");
+    let all =
+        SessionStep::Run { sql: "SELECT id FROM job ORDER BY id FOR SHARE".to_string(), parameters: vec![] };
+    let error = other.1.run(all).expect_err("one of them is locked");
+    assert!(types::says_row_is_held(&error), "{error:?}");
+    let awaited: Vec<Key> = other.1.awaited_rows().into_iter().map(|row| row.key).collect();
+    assert_eq!(awaited, [Key::encode([&Value::Integer(2)]).expect("a key")]);
+    assert!(other.1.finish().payload.is_none(), "it has come to nothing");
+    blocks.gateway.release(other.0);
+    // Once the row is free the block begins anew.
+    assert_eq!(run(&mut one, "UPDATE job SET state = 'done' WHERE id = 2"), "UPDATE 1");
+    blocks.commit(one).expect("nobody has changed it");
+    let mut other = blocks.begin();
+    let two = "SELECT id, state FROM job WHERE id < 3 ORDER BY id FOR UPDATE";
+    assert_eq!(run(&mut other, two), "1,new;2,done");
+    // Who writes without having asked does not wait, and neither does who has begun, because others may wait for that one.
+    let mut third = blocks.begin();
+    assert_eq!(run(&mut third, "UPDATE job SET state = 'old' WHERE id = 1"), "UPDATE 1");
+    assert_eq!(run(&mut third, "SELECT id FROM job WHERE id = 2 FOR UPDATE"), "2");
+    assert_eq!(run(&mut other, "DELETE FROM job WHERE id = 2"), "DELETE 1");
+    blocks.commit(third).expect("the row is still there");
+    assert_eq!(blocks.commit(other).expect_err("it was asked for"), types::results_have_changed());
+}
+
+#[test]
+fn a_row_that_another_block_has_is_no_obstacle_once_a_block_has_begun() {
     let mut blocks = Blocks::new();
     let (mut one, mut other) = (blocks.begin(), blocks.begin());
     for block in [&mut one, &mut other] {
+        assert_eq!(run(block, "SELECT count(*) FROM owner"), "3");
         assert_eq!(run(block, "SELECT state FROM job WHERE id = 1 FOR UPDATE"), "new");
         assert_eq!(run(block, "UPDATE job SET state = 'done' WHERE id = 1"), "UPDATE 1");
     }

@@ -6,9 +6,9 @@ use serde::Serialize;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use types::{
-    AnswerAt, Catalog, ColumnOrigin, DataType, ExecutionModel, ExecutionVersion, MemoryPool, Notice,
+    AnswerAt, Catalog, ColumnOrigin, DataType, ExecutionModel, ExecutionVersion, HeldRow, MemoryPool, Notice,
     OutputColumn, PartSubmission, Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId,
     SessionStep, SqlError, StatementResult, SubmissionReply, TransactionId, Value,
 };
@@ -395,6 +395,9 @@ pub trait TransactionBlock: Send {
     /// What the step ends with.
     fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError>;
 
+    /// The rows that its first step waits for, which has ended with [`types::row_is_held`]: the block is to begin anew once nobody has them.
+    fn awaited_rows(&mut self) -> Vec<HeldRow>;
+
     /// It is to be committed.
     fn finish(self: Box<Self>) -> FinishedBlock;
 }
@@ -568,6 +571,12 @@ pub trait Database: Send + Sync + 'static {
 
     /// The nodes of the ledger in the order of the charter.
     fn nodes(&self) -> Vec<NodeRow>;
+
+    /// Changes whenever a transaction block leaves rows that it has locked.
+    fn rows_left(&self) -> watch::Receiver<u64>;
+
+    /// Whether any transaction block has locked one of these rows.
+    fn are_rows_locked(&self, rows: &[HeldRow]) -> bool;
 
     /// What `GET /status` answers.
     fn status(&self) -> NodeStatus;

@@ -33,9 +33,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use types::{
-    AnswerAt, Catalog, Charter, DataType, ExecutionModel, ExecutionVersion, Identity, MemoryPool,
+    AnswerAt, Catalog, Charter, DataType, ExecutionModel, ExecutionVersion, HeldRow, Identity, MemoryPool,
     Organisation, PartSubmission, Payload, Presence, ProposalReply, ProposalRequest, Receipt, RequestId,
     SignedTransaction, SqlError, SqlState, SubmissionRefusal, SubmissionReply, TransactionId,
 };
@@ -288,6 +288,14 @@ impl Database for NodeDatabase {
 
     async fn wait_for_height(&self, height: u64) {
         self.published.wait_for(height).await;
+    }
+
+    fn rows_left(&self) -> watch::Receiver<u64> {
+        self.local.row_locks.left()
+    }
+
+    fn are_rows_locked(&self, rows: &[HeldRow]) -> bool {
+        self.local.row_locks.are_held(rows)
     }
 
     async fn submit(&self, transactions: Vec<Bytes>, answer_at: AnswerAt) -> mpsc::Receiver<SubmissionReply> {

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::SystemTime;
 use types::{
-    Catalog, ClientId, DataType, ExecutionVersion, MemoryPool, MemoryShare, Notice, Payload, Principal,
-    RequestId, SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value,
+    Catalog, ClientId, DataType, ExecutionVersion, HeldRow, MemoryPool, MemoryShare, Notice, Payload,
+    Principal, RequestId, SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value,
 };
 
 /// Steps that a plain SELECT may take; it runs on this node alone.
@@ -44,7 +44,9 @@ pub(crate) struct LocalExecution {
     /// The time of the newest transaction block of a session, in milliseconds since 1970-01-01 00:00 UTC.
     newest_block_ms: AtomicU64,
     /// The rows that transaction blocks have locked.
-    row_locks: Arc<NodeRowLocks>,
+    pub(crate) row_locks: Arc<NodeRowLocks>,
+    /// The same for who locks none.
+    seen_row_locks: sql::SharedRowLocks,
 }
 
 impl LocalExecution {
@@ -60,6 +62,7 @@ impl LocalExecution {
         let organisation = organisation as u16;
         let scratch = QueryFiles::in_folder(temporary, disk_megabytes, &query_memory);
         let newest_block_ms = AtomicU64::new(0);
+        let row_locks: Arc<NodeRowLocks> = Arc::default();
         LocalExecution {
             organisation,
             session_key,
@@ -69,7 +72,8 @@ impl LocalExecution {
             scratch,
             fragments,
             newest_block_ms,
-            row_locks: Arc::default(),
+            seen_row_locks: row_locks.seen(),
+            row_locks,
         }
     }
 
@@ -95,7 +99,6 @@ impl LocalExecution {
         let memory = Some(Arc::clone(&self.query_memory));
         let (scratch, fragments) = (self.scratch.clone(), self.fragments.clone());
         let (step_limit, seed) = (QUERY_STEPS_MAX, random_seed());
-        let row_locks: sql::SharedRowLocks = self.row_locks.seen_at(self.published.applied_height());
         sql::Reader {
             principal,
             step_limit,
@@ -105,7 +108,7 @@ impl LocalExecution {
             memory,
             scratch,
             fragments,
-            row_locks: Some(row_locks),
+            row_locks: Some(self.seen_row_locks.clone()),
         }
     }
 
@@ -241,6 +244,10 @@ impl TransactionBlock for NodeBlock {
         self.session.run(step)
     }
 
+    fn awaited_rows(&mut self) -> Vec<HeldRow> {
+        self.session.awaited_rows()
+    }
+
     fn interrupt(&self) -> Arc<AtomicBool> {
         self.session.interrupt()
     }
@@ -316,8 +323,7 @@ impl TemporaryTables for NodeTemporaryTables {
 
     fn begin_trial(&self, role: &str) -> Result<Box<dyn TransactionBlock>, SqlError> {
         // No block gets its time, so that many of them do not run ahead of the clock.
-        let LocalExecution { row_locks, published, .. } = &*self.local;
-        let seen = row_locks.seen_at(published.applied_height());
+        let seen = self.local.seen_row_locks.clone();
         Ok(Box::new(self.begin_at((role, false), now_ms(), seen)?))
     }
 

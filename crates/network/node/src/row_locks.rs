@@ -6,7 +6,8 @@
 //!                                                because these do not see what has become of them
 //! ```
 //!
-//! Nobody waits for a lock. It tells `SKIP LOCKED` what to leave out, and `NOWAIT` when to fail.
+//! They tell `SKIP LOCKED` what to leave out, `NOWAIT` when to fail, and the first statement of a block how long to wait. Whoever waits
+//! holds nothing, so that no two blocks wait for one another.
 
 use crate::published::Published;
 use parking_lot::Mutex;
@@ -16,6 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use tokio::sync::watch;
 use types::{HeldRow, Key, RowLockMode, TableId, limits};
 
 /// Rows that blocks have left and older blocks may still meet.
@@ -25,6 +27,8 @@ const LEFT_ROWS_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub(crate) struct NodeRowLocks {
     inner: Mutex<Inner>,
+    /// Counts the blocks that have left rows.
+    left: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -123,9 +127,20 @@ impl NodeRowLocks {
         })
     }
 
-    /// What somebody sees of the locks who holds none, and who reads the state of a height.
-    pub(crate) fn seen_at(self: &Arc<Self>, height: u64) -> Arc<SeenRowLocks> {
-        Arc::new(SeenRowLocks { all: Arc::clone(self), height })
+    /// Changes whenever a block leaves rows.
+    pub(crate) fn left(&self) -> watch::Receiver<u64> {
+        self.left.subscribe()
+    }
+
+    /// Whether any block has one of these rows.
+    pub(crate) fn are_held(&self, rows: &[HeldRow]) -> bool {
+        let inner = self.inner.lock();
+        rows.iter().any(|row| inner.rows.get(row).is_some_and(|holders| !holders.blocks.is_empty()))
+    }
+
+    /// What somebody sees of the locks who holds none, and reads the newest state.
+    pub(crate) fn seen(self: &Arc<Self>) -> Arc<SeenRowLocks> {
+        Arc::new(SeenRowLocks { all: Arc::clone(self) })
     }
 }
 
@@ -179,8 +194,10 @@ impl RowLocks for BlockRowLocks {
 impl Drop for BlockRowLocks {
     fn drop(&mut self) {
         let changed_by = self.is_finished.load(Relaxed).then(|| (self.applied)());
+        let rows = std::mem::take(self.rows.get_mut());
+        let has_held = !rows.is_empty();
         let mut inner = self.all.inner.lock();
-        for row in std::mem::take(self.rows.get_mut()) {
+        for row in rows {
             inner.leave(row, self.block, changed_by);
         }
         if let Some(blocks) = inner.open.get_mut(&self.height) {
@@ -190,6 +207,10 @@ impl Drop for BlockRowLocks {
             }
         }
         inner.forget();
+        drop(inner);
+        if has_held {
+            self.all.left.send_modify(|left| *left += 1);
+        }
     }
 }
 
@@ -197,13 +218,12 @@ impl Drop for BlockRowLocks {
 #[derive(Debug)]
 pub(crate) struct SeenRowLocks {
     all: Arc<NodeRowLocks>,
-    height: u64,
 }
 
 impl RowLocks for SeenRowLocks {
     fn is_held(&self, table: TableId, key: &Key, mode: RowLockMode) -> bool {
         let row = HeldRow { table, key: key.clone() };
-        self.all.inner.lock().is_held(&row, mode, u64::MAX, self.height)
+        self.all.inner.lock().is_held(&row, mode, u64::MAX, u64::MAX)
     }
 
     fn hold(&self, table: TableId, key: &Key, mode: RowLockMode, alone: bool) -> bool {
@@ -254,8 +274,13 @@ mod tests {
         assert!(other.is_held(JOB, &key(1), RowLockMode::KeyShare));
         assert!(!other.is_held(JOB, &key(2), RowLockMode::Update));
         assert!(!other.is_held(TableId(8), &key(1), RowLockMode::Update));
-        assert!(node.locks.seen_at(5).is_held(JOB, &key(1), RowLockMode::Share));
+        assert!(node.locks.seen().is_held(JOB, &key(1), RowLockMode::Share));
+        let row = |number| HeldRow { table: JOB, key: key(number) };
+        assert!(node.locks.are_held(&[row(2), row(1)]) && !node.locks.are_held(&[row(2)]));
+        let left = node.locks.left();
         drop(one);
+        assert!(left.has_changed().expect("the locks are there"));
+        assert!(!node.locks.are_held(&[row(1)]));
         assert!(other.hold(JOB, &key(1), RowLockMode::Update, true));
         drop(other);
         assert!(node.is_empty());
@@ -304,7 +329,7 @@ mod tests {
         for number in 0..=limits::HELD_ROWS_MAX {
             assert!(one.hold(JOB, &key(number as i32), RowLockMode::Update, true));
         }
-        let seen = node.locks.seen_at(5);
+        let seen = node.locks.seen();
         assert!(seen.is_held(JOB, &key(limits::HELD_ROWS_MAX as i32 - 1), RowLockMode::Update));
         assert!(!seen.is_held(JOB, &key(limits::HELD_ROWS_MAX as i32), RowLockMode::Update));
         drop(one);

@@ -41,8 +41,9 @@ use std::sync::atomic::AtomicBool;
 use step_locks::StepLocks;
 use temporary::Temporary;
 use types::{
-    Catalog, DataType, ExecutionVersion, MemoryShare, Payload, Principal, RowLockMode, SessionResults,
-    SessionStep, SqlError, SqlState, StatementResult, StepGiven, Value, encode, limits,
+    Catalog, DataType, ExecutionVersion, HeldRow, MemoryShare, Payload, Principal, RowLockMode,
+    SessionResults, SessionStep, SqlError, SqlState, StatementResult, StepGiven, Value, encode, limits,
+    row_is_held,
 };
 
 /// A transaction block that a gateway runs for its client, on one snapshot.
@@ -69,6 +70,8 @@ pub struct Session {
     interrupt: Arc<AtomicBool>,
     /// The locks on rows of the gateway's blocks.
     row_locks: Option<SharedRowLocks>,
+    /// Rows that its first step waits for.
+    awaited: Vec<HeldRow>,
 }
 
 /// What a block leaves that is committed.
@@ -110,6 +113,7 @@ impl Session {
             schema_changes: 0,
             interrupt: Arc::default(),
             row_locks: None,
+            awaited: Vec::new(),
         }
     }
 
@@ -118,6 +122,11 @@ impl Session {
         self.row_locks =
             Some(locks).filter(|_| self.progress.stage().library.version() >= ExecutionVersion::V15);
         self
+    }
+
+    /// The rows that its first step waits for, which has ended with [`types::row_is_held`]: the block is to begin anew once nobody has them.
+    pub fn awaited_rows(&mut self) -> Vec<HeldRow> {
+        std::mem::take(&mut self.awaited)
     }
 
     /// With a share of the memory that all queries of a node have together; before its first step.
@@ -251,7 +260,8 @@ impl Session {
         step: SessionStep,
         context: Context,
     ) -> (Result<StatementResult, SqlError>, SessionStep) {
-        let locks = self.row_locks.as_ref().map(StepLocks::new);
+        let is_first = self.steps.as_ref().is_some_and(Vec::is_empty);
+        let locks = self.row_locks.as_ref().map(|locks| StepLocks::new(locks, is_first));
         let written = self.suspended.commands().len();
         let place = Place {
             snapshot: self.snapshot.as_ref(),
@@ -268,6 +278,11 @@ impl Session {
         };
         let result = self.progress.run_at(&place, &mut self.suspended, &step);
         let Some(locks) = locks else { return (result, step) };
+        self.awaited = locks.awaited();
+        if !self.awaited.is_empty() {
+            self.progress.fail();
+            return (Err(row_is_held()), step);
+        }
         for command in self.suspended.commands().iter().skip(written) {
             locks.hold(command.row.table, &command.row.key, RowLockMode::Update, false);
         }

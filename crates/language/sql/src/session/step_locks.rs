@@ -12,12 +12,20 @@ pub(super) struct StepLocks {
     shared: SharedRowLocks,
     /// The rows that the step was told are held.
     told: RefCell<BTreeSet<HeldRow>>,
+    /// The rows that it waits for, if it may wait.
+    awaited: Option<RefCell<Vec<HeldRow>>>,
 }
 
 impl StepLocks {
-    /// Of a step that is to run.
-    pub fn new(shared: &SharedRowLocks) -> Rc<StepLocks> {
-        Rc::new(StepLocks { shared: shared.clone(), told: RefCell::default() })
+    /// Of a step that is to run. `may_wait`: nothing has run before it, so that its block can begin anew.
+    pub fn new(shared: &SharedRowLocks, may_wait: bool) -> Rc<StepLocks> {
+        let awaited = may_wait.then(RefCell::default);
+        Rc::new(StepLocks { shared: shared.clone(), told: RefCell::default(), awaited })
+    }
+
+    /// The rows that it waits for: what it has come to does not count.
+    pub fn awaited(&self) -> Vec<HeldRow> {
+        self.awaited.as_ref().map(RefCell::take).unwrap_or_default()
     }
 
     /// The step as others are to run it again: with what it was told.
@@ -60,7 +68,14 @@ impl RowLocks for StepLocks {
 
     fn hold(&self, table: TableId, key: &Key, mode: RowLockMode, alone: bool) -> bool {
         if !alone {
-            return self.shared.hold(table, key, mode, false);
+            let awaited = self.awaited.as_ref().filter(|_| self.shared.is_held(table, key, mode));
+            return match awaited {
+                None => self.shared.hold(table, key, mode, false),
+                Some(awaited) => {
+                    awaited.borrow_mut().push(HeldRow { table, key: key.clone() });
+                    true
+                }
+            };
         }
         let row = HeldRow { table, key: key.clone() };
         let is_ours = match self.is_settled(&row) {

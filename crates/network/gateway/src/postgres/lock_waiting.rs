@@ -1,4 +1,4 @@
-//! Waiting for advisory locks that other sessions hold.
+//! Waiting for what other sessions hold: advisory locks, and rows that blocks have locked.
 //!
 //! ```text
 //!  a statement ─▶ would it be kept from a lock, on the newest state? ─┬▶ yes: wait for a block, or the end of a lease, and ask again
@@ -7,6 +7,9 @@
 //!
 //! Nothing is ordered while a session waits. What a statement would do is run on the newest state and thrown away, so that a lock that a routine
 //! takes deep inside is waited for like others.
+//!
+//! A row is waited for by the first statement of a block, which ends without having come to anything then. Its block goes, and begins anew once
+//! nobody has the row.
 
 use super::script::{self, Statement};
 use super::session::Session;
@@ -16,7 +19,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use types::{
     ExecutionVersion, Payload, ScriptSettings, SessionStep, SqlError, SqlState, StatementResult,
-    says_lock_is_held, split_settings,
+    says_lock_is_held, says_row_is_held, split_settings,
 };
 
 /// Until when a statement waits for a lock.
@@ -89,6 +92,10 @@ impl Session {
         loop {
             let is_first = self.open_statements().is_none();
             let result = self.run_in_block(step.clone()).await;
+            if result.as_ref().is_err_and(says_row_is_held) {
+                self.wait_for_rows(&deadlines).await?;
+                continue;
+            }
             if !result.as_ref().is_err_and(says_lock_is_held) || self.version() < ExecutionVersion::V14 {
                 return result;
             }
@@ -101,6 +108,26 @@ impl Session {
             }
             self.begin_block_anew();
         }
+    }
+
+    /// Waits until nobody has the rows that the first step of the open block wants. The block goes before, and with it what it has locked.
+    async fn wait_for_rows(&mut self, deadlines: &Deadlines) -> Result<(), SqlError> {
+        let rows = self.open_statements().and_then(|running| Some(running.lock().as_mut()?.awaited_rows()));
+        let rows = rows.unwrap_or_default();
+        self.begin_block_anew();
+        let asked_to_end = self.cancel.notified();
+        tokio::pin!(asked_to_end);
+        asked_to_end.as_mut().enable();
+        let mut left = self.database.rows_left();
+        while self.database.are_rows_locked(&rows) {
+            tokio::select! {
+                biased;
+                () = &mut asked_to_end => return Err(cancelled("user request")),
+                error = deadlines.passed() => return Err(error),
+                _ = left.changed() => {}
+            }
+        }
+        Ok(())
     }
 
     fn deadlines(&self) -> Deadlines {
@@ -157,6 +184,7 @@ impl Session {
             for step in steps {
                 match block.run(step) {
                     Ok(_) => {}
+                    // Rows are waited for later on.
                     Err(error) => return Ok(says_lock_is_held(&error)),
                 }
             }

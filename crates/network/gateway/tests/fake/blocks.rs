@@ -121,6 +121,10 @@ impl TransactionBlock for FakeBlock {
         }
     }
 
+    fn awaited_rows(&mut self) -> Vec<HeldRow> {
+        Vec::new()
+    }
+
     fn finish(self: Box<Self>) -> FinishedBlock {
         let (now_ms, results) = (0, Digest::ZERO);
         let payload = self.writes.then_some(Payload::Session { steps: self.steps, now_ms, results });

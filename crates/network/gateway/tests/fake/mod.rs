@@ -27,9 +27,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use types::{
-    AnswerAt, Array, Catalog, Check, Column, CompositeType, DataType, ElementType, ExecutionVersion,
+    AnswerAt, Array, Catalog, Check, Column, CompositeType, DataType, ElementType, ExecutionVersion, HeldRow,
     Interval, Language, MemoryPool, Notice, Numeric, Outcome, OutputColumn, Parameter, ParameterMode,
     PartSubmission, Payload, Procedure, Proposal, ProposalRefusal, ProposalReply, ProposalRequest, Receipt,
     RequestId, SessionStep, Severity, SignedTransaction, SqlError, SqlState, StatementResult,
@@ -276,6 +276,14 @@ impl Database for Fake {
         while self.height() < height {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    fn rows_left(&self) -> watch::Receiver<u64> {
+        watch::Sender::new(0).subscribe()
+    }
+
+    fn are_rows_locked(&self, _: &[HeldRow]) -> bool {
+        false
     }
 
     async fn submit_parts(
