@@ -78,6 +78,27 @@ async fn what_was_copied_into_a_temporary_table_is_merged_at_every_node() {
     let amounts = "SELECT DISTINCT amount FROM stock WHERE id <= 50 AND id > 25 UNION ALL SELECT DISTINCT amount FROM stock WHERE id <= 25";
     wait_for_rows(&ada, amounts, &[&["34"], &["40"]]).await;
 
+    // Filled from the ledger in a block, which then changes the ledger by it, as migrations do.
+    let late = network.session(3).await;
+    bob.batch_execute("BEGIN; CREATE TEMP TABLE old ON COMMIT DROP AS SELECT id FROM stock WHERE id > 1000")
+        .await
+        .expect("filled");
+    assert_eq!(
+        bob.execute("DELETE FROM stock USING old WHERE old.id = stock.id", &[]).await.expect("deleted"),
+        400
+    );
+    bob.batch_execute("COMMIT").await.expect("nobody has changed what it has read");
+    bob.batch_execute("BEGIN; CREATE TEMP TABLE old ON COMMIT DROP AS SELECT id FROM stock WHERE id < 3")
+        .await
+        .expect("filled");
+    assert_eq!(
+        bob.execute("DELETE FROM stock USING old WHERE old.id = stock.id", &[]).await.expect("deleted"),
+        2
+    );
+    late.batch_execute("INSERT INTO stock VALUES (0, 'late', 0)").await.expect("at another node");
+    assert_eq!(error(&bob, "COMMIT").await.0, "40001", "it has read what is not all any more");
+    wait_for_rows(&ada, "SELECT count(*) FROM stock", &[&["1001"]]).await;
+
     // Mistakes are told, and leave the session as it was.
     bob.batch_execute("CREATE TEMP TABLE incoming AS SELECT 1 AS id, 'x' AS name, -100 AS amount")
         .await

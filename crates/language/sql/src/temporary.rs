@@ -22,6 +22,7 @@ use crate::prepare::Prepared;
 use crate::script::{BoundScript, Script, StatementKind};
 use crate::simulate::Invocation;
 use execute::{Context, Execution, row_bytes};
+use plan::needs::RelationNeed;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, OnCommit, Statement};
 use sqlparser::keywords::Keyword;
 use state::{
@@ -287,6 +288,24 @@ impl TemporaryTables {
             })
         };
         tables.into_iter().map(given).collect::<Result<Vec<_>, SqlError>>().map(Some)
+    }
+
+    /// Whether a query has to do with the ledger.
+    pub(crate) fn concerns_ledger(
+        &mut self,
+        ledger: &Arc<Library>,
+        sql: &str,
+        parameter_types: &[DataType],
+    ) -> bool {
+        let script = self.combined(ledger).and_then(|combined| combined.script(sql, parameter_types));
+        script.is_ok_and(|script| {
+            let own = &self.state.catalog;
+            let is_of_ledger = |need: &RelationNeed| {
+                matches!(&need.relation, Securable::Relation(name) if !own.tables.contains_key(name) && !own.views.contains_key(name))
+            };
+            script.needs.relations.iter().any(is_of_ledger)
+                || script.needs.called.iter().any(|called| ledger.may_write(called))
+        })
     }
 
     /// The tables that a script reads, where it writes none of them and has to do with the ledger, too.

@@ -140,6 +140,75 @@ fn what_is_read_of_the_ledger_beside_them_counts() {
 }
 
 #[test]
+fn blocks_fill_temporary_tables_from_the_ledger_and_change_it_by_them() {
+    let mut database = database();
+    let mut block = begin(&database);
+    for (sql, given) in [
+        ("UPDATE stock SET amount = amount + 1 WHERE id = 1", "UPDATE 1"),
+        (
+            "CREATE TEMP TABLE few (n, amount) ON COMMIT DROP AS SELECT id, amount FROM stock WHERE amount < 15",
+            "SELECT 1",
+        ),
+        ("SELECT * FROM few", "1,11"),
+        (
+            "INSERT INTO few SELECT id, amount * factor FROM stock JOIN factors USING (id) WHERE id > 1",
+            "INSERT 0 1",
+        ),
+        ("INSERT INTO few (amount) SELECT count(*) FROM stock", "INSERT 0 1"),
+        ("SELECT * FROM few ORDER BY n", "1,11;2,40;NULL,2"),
+        ("SELECT id, feels, tags INTO TEMPORARY moods FROM stock WHERE feels IS NOT NULL", "SELECT 1"),
+        ("SELECT * FROM moods", "1,sad,{a,b}"),
+        ("SAVEPOINT s", "SAVEPOINT"),
+        ("INSERT INTO moods SELECT id + 100, 'glad' FROM stock", "INSERT 0 2"),
+        ("ROLLBACK TO s", "ROLLBACK"),
+        ("DELETE FROM stock USING few WHERE few.n = stock.id", "DELETE 2"),
+        (
+            "INSERT INTO stock (id, amount, feels, tags) SELECT id + 10, 3, feels, tags FROM moods",
+            "INSERT 0 1",
+        ),
+        (
+            "INSERT INTO few SELECT nextval('numbers') > 0, 1",
+            "42804 column \"n\" is of type integer but expression is of type boolean",
+        ),
+    ] {
+        let found = run(&mut block, sql);
+        if !given.starts_with('4') {
+            assert_eq!(found, given, "{sql}");
+            continue;
+        }
+        assert!(found.starts_with("42"), "{sql}: {found}");
+        run(&mut block, "ROLLBACK TO s");
+    }
+    assert_eq!(run(&mut block, "DELETE FROM stock USING few WHERE few.n = stock.id"), "DELETE 2");
+    commit(&mut database, block).expect("nothing has changed meanwhile");
+    assert_eq!(database.rows("SELECT count(*) FROM stock"), [["0"]]);
+    assert_eq!(database.rows("SELECT id FROM moods"), [["1"]]);
+    assert_eq!(database.error("SELECT * FROM few").state.to_string(), "42P01");
+}
+
+#[test]
+fn what_a_temporary_table_is_filled_with_counts() {
+    let mut database = database();
+    for (change, is_read) in [
+        ("UPDATE stock SET amount = amount + 1 WHERE id = 1", true),
+        ("UPDATE stock SET amount = amount + 1 WHERE id = 2", false),
+        ("INSERT INTO stock VALUES (0, 1)", true),
+    ] {
+        let mut block = begin(&database);
+        assert_eq!(
+            run(&mut block, "CREATE TEMP TABLE few AS SELECT amount FROM stock WHERE id < 2"),
+            "SELECT 1"
+        );
+        assert_eq!(run(&mut block, "INSERT INTO log SELECT amount FROM few"), "INSERT 0 1");
+        database.run(change).expect("another transaction");
+        let committed = commit(&mut database, block);
+        assert_eq!(committed.is_err(), is_read, "{change}: {committed:?}");
+        database.temporary.clear();
+    }
+    assert_eq!(database.rows("SELECT line FROM log"), [["11"]]);
+}
+
+#[test]
 fn errors_are_those_of_the_ledger() {
     let mut database = database();
     let both =
@@ -151,9 +220,10 @@ fn errors_are_those_of_the_ledger() {
         database.error("INSERT INTO stock SELECT id, 1 / (amount - 7) FROM incoming").state.to_string(),
         "22012"
     );
-    // What it is filled with from the ledger, nobody finds again.
+    // What it is changed by from the ledger, nobody finds again.
     let mut block = begin(&database);
-    assert_eq!(run(&mut block, "INSERT INTO factors SELECT id + 7, amount FROM stock"), "INSERT 0 2");
+    let changed = "UPDATE factors SET factor = amount FROM stock WHERE stock.id = factors.id";
+    assert_eq!(run(&mut block, changed), "UPDATE 2");
     assert!(run(&mut block, "INSERT INTO log SELECT factor FROM factors").starts_with("0A000"));
     // Roles need no privileges on what is theirs, and those on the ledger's tables.
     database.run("CREATE ROLE ann; GRANT INSERT ON log TO ann").expect("a role");

@@ -281,8 +281,8 @@ fn what_a_block_has_read_with_temporary_tables_decides_nothing_on_the_ledger() {
     const REFUSED: &str = "0A000 a change of the ledger in a block that reads the ledger and temporary tables in one statement is not supported";
     let mut database = database();
     database.gateway("CREATE TEMPORARY TABLE t AS SELECT 1 AS id").expect("a temporary table");
-    // What a temporary table is filled with from the ledger, no other node finds again.
-    let mixed = ("INSERT INTO t SELECT account.id + 5 FROM t JOIN account USING (id)", "INSERT 0 1");
+    // What a temporary table is changed by from the ledger, no other node finds again.
+    let mixed = ("UPDATE t SET id = account.id + 5 FROM account WHERE account.id = t.id", "UPDATE 1");
     let change = "UPDATE account SET balance = 0 WHERE id = 1";
     let mut session = begin(&database);
     steps(&mut session, &[mixed, (change, REFUSED)]);

@@ -21,6 +21,7 @@
 //! waits until it has recorded that height.
 
 pub(crate) mod again;
+mod filling;
 pub(crate) mod place;
 mod progress;
 pub(crate) mod stage;
@@ -199,6 +200,9 @@ impl Session {
     }
 
     fn run_within_lengths(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        if let Some(result) = self.fill_temporary(&step) {
+            return result;
+        }
         let step = match self.with_tables(step) {
             Ok(step) => step,
             Err(error) => {
@@ -333,6 +337,11 @@ impl Session {
             }
             _ => return None,
         };
+        self.run_on_temporary(&payload)
+    }
+
+    /// The same of what the step does.
+    fn run_on_temporary(&mut self, payload: &Payload) -> Option<Result<StatementResult, SqlError>> {
         let context = Context { step_limit: self.read_step_limit, ..self.context };
         let stage = self.progress.stage().clone();
         let seen = stage.seen(self.snapshot.as_ref());
@@ -342,7 +351,7 @@ impl Session {
             &self.principal,
             &stage.library,
             seen.as_snapshot(),
-            &payload,
+            payload,
             context,
         )?;
         let ran = match ran {
