@@ -51,7 +51,7 @@ impl TransactionBlock for FakeBlock {
         self.steps.push(step.clone());
         let result = |tag: &str| Ok(StatementResult { tag: tag.into(), ..StatementResult::default() });
         match step {
-            SessionStep::Run { sql, .. } => {
+            SessionStep::Run { sql, .. } | SessionStep::RunGiven { sql, .. } => {
                 if let Some(result) = self.inside.lock.look(&sql) {
                     return result;
                 }

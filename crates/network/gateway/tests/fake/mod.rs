@@ -223,7 +223,7 @@ impl Database for Fake {
                 let (version, mut made, mut saved) = (catalog.version, Catalog::clone(&catalog), Vec::new());
                 for step in steps {
                     match step {
-                        SessionStep::Run { sql, .. } => {
+                        SessionStep::Run { sql, .. } | SessionStep::RunGiven { sql, .. } => {
                             made = changed_schema(&made, &sql.to_lowercase()).unwrap_or(made);
                         }
                         SessionStep::Savepoint(name) => saved.push((name, made.clone())),
