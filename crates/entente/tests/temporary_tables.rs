@@ -78,9 +78,28 @@ async fn what_was_copied_into_a_temporary_table_is_merged_at_every_node() {
     let amounts = "SELECT DISTINCT amount FROM stock WHERE id <= 50 AND id > 25 UNION ALL SELECT DISTINCT amount FROM stock WHERE id <= 25";
     wait_for_rows(&ada, amounts, &[&["34"], &["40"]]).await;
 
-    // Filled from the ledger in a block, which then changes the ledger by it, as migrations do.
-    let late = network.session(3).await;
-    bob.batch_execute("BEGIN; CREATE TEMP TABLE old ON COMMIT DROP AS SELECT id FROM stock WHERE id > 1000")
+    // Mistakes are told, and leave the session as it was.
+    bob.batch_execute("CREATE TEMP TABLE incoming AS SELECT 1 AS id, 'x' AS name, -100 AS amount")
+        .await
+        .expect("its own");
+    assert_eq!(error(&bob, MERGE).await.0, "23514");
+    assert_eq!(
+        error(&bob, "UPDATE stock SET name = NULL FROM incoming WHERE stock.id = incoming.id").await.0,
+        "23502"
+    );
+    assert_eq!(rows(&bob, "SELECT count(*) FROM incoming").await, [["1"]]);
+    network.assert_agreement(&[0, 1, 2, 3]).await;
+}
+
+/// As migrations and clean-ups do it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_block_has_put_aside_from_the_ledger_decides_what_it_changes() {
+    let mut network = TestNetwork::create(|_| ());
+    network.start_all().await;
+    let (ada, bob, late) = (network.session(0).await, network.session(1).await, network.session(3).await);
+    ada.batch_execute(STOCK).await.expect("a table");
+    network.wait_until_level_with(0, &[1, 2, 3]).await;
+    bob.batch_execute("BEGIN; CREATE TEMP TABLE old ON COMMIT DROP AS SELECT id FROM stock WHERE id > 600")
         .await
         .expect("filled");
     assert_eq!(
@@ -97,17 +116,6 @@ async fn what_was_copied_into_a_temporary_table_is_merged_at_every_node() {
     );
     late.batch_execute("INSERT INTO stock VALUES (0, 'late', 0)").await.expect("at another node");
     assert_eq!(error(&bob, "COMMIT").await.0, "40001", "it has read what is not all any more");
-    wait_for_rows(&ada, "SELECT count(*) FROM stock", &[&["1001"]]).await;
-
-    // Mistakes are told, and leave the session as it was.
-    bob.batch_execute("CREATE TEMP TABLE incoming AS SELECT 1 AS id, 'x' AS name, -100 AS amount")
-        .await
-        .expect("its own");
-    assert_eq!(error(&bob, MERGE).await.0, "23514");
-    assert_eq!(
-        error(&bob, "UPDATE stock SET name = NULL FROM incoming WHERE stock.id = incoming.id").await.0,
-        "23502"
-    );
-    assert_eq!(rows(&bob, "SELECT count(*) FROM incoming").await, [["1"]]);
+    wait_for_rows(&ada, "SELECT count(*) FROM stock", &[&["601"]]).await;
     network.assert_agreement(&[0, 1, 2, 3]).await;
 }
