@@ -2,7 +2,7 @@
 
 use crate::cursor::CursorRows;
 use crate::execution::Execution;
-use plan::expression::{KeptMemory, Memory, rows_space};
+use plan::expression::{KeptMemory, Memory, row_space, rows_space};
 use std::rc::Rc;
 use types::{MemoryShare, SqlError, Value};
 
@@ -36,23 +36,30 @@ impl<'a> Execution<'a> {
         Ok(true)
     }
 
-    /// Runs something with rows that its queries find under these numbers.
+    /// Makes room for so many rows of so many values, which are made and kept from now on. Gives what they take.
     ///
     /// # Errors
-    /// As [`Execution::keep_rows`], and those of `run`.
+    /// `57014` where they are more than the steps that are left, and as [`Execution::keep_rows`].
+    pub fn make_room_for_rows(&mut self, count: usize, width: usize) -> Result<u64, SqlError> {
+        self.charge(count as u64)?;
+        let space = row_space(width).saturating_mul(count as u64);
+        self.meter.memory.keep(space)?;
+        Ok(space)
+    }
+
+    /// Runs something with rows that its queries find under these numbers, and for which there is room.
+    ///
+    /// # Errors
+    /// Those of `run`.
     pub fn with_given_rows<R>(
         &mut self,
         given: Vec<(usize, Vec<Vec<Value>>)>,
         run: impl FnOnce(&mut Self) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
-        let (space, known) =
-            (given.iter().map(|(_, rows)| rows_space(rows)).sum(), self.running.working.len());
-        self.charge(given.iter().map(|(_, rows)| rows.len() as u64).sum())?;
-        self.meter.memory.keep(space)?;
+        let known = self.running.working.len();
         self.running.working.extend(given.into_iter().map(|(number, rows)| (number, Rc::new(rows).into())));
         let result = run(self);
         self.running.working.truncate(known);
-        self.meter.memory.give_back(space);
         result
     }
 

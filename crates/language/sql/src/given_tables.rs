@@ -7,8 +7,13 @@
 use crate::bind::bind_script_given;
 use crate::library::Library;
 use crate::script::BoundScript;
+use execute::Execution;
+use plan::expression::long_bytes;
 use std::sync::Arc;
-use types::{CompositeTypes, DataType, GivenTable, SessionStep, SqlError, SqlState, Value};
+use types::{CompositeTypes, DataType, GivenTable, SessionStep, SqlError, SqlState, StatementResult, Value};
+
+/// Bytes of long values that are looked at in one step.
+const BYTES_OF_A_STEP: u64 = 1024;
 
 /// By which number the first of them is known; those of recursive queries are small.
 const FIRST_NUMBER: usize = usize::MAX / 2;
@@ -36,31 +41,56 @@ impl Library {
     }
 }
 
-/// The rows of tables, each under the number of its table.
-///
-/// # Errors
-/// `22P04` a row of another width, and what a value of another type ends with.
-pub(crate) fn rows_of(
-    library: &Library,
-    tables: &[GivenTable],
-) -> Result<Vec<(usize, Vec<Vec<Value>>)>, SqlError> {
-    let types = library.tables().routines().types();
-    let row = |table: &GivenTable, values: Vec<Value>| {
-        if values.len() != table.columns.len() {
-            let (found, name, expected) = (values.len(), &table.name, table.columns.len());
-            let message = format!("a row of \"{name}\" has {found} values, expected {expected}");
-            return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
+impl BoundScript {
+    /// Runs a statement with the tables that are given with it.
+    ///
+    /// # Errors
+    /// `22P04` a row of another width, `42804` a value of another type, and what the statement ends with.
+    pub(crate) fn run_given(
+        &self,
+        execution: &mut Execution<'_>,
+        frame: &[Value],
+        tables: &[GivenTable],
+    ) -> Result<Vec<StatementResult>, SqlError> {
+        if tables.is_empty() {
+            return self.run_steps(execution, frame, false);
         }
-        let typed = values.into_iter().zip(&table.columns).map(|(value, (_, data_type))| {
-            types.check_given(&value)?;
-            types.assign(value, *data_type)
-        });
-        typed.collect::<Result<Vec<Value>, SqlError>>()
-    };
-    let rows = |table: &GivenTable| {
-        table.rows.iter().map(|values| row(table, values)).collect::<Result<Vec<_>, SqlError>>()
-    };
-    tables.iter().enumerate().map(|(position, table)| Ok((number_of(position), rows(table)?))).collect()
+        let (mut given, mut room) = (Vec::with_capacity(tables.len()), 0);
+        for (position, table) in tables.iter().enumerate() {
+            // Rows that repeat are packed to next to nothing: what they take is asked for before they are made.
+            room += execution.make_room_for_rows(table.rows.len(), table.columns.len())?;
+            let mut rows = Vec::with_capacity(table.rows.len());
+            for values in table.rows.iter() {
+                execution.charge(values.iter().map(long_bytes).sum::<u64>() / BYTES_OF_A_STEP)?;
+                rows.push(checked(&self.types, table, values)?);
+            }
+            given.push((number_of(position), rows));
+        }
+        let results = execution.with_given_rows(given, |execution| self.run_steps(execution, frame, false));
+        execution.give_back(room);
+        results
+    }
+}
+
+/// A row of a table, if it is one.
+fn checked(types: &CompositeTypes, table: &GivenTable, values: Vec<Value>) -> Result<Vec<Value>, SqlError> {
+    if values.len() != table.columns.len() {
+        let (found, name, expected) = (values.len(), &table.name, table.columns.len());
+        let message = format!("a row of \"{name}\" has {found} values, expected {expected}");
+        return Err(SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, message));
+    }
+    for (value, (name, data_type)) in values.iter().zip(&table.columns) {
+        types.check_given(value)?;
+        if !types.fits(value, *data_type) {
+            let found = types.name_of(value.data_type());
+            let message = format!(
+                "column \"{name}\" is of type {} but a value of type {found} is given",
+                types.name_of(*data_type)
+            );
+            return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+    }
+    Ok(values)
 }
 
 /// Whether there are the types that columns say they have.

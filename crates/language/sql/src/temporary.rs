@@ -273,14 +273,14 @@ impl TemporaryTables {
             return Ok(None);
         }
         // What is wrong says so where it is run.
-        let Ok(script) = self.combined(ledger).and_then(|combined| combined.script(sql, parameter_types))
-        else {
-            return Ok(None);
-        };
+        let Ok(combined) = self.combined(ledger) else { return Ok(None) };
+        let Ok(script) = combined.script(sql, parameter_types) else { return Ok(None) };
+        let types = combined.tables().routines().types();
         let Some(tables) = self.tables_given_to(&script) else { return Ok(None) };
         let given = |table: &Arc<Table>| {
             let rows = self.state.tables.get(&table.id).into_iter().flat_map(BTreeMap::values);
-            let columns = table.columns.iter().map(|column| (column.name.clone(), column.data_type));
+            let columns =
+                table.columns.iter().map(|column| (column.name.clone(), types.base_of(column.data_type)));
             Ok(GivenTable {
                 name: table.name.clone(),
                 columns: columns.collect(),

@@ -10,11 +10,12 @@ use types::{
     StatementResult, StepGiven, TransactionId, TypeId, Value,
 };
 
-const TABLES: [&str; 5] = [
+const TABLES: [&str; 6] = [
     "CREATE TYPE mood AS ENUM ('sad', 'glad')",
     "CREATE TABLE stock (id integer PRIMARY KEY, amount bigint NOT NULL DEFAULT 0 CHECK (amount >= 0), feels mood, \
      tags text[], seen timestamptz)",
     "CREATE TABLE log (line text)",
+    "CREATE DOMAIN short AS varchar(4) CHECK (value <> 'none'); CREATE TABLE named (id integer PRIMARY KEY, name short, at time(3))",
     "CREATE SEQUENCE numbers",
     "INSERT INTO stock VALUES (1, 10, 'sad', '{a,b}', '2026-01-01'), (2, 20, NULL, NULL, NULL)",
 ];
@@ -88,6 +89,25 @@ fn rows_that_were_loaded_into_a_temporary_table_are_merged_into_the_ledger() {
     ];
     assert_eq!(database.rows("SELECT * FROM stock ORDER BY id"), expected);
     assert_eq!(database.rows("SELECT count(*) FROM incoming"), [["3"]], "they are still there");
+}
+
+#[test]
+fn domains_lengths_and_digits_of_seconds_are_those_of_the_columns() {
+    let mut database = database();
+    for sql in [
+        "CREATE TEMPORARY TABLE names (LIKE named)",
+        "INSERT INTO names VALUES (1, 'ann', '10:00:00.1234'), (2, 'bob ', NULL)",
+        "INSERT INTO named SELECT * FROM names",
+        "UPDATE named SET name = names.name || 'a' FROM names WHERE named.id = names.id AND names.id = 1",
+    ] {
+        database.gateway(sql).expect(sql);
+    }
+    let expected = [["1", "anna", "10:00:00.123"], ["2", "bob ", "NULL"]];
+    assert_eq!(database.rows("SELECT * FROM named ORDER BY id"), expected);
+    for (value, state) in [("names.name || 'abc'", "22001"), ("'none'", "23514")] {
+        let sql = format!("UPDATE named SET name = {value} FROM names WHERE named.id = names.id");
+        assert_eq!(database.error(&sql).state.to_string(), state);
+    }
 }
 
 #[test]
@@ -286,6 +306,10 @@ fn what_is_no_table_is_an_error_and_nothing_happens() {
         vec![table(&[("a", DataType::Composite(TypeId(99)))], vec![vec![Value::Null]])],
         vec![table(&[("a", DataType::Domain(TypeId(99)))], vec![vec![Value::Null]])],
         vec![table(&[], vec![vec![]])],
+        vec![table(&[("a", DataType::Text(Some(2)))], vec![vec![Value::text("xyz")]])],
+        vec![table(&[("a", text)], vec![vec![Value::Bytea(vec![0; 3].into())]])],
+        // As few bytes as can be for as many rows as can be.
+        vec![table(&[("a", text)], std::iter::repeat_n(vec![Value::Null], 2_000_000).collect())],
         vec![table(&[("b", text)], vec![vec![Value::text("x")]])],
         vec![],
     ] {

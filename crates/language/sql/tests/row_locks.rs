@@ -251,6 +251,11 @@ fn the_first_statement_of_a_block_waits_for_a_row_and_holds_nothing_meanwhile() 
     let mut other = blocks.begin();
     let two = "SELECT id, state FROM job WHERE id < 3 ORDER BY id FOR UPDATE";
     assert_eq!(run(&mut other, two), "1,new;2,done");
+    // What a block has made of its temporary tables would be lost.
+    let mut third = blocks.begin();
+    assert_eq!(run(&mut third, "CREATE TEMP TABLE few AS SELECT 1 AS a"), "SELECT 1");
+    assert_eq!(run(&mut third, two), "1,new;2,done");
+    blocks.roll_back(third);
     // Who writes without having asked does not wait, and neither does who has begun, because others may wait for that one.
     let mut third = blocks.begin();
     assert_eq!(run(&mut third, "UPDATE job SET state = 'old' WHERE id = 1"), "UPDATE 1");

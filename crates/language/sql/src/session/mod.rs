@@ -71,6 +71,8 @@ pub struct Session {
     interrupt: Arc<AtomicBool>,
     /// The locks on rows of the gateway's blocks.
     row_locks: Option<SharedRowLocks>,
+    /// Whether the step that runs is the first one, those on temporary tables counted; nothing as long as none has run.
+    is_at_first: Option<bool>,
     /// Rows that its first step waits for.
     awaited: Vec<HeldRow>,
 }
@@ -114,6 +116,7 @@ impl Session {
             schema_changes: 0,
             interrupt: Arc::default(),
             row_locks: None,
+            is_at_first: None,
             awaited: Vec::new(),
         }
     }
@@ -196,6 +199,7 @@ impl Session {
     /// # Errors
     /// What it ends with; the block has failed then, until it is rolled back to a savepoint.
     pub fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+        self.is_at_first = Some(self.is_at_first.is_none());
         self.progress.stage().library.clone().lengths().within(|| self.run_within_lengths(step))
     }
 
@@ -264,8 +268,8 @@ impl Session {
         step: SessionStep,
         context: Context,
     ) -> (Result<StatementResult, SqlError>, SessionStep) {
-        let is_first = self.steps.as_ref().is_some_and(Vec::is_empty);
-        let locks = self.row_locks.as_ref().map(|locks| StepLocks::new(locks, is_first));
+        let may_wait = self.steps.is_some() && self.is_at_first == Some(true);
+        let locks = self.row_locks.as_ref().map(|locks| StepLocks::new(locks, may_wait));
         let written = self.suspended.commands().len();
         let place = Place {
             snapshot: self.snapshot.as_ref(),

@@ -1,6 +1,5 @@
 //! The steps of a transaction block, run one after the other.
 
-use crate::given_tables::rows_of;
 use crate::insert::insert_rows;
 use crate::library::Library;
 use crate::script::{StatementKind, Step};
@@ -196,7 +195,6 @@ fn run_statement(
         return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
     }
     let frame = script.frame(parameters)?;
-    let given = rows_of(library, &step.given().tables)?;
-    let results = execution.with_given_rows(given, |execution| script.run_steps(execution, &frame, false))?;
+    let results = script.run_given(execution, &frame, &step.given().tables)?;
     Ok(results.into_iter().next_back().unwrap_or_default())
 }
