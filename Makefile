@@ -68,8 +68,8 @@ compat: setup-rust
 	$(if $(ENTENTE),,$(CARGO) build --release --locked -p entente)
 	@COMPAT_COMMIT="$(if $(ENTENTE),,$(shell git rev-parse --short=8 HEAD))" scripts/compat.sh "$(or $(ENTENTE),$$(scripts/target-folder.sh)/release/entente)"
 
-# Applications that others wrote, from PyPI and Maven Central, are used by a browser on four organisations: docs/applications.md, whose
-# screenshots this takes anew. APPS=wagtail or APPS=keycloak runs only this; ENTENTE=… takes another program.
+# Applications that others wrote, from PyPI, Maven Central and npm, are used by a browser on four organisations: docs/applications.md, whose
+# screenshots this takes anew. APPS=wagtail, APPS=keycloak or APPS=directus runs only this; ENTENTE=… takes another program.
 applications: setup-rust
 	$(if $(ENTENTE),,$(CARGO) build --release --locked -p entente)
 	@scripts/applications.sh "$(or $(ENTENTE),$$(scripts/target-folder.sh)/release/entente)"

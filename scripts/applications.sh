@@ -10,6 +10,8 @@ entente="$(realpath "${1:?the program}")"
 folder="${APPLICATIONS_FOLDER:-$(dirname "$entente")/../applications}"
 scripts/install-missing.sh psql:postgresql-client python3:python3-venv chromium:chromium chromedriver:chromium-driver
 if [[ "${APPS:-keycloak}" == *keycloak* ]]; then scripts/install-missing.sh java:default-jdk-headless mvn:maven; fi
+# One of Directus's packages is compiled.
+if [[ "${APPS:-directus}" == *directus* ]]; then scripts/install-missing.sh npm:npm make:make g++:g++; fi
 mkdir -p "$folder"
 folder="$(realpath "$folder")"
 if [ ! -f "$folder/browser/ready" ]; then

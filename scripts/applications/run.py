@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser import Browser
 from network import Network
 
-ALL = ["wagtail", "keycloak"]
+ALL = ["wagtail", "keycloak", "directus"]
 
 
 class Steps:
