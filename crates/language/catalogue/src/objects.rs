@@ -82,6 +82,22 @@ pub(crate) struct Attribute {
     pub(crate) generated: bool,
 }
 
+/// A default as PostgreSQL shows it: what draws from a sequence names it as an object, in quotes only where it needs them.
+fn shown_default(default: &str) -> String {
+    let name = default.strip_prefix("nextval('").and_then(|rest| rest.strip_suffix("')"));
+    let Some(name) = name.filter(|name| !name.contains('\'')) else { return default.to_string() };
+    let (mut parts, mut is_quoted) = (vec![String::new()], false);
+    for character in name.chars() {
+        match character {
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => parts.push(String::new()),
+            character => parts.last_mut().into_iter().for_each(|part| part.push(character)),
+        }
+    }
+    let parts: Vec<String> = parts.iter().map(|part| quote_ident(part)).collect();
+    format!("nextval('{}'::regclass)", parts.join("."))
+}
+
 impl Attribute {
     pub(crate) fn new(name: &str, data_type: DataType) -> Attribute {
         Attribute {
@@ -227,7 +243,7 @@ impl Relation {
                 Attribute {
                     not_null: column.not_null || table.primary_key.iter().any(|c| usize::from(*c) == number),
                     // What an identity column takes is no default in PostgreSQL's catalogue.
-                    default: column.default.clone().filter(|_| identity.is_empty()),
+                    default: column.default.as_deref().filter(|_| identity.is_empty()).map(shown_default),
                     identity,
                     generated: column.generated,
                     ..Attribute::new(&column.name, column.data_type)
@@ -736,5 +752,18 @@ mod tests {
         assert_eq!(without_parentheses("(a > 0)"), "a > 0");
         assert_eq!(without_parentheses("(a > 0) and (b > 0)"), "(a > 0) and (b > 0)");
         assert_eq!(without_parentheses("a > 0"), "a > 0");
+    }
+
+    #[test]
+    fn a_sequence_is_named_as_an_object() {
+        for (default, shown) in [
+            ("nextval('\"ships_id_seq\"')", "nextval('ships_id_seq'::regclass)"),
+            ("nextval('\"app\".\"Ships.seq\"')", "nextval('app.\"Ships.seq\"'::regclass)"),
+            ("nextval('tickets')", "nextval('tickets'::regclass)"),
+            ("nextval('a') + nextval('b')", "nextval('a') + nextval('b')"),
+            ("42", "42"),
+        ] {
+            assert_eq!(shown_default(default), shown);
+        }
     }
 }
