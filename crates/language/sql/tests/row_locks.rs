@@ -54,7 +54,7 @@ impl RowLocks for OfBlock {
 impl Gateway {
     fn release(&self, block: usize) {
         let mut all = self.0.lock().expect("nobody panics");
-        all.values_mut().for_each(|holders| drop(holders.remove(&block)));
+        all.values_mut().for_each(|holders| holders.retain(|holder, _| *holder != block));
     }
 }
 

@@ -241,6 +241,7 @@ fn any_address() -> impl Strategy<Value = NetworkAddress> {
 
 fn any_value(data_type: DataType) -> BoxedStrategy<Value> {
     match data_type {
+        DataType::SmallInt => any::<i16>().prop_map(Value::SmallInt).boxed(),
         DataType::Integer => any::<i32>().prop_map(Value::Integer).boxed(),
         DataType::BigInt => any::<i64>().prop_map(Value::BigInt).boxed(),
         TEXT => "\\PC{0,40}".prop_map(Value::text).boxed(),
