@@ -459,8 +459,13 @@ impl TemporaryTables {
         let touched = touches_temporary(&effects);
         let writes_ledger = effects.commands.iter().any(|command| !command.row.table.is_temporary());
         if touched && writes_ledger {
-            return Err(SqlError::unsupported("a change of the ledger that uses temporary tables")
-                .hint("Nobody else has their rows: send the rows themselves."));
+            let hint = match ledger.version() >= ExecutionVersion::V15 {
+                true => {
+                    "One statement cannot write both: read the temporary tables here, and change them in another one."
+                }
+                false => "Nobody else has their rows: send the rows themselves.",
+            };
+            return Err(SqlError::unsupported("a change of the ledger that uses temporary tables").hint(hint));
         }
         let is_read = match payload {
             Payload::Script { sql, parameters } => {

@@ -95,6 +95,7 @@ impl Temporary {
 pub(super) fn reads_unseen() -> SqlError {
     let what =
         "a change of the ledger in a block that reads the ledger and temporary tables in one statement";
-    SqlError::unsupported(what)
-        .hint("No other node can run that statement again: read it in a block or a statement of its own.")
+    SqlError::unsupported(what).hint(
+        "No other node can run that statement again: say it in a block or a statement of its own, or fill the temporary table by INSERT … SELECT.",
+    )
 }
