@@ -3,12 +3,12 @@
 import os
 import platform
 import shutil
-import signal
 import subprocess
 
 from PIL import Image
 
-from network import free_port_base, with_parent
+from network import free_port_base
+from serving import serve
 
 NAME = "Directus"
 VERSION = "11.17.4"
@@ -62,15 +62,7 @@ def start(packages, place, network, log):
     program = [os.path.join(packages, "directus", "node_modules", ".bin", "directus")]
     with open(log, "wb") as output:
         subprocess.run([*program, "bootstrap"], check=True, cwd=place, env=environment, stdout=output, stderr=output)
-        process = subprocess.Popen(
-            [*program, "start"],
-            cwd=place,
-            env=environment,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            preexec_fn=with_parent(signal.SIGKILL),
-        )
+        process = serve([*program, "start"], place, environment, output)
     return process, f"http://127.0.0.1:{port}"
 
 

@@ -3,11 +3,11 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import zipfile
 
-from network import free_port_base, with_parent
+from network import free_port_base
+from serving import serve
 
 NAME = "Keycloak"
 VERSION = "26.5.6"
@@ -46,15 +46,7 @@ def start(packages, place, network, log):
     arguments = ["--optimized", "--cache=local", "--http-enabled=true", "--hostname-strict=false", "--http-host=127.0.0.1", f"--http-port={port}"]
     arguments += [f"--http-management-port={port + 1}"]
     with open(log, "wb") as output:
-        process = subprocess.Popen(
-            [program(packages), "start", *arguments],
-            cwd=place,
-            env=environment,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            preexec_fn=with_parent(signal.SIGKILL),
-        )
+        process = serve([program(packages), "start", *arguments], place, environment, output)
     return process, f"http://127.0.0.1:{port}"
 
 

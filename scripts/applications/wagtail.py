@@ -1,13 +1,13 @@
 """Wagtail, a content management system on Django: `wagtail start`, and its own administration at /admin/."""
 
 import os
-import signal
 import subprocess
 import sys
 
 from PIL import Image
 
-from network import free_port_base, with_parent
+from network import free_port_base
+from serving import serve
 
 NAME = "Wagtail"
 VERSION = "8.0.1"
@@ -50,15 +50,7 @@ def start(packages, place, network, log):
         run("python", "manage.py", "migrate")
         run("python", "manage.py", "createsuperuser", "--noinput", "--username", "anna", "--email", "anna@example.org")
         address = f"127.0.0.1:{free_port_base([0])}"
-        process = subprocess.Popen(
-            [os.path.join(programs, "python"), "manage.py", "runserver", "--noreload", address],
-            cwd=place,
-            env=environment,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            preexec_fn=with_parent(signal.SIGKILL),
-        )
+        process = serve([os.path.join(programs, "python"), "manage.py", "runserver", "--noreload", address], place, environment, output)
     make_files(place)
     return process, f"http://{address}"
 
