@@ -38,7 +38,7 @@ pub enum ExecutionVersion {
     V13 = 13,
     /// Larger transactions and longer values: `docs/execution-versions.md`.
     V14 = 14,
-    /// `SKIP LOCKED` skips in transaction blocks: `docs/execution-versions.md`.
+    /// A statement of a block brings what its session alone knows, such as locked rows: `docs/execution-versions.md`.
     V15 = 15,
 }
 

@@ -159,7 +159,8 @@ pub const ADVISORY_LEASE_MS_MIN: u32 = 5_000;
 pub const ADVISORY_LEASE_MS_MAX: u32 = 600_000;
 /// Rows that COPY brings in one transaction; each takes at least a step.
 pub const PACKED_ROWS_MAX: u32 = 1_000_000_000;
-/// Rows of which one statement of a transaction block is told that others have locked them; it does not find out about more.
+/// Rows that a transaction block locks for the others of its gateway, and of which one of its statements is told that others have locked
+/// them: more count as free.
 pub const HELD_ROWS_MAX: usize = 10_000;
 /// Statements and savepoints of one transaction block.
 pub const SESSION_STEPS_MAX: usize = 100_000;

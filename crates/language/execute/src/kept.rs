@@ -36,15 +36,27 @@ impl<'a> Execution<'a> {
         Ok(true)
     }
 
-    /// Makes room for so many rows of so many values, which are made and kept from now on. Gives what they take.
+    /// Runs something that makes and keeps so many rows of so many values, each once for as long as it runs.
     ///
     /// # Errors
-    /// `57014` where they are more than the steps that are left, and as [`Execution::keep_rows`].
-    pub fn make_room_for_rows(&mut self, count: usize, width: usize) -> Result<u64, SqlError> {
-        self.charge(count as u64)?;
-        let space = row_space(width).saturating_mul(count as u64);
-        self.meter.memory.keep(space)?;
-        Ok(space)
+    /// `57014` where they are more than the steps that are left, as [`Execution::keep_rows`], and those of `run`.
+    pub fn with_room_for_rows<R>(
+        &mut self,
+        sizes: impl Iterator<Item = (usize, usize)>,
+        run: impl FnOnce(&mut Self) -> Result<R, SqlError>,
+    ) -> Result<R, SqlError> {
+        let (mut count, mut space) = (0_u64, 0_u64);
+        for (rows, width) in sizes {
+            count = count.saturating_add(rows as u64);
+            space = space.saturating_add(row_space(width).saturating_mul(rows as u64));
+        }
+        self.charge(count)?;
+        let result = match self.meter.memory.keep(space) {
+            Ok(()) => run(self),
+            Err(error) => Err(error),
+        };
+        self.meter.memory.give_back(space);
+        result
     }
 
     /// Runs something with rows that its queries find under these numbers, and for which there is room.

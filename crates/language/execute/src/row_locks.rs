@@ -3,7 +3,7 @@
 //! ```text
 //!  SKIP LOCKED   a row that is held is left out while the table is read
 //!  NOWAIT        … ends the statement
-//!  otherwise     … is no obstacle: whoever commits first goes on
+//!  otherwise     … is waited for by the first statement of a block, and no obstacle later: whoever commits first goes on
 //!  all           what the query gives is held from then on
 //! ```
 //!

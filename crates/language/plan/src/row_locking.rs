@@ -5,7 +5,7 @@ use types::RowLockMode;
 /// What is to happen where another transaction block has locked a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum WhenHeld {
-    /// Nothing: whoever commits first goes on.
+    /// The first statement of a block waits; later whoever commits first goes on.
     GoOn,
     /// `SKIP LOCKED`: the row is left out.
     Skip,

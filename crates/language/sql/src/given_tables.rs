@@ -55,20 +55,20 @@ impl BoundScript {
         if tables.is_empty() {
             return self.run_steps(execution, frame, false);
         }
-        let (mut given, mut room) = (Vec::with_capacity(tables.len()), 0);
-        for (position, table) in tables.iter().enumerate() {
-            // Rows that repeat are packed to next to nothing: what they take is asked for before they are made.
-            room += execution.make_room_for_rows(table.rows.len(), table.columns.len())?;
-            let mut rows = Vec::with_capacity(table.rows.len());
-            for values in table.rows.iter() {
-                execution.charge(values.iter().map(long_bytes).sum::<u64>() / BYTES_OF_A_STEP)?;
-                rows.push(checked(&self.types, table, values)?);
-            }
-            given.push((number_of(position), rows));
-        }
-        let results = execution.with_given_rows(given, |execution| self.run_steps(execution, frame, false));
-        execution.give_back(room);
-        results
+        // Rows that repeat are packed to next to nothing: what they take is asked for before they are made.
+        let sizes = tables.iter().map(|table| (table.rows.len(), table.columns.len()));
+        execution.with_room_for_rows(sizes, |execution| {
+            let given = tables.iter().enumerate().map(|(position, table)| {
+                let mut rows = Vec::with_capacity(table.rows.len());
+                for values in table.rows.iter() {
+                    execution.charge(values.iter().map(long_bytes).sum::<u64>() / BYTES_OF_A_STEP)?;
+                    rows.push(checked(&self.types, table, values)?);
+                }
+                Ok((number_of(position), rows))
+            });
+            let given = given.collect::<Result<Vec<_>, SqlError>>()?;
+            execution.with_given_rows(given, |execution| self.run_steps(execution, frame, false))
+        })
     }
 }
 

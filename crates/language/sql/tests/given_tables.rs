@@ -4,7 +4,7 @@ mod support;
 
 use sql::{Context, Session};
 use std::sync::Arc;
-use support::{Database, START_MS, STEP_LIMIT, texts};
+use support::{Database, START_MS, STEP_LIMIT, run_step};
 use types::{
     DataType, ExecutionVersion, GivenTable, PackedRows, Payload, SessionResults, SessionStep, SqlError,
     StatementResult, StepGiven, TransactionId, TypeId, Value,
@@ -32,20 +32,6 @@ fn begin(database: &Database) -> Session {
     let (library, snapshot) = (database.library.clone(), Arc::new(database.state.clone()));
     let (who, temporary) = (database.principal.clone(), database.temporary.clone());
     Session::begin(library, snapshot, context, who, 2 * STEP_LIMIT, false, temporary)
-}
-
-fn run(session: &mut Session, sql: &str) -> String {
-    let name = |prefix: &str| sql.strip_prefix(prefix).map(ToString::to_string);
-    let step = match (name("SAVEPOINT "), name("ROLLBACK TO ")) {
-        (Some(name), _) => SessionStep::Savepoint(name),
-        (_, Some(name)) => SessionStep::RollbackTo(name),
-        _ => SessionStep::Run { sql: sql.to_string(), parameters: vec![] },
-    };
-    match session.run(step) {
-        Ok(result) if result.columns.is_empty() => result.tag,
-        Ok(result) => texts(&result).iter().map(|row| row.join(",")).collect::<Vec<_>>().join(";"),
-        Err(error) => format!("{} {}", error.state, error.message),
-    }
 }
 
 fn commit(database: &mut Database, session: Session) -> Result<Vec<StatementResult>, SqlError> {
@@ -135,7 +121,7 @@ fn blocks_read_and_change_the_ledger_with_temporary_tables() {
         ("INSERT INTO log SELECT 'n' || nextval('numbers') > '' FROM factors f WHERE f.id = 1", "INSERT 0 1"),
         ("SELECT line FROM log JOIN factors ON line = 'f' || id ORDER BY 1", "f1;f2;f3"),
     ] {
-        assert_eq!(run(&mut block, sql), given, "{sql}");
+        assert_eq!(run_step(&mut block, sql), given, "{sql}");
     }
     commit(&mut database, block).expect("nothing has changed meanwhile");
     assert_eq!(database.rows("SELECT id, amount FROM stock"), [["1", "15"]]);
@@ -147,14 +133,17 @@ fn what_is_read_of_the_ledger_beside_them_counts() {
     let mut database = database();
     let mut block = begin(&database);
     let sums = "SELECT sum(amount * factor) FROM stock JOIN factors USING (id)";
-    assert_eq!(run(&mut block, sums), "55.0");
-    assert_eq!(run(&mut block, "INSERT INTO log VALUES ('55')"), "INSERT 0 1");
+    assert_eq!(run_step(&mut block, sums), "55.0");
+    assert_eq!(run_step(&mut block, "INSERT INTO log VALUES ('55')"), "INSERT 0 1");
     database.run("UPDATE stock SET amount = 11 WHERE id = 1").expect("another transaction");
     assert_eq!(commit(&mut database, block).expect_err("it has changed"), types::results_have_changed());
     // What it was not given does not.
     let mut block = begin(&database);
-    assert_eq!(run(&mut block, "SELECT factor FROM stock JOIN factors USING (id) ORDER BY id"), "1.5;2.0");
-    assert_eq!(run(&mut block, "INSERT INTO log VALUES ('x')"), "INSERT 0 1");
+    assert_eq!(
+        run_step(&mut block, "SELECT factor FROM stock JOIN factors USING (id) ORDER BY id"),
+        "1.5;2.0"
+    );
+    assert_eq!(run_step(&mut block, "INSERT INTO log VALUES ('x')"), "INSERT 0 1");
     database.run("UPDATE stock SET amount = 12 WHERE id = 1").expect("another transaction");
     commit(&mut database, block).expect("the same again");
 }
@@ -191,15 +180,15 @@ fn blocks_fill_temporary_tables_from_the_ledger_and_change_it_by_them() {
             "42804 column \"n\" is of type integer but expression is of type boolean",
         ),
     ] {
-        let found = run(&mut block, sql);
+        let found = run_step(&mut block, sql);
         if !given.starts_with('4') {
             assert_eq!(found, given, "{sql}");
             continue;
         }
         assert!(found.starts_with("42"), "{sql}: {found}");
-        run(&mut block, "ROLLBACK TO s");
+        run_step(&mut block, "ROLLBACK TO s");
     }
-    assert_eq!(run(&mut block, "DELETE FROM stock USING few WHERE few.n = stock.id"), "DELETE 2");
+    assert_eq!(run_step(&mut block, "DELETE FROM stock USING few WHERE few.n = stock.id"), "DELETE 2");
     commit(&mut database, block).expect("nothing has changed meanwhile");
     assert_eq!(database.rows("SELECT count(*) FROM stock"), [["0"]]);
     assert_eq!(database.rows("SELECT id FROM moods"), [["1"]]);
@@ -216,10 +205,10 @@ fn what_a_temporary_table_is_filled_with_counts() {
     ] {
         let mut block = begin(&database);
         assert_eq!(
-            run(&mut block, "CREATE TEMP TABLE few AS SELECT amount FROM stock WHERE id < 2"),
+            run_step(&mut block, "CREATE TEMP TABLE few AS SELECT amount FROM stock WHERE id < 2"),
             "SELECT 1"
         );
-        assert_eq!(run(&mut block, "INSERT INTO log SELECT amount FROM few"), "INSERT 0 1");
+        assert_eq!(run_step(&mut block, "INSERT INTO log SELECT amount FROM few"), "INSERT 0 1");
         database.run(change).expect("another transaction");
         let committed = commit(&mut database, block);
         assert_eq!(committed.is_err(), is_read, "{change}: {committed:?}");
@@ -243,8 +232,8 @@ fn errors_are_those_of_the_ledger() {
     // What it is changed by from the ledger, nobody finds again.
     let mut block = begin(&database);
     let changed = "UPDATE factors SET factor = amount FROM stock WHERE stock.id = factors.id";
-    assert_eq!(run(&mut block, changed), "UPDATE 2");
-    assert!(run(&mut block, "INSERT INTO log SELECT factor FROM factors").starts_with("0A000"));
+    assert_eq!(run_step(&mut block, changed), "UPDATE 2");
+    assert!(run_step(&mut block, "INSERT INTO log SELECT factor FROM factors").starts_with("0A000"));
     // Roles need no privileges on what is theirs, and those on the ledger's tables.
     database.run("CREATE ROLE ann; GRANT INSERT ON log TO ann").expect("a role");
     database.act("ann", "INSERT INTO log SELECT factor FROM factors").expect("it may insert");
@@ -262,7 +251,7 @@ fn rows_are_given_within_the_limit_of_a_transaction() {
     // Who only reads may read more.
     let mut block = begin(&database);
     assert_eq!(
-        run(&mut block, "SELECT count(*), min(stock.id) FROM incoming LEFT JOIN stock USING (id)"),
+        run_step(&mut block, "SELECT count(*), min(stock.id) FROM incoming LEFT JOIN stock USING (id)"),
         "5003,2"
     );
 }
@@ -277,7 +266,26 @@ fn before_version_15_such_changes_are_refused() {
     let refused = database.error("INSERT INTO stock SELECT id FROM incoming");
     assert_eq!(refused.message, "a change of the ledger that uses temporary tables is not supported");
     let mut block = begin(&database);
-    assert!(run(&mut block, "INSERT INTO stock SELECT id FROM incoming").starts_with("0A000"));
+    assert!(run_step(&mut block, "INSERT INTO stock SELECT id FROM incoming").starts_with("0A000"));
+}
+
+/// What could not be kept is given back with the savepoint.
+#[test]
+fn rows_for_which_there_is_no_room_leave_room_for_others() {
+    let mut database = database();
+    let mut block = begin(&database);
+    assert_eq!(run_step(&mut block, "SAVEPOINT s"), "SAVEPOINT");
+    let columns: Vec<(String, DataType)> = (0..120).map(|n| (format!("c{n}"), DataType::Integer)).collect();
+    let rows = std::iter::repeat_n(vec![Value::Integer(7); columns.len()], 200_000);
+    let rows = PackedRows::pack(rows).expect("rows");
+    let tables = vec![GivenTable { name: "many".to_string(), columns, rows }];
+    let given = StepGiven { held: Vec::new(), tables };
+    let sql = "INSERT INTO log SELECT c1 FROM many".to_string();
+    let error = block.run(SessionStep::RunGiven { given, sql, parameters: vec![] }).expect_err("too many");
+    assert_eq!(error.state.to_string(), "54000", "{error:?}");
+    assert_eq!(run_step(&mut block, "ROLLBACK TO s"), "ROLLBACK");
+    assert_eq!(run_step(&mut block, "INSERT INTO log SELECT factor FROM factors"), "INSERT 0 2");
+    commit(&mut database, block).expect("it comes to the same");
 }
 
 /// Whoever signs a block may say anything of the rows that it gives.

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use sql::{Context, RowLocks, Session, SharedRowLocks};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use support::{Database, START_MS, STEP_LIMIT, texts};
+use support::{Database, START_MS, STEP_LIMIT, run_step, step};
 use types::{
     ExecutionVersion, HeldRow, Key, Payload, RowLockMode, SessionStep, SqlError, StatementResult, StepGiven,
     TableId, TransactionId, Value,
@@ -108,17 +108,7 @@ impl Blocks {
 }
 
 fn run((_, session): &mut Block, sql: &str) -> String {
-    let name = |prefix: &str| sql.strip_prefix(prefix).map(ToString::to_string);
-    let step = match (name("SAVEPOINT "), name("ROLLBACK TO ")) {
-        (Some(name), _) => SessionStep::Savepoint(name),
-        (_, Some(name)) => SessionStep::RollbackTo(name),
-        _ => SessionStep::Run { sql: sql.to_string(), parameters: vec![] },
-    };
-    match session.run(step) {
-        Ok(result) if result.columns.is_empty() => result.tag,
-        Ok(result) => texts(&result).iter().map(|row| row.join(",")).collect::<Vec<_>>().join(";"),
-        Err(error) => format!("{} {}", error.state, error.message),
-    }
+    run_step(session, sql)
 }
 
 const NEXT: &str = "SELECT id FROM job WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED";
@@ -237,8 +227,7 @@ fn the_first_statement_of_a_block_waits_for_a_row_and_holds_nothing_meanwhile() 
     let mut blocks = Blocks::new();
     let (mut one, mut other) = (blocks.begin(), blocks.begin());
     assert_eq!(run(&mut one, "SELECT id FROM job WHERE id = 2 FOR UPDATE"), "2");
-    let all =
-        SessionStep::Run { sql: "SELECT id FROM job ORDER BY id FOR SHARE".to_string(), parameters: vec![] };
+    let all = step("SELECT id FROM job ORDER BY id FOR SHARE");
     let error = other.1.run(all).expect_err("one of them is locked");
     assert!(types::says_row_is_held(&error), "{error:?}");
     let awaited: Vec<Key> = other.1.awaited_rows().into_iter().map(|row| row.key).collect();

@@ -5,8 +5,8 @@ mod support;
 use sql::{Context, Session};
 use state::PlainState;
 use std::sync::Arc;
-use support::{Database, START_MS, STEP_LIMIT, texts};
-use types::{Commented, Payload, Principal, SessionStep, SqlError, SqlState, StatementResult, TransactionId};
+use support::{Database, START_MS, STEP_LIMIT, run_step, step};
+use types::{Commented, Payload, Principal, SqlError, SqlState, StatementResult, TransactionId};
 
 fn database() -> Database {
     Database::with(&[
@@ -34,25 +34,10 @@ fn begin(database: &Database) -> Session {
     )
 }
 
-fn step(text: &str) -> SessionStep {
-    let name = |prefix: &str| text.strip_prefix(prefix).map(ToString::to_string);
-    match (name("SAVEPOINT "), name("ROLLBACK TO "), name("RELEASE ")) {
-        (Some(name), _, _) => SessionStep::Savepoint(name),
-        (_, Some(name), _) => SessionStep::RollbackTo(name),
-        (_, _, Some(name)) => SessionStep::Release(name),
-        _ => SessionStep::Run { sql: text.to_string(), parameters: vec![] },
-    }
-}
-
 /// Runs steps and checks what each gives: its rows, its tag where it has none, or its SQLSTATE.
 fn steps(session: &mut Session, expected: &[(&str, &str)]) {
     for (text, given) in expected {
-        let found = match session.run(step(text)) {
-            Ok(result) if result.columns.is_empty() => result.tag,
-            Ok(result) => texts(&result).iter().map(|row| row.join(",")).collect::<Vec<_>>().join(";"),
-            Err(error) => format!("{} {}", error.state, error.message),
-        };
-        assert_eq!(found, *given, "{text}");
+        assert_eq!(run_step(session, text), *given, "{text}");
     }
 }
 

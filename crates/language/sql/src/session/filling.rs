@@ -6,7 +6,6 @@
 //!  INSERT INTO t query          ─▶ query: a step ─▶ its rows
 //! ```
 
-use super::Session;
 use crate::library::Library;
 use crate::script::Script;
 use crate::temporary::TemporaryTables;
@@ -16,17 +15,18 @@ use std::sync::Arc;
 use syntax::names::{name_of, table_name};
 use syntax::parse::create_as::CreateTableAs;
 use syntax::parse::{ParsedStatement, written_query};
-use types::{DataType, ExecutionVersion, Payload, SessionStep, SqlError, StatementResult, Value};
+use types::{DataType, ExecutionVersion};
 
 /// A statement that fills a temporary table from the ledger.
 pub(crate) struct Filling {
     /// The query, with the settings of the statement.
-    query: String,
+    pub query: String,
     /// Makes the table, without rows.
-    create: Option<String>,
-    table: String,
+    pub create: Option<String>,
+    /// Its name.
+    pub table: String,
     /// The columns that the query gives; none: the first ones.
-    columns: Vec<String>,
+    pub columns: Vec<String>,
 }
 
 impl Filling {
@@ -96,54 +96,5 @@ impl TemporaryTables {
             return None;
         }
         self.concerns_ledger(ledger, &filling.query, parameter_types).then_some(filling)
-    }
-}
-
-impl Session {
-    /// Runs a step that fills a temporary table from the ledger; `None` where it does anything else, and where nobody runs the block again.
-    pub(super) fn fill_temporary(&mut self, step: &SessionStep) -> Option<Result<StatementResult, SqlError>> {
-        let SessionStep::Run { sql, parameters } = step else { return None };
-        if self.steps.is_none() || self.progress.has_failed() {
-            return None;
-        }
-        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-        let library = self.progress.stage().library.clone();
-        let filling = self.temporary.tables().filling(&library, sql, &types)?;
-        Some(self.fill(filling, parameters))
-    }
-
-    fn fill(&mut self, filling: Filling, parameters: &[Value]) -> Result<StatementResult, SqlError> {
-        let Filling { query, create, table, columns } = filling;
-        let parameters = parameters.to_vec();
-        let found =
-            self.run_within_lengths(SessionStep::Run { sql: query, parameters: parameters.clone() })?;
-        let tag = match &create {
-            Some(_) => found.tag.clone(),
-            None => format!("INSERT 0 {}", found.rows.len()),
-        };
-        if let Some(sql) = create {
-            self.run_here(&Payload::Script { sql, parameters })?;
-        }
-        let columns =
-            if columns.is_empty() { self.first_columns(&table, found.columns.len()) } else { columns };
-        self.run_here(&Payload::Insert { table, columns, rows: found.rows })?;
-        Ok(StatementResult { tag, notices: found.notices, ..StatementResult::default() })
-    }
-
-    /// Names of the first columns of a temporary table.
-    fn first_columns(&mut self, table: &str, count: usize) -> Vec<String> {
-        let table = self.temporary.tables().catalog().tables.get(table);
-        let columns = table.into_iter().flat_map(|table| &table.columns);
-        columns.take(count).map(|column| column.name.clone()).collect()
-    }
-
-    /// Runs what concerns temporary tables alone.
-    fn run_here(&mut self, payload: &Payload) -> Result<(), SqlError> {
-        // What is none of them any more says so where it is used.
-        let ran = self.run_on_temporary(payload).unwrap_or(Ok(StatementResult::default())).map(drop);
-        if ran.is_err() {
-            self.progress.fail();
-        }
-        ran
     }
 }

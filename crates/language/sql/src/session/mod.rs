@@ -33,9 +33,11 @@ use crate::prepare::{Prepared, prepare};
 use crate::script::StatementKind;
 use crate::temporary::TemporaryTables;
 use execute::{Context, RowLocks, SessionPlace, SharedRowLocks, Suspended};
+use filling::Filling;
 use place::Place;
 use progress::Progress;
 use state::Snapshot;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -71,8 +73,10 @@ pub struct Session {
     interrupt: Arc<AtomicBool>,
     /// The locks on rows of the gateway's blocks.
     row_locks: Option<SharedRowLocks>,
-    /// Whether the step that runs is the first one, those on temporary tables counted; nothing as long as none has run.
-    is_at_first: Option<bool>,
+    /// A step has run, on the ledger or on temporary tables.
+    has_run: bool,
+    /// The step that runs may wait for rows: nothing is lost if the block begins anew.
+    may_wait: bool,
     /// Rows that its first step waits for.
     awaited: Vec<HeldRow>,
 }
@@ -116,7 +120,8 @@ impl Session {
             schema_changes: 0,
             interrupt: Arc::default(),
             row_locks: None,
-            is_at_first: None,
+            has_run: false,
+            may_wait: false,
             awaited: Vec::new(),
         }
     }
@@ -199,27 +204,23 @@ impl Session {
     /// # Errors
     /// What it ends with; the block has failed then, until it is rolled back to a savepoint.
     pub fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
-        self.is_at_first = Some(self.is_at_first.is_none());
+        self.may_wait = !std::mem::replace(&mut self.has_run, true) && self.steps.is_some();
         self.progress.stage().library.clone().lengths().within(|| self.run_within_lengths(step))
     }
 
     fn run_within_lengths(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
-        if let Some(result) = self.fill_temporary(&step) {
-            return result;
-        }
-        let step = match self.with_tables(step) {
-            Ok(step) => step,
-            Err(error) => {
-                self.progress.fail();
-                return Err(error);
-            }
+        let step = match self.concerns_temporary(&step) {
+            false => step,
+            true => match self.run_on_temporary(step) {
+                ControlFlow::Continue(step) => step,
+                ControlFlow::Break(result) => {
+                    if result.is_err() {
+                        self.progress.fail();
+                    }
+                    return result;
+                }
+            },
         };
-        if let Some(result) = self.run_temporary(&step) {
-            if result.is_err() {
-                self.progress.fail();
-            }
-            return result;
-        }
         let bytes = encode(&step).len();
         if let Some(steps) = &self.steps {
             self.check_size(steps.len() + 1, self.bytes + bytes)?;
@@ -234,8 +235,11 @@ impl Session {
         let done = |suspended: &Suspended| suspended.commands().len() + suspended.notifications();
         let (before, catalog) = (done(&self.suspended), self.progress.stage().library.clone());
         let (mut result, step) = self.run_on_snapshot(step, context);
-        let bytes = encode(&step).len();
-        if self.steps.is_some()
+        // It is longer where it was told of locked rows.
+        let is_longer = !step.given().held.is_empty();
+        let bytes = if is_longer { encode(&step).len() } else { bytes };
+        if is_longer
+            && self.steps.is_some()
             && let Err(error) = self.check_size(0, self.bytes + bytes)
         {
             self.progress.fail();
@@ -268,8 +272,7 @@ impl Session {
         step: SessionStep,
         context: Context,
     ) -> (Result<StatementResult, SqlError>, SessionStep) {
-        let may_wait = self.steps.is_some() && self.is_at_first == Some(true);
-        let locks = self.row_locks.as_ref().map(|locks| StepLocks::new(locks, may_wait));
+        let locks = self.row_locks.as_ref().map(|locks| StepLocks::new(locks, self.may_wait));
         let written = self.suspended.commands().len();
         let place = Place {
             snapshot: self.snapshot.as_ref(),
@@ -297,55 +300,88 @@ impl Session {
         (result, locks.told(step))
     }
 
-    /// A step with the rows of the temporary tables that it reads beside the ledger. Where nobody else runs it, it finds them itself.
-    fn with_tables(&mut self, step: SessionStep) -> Result<SessionStep, SqlError> {
-        let SessionStep::Run { sql, parameters } = step else { return Ok(step) };
-        if self.steps.is_none() || self.progress.has_failed() || self.temporary.tables().is_empty() {
-            return Ok(SessionStep::Run { sql, parameters });
-        }
-        let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
-        let library = self.progress.stage().library.clone();
-        let Some(tables) = self.temporary.tables().given_to(&library, &sql, &types)? else {
-            return Ok(SessionStep::Run { sql, parameters });
+    /// Whether a step may have to do with temporary tables.
+    fn concerns_temporary(&mut self, step: &SessionStep) -> bool {
+        let text = match step {
+            SessionStep::Insert { table, .. } => table,
+            SessionStep::Run { sql, .. } => sql,
+            _ => return false,
         };
-        let given = StepGiven { held: Vec::new(), tables };
-        let step = SessionStep::RunGiven { given, sql, parameters };
-        let (steps, bytes) = (self.steps.as_ref().map_or(0, Vec::len), encode(&step).len());
-        let is_too_large = self.check_size(steps + 1, self.bytes + bytes).is_err();
-        Ok(match step {
-            // The session may read what no transaction could carry.
-            SessionStep::RunGiven { ref sql, ref parameters, .. } if is_too_large && self.reads(&step) => {
-                SessionStep::Run { sql: sql.clone(), parameters: parameters.clone() }
-            }
-            step => step,
-        })
+        !self.progress.has_failed() && self.temporary.tables().are_mentioned_in(text)
     }
 
-    /// Runs a step that concerns temporary tables; `None` where it does not.
-    fn run_temporary(&mut self, step: &SessionStep) -> Option<Result<StatementResult, SqlError>> {
-        if self.progress.has_failed() {
-            return None;
-        }
-        let payload = match step {
-            SessionStep::Run { sql, parameters } if self.temporary.tables().are_mentioned_in(sql) => {
+    /// Runs a step that concerns temporary tables alone. Goes on with one that has to do with the ledger: with their rows, where it reads both
+    /// and others run it again.
+    fn run_on_temporary(
+        &mut self,
+        step: SessionStep,
+    ) -> ControlFlow<Result<StatementResult, SqlError>, SessionStep> {
+        let payload = match &step {
+            SessionStep::Run { sql, parameters } => {
+                let types: Vec<DataType> = parameters.iter().map(Value::data_type).collect();
+                let library = self.progress.stage().library.clone();
+                let tables = self.temporary.tables();
+                if self.steps.is_some()
+                    && let Some(filling) = tables.filling(&library, sql, &types)
+                {
+                    return ControlFlow::Break(self.fill(filling, parameters));
+                }
+                let given = match self.steps.is_some() {
+                    true => tables.given_to(&library, sql, &types),
+                    false => Ok(None),
+                };
+                match given {
+                    Err(error) => return ControlFlow::Break(Err(error)),
+                    Ok(Some(tables)) => {
+                        let given = StepGiven { held: Vec::new(), tables };
+                        let (sql, parameters) = (sql.clone(), parameters.clone());
+                        let with_rows = SessionStep::RunGiven { given, sql, parameters };
+                        // The session may read what no transaction could carry.
+                        let (steps, bytes) =
+                            (self.steps.as_ref().map_or(0, Vec::len), encode(&with_rows).len());
+                        let is_too_large = self.check_size(steps + 1, self.bytes + bytes).is_err();
+                        if !(is_too_large && self.reads(&with_rows)) {
+                            return ControlFlow::Continue(with_rows);
+                        }
+                    }
+                    Ok(None) => {}
+                }
                 Payload::Script { sql: sql.clone(), parameters: parameters.clone() }
             }
-            SessionStep::Insert { table, columns, rows }
-                if self.temporary.tables().are_mentioned_in(table) =>
-            {
-                Payload::Insert {
-                    table: table.clone(),
-                    columns: columns.clone(),
-                    rows: rows.iter().collect(),
-                }
-            }
-            _ => return None,
+            SessionStep::Insert { table, columns, rows } => Payload::Insert {
+                table: table.clone(),
+                columns: columns.clone(),
+                rows: rows.iter().collect(),
+            },
+            _ => return ControlFlow::Continue(step),
         };
-        self.run_on_temporary(&payload)
+        self.run_here(&payload).map_or(ControlFlow::Continue(step), ControlFlow::Break)
     }
 
-    /// The same of what the step does.
-    fn run_on_temporary(&mut self, payload: &Payload) -> Option<Result<StatementResult, SqlError>> {
+    /// Fills a temporary table with what a query gives, which is a step of the block.
+    fn fill(&mut self, filling: Filling, parameters: &[Value]) -> Result<StatementResult, SqlError> {
+        let Filling { query, create, table, mut columns } = filling;
+        let parameters = parameters.to_vec();
+        let found =
+            self.run_within_lengths(SessionStep::Run { sql: query, parameters: parameters.clone() })?;
+        let tag = match &create {
+            Some(_) => found.tag,
+            None => format!("INSERT 0 {}", found.rows.len()),
+        };
+        if let Some(sql) = create {
+            self.run_here(&Payload::Script { sql, parameters }).transpose()?;
+        }
+        if columns.is_empty() {
+            let table = self.temporary.tables().catalog().tables.get(&table);
+            let known = table.into_iter().flat_map(|table| &table.columns);
+            columns.extend(known.take(found.columns.len()).map(|column| column.name.clone()));
+        }
+        self.run_here(&Payload::Insert { table, columns, rows: found.rows }).transpose()?;
+        Ok(StatementResult { tag, notices: found.notices, ..StatementResult::default() })
+    }
+
+    /// Runs what concerns temporary tables alone; `None` where it does not.
+    fn run_here(&mut self, payload: &Payload) -> Option<Result<StatementResult, SqlError>> {
         let context = Context { step_limit: self.read_step_limit, ..self.context };
         let stage = self.progress.stage().clone();
         let seen = stage.seen(self.snapshot.as_ref());

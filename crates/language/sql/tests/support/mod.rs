@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use sql::{
-    CompileOptions, Context, Invocation, Library, Reader, Scratch, ScratchFile, StatementKind,
+    CompileOptions, Context, Invocation, Library, Reader, Scratch, ScratchFile, Session, StatementKind,
     TemporaryTables, bind_endorsed, is_schema_change, prepare,
 };
 use state::{
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use types::{
-    EndorsedEffects, ExecutionVersion, Notifications, Payload, Principal, SqlError, SqlState,
+    EndorsedEffects, ExecutionVersion, Notifications, Payload, Principal, SessionStep, SqlError, SqlState,
     StatementResult, TransactionId, Value, format_value,
 };
 
@@ -288,9 +288,8 @@ impl Database {
         let (library, snapshot) = (self.library.clone(), Arc::new(self.state.clone()));
         let context = Context { height: u64::MAX, index: u32::MAX, ..self.context() };
         let (principal, temporary) = (self.principal.clone(), self.temporary.clone());
-        let mut block =
-            sql::Session::begin(library, snapshot, context, principal, STEP_LIMIT, false, temporary);
-        let result = block.run(types::SessionStep::Run { sql: sql.to_string(), parameters: Vec::new() })?;
+        let mut block = Session::begin(library, snapshot, context, principal, STEP_LIMIT, false, temporary);
+        let result = block.run(step(sql))?;
         let finished = block.finish();
         if let Some(payload) = finished.payload {
             self.execute(payload)?;
@@ -353,4 +352,24 @@ pub fn shown_with_rows(result: Result<Vec<StatementResult>, SqlError>) -> String
 pub fn texts(result: &StatementResult) -> Vec<Vec<String>> {
     let text = |value: &Value| format_value(value).unwrap_or_else(|| "NULL".to_string());
     result.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+}
+
+/// A step of a transaction block from its text: a statement, or SAVEPOINT, ROLLBACK TO and RELEASE.
+pub fn step(text: &str) -> SessionStep {
+    let name = |prefix: &str| text.strip_prefix(prefix).map(ToString::to_string);
+    match (name("SAVEPOINT "), name("ROLLBACK TO "), name("RELEASE ")) {
+        (Some(name), _, _) => SessionStep::Savepoint(name),
+        (_, Some(name), _) => SessionStep::RollbackTo(name),
+        (_, _, Some(name)) => SessionStep::Release(name),
+        _ => SessionStep::Run { sql: text.to_string(), parameters: vec![] },
+    }
+}
+
+/// What a step of a block gives: its rows, its tag where it has none, or its error.
+pub fn run_step(session: &mut Session, text: &str) -> String {
+    match session.run(step(text)) {
+        Ok(result) if result.columns.is_empty() => result.tag,
+        Ok(result) => texts(&result).iter().map(|row| row.join(",")).collect::<Vec<_>>().join(";"),
+        Err(error) => format!("{} {}", error.state, error.message),
+    }
 }

@@ -9,7 +9,7 @@ use types::ExecutionVersion;
 const STRENGTH_QUOTE: char = '`';
 
 /// `FOR NO KEY UPDATE` is `FOR UPDATE` here, `FOR KEY SHARE` is `FOR SHARE`, and behind OF stands one name. Which of them a clause says
-/// makes no difference but in the words of errors, because none of them locks anything: from version 14 on [`strength`] tells.
+/// counts from version 14 on, in the words of errors, and from version 15 on for which locks go together: [`lock_strength`] tells.
 pub(super) fn with_known_locks(tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Vec<TokenWithSpan> {
     if !(0..tokens.len()).any(|at| lock_at(&tokens, at).is_some()) {
         return tokens;
