@@ -136,9 +136,15 @@ impl Recording {
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
+    /// Who holds this file has the ports that the charter names. Clients connect 100 and 200 above the nodes, so that networks
+    /// whose first ports lie hundreds apart take turns.
+    fn lock_file(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("entente-recorded-{}.lock", self.port_base % 100))
+    }
+
     /// Its charter names ports, which one test at a time can have.
     fn ports(&self) -> File {
-        let path = std::env::temp_dir().join(format!("entente-recorded-{}.lock", self.port_base));
+        let path = self.lock_file();
         let file = File::create(path).expect("a file for the lock");
         file.lock().expect("locked");
         file
@@ -421,6 +427,28 @@ async fn a_recorded_network_whose_skip_locked_skips_nothing_goes_over_to_version
 }
 
 /// Byte for byte what the program gave that recorded them, which had no groups in trees.
+#[test]
+fn networks_that_share_a_port_take_turns() {
+    let recordings = [
+        ORDERED, ENDORSED, MISTAKES, SECOND, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH,
+        TWELFTH, THIRTEENTH, FOURTEENTH,
+    ];
+    let ports = |recording: &Recording| -> Vec<u16> {
+        let base = recording.port_base;
+        [0, 100, 200].into_iter().flat_map(|above| base + above..base + above + 4).collect()
+    };
+    let pairs = recordings
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| recordings[at + 1..].iter().map(move |other| (one, other)));
+    let shared = pairs.filter(|(one, other)| ports(one).iter().any(|port| ports(other).contains(port)));
+    let shared: Vec<_> = shared.collect();
+    assert!(!shared.is_empty(), "the clients of `ordered` connect where the nodes of `tenth` listen");
+    for (one, other) in shared {
+        assert_eq!(one.lock_file(), other.lock_file(), "{} and {} run at once", one.name, other.name);
+    }
+}
+
 #[test]
 fn recorded_proofs_of_rows_are_read_and_verified() {
     let network = SECOND.unpack();
