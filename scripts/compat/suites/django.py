@@ -19,7 +19,7 @@ THEMES = {
     "types": "model_fields db_functions datatypes dates datetimes timezones db_typecasts db_utils field_subclassing from_db_value max_lengths",
     "relations": """foreign_object m2m_and_m2o m2m_intermediary m2m_multiple m2m_recursive m2m_signals m2m_through m2o_recursive
         many_to_many many_to_one many_to_one_null one_to_one nested_foreign_keys mutually_referential""",
-    "schema": """schema indexes model_indexes introspection inspectdb unmanaged_models constraints migrations migrations2
+    "schema": """schema indexes model_indexes introspection inspectdb unmanaged_models constraints migrations
         custom_migration_operations migrate_signals migration_test_data_persistence""",
     "transactions": "transactions transaction_hooks backends multiple_database test_utils",
     "regressions": """aggregation_regress defer_regress delete_regress fixtures fixtures_regress extra_regress m2m_regress
