@@ -65,8 +65,12 @@ pub(super) fn bind_insert(outer: QueryScope<'_>, written: &ast::Insert) -> Resul
                 let explicit = !insert.columns.is_empty();
                 let rows = outer.beside(|query, level| {
                     let binder = query.binder(level, Source::Nothing);
+                    let mut length = None;
                     let row = |row: &ast::Parens<Vec<Expr>>| {
-                        insert_row(table, &binder, &targets, explicit, &written_out(&binder, &row.content)?)
+                        let values = written_out(&binder, &row.content)?;
+                        let first = *length.get_or_insert(values.len());
+                        check_length(&binder, first, &values, tables.version())?;
+                        insert_row(table, &binder, &targets, explicit, &values)
                     };
                     values.rows.iter().map(row).collect::<Result<_, _>>()
                 });
@@ -349,6 +353,23 @@ fn refuse_insert_forms(insert: &ast::Insert) -> Result<(), SqlError> {
         && insert.format_clause.is_none()
         && insert.multi_table_insert_type.is_none();
     if plain { Ok(()) } else { Err(SqlError::unsupported("this form of INSERT")) }
+}
+
+/// What is said of `VALUES (1, 2), (3)`.
+pub(super) const UNEQUAL_ROWS: &str = "VALUES lists must all be the same length";
+
+/// Refuses a row of another length than the first one; before version 15 its last columns had their defaults.
+fn check_length(
+    binder: &Binder<'_>,
+    first: usize,
+    values: &[Expr],
+    version: ExecutionVersion,
+) -> Result<(), SqlError> {
+    if values.len() == first || version < ExecutionVersion::V15 {
+        return Ok(());
+    }
+    let error = SqlError::new(SqlState::SYNTAX_ERROR, UNEQUAL_ROWS);
+    Err(values.first().map_or(error.clone(), |value| binder.at(error, value.span())))
 }
 
 fn count_mismatch(more_expressions: bool) -> SqlError {

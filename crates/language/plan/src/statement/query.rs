@@ -5,6 +5,7 @@ use crate::logical::LogicalPlan;
 use crate::row_locking::RowLocking;
 use crate::scope::VariableScope;
 use crate::statement::bound_query::BoundQuery;
+use crate::statement::insert::UNEQUAL_ROWS;
 use crate::statement::level::{Level, in_statement};
 use crate::statement::locking::note_locks;
 use crate::statement::output::check_list;
@@ -208,8 +209,7 @@ fn bind_values(scope: QueryScope<'_>, level: &Level<'_>, values: &ast::Values) -
         check_list(row.content.len().saturating_sub(1))?;
         let row = row.content.iter().map(|value| binder.bind(value)).collect::<Result<Vec<_>, _>>()?;
         if rows.first().is_some_and(|first| first.len() != row.len()) {
-            let message = "VALUES lists must all be the same length";
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, message));
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, UNEQUAL_ROWS));
         }
         rows.push(row);
     }
