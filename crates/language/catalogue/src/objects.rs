@@ -7,7 +7,7 @@
 
 use crate::defined_types::DefinedType;
 use crate::indexes::{index, index_of_key};
-use crate::partitions::{PartitionFacts, temporary_partitions, view_identifier, view_numbers};
+use crate::partitions::{PartitionFacts, temporary_views, view_identifier, view_numbers};
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::routines::Routine;
 use crate::row_security::organisations;
@@ -710,7 +710,7 @@ fn relations(catalog: &Catalog, temporary: &str) -> Vec<Relation> {
     };
     let of_table = |table: &Arc<Table>| placed(Relation::of_table(table, catalog), table.id.is_temporary());
     let mut relations: Vec<Relation> = catalog.tables.values().map(of_table).collect();
-    let (ours, numbers) = (temporary_partitions(catalog), view_numbers(catalog));
+    let (ours, numbers) = (temporary_views(catalog), view_numbers(catalog));
     let of_view = |(view, number): (&Arc<View>, usize)| {
         let relation = match PartitionFacts::of_partition(&view.name, catalog) {
             Some(partition) => Relation::of_partition(number, view, partition, catalog),

@@ -84,15 +84,17 @@ impl PartitionFacts {
 /// Views of the ledger that have object identifiers.
 const VIEWS: usize = 2_000_000;
 
-/// The partitions of the session's temporary tables.
-pub(crate) fn temporary_partitions(catalog: &Catalog) -> BTreeSet<&String> {
+/// The session's temporary views, and the partitions of its temporary tables.
+pub(crate) fn temporary_views(catalog: &Catalog) -> BTreeSet<&String> {
     let tables = catalog.tables.values().filter(|table| table.id.is_temporary());
-    tables.flat_map(|table| &table.partitioning).flat_map(|one| one.partitions.keys()).collect()
+    let partitions = tables.flat_map(|table| &table.partitioning).flat_map(|one| one.partitions.keys());
+    let is_ours = |name: &&String| catalog.row_types.get(*name).is_some_and(|id| id.is_temporary());
+    partitions.chain(catalog.views.keys().filter(is_ours)).collect()
 }
 
 /// The numbers of all views, in the order of their names.
 pub(crate) fn view_numbers(catalog: &Catalog) -> Vec<usize> {
-    let ours = temporary_partitions(catalog);
+    let ours = temporary_views(catalog);
     places(catalog.views.keys().map(|name| ours.contains(name)), VIEWS)
 }
 

@@ -1,4 +1,4 @@
-//! Temporary tables: what a session keeps to itself.
+//! Temporary tables and views: what a session keeps to itself.
 //!
 //! Their definitions and rows are on one gateway, in no block and in no digest. Their numbers have a bit of their own, so
 //! that a statement sees them side by side with the ledger's tables; what it writes must then be theirs alone, because
@@ -29,7 +29,7 @@ use state::{
     AfterImage, Command, Effects, KeyRange, Overlay, PlainState, RowId, Simulate, Snapshot, StoreError,
     apply_command,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -157,9 +157,9 @@ fn refuse_deferrable(own: &Catalog) -> Result<(), SqlError> {
 }
 
 impl TemporaryTables {
-    /// Whether there are none.
+    /// Whether there are none, and no temporary views.
     pub fn is_empty(&self) -> bool {
-        self.state.catalog.tables.is_empty()
+        self.state.catalog.tables.is_empty() && self.state.catalog.views.is_empty()
     }
 
     /// Their definitions, and nothing of the ledger's.
@@ -210,6 +210,7 @@ impl TemporaryTables {
                         catalog.views.remove(partition);
                         catalog.row_types.remove(partition);
                     }
+                    drop_views_of(&mut catalog, &name);
                     self.change_catalog(catalog);
                 }
                 AtCommit::DeleteRows => {
@@ -431,7 +432,7 @@ impl TemporaryTables {
                     return changed.transpose();
                 }
                 Ok(_) if at_commit.is_some() => {
-                    let what = "CREATE TEMPORARY TABLE among other statements";
+                    let what = "CREATE TEMPORARY TABLE or VIEW among other statements";
                     return Some(Err(SqlError::unsupported(what).hint("Send it on its own.")));
                 }
                 Ok(_) => {}
@@ -475,12 +476,24 @@ impl TemporaryTables {
             _ => false,
         };
         if !touched && !is_read && effects.result.is_ok() {
-            return Ok(None);
+            return match writes_ledger && self.views_are_read_by(&combined, payload) {
+                true => Err(SqlError::unsupported("a change of the ledger that reads a temporary view")
+                    .hint("Write the view's query into the statement.")),
+                false => Ok(None),
+            };
         }
         let reads_ledger = reads_ledger(&effects);
         let results = effects.result?;
         self.apply(&effects.commands)?;
         Ok(Some(LocalResults { results, reads_ledger }))
+    }
+
+    /// Whether a script names temporary views.
+    fn views_are_read_by(&self, combined: &Library, payload: &Payload) -> bool {
+        let Payload::Script { sql, parameters } = payload else { return false };
+        let types: Vec<DataType> = parameters.iter().map(types::Value::data_type).collect();
+        let is_ours = |need: &RelationNeed| matches!(&need.relation, Securable::Relation(name) if self.state.catalog.views.contains_key(name));
+        combined.script(sql, &types).is_ok_and(|script| script.needs.relations.iter().any(is_ours))
     }
 
     /// Makes changes of temporary tables; `None` where they are changes of the ledger.
@@ -522,7 +535,8 @@ impl TemporaryTables {
                 false => Ok(None),
             };
         }
-        let own = temporary_part(&changed);
+        let views = self.views_in(&changed, at_commit.is_some());
+        let own = temporary_part(&changed, &views);
         let is_known = Catalog { next_table: 0, next_type: 0, ..own.clone() }
             == Catalog { next_table: 0, next_type: 0, ..Catalog::clone(&self.state.catalog) };
         if is_known {
@@ -536,7 +550,7 @@ impl TemporaryTables {
                 false => Ok(None),
             };
         }
-        if ledger_part(&changed) != ledger_part(ledger.catalog()) {
+        if ledger_part(&changed, &views) != ledger_part(ledger.catalog(), &BTreeSet::new()) {
             return Err(SqlError::unsupported("a change of temporary tables and of the ledger at once")
                 .hint("Send them one after the other."));
         }
@@ -554,6 +568,15 @@ impl TemporaryTables {
         }
         self.change_catalog(own);
         Ok(Some(LocalResults { results, reads_ledger }))
+    }
+
+    /// The temporary views of a catalog that was made from the session's and the ledger's. `creates`: what is new in it is temporary.
+    fn views_in(&self, changed: &Catalog, creates: bool) -> BTreeSet<String> {
+        let is_ours = |name: &&String| {
+            let is_new = creates && changed.row_types.get(*name).is_some_and(|id| id.is_temporary());
+            changed.partition(name).is_none() && (is_new || self.state.catalog.views.contains_key(*name))
+        };
+        changed.views.keys().filter(is_ours).cloned().collect()
     }
 
     /// Makes the rows what the commands make of them.
@@ -634,6 +657,16 @@ impl TemporaryTables {
     }
 }
 
+/// Drops the temporary views that read a relation which is gone.
+fn drop_views_of(catalog: &mut Catalog, relation: &str) {
+    let reads = |view: &Arc<types::View>| view.relations.contains(relation).then(|| view.name.clone());
+    for view in catalog.views.values().filter_map(reads).collect::<Vec<_>>() {
+        catalog.views.remove(&view);
+        catalog.row_types.remove(&view);
+        drop_views_of(catalog, &view);
+    }
+}
+
 /// Temporary tables are in no schema; in the catalog their names stand among those of `public`, whatever the search path.
 fn name_without_path(name: &mut ObjectName) {
     if name.0.len() == 1 {
@@ -641,7 +674,7 @@ fn name_without_path(name: &mut ObjectName) {
     }
 }
 
-/// Takes the word TEMPORARY out of CREATE TABLE. Gives what ON COMMIT says where there was one.
+/// Takes the word TEMPORARY out of CREATE TABLE and CREATE VIEW. Gives what ON COMMIT says where there was one.
 fn take_temporary(statements: &mut [ParsedStatement]) -> Result<Option<Option<AtCommit>>, SqlError> {
     let mut found = None;
     for statement in statements {
@@ -664,6 +697,11 @@ fn take_temporary(statements: &mut [ParsedStatement]) -> Result<Option<Option<At
                         Some(OnCommit::Drop) => Some(AtCommit::Drop),
                         Some(OnCommit::PreserveRows) | None => None,
                     }
+                }
+                Statement::CreateView(create) if create.temporary => {
+                    create.temporary = false;
+                    name_without_path(&mut create.name);
+                    None
                 }
                 _ => continue,
             },
@@ -689,17 +727,18 @@ fn touches_temporary(effects: &Effects) -> bool {
         || effects.commands.iter().any(|command| command.row.table.is_temporary())
 }
 
-/// What a catalog has of temporary tables.
-fn temporary_part(catalog: &Catalog) -> Catalog {
-    part(catalog, true)
+/// What a catalog has of temporary tables and views.
+fn temporary_part(catalog: &Catalog, views: &BTreeSet<String>) -> Catalog {
+    part(catalog, views, true)
 }
 
 /// What a catalog has of the ledger, but for its counters.
-fn ledger_part(catalog: &Catalog) -> Catalog {
-    Catalog { next_table: 0, next_type: 0, version: 0, ..part(catalog, false) }
+fn ledger_part(catalog: &Catalog, views: &BTreeSet<String>) -> Catalog {
+    Catalog { next_table: 0, next_type: 0, version: 0, ..part(catalog, views, false) }
 }
 
-fn part(catalog: &Catalog, temporary: bool) -> Catalog {
+/// `views`: those that are temporary.
+fn part(catalog: &Catalog, views: &BTreeSet<String>, temporary: bool) -> Catalog {
     let mut part = catalog.clone();
     part.tables.retain(|_, table| table.id.is_temporary() == temporary);
     part.indexes.retain(|table, _| table.is_temporary() == temporary);
@@ -711,7 +750,7 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
     // A view of a temporary table has a number of that kind for a moment.
     let is_ours = |name: &String| {
         let table = catalog.tables.get(name).or_else(|| Some(catalog.partition(name)?.0));
-        table.is_some_and(|table| table.id.is_temporary())
+        table.is_some_and(|table| table.id.is_temporary()) || views.contains(name)
     };
     part.row_types.retain(|name, _| is_ours(name) == temporary);
     if temporary {
@@ -721,7 +760,8 @@ fn part(catalog: &Catalog, temporary: bool) -> Catalog {
         part.aggregates.clear();
         (part.version, part.checkpoint) = (0, 0);
     } else {
-        part.views.retain(|name, _| catalog.partition(name).is_none() || !is_ours(name));
+        part.views
+            .retain(|name, _| !views.contains(name) && (catalog.partition(name).is_none() || !is_ours(name)));
     }
     part
 }

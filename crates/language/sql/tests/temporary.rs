@@ -240,3 +240,77 @@ fn constraints_of_temporary_tables_do_not_wait() {
         assert!(temporary.is_empty(), "{sql}");
     }
 }
+
+#[test]
+fn views_of_a_session_read_its_tables_and_those_of_the_ledger() {
+    let mut database = database();
+    let mut temporary = TemporaryTables::default();
+    let mut ask = |database: &Database, sql: &str| run(&mut temporary, database, &script(sql)).expect("ours");
+    for sql in [
+        "CREATE TEMP VIEW rich AS SELECT id, balance FROM accounts WHERE balance > 15",
+        "CREATE TEMP TABLE mine (id integer PRIMARY KEY, a text)",
+        "INSERT INTO mine VALUES (1, 'x'), (2, 'y')",
+        "CREATE TEMPORARY VIEW both_of_us AS SELECT mine.a, rich.balance FROM mine JOIN rich USING (id)",
+        "CREATE OR REPLACE TEMP VIEW rich AS SELECT id, balance FROM accounts WHERE balance >= 10",
+    ] {
+        ask(&database, sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    let found = |results: Result<Vec<StatementResult>, SqlError>| {
+        texts(results.unwrap_or_else(|error| panic!("{error:?}")).last().expect("a result"))
+    };
+    assert_eq!(
+        found(ask(&database, "SELECT a, balance FROM both_of_us ORDER BY a")),
+        [["x", "10"], ["y", "20"]]
+    );
+    // The ledger has its own changes in between.
+    database.run("UPDATE accounts SET balance = 11 WHERE id = 1").expect("changed");
+    assert_eq!(found(ask(&database, "SELECT max(balance), min(balance) FROM rich")), [["20", "11"]]);
+    for (sql, message) in [
+        ("CREATE TEMP VIEW rich AS SELECT 1 AS a", "relation \"rich\" already exists"),
+        ("CREATE TEMP VIEW accounts AS SELECT 1 AS a", "relation \"accounts\" already exists"),
+        ("CREATE VIEW ours AS SELECT a FROM mine", "a view of a temporary table is not supported"),
+        ("DROP TABLE mine", "cannot drop table mine because other objects depend on it"),
+        (
+            "INSERT INTO accounts SELECT id + 10, balance FROM rich",
+            "a change of the ledger that reads a temporary view is not supported",
+        ),
+        (
+            "CREATE TEMP VIEW one AS SELECT 1 AS a; SELECT 1",
+            "CREATE TEMPORARY TABLE or VIEW among other statements is not supported",
+        ),
+    ] {
+        let error = ask(&database, sql).expect_err(sql);
+        assert_eq!(error.message, message, "{sql}");
+    }
+    ask(&database, "DROP VIEW both_of_us").expect("dropped");
+    assert!(run(&mut temporary, &database, &script("SELECT a FROM both_of_us")).is_none(), "it is gone");
+}
+
+#[test]
+fn a_view_of_a_session_goes_with_what_it_reads() {
+    let mut database = database();
+    let mut temporary = TemporaryTables::default();
+    for sql in [
+        "CREATE TEMP TABLE mine (a integer) ON COMMIT DROP",
+        "CREATE TEMP VIEW seen AS SELECT a FROM mine",
+        "CREATE TEMP VIEW twice AS SELECT a FROM seen",
+        "CREATE TEMP VIEW rich AS SELECT id FROM accounts",
+    ] {
+        run(&mut temporary, &database, &script(sql))
+            .expect("ours")
+            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    temporary.commit();
+    assert_eq!(temporary.catalog().views.keys().collect::<Vec<_>>(), ["rich"]);
+    // Nobody asks the session before the ledger drops a table.
+    database.run("DROP TABLE accounts; CREATE TABLE others (a integer PRIMARY KEY)").expect("dropped");
+    run(&mut temporary, &database, &script("SELECT id FROM rich"))
+        .expect("ours")
+        .expect_err("nothing to read");
+    run(&mut temporary, &database, &script("CREATE TEMP TABLE more (a integer)"))
+        .expect("ours")
+        .expect("made");
+    run(&mut temporary, &database, &script("DROP VIEW rich")).expect("ours").expect("dropped");
+    temporary.clear();
+    assert!(temporary.is_empty());
+}
