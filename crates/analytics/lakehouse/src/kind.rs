@@ -72,6 +72,8 @@ impl Kind {
             | DataType::TimeTz
             | DataType::Range(_)
             | DataType::Multirange(_)
+            | DataType::TsVector
+            | DataType::TsQuery
             | DataType::Rounded(..)
             | DataType::Polymorphic(_) => Kind::Written(data_type),
         }

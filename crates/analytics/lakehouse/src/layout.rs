@@ -246,6 +246,8 @@ mod tests {
             (DataType::Inet, vec!["10.1.2.3/8", "::1", "255.255.255.255"]),
             (DataType::Cidr, vec!["10.0.0.0/8", "2001:db8::/32"]),
             (DataType::MacAddr, vec!["08:00:2b:01:02:03"]),
+            (DataType::TsVector, vec!["'a':1A,2 'b'", ""]),
+            (DataType::TsQuery, vec!["'a' & !'b':*A", ""]),
             (DataType::Bit(Some(4)), vec!["1010", "0000"]),
             (DataType::VarBit(None), vec!["", "1"]),
             (DataType::TimeTz, vec!["12:34:56.789+02", "24:00:00-15:59"]),

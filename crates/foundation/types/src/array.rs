@@ -77,7 +77,11 @@ fn content_bytes(value: &Value) -> usize {
         Value::Enum(value) => value.label.len(),
         Value::Bit(bits) | Value::VarBit(bits) => bits.length() as usize,
         // What it has as a text doubles with the quotes inside of it.
-        Value::Composite(_) | Value::Range(_) | Value::Multirange(_) => written_bytes(value, 2),
+        Value::Composite(_)
+        | Value::Range(_)
+        | Value::Multirange(_)
+        | Value::TsVector(_)
+        | Value::TsQuery(_) => written_bytes(value, 2),
         _ => 0,
     }
 }

@@ -1,6 +1,7 @@
 //! Values of composite types.
 
 use crate::range::{Bounds, quotes, text_bytes};
+use crate::text_search::{format_query, format_vector};
 use crate::{DataType, SqlError, SqlState, Value, limits};
 use borsh::de::EnumExt;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -185,6 +186,8 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
         Value::Text(text) | Value::Char(text) => quoted(text),
         Value::Json(text) => quoted(text),
         Value::Jsonb(value) => quoted(&value.to_text()),
+        Value::TsVector(vector) => quoted(&format_vector(vector)),
+        Value::TsQuery(query) => quoted(&format_query(query)),
         Value::Enum(value) => quoted(&value.label),
         // A backslash in front of them.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2).saturating_add(2 * factor),

@@ -79,6 +79,10 @@ pub enum DataType {
     /// A type of time with fewer than six digits of a second: that of a column, variable or cast. Expressions have the type with all
     /// digits
     Rounded(TimeType, #[borsh(deserialize_with = "crate::datetime::read_digits")] u8),
+    /// `tsvector`: the lexemes of a document
+    TsVector,
+    /// `tsquery`: lexemes that are looked for
+    TsQuery,
 }
 
 /// Object identifiers of the ledger's own types and of their arrays take turns from here on.
@@ -190,6 +194,16 @@ impl DataType {
         )
     }
 
+    /// True for the types that came with execution version 15.
+    pub fn is_of_version_15(self) -> bool {
+        matches!(self, DataType::TsVector | DataType::TsQuery)
+    }
+
+    /// Whether values have parts that an inverted index has entries for: lexemes, elements, keys.
+    pub fn has_parts(self) -> bool {
+        matches!(self, DataType::TsVector | DataType::Jsonb | DataType::Array(_))
+    }
+
     /// True for composite types and `record`.
     pub fn is_composite(self) -> bool {
         matches!(self, DataType::Composite(_) | DataType::Record)
@@ -248,6 +262,8 @@ impl DataType {
             DataType::Range(range) => range.range().0,
             DataType::Multirange(range) => range.multirange().0,
             DataType::Rounded(of, _) => of.data_type().oid(),
+            DataType::TsVector => 3614,
+            DataType::TsQuery => 3615,
         }
     }
 
@@ -282,6 +298,8 @@ impl DataType {
             1560 => DataType::Bit(None),
             1562 => DataType::VarBit(None),
             1266 => DataType::TimeTz,
+            3614 => DataType::TsVector,
+            3615 => DataType::TsQuery,
             FIRST_COMPOSITE_OID.. if oid.is_multiple_of(2) => {
                 DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2))
             }
@@ -332,6 +350,8 @@ impl DataType {
             DataType::Range(range) => range.range().1,
             DataType::Multirange(range) => range.multirange().1,
             DataType::Rounded(of, _) => of.data_type().internal_name(),
+            DataType::TsVector => "tsvector",
+            DataType::TsQuery => "tsquery",
         }
     }
 }
@@ -388,7 +408,9 @@ impl fmt::Display for DataType {
             | DataType::Cidr
             | DataType::MacAddr
             | DataType::Range(_)
-            | DataType::Multirange(_) => f.write_str(self.internal_name()),
+            | DataType::Multirange(_)
+            | DataType::TsVector
+            | DataType::TsQuery => f.write_str(self.internal_name()),
         }
     }
 }

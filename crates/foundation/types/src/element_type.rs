@@ -16,7 +16,7 @@ pub struct ElementType {
 }
 
 /// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
-const FAMILIES: [(DataType, u32, &str); 37] = [
+const FAMILIES: [(DataType, u32, &str); 39] = [
     (DataType::Boolean, 1000, "_bool"),
     (DataType::Integer, 1007, "_int4"),
     (DataType::BigInt, 1016, "_int8"),
@@ -54,6 +54,8 @@ const FAMILIES: [(DataType, u32, &str); 37] = [
     (DataType::Multirange(RangeType::Ts), 6152, "_tsmultirange"),
     (DataType::Range(RangeType::TsTz), 3911, "_tstzrange"),
     (DataType::Multirange(RangeType::TsTz), 6153, "_tstzmultirange"),
+    (DataType::TsVector, 3643, "_tsvector"),
+    (DataType::TsQuery, 3645, "_tsquery"),
 ];
 
 /// The family of all composite types, behind the others.
@@ -68,6 +70,8 @@ const VARCHAR_ARRAY: (u32, &str) = (1015, "_varchar");
 impl ElementType {
     /// `text`
     pub const TEXT: ElementType = ElementType { family: 5, modifier: 0 };
+    /// `real`
+    pub const REAL: ElementType = ElementType { family: 8, modifier: 0 };
 
     /// The element type; `None` for arrays and unknown types.
     pub fn new(data_type: DataType) -> Option<ElementType> {
@@ -185,6 +189,9 @@ impl BorshDeserialize for ElementType {
         if variant >= first_of(DataType::Inet) {
             check_known(variant, ExecutionVersion::V10)?;
         }
+        if variant >= first_of(DataType::TsVector) {
+            check_known(variant, ExecutionVersion::V15)?;
+        }
         let data_type = <DataType as borsh::de::EnumExt>::deserialize_variant(reader, variant)?;
         ElementType::new(data_type).ok_or_else(refused)
     }
@@ -210,6 +217,8 @@ mod tests {
             DataType::VarBit(None),
             DataType::Rounded(TimeType::Interval, 0),
             DataType::Multirange(RangeType::TsTz),
+            DataType::TsVector,
+            DataType::TsQuery,
             DataType::Composite(TypeId(7)),
             DataType::Enum(TypeId(7)),
         ] {
@@ -229,6 +238,7 @@ mod tests {
             }
         }
         assert_eq!(ElementType::new(DataType::Text(None)), Some(ElementType::TEXT));
+        assert_eq!(ElementType::new(DataType::Real), Some(ElementType::REAL));
         assert_eq!(DataType::Integer.array().and_then(DataType::array), None);
         assert_eq!(DataType::Unknown.array(), None);
     }

@@ -1,6 +1,7 @@
 //! Indexes, as the catalog has them, and the keys of their entries.
 
-use crate::{ColumnSet, Deferral, Key, SqlError, TableId, Value};
+use crate::unknown_types::check_known;
+use crate::{ColumnSet, Deferral, ExecutionVersion, Key, SqlError, TableId, Value};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// An index of a table.
@@ -37,6 +38,18 @@ pub struct Index {
     pub deferral: Deferral,
     /// The constraint is a PRIMARY KEY that can be deferred: rows stand under hidden keys then.
     pub primary: bool,
+    /// What it has of a row. Since execution version 15 there is another one than [`IndexMethod::Ordered`].
+    pub method: IndexMethod,
+}
+
+/// What an index has of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexMethod {
+    /// `btree`: one entry, which is ordered as the values are.
+    #[default]
+    Ordered,
+    /// `gin`: an entry for each part of a value, such as each lexeme of a document, by which rows are found that have the part.
+    Inverted,
 }
 
 /// What few indexes have.
@@ -72,9 +85,15 @@ impl IndexDetails {
     }
 }
 
+/// What the rest of the encoding of an inverted index begins with.
+const INVERTED: u8 = 6;
+
 impl BorshSerialize for Index {
     fn serialize<W: borsh::io::Write>(&self, writer: &mut W) -> borsh::io::Result<()> {
         (self.number, &self.name, &self.columns, self.unique).serialize(writer)?;
+        if self.method == IndexMethod::Inverted {
+            return (INVERTED, &self.details).serialize(writer);
+        }
         let has_details = self.details != IndexDetails::default();
         let kind = u8::from(self.constraint);
         match (self.deferral, has_details) {
@@ -94,18 +113,26 @@ impl BorshDeserialize for Index {
         let (deferral, primary) = match kind {
             0..=3 => (Deferral::Never, false),
             4 | 5 => <(Deferral, bool)>::deserialize_reader(reader)?,
-            found => return Err(invalid(format!("expected a kind of index, 0 to 5, found {found}"))),
+            INVERTED => {
+                check_known(INVERTED, ExecutionVersion::V15)?;
+                (Deferral::Never, false)
+            }
+            found => return Err(invalid(format!("expected a kind of index, 0 to 6, found {found}"))),
         };
-        if kind >= 4 && (deferral == Deferral::Never || !unique) {
+        let method = if kind == INVERTED { IndexMethod::Inverted } else { IndexMethod::Ordered };
+        if method == IndexMethod::Inverted && unique {
+            return Err(invalid("an index with an entry for each part of a value is not unique".to_string()));
+        }
+        if matches!(kind, 4 | 5) && (deferral == Deferral::Never || !unique) {
             let message = "a constraint that can be deferred is not what an index says it is";
             return Err(invalid(message.to_string()));
         }
-        let has_details = matches!(kind, 2 | 3 | 5);
+        let has_details = matches!(kind, 2 | 3 | 5 | INVERTED);
         let details = match has_details {
             true => IndexDetails::deserialize_reader(reader)?,
             false => IndexDetails::default(),
         };
-        if has_details && details == IndexDetails::default() {
+        if has_details && method == IndexMethod::Ordered && details == IndexDetails::default() {
             return Err(invalid("expected details of an index, found none".to_string()));
         }
         let places = columns.iter().filter(|column| **column == Index::EXPRESSION).count();
@@ -113,8 +140,8 @@ impl BorshDeserialize for Index {
             let found = details.expressions.len();
             return Err(invalid(format!("expected {places} expressions of an index, found {found}")));
         }
-        let constraint = matches!(kind, 1 | 3..);
-        Ok(Index { number, name, columns, unique, constraint, details, deferral, primary })
+        let constraint = matches!(kind, 1 | 3..=5);
+        Ok(Index { number, name, columns, unique, constraint, details, deferral, primary, method })
     }
 }
 
@@ -127,7 +154,9 @@ impl Index {
 
     /// Whether its entries are rows that transactions write, because they do not follow from columns alone.
     pub fn is_computed(&self) -> bool {
-        !self.details.expressions.is_empty() || self.details.predicate.is_some()
+        !self.details.expressions.is_empty()
+            || self.details.predicate.is_some()
+            || self.method == IndexMethod::Inverted
     }
 
     /// Where its ordered entries stand, if it is not computed.
@@ -220,7 +249,17 @@ mod tests {
 
     fn index(columns: Vec<u16>, details: IndexDetails) -> Index {
         let (number, name, deferral) = (7, "i".to_string(), Deferral::Never);
-        Index { number, name, columns, unique: true, constraint: false, details, deferral, primary: false }
+        Index {
+            number,
+            name,
+            columns,
+            unique: true,
+            constraint: false,
+            details,
+            deferral,
+            primary: false,
+            method: IndexMethod::Ordered,
+        }
     }
 
     fn computed() -> Index {
@@ -264,13 +303,28 @@ mod tests {
         let with = |kind: u8, details: IndexDetails| [head.clone(), vec![kind], encode(&details)].concat();
         assert!(decode_exactly::<Index>(&with(2, IndexDetails::default())).is_err(), "nothing to say");
         assert!(decode_exactly::<Index>(&with(4, computed().details)).is_err(), "no deferral");
-        assert!(decode_exactly::<Index>(&with(6, computed().details)).is_err(), "no such kind");
+        assert!(decode_exactly::<Index>(&with(7, computed().details)).is_err(), "no such kind");
+        assert!(decode_exactly::<Index>(&with(INVERTED, IndexDetails::default())).is_err(), "unique");
         assert!(
             decode_exactly::<Index>(&with(3, computed().details)).is_err(),
             "an expression without a place"
         );
         let without = IndexDetails { expressions: Vec::new(), ..computed().details };
         assert!(decode_exactly::<Index>(&with(3, without)).is_ok());
+    }
+
+    #[test]
+    fn inverted_indexes_come_back_and_older_programs_know_none() {
+        for details in [IndexDetails::default(), computed().details] {
+            let columns = if details.expressions.is_empty() { vec![1] } else { vec![Index::EXPRESSION, 1] };
+            let one = Index { unique: false, method: IndexMethod::Inverted, ..index(columns, details) };
+            let bytes = encode(&one);
+            assert_eq!(decode_exactly::<Index>(&bytes).expect("canonical"), one);
+            assert!(one.is_computed());
+            let older = crate::with_types_of(ExecutionVersion::V14, || decode_exactly::<Index>(&bytes));
+            assert!(older.is_err());
+            assert!((0..bytes.len()).all(|length| decode_exactly::<Index>(&bytes[..length]).is_err()));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use crate::json::push_json_key;
 use crate::network_address::push_network_key;
 use crate::range::{Bounds, push_range_key};
+use crate::text_search::{push_query_key, push_vector_key};
 use crate::{SqlError, SqlState, Value, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use smallvec::SmallVec;
@@ -31,6 +32,7 @@ use std::io;
 /// | jsonb | what it is in one byte; a boolean as above, a string as a text, a number as numeric; of an array or object how many it holds in four bytes, then each, a member as its key, a text, and its value |
 /// | range | `00` where it is empty; `01`, or `02`, the lower bound, and whether it is excluded; `00`, the upper bound, and whether it is included, or `01` |
 /// | multirange | `01` and each range, then `00` |
+/// | tsvector, tsquery | what says PostgreSQL's order of them: the module `text_search::order` |
 /// | numeric | sign and decimal exponent in one byte or a few, then two digits per byte: see `Numeric::push_key` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Key(SmallVec<[u8; 16]>);
@@ -171,6 +173,13 @@ impl Key {
         Some(Key::from_bytes(&rest[start..]))
     }
 
+    /// The key without its last byte, which ends a text: what the keys of longer texts begin with, too.
+    #[must_use]
+    pub fn without_last_byte(mut self) -> Key {
+        self.0.pop();
+        self
+    }
+
     /// The smallest key that is greater than every key that starts with this one; `None` where there is none.
     pub fn after_prefix(&self) -> Option<Key> {
         let mut bytes = self.0.clone();
@@ -275,6 +284,8 @@ fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
             }
             bytes.push(0);
         }
+        Value::TsVector(vector) => push_vector_key(bytes, vector, limits::INDEX_BYTES_MAX),
+        Value::TsQuery(query) => push_query_key(bytes, query, limits::INDEX_BYTES_MAX),
         other => push_value(bytes, other).expect("values of the other types are short and not NULL"),
     }
 }
@@ -361,6 +372,8 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
             }
             bytes.push(0);
         }
+        Value::TsVector(vector) => push_vector_key(bytes, vector, limits::KEY_BYTES_MAX),
+        Value::TsQuery(query) => push_query_key(bytes, query, limits::KEY_BYTES_MAX),
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)

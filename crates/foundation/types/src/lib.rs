@@ -90,6 +90,7 @@ mod view;
 pub mod datetime;
 pub mod limits;
 pub mod session_format;
+pub mod text_search;
 pub mod time_zone;
 
 pub use access_list::{AccessList, DependentPrivileges, Given, Granted, Memberships};
@@ -151,7 +152,7 @@ pub use gateway_address::{GatewayAddress, GatewayScheme, NODE_KEY_ALPN};
 pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange, Redaction};
 pub use held_parts::{HeldParts, Holder};
 pub use identity::{Identity, IdentityError};
-pub use index::{Index, IndexDetails, KeyOrder};
+pub use index::{Index, IndexDetails, IndexMethod, KeyOrder};
 pub use json::{
     JsonElements, JsonMembers, JsonNode, JsonPart, JsonText, JsonView, Jsonb, check_json, compare_json_keys,
     json_too_deep, quoted_json, split_json, write_json_string,
@@ -199,6 +200,7 @@ pub use submission::{
     SubmissionRefusal, SubmissionReply, frame_ranges, read_frame, write_frame,
 };
 pub use text::{format_value, parse_value};
+pub use text_search::{TsQuery, TsVector};
 pub use transaction::{
     ClientId, Credential, Payload, RequestId, SignedTransaction, Transaction, TransactionError, TransactionId,
 };

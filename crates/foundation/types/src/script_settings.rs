@@ -4,7 +4,7 @@
 //!
 //! A gateway puts the settings of its session in front of what it sends, so that a transaction carries them under its signature.
 
-use crate::session_format::SessionFormat;
+use crate::session_format::{SessionFormat, TEXT_SEARCH};
 use crate::{AdvisorySession, ExecutionVersion, SearchPath, SqlError, SqlState, limits};
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ pub fn split_settings(sql: &str, version: ExecutionVersion) -> Result<(ScriptSet
             settings.search_path = path;
             behind
         } else if version >= ExecutionVersion::V9
-            && let Some((format, behind)) = format_of(settings.format, rest)?
+            && let Some((format, behind)) = format_of(settings.format, rest, version)?
         {
             settings.format = format;
             behind
@@ -82,7 +82,11 @@ fn search_path_of(sql: &str) -> Result<Option<(SearchPath, &str)>, SqlError> {
 }
 
 /// The format as the setting changes it that a script begins with, and what is behind that.
-fn format_of(format: SessionFormat, sql: &str) -> Result<Option<(SessionFormat, &str)>, SqlError> {
+fn format_of(
+    format: SessionFormat,
+    sql: &str,
+    version: ExecutionVersion,
+) -> Result<Option<(SessionFormat, &str)>, SqlError> {
     let mut reader = Reader { rest: sql };
     if !reader.accept_set() {
         return Ok(None);
@@ -100,7 +104,8 @@ fn format_of(format: SessionFormat, sql: &str) -> Result<Option<(SessionFormat, 
         }
     };
     let Some(value) = reader.text() else { return Ok(None) };
-    if !reader.accept(";") {
+    let is_known = version >= ExecutionVersion::V15 || !name.eq_ignore_ascii_case(TEXT_SEARCH);
+    if !reader.accept(";") || !is_known {
         return Ok(None);
     }
     Ok(format.changed_by(name, &value)?.map(|format| (format, reader.rest)))

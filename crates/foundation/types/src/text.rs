@@ -11,6 +11,7 @@ use crate::network_address::{format_macaddr, parse_cidr, parse_inet, parse_macad
 use crate::range::{format_multirange, format_range, parse_multirange, parse_range};
 use crate::real::{format_real, parse_real};
 use crate::session_format::session_format;
+use crate::text_search::{format_query, format_vector, parse_tsquery, parse_tsvector};
 use crate::{DataType, Jsonb, Numeric, SqlError, SqlState, Value};
 use std::sync::Arc;
 
@@ -76,6 +77,8 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
         DataType::Rounded(of, digits) => round_time(parse_value(text, of.data_type())?, digits),
         DataType::Range(range_type) => Value::Range(Arc::new(parse_range(text, range_type)?)),
         DataType::Multirange(range_type) => Value::Multirange(Arc::new(parse_multirange(text, range_type)?)),
+        DataType::TsVector => Value::TsVector(parse_tsvector(text)?),
+        DataType::TsQuery => Value::TsQuery(parse_tsquery(text)?),
         // No value is of such a type.
         DataType::Polymorphic(polymorphic) => {
             let message = format!("cannot accept a value of type {polymorphic}");
@@ -131,6 +134,8 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::TimeTz(time) => format_time_tz(*time),
         Value::Range(range) => format_range(range),
         Value::Multirange(ranges) => format_multirange(ranges),
+        Value::TsVector(vector) => format_vector(vector),
+        Value::TsQuery(query) => format_query(query),
     })
 }
 

@@ -1,6 +1,6 @@
 use crate::{
     Array, BitString, Composite, DataType, ElementType, EnumValue, Interval, Jsonb, Multirange,
-    NetworkAddress, Numeric, Range, TimeTz,
+    NetworkAddress, Numeric, Range, TimeTz, TsQuery, TsVector,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::cmp::Ordering;
@@ -76,6 +76,10 @@ pub enum Value {
     Range(Arc<Range>),
     /// A multirange
     Multirange(Arc<Multirange>),
+    /// `tsvector`
+    TsVector(TsVector),
+    /// `tsquery`
+    TsQuery(TsQuery),
 }
 
 /// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
@@ -161,6 +165,8 @@ impl Value {
             Value::TimeTz(_) => DataType::TimeTz,
             Value::Range(range) => DataType::Range(range.range_type()),
             Value::Multirange(ranges) => DataType::Multirange(ranges.range_type()),
+            Value::TsVector(_) => DataType::TsVector,
+            Value::TsQuery(_) => DataType::TsQuery,
         }
     }
 
@@ -213,6 +219,8 @@ impl Value {
             (TimeTz(a), TimeTz(b)) => a.compare(b),
             (Range(a), Range(b)) => a.compare(b),
             (Multirange(a), Multirange(b)) => a.compare(b),
+            (TsVector(a), TsVector(b)) => a.compare(b),
+            (TsQuery(a), TsQuery(b)) => a.compare(b),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -267,6 +275,8 @@ impl Value {
             Value::TimeTz(_) => 27,
             Value::Range(_) => 28,
             Value::Multirange(_) => 29,
+            Value::TsVector(_) => 30,
+            Value::TsQuery(_) => 31,
         }
     }
 }
@@ -305,6 +315,8 @@ impl PartialEq for Value {
             (TimeTz(a), TimeTz(b)) => a == b,
             (Range(a), Range(b)) => a == b,
             (Multirange(a), Multirange(b)) => a == b,
+            (TsVector(a), TsVector(b)) => a == b,
+            (TsQuery(a), TsQuery(b)) => a == b,
             _ => false,
         }
     }

@@ -141,6 +141,7 @@ fn constraints_are_encoded_as_before_they_could_wait() {
         details: IndexDetails::default(),
         deferral,
         primary,
+        method: types::IndexMethod::Ordered,
     };
     for constraint in [false, true] {
         let before = encode(&(7_u32, "i".to_string(), vec![1_u16, 0], true, constraint));

@@ -100,11 +100,18 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
                 Value::Multirange(Multirange::new(range_type, &ranges).expect("small").into())
             })
             .boxed(),
+        DataType::TsVector => written(data_type, "([a-c]:[1-9](,[1-9][A-D]?)?( b)?)?"),
+        DataType::TsQuery => written(data_type, "([a-c] & !b:*A?( \\| c)?)?"),
         DataType::Rounded(..) => unreachable!("values are of the types with all digits"),
         DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) | DataType::Domain(_) => {
             unreachable!("rows are of composite types here, and no value is of the others")
         }
     }
+}
+
+/// Values of the texts that a pattern describes.
+fn written(data_type: DataType, pattern: &'static str) -> BoxedStrategy<Value> {
+    pattern.prop_map(move |text| parse_value(&text, data_type).expect("a value")).boxed()
 }
 
 /// A range whose bounds can be read, which not all timestamps can.

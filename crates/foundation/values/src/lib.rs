@@ -8,8 +8,10 @@ mod comparison;
 mod invariant;
 mod pattern;
 mod quote;
+mod text_search;
 
 pub mod functions;
+pub mod inverted;
 pub mod work;
 
 pub use comparison::Comparison;

@@ -3,7 +3,7 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID, SCHEMAS};
-use types::{DATABASE, RangeType};
+use types::{DATABASE, IndexMethod, RangeType};
 
 /// PostgreSQL's types as far as there are values of them, and the functions that `pg_type` names. A line per type:
 /// object identifier, name, length, by value, kind, category, preferred, element, array, the functions input, output,
@@ -17,6 +17,8 @@ const KEYWORDS: &str = include_str!("keywords.txt");
 const FIRST_ROLE_OID: i32 = 1_300_000_000;
 /// `btree`, as in every PostgreSQL.
 pub(crate) const BTREE: i32 = 403;
+/// `gin`, likewise.
+const GIN: i32 = 2742;
 const INTERNAL: i32 = 12;
 const SQL: i32 = 14;
 /// The operator class of a type has this number and that of the type.
@@ -147,11 +149,19 @@ pub(crate) fn language(name: &str) -> i32 {
     }
 }
 
+/// Object identifier of what an index has of a row.
+pub(crate) fn access_method(method: IndexMethod) -> i32 {
+    match method {
+        IndexMethod::Ordered => BTREE,
+        IndexMethod::Inverted => GIN,
+    }
+}
+
 pub(crate) fn access_methods() -> Vec<NamedRow> {
     let row = |(oid, name, kind): (i32, &str, &str)| {
         vec![("oid", oid.into()), ("amname", name.into()), ("amtype", kind.into())]
     };
-    [(2, "heap", "t"), (BTREE, "btree", "i")].map(row).into()
+    [(2, "heap", "t"), (BTREE, "btree", "i"), (GIN, "gin", "i")].map(row).into()
 }
 
 pub(crate) fn collations() -> Vec<NamedRow> {

@@ -2,7 +2,7 @@
 
 use crate::objects::{Attribute, Index, IndexPart, shown_name};
 use sql::{Parentheses, WrittenIndex};
-use types::{Catalog, Deferral, IndexDetails, KeyOrder, Table, schema_of};
+use types::{Catalog, Deferral, IndexDetails, IndexMethod, KeyOrder, Table, schema_of};
 use values::quote_ident;
 
 /// The index of a primary key.
@@ -16,6 +16,7 @@ pub(crate) fn index_of_key(table: &Table, catalog: &Catalog, oid: i32) -> Index 
         details: IndexDetails::default(),
         deferral: Deferral::Never,
         primary: true,
+        method: IndexMethod::Ordered,
     };
     index(table, catalog, oid, &key)
 }
@@ -80,6 +81,7 @@ pub(crate) fn index(table: &Table, catalog: &Catalog, oid: i32, index: &types::I
         nulls_not_distinct: index.details.nulls_not_distinct,
         unique: index.unique,
         primary: index.primary,
+        method: index.method,
         keys,
         parts,
     }
@@ -101,6 +103,14 @@ fn full_name(table: &Table) -> String {
     // As PostgreSQL calls it, whatever the session's number.
     let schema = if table.id.is_temporary() { "pg_temp" } else { schema_of(&table.name) };
     format!("{}.{}", quote_ident(schema), quote_ident(table.object_name()))
+}
+
+/// PostgreSQL's name of an access method.
+pub(crate) fn method_name(method: IndexMethod) -> &'static str {
+    match method {
+        IndexMethod::Ordered => "btree",
+        IndexMethod::Inverted => "gin",
+    }
 }
 
 struct Shown<'a> {
@@ -135,9 +145,10 @@ impl Shown<'_> {
         let nulls = if self.index.details.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
         let predicate = predicate.map(|predicate| format!(" WHERE {predicate}")).unwrap_or_default();
         format!(
-            "CREATE {}INDEX {} ON {of} USING btree ({listed}){included}{nulls}{predicate}",
+            "CREATE {}INDEX {} ON {of} USING {} ({listed}){included}{nulls}{predicate}",
             if self.index.unique { "UNIQUE " } else { "" },
             quote_ident(&self.index.name),
+            method_name(self.index.method),
         )
     }
 }

@@ -17,6 +17,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use types::IndexMethod;
 use types::{
     Catalog, CheckOption, Commented, CompositeType, CompositeTypes, Counter, DataType, Deferral, ForeignKey,
     Generated, PUBLIC_SCHEMA, ReferentialAction, Roles, RowSecurity, Sequence, Table, TableId, UserAggregate,
@@ -173,6 +174,8 @@ pub(crate) struct Index {
     pub(crate) nulls_not_distinct: bool,
     pub(crate) unique: bool,
     pub(crate) primary: bool,
+    /// USING
+    pub(crate) method: IndexMethod,
     /// It is held with each row, or at the end of each statement, whatever SET CONSTRAINTS says.
     pub(crate) immediate: bool,
 }

@@ -161,6 +161,7 @@ pub(crate) fn tables(is_wanted: impl Fn(&str) -> bool) -> Catalog {
                 details: Default::default(),
                 deferral: Deferral::Never,
                 primary: false,
+                method: types::IndexMethod::Ordered,
             };
             catalog.next_table += 1;
             catalog.indexes.insert(table.id, vec![index]);

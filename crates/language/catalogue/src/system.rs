@@ -133,7 +133,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
                 ("relname", index.name.clone().into()),
                 ("relnamespace", relation.schema.into()),
                 ("relowner", ROLE_OID.into()),
-                ("relam", 403.into()),
+                ("relam", fixed::access_method(index.method).into()),
                 ("relfilenode", index.oid.into()),
                 ("relpersistence", relation.persistence().into()),
                 ("relkind", "i".into()),

@@ -32,6 +32,8 @@ pub fn type_length(data_type: DataType) -> i16 {
         | DataType::VarBit(_)
         | DataType::Range(_)
         | DataType::Multirange(_)
+        | DataType::TsVector
+        | DataType::TsQuery
         | DataType::Rounded(..) => -1,
         DataType::Polymorphic(_) | DataType::Enum(_) => 4,
     }

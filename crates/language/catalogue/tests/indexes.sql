@@ -23,3 +23,8 @@ CREATE INDEX t_order ON t (a DESC, b ASC NULLS FIRST, c DESC NULLS LAST);
 CREATE INDEX t_class ON t (b text_pattern_ops, a int4_ops);
 CREATE UNIQUE INDEX t_all ON t (lower(b) DESC, (a + c) NULLS FIRST, "Odd") INCLUDE (id) NULLS NOT DISTINCT WHERE id > 0;
 CREATE INDEX t_odd ON t (upper("Odd"));
+CREATE TABLE books (id integer PRIMARY KEY, body text, words tsvector, tags text[], facts jsonb);
+CREATE INDEX books_words ON books USING gin (words tsvector_ops);
+CREATE INDEX ON books USING GIN (tags);
+CREATE INDEX books_facts ON books USING gin (facts jsonb_path_ops) WHERE id > 0;
+CREATE INDEX books_body ON books USING gin (to_tsvector('english', body));

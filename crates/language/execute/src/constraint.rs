@@ -10,6 +10,7 @@ use plan::constraint::{ForeignKeyPlan, free_key, take_key};
 use plan::expression::{Environment, is_same};
 use plan::table::TablePlan;
 use state::{Command, KeyRange};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use types::{ColumnSet, ExecutionVersion, Index, Key, ReferentialAction, Row, SqlError, TableId, Value};
@@ -199,24 +200,27 @@ impl Execution<'_> {
             [] => Ok(key.clone()),
             columns => Key::encode(columns.iter().map(|ordinal| &row[usize::from(*ordinal)])),
         };
-        let entry = |row: Option<&Row>| {
+        let entries = |row: Option<&Row>| {
             let Some(row) = row else { return Ok::<_, SqlError>(None) };
             let primary = primary(row)?;
-            Ok(computed.entry(&primary, row)?.map(|(entry, values)| (entry, primary, values)))
+            Ok(Some((computed.entries(&primary, row)?, primary)))
         };
-        let old = self.measured(|_| entry(before))?;
-        let new = self.measured(|_| entry(after))?;
-        let place = |entry: &Option<(Key, Key, Vec<Value>)>| {
-            entry.as_ref().map(|(entry, primary, _)| (entry.clone(), primary.clone()))
+        let old = self.measured(|_| entries(before))?;
+        let new = self.measured(|_| entries(after))?;
+        // An entry stays where it leads to the same row.
+        let stays = |entry: &Key, primary: &Key, other: &Option<(BTreeMap<Key, Vec<Value>>, Key)>| {
+            other.as_ref().is_some_and(|(entries, key)| key == primary && entries.contains_key(entry))
         };
-        if place(&old) == place(&new) {
-            return Ok(());
+        if let Some((entries, primary)) = &old {
+            for entry in entries.keys().filter(|entry| !stays(entry, primary, &new)) {
+                self.apply(remove_entry(computed, entry.clone()))?;
+            }
         }
-        if let Some((entry, ..)) = old {
-            self.apply(remove_entry(computed, entry))?;
-        }
-        if let Some((entry, primary, values)) = new {
-            self.apply(put_entry(computed, entry, primary, values))?;
+        let Some((entries, primary)) = new else { return Ok(()) };
+        for (entry, values) in entries {
+            if !stays(&entry, &primary, &old) {
+                self.apply(put_entry(computed, entry, primary.clone(), values))?;
+            }
         }
         Ok(())
     }

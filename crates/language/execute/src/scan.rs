@@ -43,6 +43,8 @@ enum SearchSpace {
     Keys(KeyRange),
     /// In an interval of an index.
     Entries { index: Arc<Index>, entries: KeyRange, within: KeyRange, in_order: bool },
+    /// In intervals of an inverted index.
+    Parts { index: Arc<Index>, entries: Vec<KeyRange>, within: KeyRange },
 }
 
 /// How a search went.
@@ -212,9 +214,16 @@ impl Execution<'_> {
         self.with_subqueries(&[], given, |environment| match access {
             Access::Range(interval) => Ok(interval.resolve(environment)?.map(SearchSpace::Keys)),
             Access::Index(access) => {
-                let Some(entries) = access.interval.resolve_entries(environment)? else { return Ok(None) };
                 let Some(within) = access.within.resolve(environment)? else { return Ok(None) };
                 let (index, in_order) = (access.index.clone(), access.in_order);
+                if let Some(parts) = &access.parts {
+                    return Ok(match parts.resolve(environment)? {
+                        Some(entries) if entries.is_empty() => None,
+                        Some(entries) => Some(SearchSpace::Parts { index, entries, within }),
+                        None => Some(SearchSpace::Keys(within)),
+                    });
+                }
+                let Some(entries) = access.interval.resolve_entries(environment)? else { return Ok(None) };
                 Ok(Some(SearchSpace::Entries { index, entries, within, in_order }))
             }
             Access::Key(_) | Access::Found(_) => Err(broken("a search where nothing is searched")),
@@ -223,7 +232,9 @@ impl Execution<'_> {
 
     /// Visits the rows of a place that the filter is true for, own writes included, and registers the scan.
     fn search(&mut self, search: Search<'_>, visit: &mut VisitKeyed<'_>) -> Result<(), SqlError> {
-        let (SearchSpace::Keys(range) | SearchSpace::Entries { within: range, .. }) = &search.place;
+        let (SearchSpace::Keys(range)
+        | SearchSpace::Entries { within: range, .. }
+        | SearchSpace::Parts { within: range, .. }) = &search.place;
         let own = match self.written.own.is_empty() {
             true => Vec::new(),
             false => self.written.own.in_range(search.table.id, range),
@@ -246,12 +257,13 @@ impl Execution<'_> {
                 self.search_entries_in_order(index, entries, &own, walk)
             }
             SearchSpace::Entries { index, entries, in_order: false, .. } => {
-                self.search_entries(index, entries, &own, walk)
+                self.search_entries(index, std::slice::from_ref(entries), &own, walk)
             }
+            SearchSpace::Parts { index, entries, .. } => self.search_entries(index, entries, &own, walk),
         };
         let Searched { result, entries, stopped_at, examined, outcome } = searched;
         let kept = self
-            .register_entries(&search.place, entries)
+            .register_entries(&search.place, &entries)
             .and_then(|()| self.register_scan(search, result, stopped_at, &own));
         self.charge(examined)?;
         kept.and(outcome)
@@ -274,7 +286,7 @@ impl Execution<'_> {
     fn search_entries(
         &self,
         index: &Index,
-        entries: &KeyRange,
+        entries: &[KeyRange],
         own: &[usize],
         mut walk: Walk<'_, '_>,
     ) -> Searched {
@@ -284,20 +296,25 @@ impl Execution<'_> {
         let mut left = walk.examined_max.saturating_add(1);
         let computed = index.is_computed();
         let stand = if computed { index.computed_entries() } else { index.entries() };
-        let scanned = self.on.snapshot.scan(stand, entries, false, &mut |entry, row| {
-            keys.extend(if computed { primary_of(row) } else { entry.primary_of_entry() });
-            if computed && walk.registers {
-                walk.entries.push(entry.clone());
+        for range in entries {
+            let scanned = self.on.snapshot.scan(stand, range, false, &mut |entry, row| {
+                keys.extend(if computed { primary_of(row) } else { entry.primary_of_entry() });
+                if computed && walk.registers {
+                    walk.entries.push(entry.clone());
+                }
+                left -= 1;
+                if left == 0 || self.is_interrupted() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            if walk.note(self.read(scanned)).is_break() {
+                return walk.finish(None);
             }
-            left -= 1;
             if left == 0 || self.is_interrupted() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+                break;
             }
-        });
-        if walk.note(self.read(scanned)).is_break() {
-            return walk.finish(None);
         }
         keys.sort_unstable();
         keys.dedup();
@@ -416,26 +433,35 @@ impl Execution<'_> {
     }
 
     /// The entries of a computed index are rows, which others write: that they were looked at is noted, too.
-    fn register_entries(&mut self, place: &SearchSpace, result: Vec<Key>) -> Result<(), SqlError> {
-        let SearchSpace::Entries { index, entries, .. } = place else { return Ok(()) };
+    fn register_entries(&mut self, place: &SearchSpace, result: &[Key]) -> Result<(), SqlError> {
+        let (index, ranges) = match place {
+            SearchSpace::Entries { index, entries, .. } => (index, std::slice::from_ref(entries)),
+            SearchSpace::Parts { index, entries, .. } => (index, entries.as_slice()),
+            SearchSpace::Keys(_) => return Ok(()),
+        };
         if !self.on.registers || !index.is_computed() {
             return Ok(());
         }
         let table = index.computed_entries();
-        for position in self.written.own.in_range(table, entries) {
-            let key = self.written.own.get(position).row.key.clone();
-            self.register_read(table, &key, ColumnSet::EXISTS);
+        for range in ranges {
+            for position in self.written.own.in_range(table, range) {
+                let key = self.written.own.get(position).row.key.clone();
+                self.register_read(table, &key, ColumnSet::EXISTS);
+            }
+            let mut result: Vec<Key> = result.iter().filter(|entry| range.contains(entry)).cloned().collect();
+            result.dedup();
+            let bytes = SCAN_BYTES + result.iter().map(key_space).sum::<u64>();
+            self.outcome.scans.push(Scan {
+                table,
+                range: range.clone(),
+                columns: ColumnSet::ALL,
+                predicate_columns: ColumnSet::EMPTY,
+                predicate: None,
+                result,
+            });
+            self.meter.memory.keep(bytes)?;
         }
-        let bytes = SCAN_BYTES + result.iter().map(key_space).sum::<u64>();
-        self.outcome.scans.push(Scan {
-            table,
-            range: entries.clone(),
-            columns: ColumnSet::ALL,
-            predicate_columns: ColumnSet::EMPTY,
-            predicate: None,
-            result,
-        });
-        self.meter.memory.keep(bytes)
+        Ok(())
     }
 
     fn register_scan(
@@ -462,6 +488,10 @@ impl Execution<'_> {
             SearchSpace::Entries { index, mut entries, within, .. } => {
                 stop(&mut entries);
                 (within, Some(Arc::new(EntryPredicate { index, entries, filter }) as Arc<dyn RowPredicate>))
+            }
+            // What is looked for in the index the filter asks, too.
+            SearchSpace::Parts { within, .. } => {
+                (within, filter.map(|filter| Arc::new(filter) as Arc<dyn RowPredicate>))
             }
         };
         result.sort_unstable();

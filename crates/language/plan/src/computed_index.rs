@@ -1,15 +1,17 @@
 //! Indexes whose entries are computed: on expressions, and of a part of the rows (WHERE).
 //!
 //! What such an index has of a row only SQL can say. So its entries are rows like others, by which whoever changes a row of the
-//! table changes them too: one per row that has an entry, whose key begins with the indexed values and whose column is the
-//! primary key. Columns that the index looks at are assigned at simulation, as those of constraints are
+//! table changes them too: one per row that has an entry, or one per part of an indexed value ([`types::IndexMethod::Inverted`]). Its key
+//! begins with the indexed values, and its column is the primary key. Columns that the index looks at are assigned at simulation, as those of constraints are
 //! ([`crate::constraint`]).
 
 use crate::expression::{Environment, Expression, is_same};
 use crate::key_description::describe_key;
 use state::{Command, CommandKind, RowChange, RowFunction, RowId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{ColumnSet, Index, Key, Row, SqlError, SqlState, Value};
+use types::{ColumnSet, Index, IndexMethod, Key, Row, SqlError, SqlState, Value};
+use values::inverted::parts;
 
 /// An index on expressions or with a predicate, bound.
 #[derive(Debug)]
@@ -45,13 +47,19 @@ impl ComputedIndex {
         self.keys.iter().map(|key| key.evaluate(&environment)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// The entry of a row that has this primary key, and what the index has of the row; `None` where it has none.
+    /// The entries of a row that has this primary key, in order, and what the index has of the row in each: one, or none where the
+    /// predicate is not true; of an inverted index one for each part of the value.
     ///
     /// # Errors
     /// As [`ComputedIndex::values`]; `54000` where its key in a unique index is too long.
-    pub fn entry(&self, primary: &Key, row: &[Value]) -> Result<Option<(Key, Vec<Value>)>, SqlError> {
-        let Some(values) = self.values(row)? else { return Ok(None) };
-        Ok(Some((self.index.computed_entry(&values, primary)?, values)))
+    pub fn entries(&self, primary: &Key, row: &[Value]) -> Result<BTreeMap<Key, Vec<Value>>, SqlError> {
+        let Some(values) = self.values(row)? else { return Ok(BTreeMap::new()) };
+        let of_entries = match self.index.method {
+            IndexMethod::Ordered => vec![values],
+            IndexMethod::Inverted => values.iter().flat_map(parts).map(|part| vec![part]).collect(),
+        };
+        let with_key = |values: Vec<Value>| Ok((self.index.computed_entry(&values, primary)?, values));
+        of_entries.into_iter().map(with_key).collect()
     }
 
     /// Whether two images of a row have the same in it, because they have the same in the columns that it looks at.

@@ -5,7 +5,7 @@
 //! runs, the rest when it is bound.
 
 use types::session_format::session_format;
-use types::{DataType, SearchPath, SqlError, SqlState};
+use types::{DataType, ExecutionVersion, SearchPath, SqlError, SqlState};
 use values::quote_ident;
 
 /// A function that runs in the execution of its statement. A call of it stands under its name; no function of the ledger has it.
@@ -84,13 +84,17 @@ pub(crate) fn setting(
     name: &str,
     may_be_missing: bool,
     path: &SearchPath,
+    version: ExecutionVersion,
 ) -> Result<Option<String>, SqlError> {
     let lower = name.to_ascii_lowercase();
     if lower == "search_path" {
         let names = path.schemas().iter().map(|schema| quote_ident(schema));
         return Ok(Some(names.collect::<Vec<_>>().join(", ")));
     }
-    if let Some(value) = session_format().setting(&lower).filter(|_| lower != "extra_float_digits") {
+    let is_older = lower == "default_text_search_config" && version < ExecutionVersion::V15;
+    if let Some(value) =
+        session_format().setting(&lower).filter(|_| lower != "extra_float_digits" && !is_older)
+    {
         return Ok(Some(value));
     }
     if let Some((_, value)) = SETTINGS.iter().find(|(known, _)| *known == lower) {

@@ -11,6 +11,7 @@ use sqlparser::ast::{
 use syntax::names::name_of;
 use syntax::parse::parse_expression;
 use types::{DataType, SqlError};
+use values::functions::names_configuration;
 use values::quote_ident;
 
 /// How much of it is written.
@@ -352,34 +353,35 @@ impl Writer<'_> {
         let name = function.name.0.last().map(ToString::to_string).unwrap_or_default().to_lowercase();
         let FunctionArguments::List(list) = &function.args else { return function.to_string() };
         let keyword = matches!(name.as_str(), "coalesce" | "greatest" | "least" | "nullif");
-        let shown: Vec<String> = list
-            .args
-            .iter()
-            .map(|argument| match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => match bare(argument) {
-                    Expr::Value(value) if keyword => {
-                        let beside = list.args.iter().find_map(|other| match other {
-                            FunctionArg::Unnamed(FunctionArgExpr::Expr(other))
-                                if !matches!(bare(other), Expr::Value(_)) =>
-                            {
-                                Some(self.type_of(other))
-                            }
-                            _ => None,
-                        });
-                        let beside = beside.map(|known| match known.starts_with("character varying") {
-                            true => "character varying".to_string(),
-                            false => known,
-                        });
-                        self.literal(value, beside)
-                    }
-                    other if keyword => self.part(other, Around::Argument),
-                    other => self.as_text(other, Around::Argument),
-                },
-                other => other.to_string(),
-            })
-            .collect();
+        let shown = list.args.iter().enumerate().map(|(place, argument)| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => {
+                let configuration = place == 0 && names_configuration(&name, list.args.len());
+                match (bare(argument), text_of(bare(argument)).filter(|_| configuration)) {
+                    (_, Some(text)) => format!("'{}'::regconfig", text.replace('\'', "''")),
+                    (Expr::Value(value), None) if keyword => self.literal(value, self.type_beside(list)),
+                    (other, None) if keyword => self.part(other, Around::Argument),
+                    (other, None) => self.as_text(other, Around::Argument),
+                }
+            }
+            other => other.to_string(),
+        });
+        let shown: Vec<String> = shown.collect();
         let name = if keyword { name.to_uppercase() } else { name };
         format!("{name}({})", shown.join(", "))
+    }
+
+    /// The type that a literal has beside the other arguments of COALESCE and its kind.
+    fn type_beside(&self, list: &ast::FunctionArgumentList) -> Option<String> {
+        let known = list.args.iter().find_map(|other| match other {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(other)) if !matches!(bare(other), Expr::Value(_)) => {
+                Some(self.type_of(other))
+            }
+            _ => None,
+        });
+        known.map(|known| match known.starts_with("character varying") {
+            true => "character varying".to_string(),
+            false => known,
+        })
     }
 
     fn case(&self, operand: Option<&Expr>, conditions: &[ast::CaseWhen], otherwise: Option<&Expr>) -> String {
@@ -408,5 +410,17 @@ impl Writer<'_> {
 
     fn shown(&self, data_type: DataType) -> String {
         self.routines.types().name_of(data_type)
+    }
+}
+
+/// The text that a literal is, with a cast or without.
+fn text_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        Expr::Cast { expr, .. } => text_of(bare(expr)),
+        _ => None,
     }
 }

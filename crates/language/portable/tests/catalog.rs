@@ -24,6 +24,7 @@ fn index(unique: bool) -> Index {
         details,
         deferral: Deferral::Never,
         primary: false,
+        method: types::IndexMethod::Ordered,
     }
 }
 

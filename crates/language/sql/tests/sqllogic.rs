@@ -731,3 +731,13 @@ fn scalars_in_from() {
 fn names_of_others() {
     run("names_of_others");
 }
+
+#[test]
+fn full_text_search() {
+    run("full_text_search");
+}
+
+#[test]
+fn inverted_indexes() {
+    run("inverted_indexes");
+}

@@ -368,10 +368,11 @@ fn is_natural(before: &[TokenWithSpan]) -> bool {
     words.find(|word| !kinds.contains(word)) == Some(Keyword::NATURAL)
 }
 
-/// `f(VARIADIC array)` becomes `f(!!(array))`: sqlparser does not know the word, and PostgreSQL has no such operator.
+/// `f(VARIADIC array)` becomes `f(@-@(array))`: sqlparser does not know the word, and there are no paths here, of which that operator gives the
+/// length.
 fn mark_variadic(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), SqlError> {
-    if let Some(token) = tokens.iter().find(|token| token.token == Token::DoubleExclamationMark) {
-        return Err(located(SqlError::unsupported("the operator !!"), sql, token.span.start));
+    if let Some(token) = tokens.iter().find(|token| token.token == Token::AtDashAt) {
+        return Err(located(SqlError::unsupported("the operator @-@"), sql, token.span.start));
     }
     let is_mark = |tokens: &[TokenWithSpan], at: usize| {
         let word = matches!(&tokens[at].token, Token::Word(word)
@@ -403,7 +404,7 @@ fn mark_variadic(tokens: &mut Vec<TokenWithSpan>, sql: &str) -> Result<(), SqlEr
         let Some(end) = end.map(|end| at + 1 + end) else { break };
         let close = TokenWithSpan { token: Token::RParen, span: tokens[end].span };
         let open = TokenWithSpan { token: Token::LParen, span: tokens[at].span };
-        tokens[at].token = Token::DoubleExclamationMark;
+        tokens[at].token = Token::AtDashAt;
         tokens.insert(end, close);
         tokens.insert(at + 1, open);
         at += 2;

@@ -176,6 +176,8 @@ fn ledger_type(dialect: Dialect, written: &str) -> Option<DataType> {
             "inet" => Some(DataType::Inet),
             "cidr" => Some(DataType::Cidr),
             "macaddr" => Some(DataType::MacAddr),
+            "tsvector" => Some(DataType::TsVector),
+            "tsquery" => Some(DataType::TsQuery),
             "bit varying" => Some(DataType::VarBit(None)),
             _ if name == "bit" => Some(DataType::Bit(Some(length()?))),
             _ if name == "bit varying" => Some(DataType::VarBit(Some(length()?))),

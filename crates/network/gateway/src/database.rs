@@ -450,6 +450,18 @@ pub trait TemporaryTables: Send {
     fn clear(&mut self);
 }
 
+/// In which formats a database's statements may be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Formats {
+    /// The one that sessions begin with.
+    #[default]
+    First,
+    /// Any; texts are searched with the one configuration that sessions begin with.
+    WithoutTextSearch,
+    /// Any.
+    All,
+}
+
 /// What the gateway asks of a node. The gateway executes nothing itself.
 ///
 /// Synchronous methods may use the CPU for long; the gateway calls them on threads where that does no harm.
@@ -499,8 +511,8 @@ pub trait Database: Send + Sync + 'static {
     /// When clients are answered who do not say when.
     fn answer_at(&self) -> AnswerAt;
 
-    /// Whether statements may be in another format than the one that sessions begin with: [`types::ScriptSettings::format`].
-    fn has_formats(&self) -> bool;
+    /// In which formats statements may be: [`types::ScriptSettings::format`].
+    fn formats(&self) -> Formats;
 
     /// Who tells sessions that listen what is notified.
     fn notifier(&self) -> Arc<Notifier>;

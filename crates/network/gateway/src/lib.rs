@@ -51,9 +51,9 @@ pub use access::{
     PlainHttp, SharedAccess, Verifier,
 };
 pub use database::{
-    Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, HolderStatus, NodeRow, NodeStatus,
-    OwnDatabaseStatus, PeerStatus, Prepared, StateAt, StatementKind, StoreStatus, TemporaryTables,
-    TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
+    Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, Formats, HolderStatus, NodeRow,
+    NodeStatus, OwnDatabaseStatus, PeerStatus, Prepared, StateAt, StatementKind, StoreStatus,
+    TemporaryTables, TransactionBlock, TransactionFilter, TransactionOutcome, TransactionRow,
 };
 pub use error::{GatewayError, bind};
 pub use http_server::serve_http;

@@ -22,8 +22,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, SecretKey};
 use gateway::{
-    Binding, BlockRow, Database, Executed, NodeRow, NodeStatus, Notifier, OwnDatabaseStatus, PeerStatus,
-    Prepared, StateAt, StoreStatus, TemporaryTables, TransactionFilter, TransactionRow,
+    Binding, BlockRow, Database, Executed, Formats, NodeRow, NodeStatus, Notifier, OwnDatabaseStatus,
+    PeerStatus, Prepared, StateAt, StoreStatus, TemporaryTables, TransactionFilter, TransactionRow,
 };
 use ledger::Ledger;
 use ordering::Ordering;
@@ -212,10 +212,16 @@ impl Database for NodeDatabase {
         self.live.answer_at()
     }
 
-    fn has_formats(&self) -> bool {
+    fn formats(&self) -> Formats {
         // Organisations' own databases know one.
-        let is_ours = self.charter().execution != ExecutionModel::WhateverThenAgree;
-        is_ours && self.published.library().version() >= ExecutionVersion::V9
+        if self.charter().execution == ExecutionModel::WhateverThenAgree {
+            return Formats::First;
+        }
+        match self.published.library().version() {
+            version if version < ExecutionVersion::V9 => Formats::First,
+            version if version < ExecutionVersion::V15 => Formats::WithoutTextSearch,
+            _ => Formats::All,
+        }
     }
 
     fn notifier(&self) -> Arc<Notifier> {

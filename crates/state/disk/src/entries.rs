@@ -139,6 +139,7 @@ mod tests {
             details: Default::default(),
             deferral: Deferral::Never,
             primary: false,
+            method: types::IndexMethod::Ordered,
         }
     }
 

@@ -156,6 +156,7 @@ fn indexes_are_there_again_and_only_taken_keys_are_stored() {
         details: Default::default(),
         deferral: Deferral::Never,
         primary: false,
+        method: types::IndexMethod::Ordered,
     };
     let indexed = |unique| {
         let mut catalog = Catalog::clone(&catalog());

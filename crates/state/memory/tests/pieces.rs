@@ -225,6 +225,7 @@ fn keys_that_are_taken_in_unique_indexes_are_there_again() {
         details: Default::default(),
         deferral: Deferral::Never,
         primary: false,
+        method: types::IndexMethod::Ordered,
     };
     let (state, live) = original(0, TreeShape::Groups);
     let mut catalog = Catalog::clone(&state.catalog());
@@ -286,6 +287,7 @@ fn entries_of_computed_indexes_are_fetched_with_the_rows() {
         details,
         deferral,
         primary: false,
+        method: types::IndexMethod::Ordered,
     };
     let (state, live) = original(0, TreeShape::Groups);
     let mut catalog = Catalog::clone(&state.catalog());

@@ -136,6 +136,7 @@ fn index(number: u32, unique: bool) -> Index {
         details: Default::default(),
         deferral: Deferral::Never,
         primary: false,
+        method: types::IndexMethod::Ordered,
     }
 }
 

@@ -7,6 +7,11 @@ CALL ask(33, 'SELECT id FROM job ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED
 --@ fails 42883
 SELECT hashtext('jobs'), nextval('counter')
 
+--@ fails 0A000
+CREATE TABLE posts (id integer PRIMARY KEY, words tsvector)
+
+CALL ask(34, 'SELECT to_tsvector(''english'', ''cats'')')
+
 INSERT INTO job (id) SELECT g FROM generate_series(31, 40) AS s (g)
 
 SELECT next_job('emil')
@@ -34,3 +39,13 @@ SELECT pg_advisory_lock(hashtext('jobs')), nextval('counter')
 INSERT INTO words SELECT 100 + nextval('counter'), 'counted' FROM generate_series(1, 3)
 
 CALL club.pay(19, 90)
+
+CREATE TABLE posts (id integer PRIMARY KEY, body text, words tsvector GENERATED ALWAYS AS (to_tsvector('english', body)) STORED)
+
+CREATE INDEX ON posts USING gin (words)
+
+INSERT INTO posts (id, body) VALUES (1, 'The fat cats'), (2, 'Running dogs'), (3, 'A cat ran')
+
+UPDATE posts SET body = body || ' away' WHERE words @@ to_tsquery('english', 'cat & run')
+
+CALL ask(45, 'SELECT max(id) FROM posts WHERE words @@ ''cat & !fat''')

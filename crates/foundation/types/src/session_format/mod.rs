@@ -6,8 +6,9 @@ mod styles;
 
 pub use styles::{DateForm, DateOrder, DateStyle, FloatDigits, IntervalStyle};
 
+use crate::text_search::Configuration;
 use crate::time_zone::TimeZone;
-use crate::{SqlError, ValueLengths};
+use crate::{SqlError, SqlState, ValueLengths};
 use std::cell::Cell;
 
 /// Settings of a session that change what values a text means, and how they are written.
@@ -21,6 +22,20 @@ pub struct SessionFormat {
     pub intervals: IntervalStyle,
     /// `extra_float_digits`
     pub float_digits: FloatDigits,
+    /// `default_text_search_config`: what texts are read with where nothing is said. Since execution version 15.
+    pub text_search: Configuration,
+}
+
+/// The setting of what texts are read with.
+pub(crate) const TEXT_SEARCH: &str = "default_text_search_config";
+
+/// The configuration that a setting names.
+fn of_setting(name: &str) -> Result<Configuration, SqlError> {
+    Configuration::named(name).map_err(|error| {
+        let shown: String = name.chars().take(64).collect();
+        let message = format!("invalid value for parameter \"{TEXT_SEARCH}\": \"{shown}\"");
+        SqlError { state: SqlState::INVALID_PARAMETER_VALUE, message, ..error }
+    })
 }
 
 impl SessionFormat {
@@ -44,6 +59,9 @@ impl SessionFormat {
         if self.float_digits != FloatDigits::default() {
             statements.push_str(&format!("SET extra_float_digits TO '{}';", self.float_digits.number()));
         }
+        if self.text_search != Configuration::default() {
+            statements.push_str(&format!("SET {TEXT_SEARCH} TO '{}';", self.text_search.name()));
+        }
         statements
     }
 
@@ -57,6 +75,7 @@ impl SessionFormat {
             "datestyle" => SessionFormat { dates: self.dates.changed_by(value)?, ..self },
             "intervalstyle" => SessionFormat { intervals: IntervalStyle::of_setting(value)?, ..self },
             "extra_float_digits" => SessionFormat { float_digits: FloatDigits::of_setting(value)?, ..self },
+            TEXT_SEARCH => SessionFormat { text_search: of_setting(value)?, ..self },
             _ => return Ok(None),
         }))
     }
@@ -68,6 +87,7 @@ impl SessionFormat {
             "datestyle" => self.dates.to_string(),
             "intervalstyle" => self.intervals.name().to_string(),
             "extra_float_digits" => self.float_digits.number().to_string(),
+            TEXT_SEARCH => format!("pg_catalog.{}", self.text_search.name()),
             _ => return None,
         })
     }
@@ -81,6 +101,7 @@ thread_local! {
             dates: DateStyle { form: DateForm::Iso, order: DateOrder::MonthDayYear },
             intervals: IntervalStyle::Postgres,
             float_digits: FloatDigits::SHORTEST,
+            text_search: Configuration::English,
         })
     };
 }
@@ -187,6 +208,7 @@ mod tests {
             ("extra_float_digits", &["1", "0", "-15"]),
             ("DateStyle", &["ISO, MDY", "Postgres, YMD", "German, DMY", "SQL, DMY"]),
             ("TimeZone", &["UTC", "Europe/Berlin", "<-03:30>+03:30"]),
+            ("default_text_search_config", &["pg_catalog.english", "pg_catalog.simple"]),
         ] {
             for value in values {
                 let format =
@@ -212,6 +234,7 @@ mod tests {
             ("extra_float_digits", "4"),
             ("extra_float_digits", "-16"),
             ("extra_float_digits", "x"),
+            ("default_text_search_config", "klingon"),
         ] {
             assert!(SessionFormat::default().changed_by(name, value).is_err(), "{name} {value}");
         }

@@ -2,7 +2,7 @@
 
 use types::{SqlError, SqlState};
 
-pub(super) fn check_length(bytes: usize) -> Result<(), SqlError> {
+pub(crate) fn check_length(bytes: usize) -> Result<(), SqlError> {
     if bytes > types::text_bytes_max() {
         let message = format!(
             "the text would have {bytes} bytes, the limit is {} (TEXT_BYTES_MAX)",

@@ -32,6 +32,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod text;
+mod text_search;
 mod time;
 mod time_tz;
 mod to_char;
@@ -45,15 +46,17 @@ pub use json::{
     Counting, JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT,
     JsonRows, RecordShape, TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
 };
+pub(crate) use length::check_length;
 pub use range::{MULTIRANGE_OF_ARRAY, RANGES_OF_MULTIRANGE, range_intersection, range_union_all};
 pub use refused::refused;
 pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};
+pub use text_search::names_configuration;
 pub use time::ROUND_TIME;
 use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 25] = [
+static FUNCTIONS: [&[Function]; 29] = [
     network::FUNCTIONS,
     bit_string::FUNCTIONS,
     time_tz::FUNCTIONS,
@@ -62,6 +65,10 @@ static FUNCTIONS: [&[Function]; 25] = [
     regular::FUNCTIONS,
     bytes::FUNCTIONS,
     hash::FUNCTIONS,
+    text_search::DOCUMENTS,
+    text_search::QUERIES,
+    text_search::MATCHES,
+    text_search::HEADLINES,
     range::CONSTRUCTORS,
     range::PARTS,
     range::SETS,

@@ -89,7 +89,7 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::BigInt => [6, 0, -9, i64::MIN].map(Value::BigInt).to_vec(),
         NUMERIC => ["1.50", "2", "0", "-7.25", "NaN"].map(numeric).to_vec(),
         DataType::Double => [2.5, 1.0, 59.5, f64::NAN, f64::NEG_INFINITY].map(Value::Double).to_vec(),
-        DataType::Real => vec![Value::Real(1.5)],
+        DataType::Real => [0.5, 1.0, 0.25, 0.125].map(Value::Real).to_vec(),
         TEXT => [
             "i",
             "(i)",
@@ -106,6 +106,8 @@ fn samples(data_type: DataType) -> Vec<Value> {
             "ü",
             "sha256",
             "[)",
+            "a",
+            "simple",
         ]
         .map(Value::text)
         .to_vec(),
@@ -140,6 +142,8 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::Inet => parsed(data_type, &["10.1.2.3/8", "1.2.3.4", "::1", "2001:db8::1/64"]),
         DataType::Cidr => parsed(data_type, &["10.0.0.0/8", "1.2.3.4", "::1", "2001:db8::/64"]),
         DataType::MacAddr => parsed(data_type, &["08:00:2b:01:02:03"]),
+        DataType::TsVector => parsed(data_type, &["'hello':1A,3 'i':2", "", "'l'", "a:5 b:9C c"]),
+        DataType::TsQuery => parsed(data_type, &["hello", "", "!i | b:*A", "a <-> b & !c"]),
         DataType::Bit(_) | DataType::VarBit(_) => parsed(data_type, &["101", "0101100110", "1", ""]),
         DataType::TimeTz => parsed(data_type, &["12:34:56.789+05:30", "24:00-08"]),
         DataType::Unknown => Vec::new(),
@@ -168,7 +172,7 @@ fn calls(signature: &Signature) -> Vec<Vec<Value>> {
         let mut values = samples(*data_type);
         values.extend(null);
         // What has many arguments does with few values of each.
-        values.truncate(if signature.arguments.len() > 4 { 3 } else { 16 });
+        values.truncate(if signature.arguments.len() > 4 { 3 } else { 18 });
         values
     };
     let all = combinations(&signature.arguments.iter().map(with_null).collect::<Vec<_>>());
@@ -250,6 +254,7 @@ fn any_value(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::Inet => any_address().prop_map(Value::Inet).boxed(),
         DataType::Cidr => any_address().prop_map(|address| Value::Cidr(address.network())).boxed(),
         DataType::MacAddr => any::<[u8; 6]>().prop_map(Value::MacAddr).boxed(),
+        DataType::TsVector | DataType::TsQuery => prop::sample::select(samples(data_type)).boxed(),
         DataType::Bit(_) | DataType::VarBit(_) => {
             "[01]{0,40}".prop_map(move |text| types::parse_value(&text, data_type).expect("bits")).boxed()
         }

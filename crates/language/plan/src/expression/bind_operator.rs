@@ -49,6 +49,10 @@ impl Binder<'_> {
                 let bound = self.bind(operand)?;
                 self.bind_operator(&op.to_string(), vec![bound], operand.span())
             }
+            UnaryOperator::PGPrefixFactorial if self.scope.version() >= ExecutionVersion::V15 => {
+                let bound = self.bind(operand)?;
+                self.bind_operator("!!", vec![bound], operand.span())
+            }
             other => Err(SqlError::unsupported(format_args!("the operator {other}"))),
         }
     }
@@ -106,7 +110,9 @@ impl Binder<'_> {
         };
         let is_of_table =
             matches!(op, BinaryOperator::Custom(_) | BinaryOperator::AndLt | BinaryOperator::AndGt);
-        if is_of_table && self.scope.version() >= ExecutionVersion::V10 {
+        let is_of_search = matches!(op, BinaryOperator::AtAt | BinaryOperator::LtDashGt)
+            && self.scope.version() >= ExecutionVersion::V15;
+        if is_of_search || (is_of_table && self.scope.version() >= ExecutionVersion::V10) {
             let operands = vec![self.bind(left)?, self.bind(right)?];
             return self.bind_operator(&op.to_string(), operands, left.span());
         }

@@ -35,7 +35,7 @@ impl Binder<'_> {
                     return Ok(None);
                 };
                 let path = self.scope().routines().search_path();
-                Some(setting(name, missing, path)?.map_or(Value::Null, Value::text))
+                Some(setting(name, missing, path, self.scope().version())?.map_or(Value::Null, Value::text))
             }
             (name, []) => return Ok(SessionFunction::called(name).map(|called| self.call_session(called))),
             _ => None,

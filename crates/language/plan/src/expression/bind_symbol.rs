@@ -15,7 +15,7 @@ impl Binder<'_> {
         left: &Expression,
         right: &Expression,
     ) -> Result<Option<Expression>, SqlError> {
-        let is_one = |data_type: DataType| data_type.is_of_version_10();
+        let is_one = |data_type: DataType| data_type.is_of_version_10() || data_type.is_of_version_15();
         if !is_one(left.data_type) && !is_one(right.data_type) {
             return Ok(None);
         }

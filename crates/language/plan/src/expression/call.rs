@@ -587,7 +587,7 @@ fn type_name(arguments: Vec<Expression>, named: String) -> Expression {
 
 /// The type that a function of this name casts to.
 fn type_of_cast(name: &str) -> Option<DataType> {
-    const TYPES: [DataType; 20] = [
+    const TYPES: [DataType; 22] = [
         DataType::Boolean,
         DataType::SmallInt,
         DataType::Integer,
@@ -608,6 +608,8 @@ fn type_of_cast(name: &str) -> Option<DataType> {
         DataType::Bit(None),
         DataType::VarBit(None),
         DataType::TimeTz,
+        DataType::TsVector,
+        DataType::TsQuery,
     ];
     TYPES.into_iter().find(|data_type| data_type.internal_name() == name)
 }

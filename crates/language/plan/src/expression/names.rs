@@ -84,6 +84,8 @@ pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) ->
         Sql::Uuid => DataType::Uuid,
         Sql::JSON if types.rules() >= ExecutionVersion::V7 => DataType::Json,
         Sql::JSONB if types.rules() >= ExecutionVersion::V7 => DataType::Jsonb,
+        Sql::TsVector if types.rules() >= ExecutionVersion::V15 => DataType::TsVector,
+        Sql::TsQuery if types.rules() >= ExecutionVersion::V15 => DataType::TsQuery,
         Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
             let element = bind_data_type(types, element)?;
             if element == DataType::RefCursor {
@@ -130,9 +132,12 @@ fn named_type(types: &CompositeTypes, name: &ast::ObjectName) -> Result<DataType
         (_, Some(known)) => known.data_type(),
         ("json", None) if !is_newer_than(types.rules(), DataType::Json) => DataType::Json,
         ("jsonb", None) if !is_newer_than(types.rules(), DataType::Jsonb) => DataType::Jsonb,
-        (other, None) => match type_of_version_10(other).or_else(|| array_named(other)) {
+        // The name of a configuration or dictionary is a text.
+        ("regconfig" | "regdictionary", None) if types.rules() >= ExecutionVersion::V15 => {
+            DataType::Text(None)
+        }
+        (other, None) => match type_named(other).or_else(|| array_named(other)) {
             Some(known) if !is_newer_than(types.rules(), known) => known,
-
             _ => {
                 let message = format!("type \"{other}\" does not exist");
                 return Err(SqlError::new(SqlState(*b"42704"), message));
@@ -146,14 +151,15 @@ pub(super) fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> boo
     let one = data_type.element().unwrap_or(data_type);
     (one.is_json() && rules < ExecutionVersion::V7)
         || (one.is_of_version_10() && rules < ExecutionVersion::V10)
+        || (one.is_of_version_15() && rules < ExecutionVersion::V15)
 }
 
 fn array_named(name: &str) -> Option<DataType> {
     ElementType::from_array_name(name).map(DataType::Array)
 }
 
-/// A type that came with version 10, by PostgreSQL's name for it.
-fn type_of_version_10(name: &str) -> Option<DataType> {
+/// A type that came with version 10 or later, by PostgreSQL's name for it.
+fn type_named(name: &str) -> Option<DataType> {
     let simple = [
         DataType::Inet,
         DataType::Cidr,
@@ -161,6 +167,8 @@ fn type_of_version_10(name: &str) -> Option<DataType> {
         DataType::Bit(Some(1)),
         DataType::VarBit(None),
         DataType::TimeTz,
+        DataType::TsVector,
+        DataType::TsQuery,
     ];
     let known = simple.into_iter().find(|known| known.internal_name() == name);
     known.or_else(|| RangeType::type_where(|(_, known)| known == name))

@@ -67,10 +67,10 @@ pub(super) fn row_of(expr: &Expr) -> Option<&[Expr]> {
     }
 }
 
-/// The parser gives VARIADIC as an operator that PostgreSQL no longer has.
+/// The parser gives VARIADIC as an operator that there is not here.
 pub(super) fn variadic_operand(argument: &Expr) -> Option<&Expr> {
     match argument {
-        Expr::UnaryOp { op: ast::UnaryOperator::PGPrefixFactorial, expr } => Some(expr),
+        Expr::UnaryOp { op: ast::UnaryOperator::AtDashAt, expr } => Some(expr),
         _ => None,
     }
 }

@@ -48,7 +48,11 @@ impl Access {
             Access::Index(access) => (&[][..], [Some(&access.interval), Some(&access.within)]),
             Access::Found(_) => (&[][..], [None, None]),
         };
-        equal.iter().chain(intervals.into_iter().flatten().flat_map(Interval::parts))
+        let looked_for = match self {
+            Access::Index(access) => access.parts.as_ref().map(|parts| &parts.operand),
+            _ => None,
+        };
+        equal.iter().chain(intervals.into_iter().flatten().flat_map(Interval::parts)).chain(looked_for)
     }
 
     /// Columns that the access itself looks at besides the primary key: those of an index.

@@ -3,12 +3,14 @@
 //! This is the choice, made while planning. What the parts of a path evaluate to is asked when a statement runs
 //! ([`resolve_key`](super::resolve_key), [`Interval::resolve`]).
 
+use crate::computed_index::ComputedIndex;
 use crate::expression::{Expression, Kind};
 use crate::implied::is_implied;
 use crate::table::TablePlan;
 use std::sync::Arc;
-use types::{DataType, Index};
+use types::{DataType, Index, IndexMethod};
 use values::Comparison;
+use values::inverted::{Search, search_of};
 
 /// How the rows of a table are found that conditions ask for.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +45,17 @@ pub struct IndexAccess {
     pub within: Interval,
     /// The rows are wanted in the order of the index. Otherwise they come in that of the primary key.
     pub in_order: bool,
+    /// Of an inverted index, which has no interval: what is looked for.
+    pub parts: Option<PartsAccess>,
+}
+
+/// What is looked for in an inverted index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartsAccess {
+    /// What is asked.
+    pub search: Search,
+    /// What the index's values are held against; the same for every row.
+    pub operand: KeyPart,
 }
 
 /// What a column of the key is compared with.
@@ -57,7 +70,11 @@ pub struct KeyPart {
 impl IndexAccess {
     /// In words, for EXPLAIN.
     pub fn shown(&self) -> String {
-        let range = if self.interval.is_whole() { "" } else { "a range of " };
+        let range = match (&self.parts, self.interval.is_whole()) {
+            (Some(_), _) => "parts in ",
+            (None, true) => "",
+            (None, false) => "a range of ",
+        };
         format!("{range}the index {}", self.index.name)
     }
 }
@@ -85,9 +102,11 @@ impl AccessPath {
         let within = Interval::of_conditions(table, &table.key, conditions);
         let mut best: Option<(&Arc<Index>, Interval)> = None;
         let mut than = (false, within.narrowness());
-        let computed = table.computed.iter().filter(|computed| {
+        let may_serve = |computed: &&Arc<ComputedIndex>| {
             computed.predicate.as_ref().is_none_or(|predicate| is_implied(predicate, conditions))
-        });
+        };
+        let ordered = |computed: &&Arc<ComputedIndex>| computed.index.method == IndexMethod::Ordered;
+        let computed = table.computed.iter().filter(ordered).filter(may_serve);
         let computed = computed.map(|computed| (&computed.index, columns_of_keys(&computed.keys)));
         let plain = table.indexes.iter().map(|index| (index, columns_of_table(table, &index.columns)));
         for (index, columns) in plain.chain(computed) {
@@ -101,6 +120,21 @@ impl AccessPath {
                 best = Some((index, interval));
             }
         }
+        let mut inverted = table.computed.iter().filter(|computed| !ordered(computed)).filter(may_serve);
+        // It promises as much as one equality.
+        if than < (false, 2)
+            && let Some((index, parts)) =
+                inverted.find_map(|one| Some((&one.index, parts_of(one, conditions)?)))
+        {
+            let access = IndexAccess {
+                index: index.clone(),
+                interval: Interval::default(),
+                within,
+                in_order: false,
+                parts: Some(parts),
+            };
+            return (AccessPath::Index(Box::new(access)), Vec::new());
+        }
         let path = match best {
             None => AccessPath::Range(within),
             Some((index, interval)) => AccessPath::Index(Box::new(IndexAccess {
@@ -108,6 +142,7 @@ impl AccessPath {
                 interval,
                 within,
                 in_order: false,
+                parts: None,
             })),
         };
         (path, Vec::new())
@@ -129,7 +164,11 @@ impl AccessPath {
             AccessPath::Range(interval) => (&[][..], [Some(interval), None]),
             AccessPath::Index(access) => (&[][..], [Some(&access.interval), Some(&access.within)]),
         };
-        equal.iter().chain(intervals.into_iter().flatten().flat_map(Interval::parts))
+        let looked_for = match self {
+            AccessPath::Index(access) => access.parts.as_ref().map(|parts| &parts.operand),
+            _ => None,
+        };
+        equal.iter().chain(intervals.into_iter().flatten().flat_map(Interval::parts)).chain(looked_for)
     }
 
     /// The order in which rows can be read: columns of which the first so many are the same for all rows found.
@@ -195,6 +234,21 @@ impl Interval {
         let bounds = [&self.lower, &self.upper].into_iter().flatten().map(|(part, _)| part);
         self.equal.iter().chain(bounds)
     }
+}
+
+/// What conditions, all of which must be true, look for in an inverted index.
+fn parts_of(computed: &ComputedIndex, conditions: &[Expression]) -> Option<PartsAccess> {
+    let columns = columns_of_keys(&computed.keys);
+    let column = columns.first()?;
+    conditions.iter().find_map(|condition| {
+        let Kind::Function(function, operands) = &condition.kind else { return None };
+        let (search, place) = search_of(function)?;
+        let [left, right] = operands.as_slice() else { return None };
+        let (indexed, operand) = if place == 0 { (left, right) } else { (right, left) };
+        let operand = KeyPart { value: operand.clone(), data_type: operand.data_type };
+        let is_found = column.is_meant(indexed) && operand.value.is_row_independent();
+        is_found.then_some(PartsAccess { search, operand })
+    })
 }
 
 /// What rows are ordered by: a column, or what an index has of a row.

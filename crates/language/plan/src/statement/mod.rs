@@ -76,7 +76,7 @@ mod with_change;
 use crate::expression::Expression;
 use crate::table::TablePlan;
 pub use access::Access;
-pub use access_path::{AccessPath, IndexAccess, Interval, KeyPart};
+pub use access_path::{AccessPath, IndexAccess, Interval, KeyPart, PartsAccess};
 pub use bind::bind_statement;
 pub use bound_query::{BoundQuery, close_types};
 pub use change::{

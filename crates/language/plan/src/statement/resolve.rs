@@ -1,10 +1,11 @@
 //! What the parts of an access come to when a statement runs: a key, or an interval of keys.
 
 use crate::expression::Environment;
-use crate::statement::access_path::{Interval, KeyPart};
+use crate::statement::access_path::{Interval, KeyPart, PartsAccess};
 use state::KeyRange;
 use std::ops::Bound;
 use types::{DataType, Key, SqlError, Value, cast, limits};
+use values::inverted::{Needed, needed};
 
 /// Where a value stands among those of a key column's type.
 enum Placed {
@@ -106,6 +107,36 @@ pub fn encode_lookup(values: &[Value]) -> Result<Option<Key>, SqlError> {
         Ok(key) => Ok(Some(key)),
         Err(error) if error.state == types::SqlState::PROGRAM_LIMIT_EXCEEDED => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+impl PartsAccess {
+    /// Intervals of entries, in order and apart, of which a row that is found has one at least; `None` where it may have none of all that
+    /// there are.
+    ///
+    /// # Errors
+    /// What evaluation raises.
+    pub fn resolve(&self, environment: &Environment<'_>) -> Result<Option<Vec<KeyRange>>, SqlError> {
+        let operand = self.operand.value.evaluate(environment)?;
+        let entries = |needed: Needed| {
+            let prefix = Key::index_prefix([&needed.part]);
+            let prefix = match needed.is_prefix {
+                // Without the end of the text.
+                true => prefix.without_last_byte(),
+                false => prefix,
+            };
+            KeyRange::prefix(prefix.cut_to_index())
+        };
+        let Some(needed) = needed(self.search, &operand) else { return Ok(None) };
+        let mut ranges: Vec<KeyRange> = needed.into_iter().map(entries).collect();
+        let start = |range: &KeyRange| match &range.start {
+            Bound::Included(key) | Bound::Excluded(key) => key.clone(),
+            Bound::Unbounded => Key::default(),
+        };
+        // What begins like another one lies in its interval.
+        ranges.sort_by_cached_key(start);
+        ranges.dedup_by(|next, last| last.contains(&start(next)));
+        Ok(Some(ranges))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Indexes as statements describe them.
 
 use crate::ddl::deferral::bind_deferral;
-use crate::ddl::operator_classes::{is_natural_order, is_usual};
+use crate::ddl::operator_classes::{is_known_class, is_usual};
 use plan::expression::output_name;
 use sqlparser::ast::{self, BinaryOperator, Expr, IndexColumn, IndexType};
 use syntax::names::{name_of, table_name};
-use types::{Deferral, ExecutionVersion, KeyOrder, SqlError, SqlState, Table};
+use types::{Deferral, ExecutionVersion, IndexMethod, KeyOrder, SqlError, SqlState, Table};
 
 /// An index as a statement describes it.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct IndexDraft {
     pub predicate: Option<String>,
     /// NULLS NOT DISTINCT
     pub nulls_not_distinct: bool,
+    /// USING
+    pub method: IndexMethod,
 }
 
 /// A part of an index's key.
@@ -55,6 +57,7 @@ impl IndexDraft {
             included: Vec::new(),
             predicate: None,
             nulls_not_distinct: false,
+            method: IndexMethod::Ordered,
         }
     }
 
@@ -104,7 +107,8 @@ impl IndexDraft {
     pub(super) fn written(&self, table: &Table) -> Vec<KeyOrder> {
         let usual = |part: &IndexPart, class: &str| match part {
             IndexPart::Column(name) => {
-                table.ordinal(name).is_some_and(|ordinal| is_usual(class, table.columns[ordinal].data_type))
+                let column = table.ordinal(name).map(|ordinal| &table.columns[ordinal]);
+                column.is_some_and(|column| is_usual(class, column.data_type, self.method))
             }
             IndexPart::Expression { .. } => false,
         };
@@ -131,17 +135,24 @@ pub(super) fn bind_create_index(
     if let Some((_, what)) = refused.into_iter().find(|(found, _)| *found) {
         return Err(SqlError::unsupported(what));
     }
-    match &create.using {
-        None | Some(IndexType::BTree) => {}
-        Some(other) => {
-            return Err(SqlError::unsupported(format_args!("an index USING {other}"))
-                .hint("Indexes are ordered: leave USING out, or write USING btree."));
+    let method = match &create.using {
+        None | Some(IndexType::BTree) => IndexMethod::Ordered,
+        Some(IndexType::GIN) if rules >= ExecutionVersion::V15 => {
+            refuse_for_inverted(create)?;
+            IndexMethod::Inverted
         }
-    }
+        Some(other) => {
+            let error = SqlError::unsupported(format_args!("an index USING {other}"));
+            return Err(match rules >= ExecutionVersion::V15 {
+                true => error.hint("There are btree, which is ordered and goes without saying, and gin."),
+                false => error.hint("Indexes are ordered: leave USING out, or write USING btree."),
+            });
+        }
+    };
     let name = create.name.as_ref().map(table_name).transpose()?;
     let draft = IndexDraft {
         name,
-        parts: create.columns.iter().map(|column| part(column, rules)).collect::<Result<_, _>>()?,
+        parts: create.columns.iter().map(|column| part(column, rules, method)).collect::<Result<_, _>>()?,
         orders: orders(&create.columns, rules),
         unique: create.unique,
         constraint: false,
@@ -150,8 +161,31 @@ pub(super) fn bind_create_index(
         included: create.include.iter().map(name_of).collect::<Result<_, _>>()?,
         predicate: create.predicate.as_ref().map(ToString::to_string),
         nulls_not_distinct: create.unique && create.nulls_distinct == Some(false),
+        method,
     };
     Ok((table_name(&create.table_name)?, draft))
+}
+
+/// Refuses what an inverted index cannot have, as PostgreSQL does, and several columns.
+fn refuse_for_inverted(create: &ast::CreateIndex) -> Result<(), SqlError> {
+    let is_ordered = |column: &IndexColumn| {
+        let options = &column.column.options;
+        options.asc.is_some() || options.nulls_first.is_some()
+    };
+    let refused = [
+        (create.unique, "unique indexes"),
+        (!create.include.is_empty(), "included columns"),
+        (create.columns.iter().any(is_ordered), "ASC/DESC options"),
+    ];
+    if let Some((_, what)) = refused.into_iter().find(|(found, _)| *found) {
+        let message = format!("access method \"gin\" does not support {what}");
+        return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    match create.columns.len() {
+        0 | 1 => Ok(()),
+        _ => Err(SqlError::unsupported("an index USING gin on several columns")
+            .hint("Create one for each column.")),
+    }
 }
 
 /// UNIQUE as a constraint of a table.
@@ -170,7 +204,7 @@ pub(super) fn bind_unique(
     let name = unique.name.as_ref().map(name_of).transpose()?;
     let mut parts = Vec::with_capacity(unique.columns.len());
     for column in &unique.columns {
-        match part(column, rules)? {
+        match part(column, rules, IndexMethod::Ordered)? {
             IndexPart::Expression { .. } => {
                 return Err(SqlError::new(SqlState::SYNTAX_ERROR, "syntax error at or near \"(\"")
                     .hint("A constraint is on columns. CREATE UNIQUE INDEX takes expressions."));
@@ -189,11 +223,12 @@ pub(super) fn bind_unique(
         included: Vec::new(),
         predicate: None,
         nulls_not_distinct,
+        method: IndexMethod::Ordered,
     })
 }
 
 /// What a part of an index's key is. It can be read in both directions, so that ASC and DESC are the same.
-fn part(column: &IndexColumn, rules: ExecutionVersion) -> Result<IndexPart, SqlError> {
+fn part(column: &IndexColumn, rules: ExecutionVersion, method: IndexMethod) -> Result<IndexPart, SqlError> {
     let expr = &column.column.expr;
     let (bare, nested) = without_parentheses(expr);
     if rules < ExecutionVersion::V8 && !matches!(expr, Expr::Identifier(_)) {
@@ -201,7 +236,7 @@ fn part(column: &IndexColumn, rules: ExecutionVersion) -> Result<IndexPart, SqlE
             .hint("Keep the value in a column, and index that."));
     }
     if let Some(class) = &column.operator_class
-        && !is_natural_order(&class.to_string(), rules)
+        && !is_known_class(&class.to_string(), rules, method)
     {
         return Err(SqlError::unsupported(format_args!("the operator class {class} of an index")));
     }

@@ -11,7 +11,8 @@ use plan::table::{TablePlan, describe_key, listed_columns};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::{
-    Catalog, DataType, Index, IndexDetails, Key, SqlError, SqlState, Table, Value, limits, object_name,
+    Catalog, DataType, Index, IndexDetails, IndexMethod, Key, SqlError, SqlState, Table, Value, limits,
+    object_name,
 };
 
 /// Refuses a key on a column whose values have no order.
@@ -35,13 +36,34 @@ fn refuse_unordered(types: impl Iterator<Item = DataType>) -> Result<(), SqlErro
     }
 }
 
+/// Refuses an inverted index on values that have no parts.
+fn refuse_without_parts(mut types: impl Iterator<Item = DataType>) -> Result<(), SqlError> {
+    match types.find(|found| !found.has_parts()) {
+        None => Ok(()),
+        Some(found) => {
+            let found = found.family();
+            let message =
+                format!("data type {found} has no default operator class for access method \"gin\"");
+            Err(SqlError::new(SqlState::UNDEFINED_OBJECT, message)
+                .hint("There are such indexes on tsvector, jsonb and arrays."))
+        }
+    }
+}
+
 /// The same of all keys that a table has.
 ///
 /// # Errors
 /// `42704`
 pub(super) fn check_keys_ordered(catalog: &Catalog, table: &Table) -> Result<(), SqlError> {
     check_ordered(table, &table.primary_key)?;
-    catalog.indexes_of(table.id).iter().try_for_each(|index| check_ordered(table, &index.columns))
+    let mut indexes = catalog.indexes_of(table.id).iter();
+    indexes.try_for_each(|index| match index.method {
+        IndexMethod::Ordered => check_ordered(table, &index.columns),
+        IndexMethod::Inverted => {
+            let columns = index.columns.iter().filter_map(|ordinal| table.columns.get(usize::from(*ordinal)));
+            refuse_without_parts(columns.map(|column| column.data_type))
+        }
+    })
 }
 
 /// Adds an index to a table of the catalog.
@@ -57,7 +79,9 @@ pub(super) fn create_index(
     let columns = key_columns(table, draft)?;
     let included = draft.included.iter().map(|name| named_column(table, name, false));
     let included: Vec<u16> = included.collect::<Result<_, _>>()?;
-    check_ordered(table, &columns)?;
+    if draft.method == IndexMethod::Ordered {
+        check_ordered(table, &columns)?;
+    }
     if columns.len() + included.len() > limits::INDEX_COLUMNS_MAX {
         let message = format!(
             "cannot use more than {} columns in an index (INDEX_COLUMNS_MAX)",
@@ -98,6 +122,7 @@ pub(super) fn create_index(
         details,
         deferral: draft.deferral,
         primary: draft.primary,
+        method: draft.method,
     };
     let computed = index.is_computed().then(|| bind_new(catalog, table, &index)).transpose()?;
     check_classes(catalog, table, &index, computed.as_ref())?;
@@ -168,7 +193,10 @@ fn bind_new(catalog: &NewCatalog, table: &Table, index: &Index) -> Result<Comput
     let routines = catalog.routines();
     let plan = TablePlan::stored(table, catalog, &routines)?;
     let computed = bind_index(&plan, &Arc::new(index.clone()), &routines)?;
-    refuse_unordered(computed.keys.iter().map(|key| key.data_type()))?;
+    match index.method {
+        IndexMethod::Ordered => refuse_unordered(computed.keys.iter().map(|key| key.data_type()))?,
+        IndexMethod::Inverted => refuse_without_parts(computed.keys.iter().map(|key| key.data_type()))?,
+    }
     Ok(computed)
 }
 
@@ -203,11 +231,12 @@ fn write_entries_of(
     };
     let mut entries: BTreeMap<Key, Key> = BTreeMap::new();
     rows.visit(table.id, &mut |_, key, row| {
-        let Some(values) = computed.values(row)? else { return Ok(()) };
-        match entries.insert(index.computed_entry(&values, key)?, key.clone()) {
-            None => Ok(()),
-            Some(_) => Err(duplicated(&index.name, &computed.listed(), &values)),
+        for (entry, values) in computed.entries(key, row)? {
+            if entries.insert(entry, key.clone()).is_some() {
+                return Err(duplicated(&index.name, &computed.listed(), &values));
+            }
         }
+        Ok(())
     })?;
     for (entry, primary) in entries {
         let row = entry_row(&primary);

@@ -1,10 +1,12 @@
 //! Operator classes of indexes: those that order as the values of their type are ordered. In the collation C those for patterns do too.
 
 use plan::computed_index::ComputedIndex;
-use types::{Catalog, CompositeTypes, DataType, ExecutionVersion, Index, SqlError, SqlState, Table};
+use types::{
+    Catalog, CompositeTypes, DataType, ExecutionVersion, Index, IndexMethod, SqlError, SqlState, Table,
+};
 
 /// Classes, and the type that each is for, without length, precision and scale.
-const CLASSES: [(&str, DataType); 28] = [
+const CLASSES: [(&str, DataType); 30] = [
     ("bit_ops", DataType::Bit(None)),
     ("bool_ops", DataType::Boolean),
     ("bpchar_ops", DataType::Char(None)),
@@ -29,15 +31,23 @@ const CLASSES: [(&str, DataType); 28] = [
     ("timestamp_ops", DataType::Timestamp),
     ("timestamptz_ops", DataType::TimestampTz),
     ("timetz_ops", DataType::TimeTz),
+    ("tsquery_ops", DataType::TsQuery),
+    ("tsvector_ops", DataType::TsVector),
     ("uuid_ops", DataType::Uuid),
     ("varbit_ops", DataType::VarBit(None)),
     ("varchar_ops", DataType::Text(None)),
     ("varchar_pattern_ops", DataType::Text(None)),
 ];
 
-/// Whether an operator class is one of these.
-pub(super) fn is_natural_order(class: &str, rules: ExecutionVersion) -> bool {
+/// Classes of inverted indexes. Which operators are served does not depend on the class.
+const OF_PARTS: [&str; 4] = ["array_ops", "jsonb_ops", "jsonb_path_ops", "tsvector_ops"];
+
+/// Whether a kind of index has an operator class.
+pub(super) fn is_known_class(class: &str, rules: ExecutionVersion, method: IndexMethod) -> bool {
     let class = class.to_ascii_lowercase();
+    if method == IndexMethod::Inverted {
+        return OF_PARTS.contains(&class.as_str());
+    }
     CLASSES.iter().any(|(known, _)| *known == class) && rules >= since(&class)
 }
 
@@ -48,17 +58,29 @@ fn since(class: &str) -> ExecutionVersion {
         "bit_ops" | "cidr_ops" | "inet_ops" | "macaddr_ops" | "timetz_ops" | "varbit_ops" => {
             ExecutionVersion::V10
         }
+        "tsquery_ops" | "tsvector_ops" => ExecutionVersion::V15,
         _ => ExecutionVersion::V1,
     }
 }
 
 /// Whether the class of a type goes without saying: it is the first one for it.
-pub(super) fn is_usual(class: &str, data_type: DataType) -> bool {
+pub(super) fn is_usual(class: &str, data_type: DataType, method: IndexMethod) -> bool {
+    if method == IndexMethod::Inverted {
+        return class != "jsonb_path_ops" && takes(class, data_type, method);
+    }
     let usual = CLASSES.iter().find(|(_, of)| *of == data_type.family());
     usual.is_some_and(|(known, _)| *known == class)
 }
 
-fn takes(class: &str, data_type: DataType) -> bool {
+fn takes(class: &str, data_type: DataType, method: IndexMethod) -> bool {
+    if method == IndexMethod::Inverted {
+        return match data_type {
+            DataType::TsVector => class == "tsvector_ops",
+            DataType::Array(_) => class == "array_ops",
+            DataType::Jsonb => matches!(class, "jsonb_ops" | "jsonb_path_ops"),
+            _ => false,
+        };
+    }
     CLASSES.iter().any(|(known, of)| *known == class && *of == data_type.family())
 }
 
@@ -79,7 +101,7 @@ pub(super) fn check_classes(
             Some(computed) => computed.keys[place].data_type(),
             None => types.base_of(table.columns[usize::from(index.columns[place])].data_type),
         };
-        if !takes(class, data_type) {
+        if !takes(class, data_type, index.method) {
             let shown = types.name_of(data_type);
             let message = format!("operator class \"{class}\" does not accept data type {shown}");
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));

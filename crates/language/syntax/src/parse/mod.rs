@@ -87,7 +87,7 @@ use crate::parse::set_schema::{SetSchema, parse_set_schema, sets_schema};
 pub use crate::parse::statement_texts::statement_texts;
 use crate::parse::storage_words::{drop_unlogged, drop_without_oids};
 pub use crate::parse::tokens::{OPERATORS_MAX, tokenize, too_deep};
-use crate::parse::tokens::{is_word, parser, word_at};
+use crate::parse::tokens::{is_word, parser, tokenize_by, word_at};
 use crate::parse::trigger::{TriggerStatement, is_about_triggers, parse_trigger};
 use crate::parse::type_collation::drop_type_collations;
 use crate::parse::view::{AlterView, add_check_option, alters_view, parse_alter_view, take_check_option};
@@ -161,7 +161,7 @@ pub enum ParsedStatement {
 /// `42601` with the position.
 pub fn parse_script(sql: &str, version: ExecutionVersion) -> Result<Vec<ParsedStatement>, SqlError> {
     let mut statements = Vec::new();
-    for tokens in tokenize(sql)?.split(|token| token.token == Token::SemiColon) {
+    for tokens in tokenize_by(sql, version)?.split(|token| token.token == Token::SemiColon) {
         if tokens.iter().all(|token| token.token == Token::EOF) {
             continue;
         }

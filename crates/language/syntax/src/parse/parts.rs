@@ -1,7 +1,7 @@
 //! What is a whole text without being a script: one query, one expression, one type, one statement within a routine.
 
 use crate::parse::errors::{expect_end, parser_error};
-use crate::parse::tokens::{check_depth, parser, tokenize};
+use crate::parse::tokens::{check_depth, parser, tokenize_by};
 use sqlparser::ast::{DataType, Expr, Query, Statement};
 use sqlparser::tokenizer::TokenWithSpan;
 use types::{ExecutionVersion, SqlError};
@@ -11,7 +11,7 @@ use types::{ExecutionVersion, SqlError};
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_query(sql: &str, version: ExecutionVersion) -> Result<Query, SqlError> {
-    let mut parser = parser(tokenize(sql)?, version);
+    let mut parser = parser(tokenize_by(sql, version)?, version);
     let query = parser.parse_query().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(*query)
@@ -22,7 +22,7 @@ pub fn parse_query(sql: &str, version: ExecutionVersion) -> Result<Query, SqlErr
 /// # Errors
 /// As [`parse_script`](crate::parse::parse_script).
 pub fn parse_expression(sql: &str, version: ExecutionVersion) -> Result<Expr, SqlError> {
-    let mut parser = parser(tokenize(sql)?, version);
+    let mut parser = parser(tokenize_by(sql, version)?, version);
     let expression = parser.parse_expr().map_err(|error| parser_error(error, &parser, sql))?;
     expect_end(&parser, sql)?;
     Ok(expression)

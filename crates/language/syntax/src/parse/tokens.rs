@@ -72,6 +72,19 @@ pub fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(tokens)
 }
 
+/// The tokens of a text by these rules.
+///
+/// # Errors
+/// As [`tokenize`]; `0A000` with the position for an operator that a later version has brought.
+pub(crate) fn tokenize_by(sql: &str, version: ExecutionVersion) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let tokens = tokenize(sql)?;
+    let is_newer = |token: &&TokenWithSpan| token.token == Token::DoubleExclamationMark;
+    match tokens.iter().find(is_newer).filter(|_| version < ExecutionVersion::V15) {
+        Some(token) => Err(located(SqlError::unsupported("the operator !!"), sql, token.span.start)),
+        None => Ok(tokens),
+    }
+}
+
 pub(super) fn parser(mut tokens: Vec<TokenWithSpan>, version: ExecutionVersion) -> Parser<'static> {
     if version >= ExecutionVersion::V8 {
         name_targets(&mut tokens);

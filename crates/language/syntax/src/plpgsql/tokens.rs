@@ -3,7 +3,7 @@
 use crate::names::position_in;
 use crate::parse::long_names::cut_long_names;
 use crate::parse::parts::{parse_data_type_tokens, parse_embedded_statement, parse_expression_tokens};
-use crate::parse::tokens::tokenize;
+use crate::parse::tokens::tokenize_by;
 use sqlparser::ast as sql;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
@@ -29,7 +29,7 @@ impl<'b> Tokens<'b> {
     /// # Errors
     /// 42601 for an unterminated string or comment, with the position; 54001 for too much nesting.
     pub(super) fn read(body: &'b str, version: ExecutionVersion) -> Result<Tokens<'b>, SqlError> {
-        let mut all = separate(tokenize(body)?);
+        let mut all = separate(tokenize_by(body, version)?);
         if version >= ExecutionVersion::V14 {
             cut_long_names(&mut all);
         }

@@ -30,7 +30,9 @@ pub(super) fn type_of_oid(oid: u32) -> DataType {
 /// Whether a type came with a later version of the rules than a ledger is executed with: to the ledger it is no type at all.
 pub(super) fn is_newer(oid: u32, version: ExecutionVersion) -> bool {
     let data_type = type_of_oid(oid);
-    version < ExecutionVersion::V10 && data_type.element().unwrap_or(data_type).is_of_version_10()
+    let one = data_type.element().unwrap_or(data_type);
+    (version < ExecutionVersion::V10 && one.is_of_version_10())
+        || (version < ExecutionVersion::V15 && one.is_of_version_15())
 }
 
 /// The same of several, of which the ledger may have made some, or the open block: `catalog` gives what the session knows, where that
@@ -217,7 +219,7 @@ fn decode_binary(place: Place, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         array if ElementType::from_array_oid(array).is_some() => {
             decode_array(place, bytes)?.ok_or_else(wrong)?
         }
-        of_version_10 if type_of_oid(of_version_10).is_of_version_10() => {
+        newer if type_of_oid(newer).is_of_version_10() || type_of_oid(newer).is_of_version_15() => {
             let read = |bytes: &[u8], oid: u32| decode_binary(place, bytes, oid);
             decode_range::decode(bytes, type_of_oid(oid), &read)?.ok_or_else(wrong)?
         }

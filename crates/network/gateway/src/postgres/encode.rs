@@ -1,5 +1,6 @@
 //! Values as the Postgres protocol writes them, in text and in binary.
 
+use super::text_search_wire::{put_query, put_vector};
 use bytes::{BufMut, BytesMut};
 use catalogue::{ColumnFacts, type_length, type_modifier};
 use pgwire::messages::data::{FieldDescription, RowDescription};
@@ -160,6 +161,8 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         (Value::Inet(address), DataType::Inet) => put_network(output, address, false),
         (Value::Cidr(address), DataType::Cidr) => put_network(output, address, true),
         (Value::MacAddr(bytes), DataType::MacAddr) => output.put_slice(bytes),
+        (Value::TsVector(vector), DataType::TsVector) => put_vector(output, vector),
+        (Value::TsQuery(query), DataType::TsQuery) => put_query(output, query),
         (Value::Bit(bits), DataType::Bit(_)) | (Value::VarBit(bits), DataType::VarBit(_)) => {
             output.put_u32(bits.length());
             output.put_slice(bits.bytes());

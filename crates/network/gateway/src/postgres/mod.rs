@@ -52,6 +52,7 @@ mod setting;
 pub(crate) mod settings;
 mod simple;
 mod statement;
+mod text_search_wire;
 mod transaction;
 mod transaction_command;
 mod void_parameters;
@@ -291,7 +292,7 @@ impl PostgresServer {
             parameters,
             Circumstances {
                 answer_at: self.database.answer_at(),
-                has_formats: self.database.has_formats(),
+                formats: self.database.formats(),
                 sessions_max: access.connections_max,
                 has_certificate: access.certificate.is_some(),
                 is_administrator: role.is_empty(),

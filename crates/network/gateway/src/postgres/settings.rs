@@ -4,12 +4,14 @@ use super::connection::MessageLevel;
 use super::options::settings_of;
 use super::setting::{self, Effect, Setting, check_length, find, parse_switch};
 use super::transaction_command::Modes;
+use crate::database::Formats;
 use crate::limits::IDLE_IN_TRANSACTION_MAX;
 use catalogue::SettingFacts;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use types::session_format::{DateStyle, SessionFormat};
+use types::text_search::Configuration;
 use types::time_zone::TimeZone;
 use types::{
     AnswerAt, Catalog, DataType, ExecutionVersion, OutputColumn, SearchPath, SqlError, SqlState,
@@ -40,7 +42,8 @@ const SESSION_AUTHORIZATION: &str = "session_authorization";
 /// Settings that are modes of the open transaction block.
 const OF_BLOCK: [&str; 2] = ["transaction_deferrable", TRANSACTION_READ_ONLY];
 /// Settings that say in which form values are.
-const OF_FORMAT: [&str; 4] = ["DateStyle", "extra_float_digits", "IntervalStyle", "TimeZone"];
+const OF_FORMAT: [&str; 5] = ["DateStyle", TEXT_SEARCH, "extra_float_digits", "IntervalStyle", "TimeZone"];
+const TEXT_SEARCH: &str = "default_text_search_config";
 /// What drivers say of themselves in every startup message. A value that cannot be had leaves the setting as it is, and the client
 /// is told that: a driver must be able to connect.
 const SAID_BY_DRIVERS: [&str; 4] = ["client_encoding", "DateStyle", "IntervalStyle", "TimeZone"];
@@ -58,8 +61,8 @@ pub(super) fn shown_name(name: &str) -> &str {
 pub(super) struct Circumstances {
     /// When commits are answered where nobody says it.
     pub(super) answer_at: AnswerAt,
-    /// As [`crate::Database::has_formats`].
-    pub(super) has_formats: bool,
+    /// As [`crate::Database::formats`].
+    pub(super) formats: Formats,
     /// Sessions that there may be at the same time.
     pub(super) sessions_max: usize,
     /// Connections may be encrypted.
@@ -86,8 +89,8 @@ pub(super) struct Settings {
     initial: BTreeMap<String, String>,
     /// Height of the session's last commit.
     last_height: u64,
-    /// Whether the database knows other formats than the one that sessions begin with.
-    has_formats: bool,
+    /// What the database knows.
+    formats: Formats,
     format: SessionFormat,
     /// The database that the client has asked for, where it has another name than the user: clients that are told of no database ask for
     /// the one with the user's name.
@@ -105,9 +108,9 @@ impl Settings {
         parameters: &[(String, String)],
         circumstances: Circumstances,
     ) -> Result<(Settings, Vec<String>), SqlError> {
-        let Circumstances { answer_at, has_formats, sessions_max, has_certificate, is_administrator } =
+        let Circumstances { answer_at, formats, sessions_max, has_certificate, is_administrator } =
             circumstances;
-        let (mut settings, mut warnings) = (Settings { has_formats, ..Settings::default() }, Vec::new());
+        let (mut settings, mut warnings) = (Settings { formats, ..Settings::default() }, Vec::new());
         let on = |on: bool| if on { "on" } else { "off" }.to_string();
         for (name, value) in [
             (ANSWER_AT, answer_at.name().to_string()),
@@ -394,10 +397,12 @@ impl Settings {
 
     /// Changes a part of [`SessionFormat`]; where the database knows no other than the first one, to that.
     fn set_format(&mut self, known: &'static Setting, value: Option<&str>) -> Result<Changed, SqlError> {
+        let is_free =
+            self.formats >= if known.name == TEXT_SEARCH { Formats::All } else { Formats::WithoutTextSearch };
         let initial = self.initial.get(known.name).cloned();
         let current = self.kept(known).into_owned();
         let value = match value {
-            Some(value) if self.has_formats => {
+            Some(value) if is_free => {
                 check_length(known.name, value)?;
                 let changed = self.format.changed_by(known.name, value)?;
                 match known.name {
@@ -409,7 +414,7 @@ impl Settings {
             Some(value) => first_format(known, value)?,
             None => initial.unwrap_or_else(|| known.default.to_string()),
         };
-        if self.has_formats {
+        if is_free {
             self.format = self.format.changed_by(known.name, &value)?.unwrap_or(self.format);
         } else if value != current && known.name != "extra_float_digits" {
             let name = known.name;
@@ -510,6 +515,7 @@ fn first_format(known: &Setting, value: &str) -> Result<String, SqlError> {
         "TimeZone" => TimeZone::of_setting(value).is_ok_and(|zone| zone.is_always_utc()),
         "DateStyle" => DateStyle::default().changed_by(value) == Ok(DateStyle::default()),
         "IntervalStyle" => value.eq_ignore_ascii_case(known.default),
+        TEXT_SEARCH => Configuration::named(value).is_ok_and(|named| named == Configuration::default()),
         _ => false,
     };
     Ok(if is_first { known.default } else { value }.to_string())
@@ -524,7 +530,7 @@ mod tests {
         let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         let parameters: Vec<_> = parameters.iter().map(owned).collect();
         let circumstances =
-            Circumstances { has_formats: true, sessions_max: 100, ..Circumstances::default() };
+            Circumstances { formats: Formats::All, sessions_max: 100, ..Circumstances::default() };
         Settings::new("ada", &parameters, circumstances)
     }
 

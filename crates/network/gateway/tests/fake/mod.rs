@@ -18,9 +18,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crypto::{Digest, sha256};
 use gateway::{
-    Access, Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, NodeRow, NodeStatus, Notifier,
-    Prepared, SharedAccess, StateAt, StatementKind, TemporaryTables, TransactionBlock, TransactionFilter,
-    TransactionOutcome, TransactionRow,
+    Access, Binding, BlockRow, BoundQuery, Database, Executed, FinishedBlock, Formats, NodeRow, NodeStatus,
+    Notifier, Prepared, SharedAccess, StateAt, StatementKind, TemporaryTables, TransactionBlock,
+    TransactionFilter, TransactionOutcome, TransactionRow,
 };
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -184,8 +184,8 @@ impl Database for Fake {
         AnswerAt::Recorded
     }
 
-    fn has_formats(&self) -> bool {
-        true
+    fn formats(&self) -> Formats {
+        Formats::All
     }
 
     fn notifier(&self) -> Arc<Notifier> {

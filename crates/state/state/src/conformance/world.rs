@@ -75,6 +75,7 @@ impl World {
             details: Default::default(),
             deferral: Deferral::Never,
             primary: false,
+            method: types::IndexMethod::Ordered,
         };
         catalog.indexes.insert(TableId(1), vec![index]);
         let catalog = Arc::new(catalog);
@@ -216,6 +217,7 @@ impl World {
                         details: Default::default(),
                         deferral: Deferral::Never,
                         primary: false,
+                        method: types::IndexMethod::Ordered,
                     };
                     catalog.indexes.entry(table).or_default().push(index);
                 }
@@ -245,6 +247,7 @@ impl World {
             details: Default::default(),
             deferral: Deferral::Never,
             primary: false,
+            method: types::IndexMethod::Ordered,
         };
         let of = |number: u32| [TableId(number), index(number).entries(), index(number).unique_entries()];
         (1..=self.next).flat_map(of).collect()
