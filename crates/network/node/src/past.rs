@@ -40,11 +40,6 @@ impl PastStates {
         kept.push_back((height, snapshot));
     }
 
-    /// Height of the newest one.
-    pub(crate) fn newest_height(&self) -> u64 {
-        self.kept.read().back().map_or(0, |(height, _)| *height)
-    }
-
     /// The state after the block at `height`.
     ///
     /// # Errors

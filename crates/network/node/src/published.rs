@@ -32,6 +32,8 @@ struct Inner {
     snapshot: Arc<dyn Snapshot>,
     /// The compiled catalog of the snapshot.
     library: Arc<Library>,
+    /// Of the snapshot: it changes together with it, so that no block counts as newer than what it reads.
+    applied_height: u64,
     past: Arc<PastStates>,
     recent: VecDeque<(u64, Digest)>,
     not_serving: Option<String>,
@@ -54,8 +56,16 @@ impl Published {
     ) -> Published {
         let past = Arc::new(PastStates::new(heights, height, snapshot.clone()));
         let recent = VecDeque::from([(height, digest)]);
-        let inner =
-            Inner { snapshot, library, past, recent, not_serving: None, stopping: false, suspended: None };
+        let inner = Inner {
+            snapshot,
+            library,
+            applied_height: height,
+            past,
+            recent,
+            not_serving: None,
+            stopping: false,
+            suspended: None,
+        };
         Published {
             store_health,
             rows,
@@ -89,7 +99,7 @@ impl Published {
 
     /// Height of the newest applied block.
     pub(crate) fn applied_height(&self) -> u64 {
-        self.inner.read().past.newest_height()
+        self.inner.read().applied_height
     }
 
     /// Where it is noted that the store of the state has failed: nobody is served from then on, and the next block is not
@@ -131,7 +141,7 @@ impl Published {
         past.push(height, snapshot.clone());
         let mut inner = self.inner.write();
         let before = std::mem::replace(&mut inner.snapshot, snapshot);
-        inner.library = library.clone();
+        (inner.library, inner.applied_height) = (library.clone(), height);
         drop(inner);
         // It may be the last to hold what it alone kept.
         drop(before);
@@ -171,7 +181,7 @@ impl Published {
         let mut inner = self.inner.write();
         inner.recent.retain(|(recorded, _)| *recorded < height);
         inner.recent.push_back((height, digest));
-        (inner.snapshot, inner.past, inner.library) = (snapshot, past, library);
+        (inner.snapshot, inner.past, inner.library, inner.applied_height) = (snapshot, past, library, height);
         self.store_health.begin_anew();
         drop(inner);
         self.height.send_replace(height);

@@ -68,14 +68,12 @@ impl RowLocks for StepLocks {
 
     fn hold(&self, table: TableId, key: &Key, mode: RowLockMode, alone: bool) -> bool {
         if !alone {
-            let awaited = self.awaited.as_ref().filter(|_| self.shared.is_held(table, key, mode));
-            return match awaited {
-                None => self.shared.hold(table, key, mode, false),
-                Some(awaited) => {
-                    awaited.borrow_mut().push(HeldRow { table, key: key.clone() });
-                    true
-                }
-            };
+            // Asked and held at once: of all that wake together one gets the row.
+            let is_ours = self.shared.hold(table, key, mode, self.awaited.is_some());
+            if !is_ours && let Some(awaited) = &self.awaited {
+                awaited.borrow_mut().push(HeldRow { table, key: key.clone() });
+            }
+            return true;
         }
         let row = HeldRow { table, key: key.clone() };
         let is_ours = match self.is_settled(&row) {
@@ -87,5 +85,40 @@ impl RowLocks for StepLocks {
             self.told.borrow_mut().insert(row);
         }
         is_ours
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+    use types::Value;
+
+    /// A row that looks free to all who wake at once, and that only the first of them gets.
+    #[derive(Debug, Default)]
+    struct Contended(AtomicBool);
+
+    impl RowLocks for Contended {
+        fn is_held(&self, _: TableId, _: &Key, _: RowLockMode) -> bool {
+            false
+        }
+
+        fn hold(&self, _: TableId, _: &Key, _: RowLockMode, alone: bool) -> bool {
+            !self.0.swap(true, Relaxed) || !alone
+        }
+    }
+
+    #[test]
+    fn of_two_that_wake_together_one_waits_again() {
+        let shared: SharedRowLocks = Arc::new(Contended::default());
+        let key = Key::encode([&Value::Integer(1)]).expect("a key");
+        let (one, other) = (StepLocks::new(&shared, true), StepLocks::new(&shared, true));
+        for step in [&one, &other] {
+            assert!(step.hold(TableId(7), &key, RowLockMode::Update, false));
+        }
+        assert_eq!(one.awaited(), []);
+        assert_eq!(other.awaited(), [HeldRow { table: TableId(7), key }]);
     }
 }
