@@ -71,7 +71,7 @@ impl ComputedIndex {
     /// The key that no other row may have once this row is there; `None` where there is none.
     ///
     /// # Errors
-    /// As [`ComputedIndex::entry`].
+    /// As [`ComputedIndex::entries`].
     pub fn taken(&self, row: &[Value]) -> Result<Option<Key>, SqlError> {
         let Some(values) = self.values(row)?.filter(|_| self.index.unique) else { return Ok(None) };
         let taken = self.index.unique_key(values.iter())?;
