@@ -56,7 +56,7 @@ use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 29] = [
+static FUNCTIONS: [&[Function]; 33] = [
     network::FUNCTIONS,
     bit_string::FUNCTIONS,
     time_tz::FUNCTIONS,
@@ -68,7 +68,11 @@ static FUNCTIONS: [&[Function]; 29] = [
     text_search::DOCUMENTS,
     text_search::QUERIES,
     text_search::MATCHES,
+    text_search::RANKS,
+    text_search::RANKS_BY_COVERS,
     text_search::HEADLINES,
+    text_search::HEADLINES_OF_JSON,
+    text_search::HEADLINES_OF_JSONB,
     range::CONSTRUCTORS,
     range::PARTS,
     range::SETS,

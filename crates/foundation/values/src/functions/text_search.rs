@@ -240,198 +240,67 @@ pub(super) static MATCHES: &[Function] = &[
         ),
     )
     .stable(),
-    new(
-        &["ts_rank"],
-        &[DOCUMENT, QUERY],
-        Real,
-        code!(
-            [Value::TsVector(vector), Value::TsQuery(query)] => real(rank(&usual_weights(), vector, query, 0)),
-        ),
-    ),
-    new(
-        &["ts_rank"],
-        &[DOCUMENT, QUERY, To(Integer)],
-        Real,
-        code!(
-            [Value::TsVector(vector), Value::TsQuery(query), Value::Integer(method)] => {
-                real(rank(&usual_weights(), vector, query, *method))
-            },
-        ),
-    )
-    .when(|types| types[1] == TsQuery),
-    new(
-        &["ts_rank"],
-        &[REALS, DOCUMENT, QUERY],
-        Real,
-        code!(
-            [Value::Array(given), Value::TsVector(vector), Value::TsQuery(query)] => {
-                real(rank(&weights(given.values())?, vector, query, 0))
-            },
-        ),
-    ),
-    new(
-        &["ts_rank"],
-        &[REALS, DOCUMENT, QUERY, To(Integer)],
-        Real,
-        code!(
-            [Value::Array(given), Value::TsVector(vector), Value::TsQuery(query), Value::Integer(method)] => {
-                real(rank(&weights(given.values())?, vector, query, *method))
-            },
-        ),
-    ),
-    new(
-        &["ts_rank_cd"],
-        &[DOCUMENT, QUERY],
-        Real,
-        code!(
-            [Value::TsVector(vector), Value::TsQuery(query)] => {
-                real(rank_by_covers(&usual_weights(), vector, query, 0))
-            },
-        ),
-    ),
-    new(
-        &["ts_rank_cd"],
-        &[DOCUMENT, QUERY, To(Integer)],
-        Real,
-        code!(
-            [Value::TsVector(vector), Value::TsQuery(query), Value::Integer(method)] => {
-                real(rank_by_covers(&usual_weights(), vector, query, *method))
-            },
-        ),
-    )
-    .when(|types| types[1] == TsQuery),
-    new(
-        &["ts_rank_cd"],
-        &[REALS, DOCUMENT, QUERY],
-        Real,
-        code!(
-            [Value::Array(given), Value::TsVector(vector), Value::TsQuery(query)] => {
-                real(rank_by_covers(&weights(given.values())?, vector, query, 0))
-            },
-        ),
-    ),
-    new(
-        &["ts_rank_cd"],
-        &[REALS, DOCUMENT, QUERY, To(Integer)],
-        Real,
-        code!(
-            [Value::Array(given), Value::TsVector(vector), Value::TsQuery(query), Value::Integer(method)] => {
-                real(rank_by_covers(&weights(given.values())?, vector, query, *method))
-            },
-        ),
-    ),
 ];
 
-pub(super) static HEADLINES: &[Function] = &[
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, LITERAL_OR_TEXT, From(&[TsQuery], TsQuery)],
-        TEXT,
-        code!(
-            [Value::Text(name), text, Value::TsQuery(query)] => shown(Configuration::named(name)?, text, query, ""),
-        ),
-    ),
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, QUERY],
-        TEXT,
-        code!(
-            [text, Value::TsQuery(query)] => shown(usual(), text, query, ""),
-        ),
-    )
-    .stable(),
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, LITERAL_OR_TEXT, QUERY, LITERAL_OR_TEXT],
-        TEXT,
-        code!(
-            [Value::Text(name), text, Value::TsQuery(query), Value::Text(options)] => {
-                shown(Configuration::named(name)?, text, query, options)
-            },
-        ),
-    ),
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, QUERY, LITERAL_OR_TEXT],
-        TEXT,
-        code!(
-            [text, Value::TsQuery(query), Value::Text(options)] => shown(usual(), text, query, options),
-        ),
-    )
-    .stable(),
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, OneOf(&[Json]), QUERY],
-        Json,
-        code!(
-            [Value::Text(name), json, Value::TsQuery(query)] => shown(Configuration::named(name)?, json, query, ""),
-        ),
-    ),
-    new(
-        &["ts_headline"],
-        &[OneOf(&[Json]), QUERY],
-        Json,
-        code!(
-            [json, Value::TsQuery(query)] => shown(usual(), json, query, ""),
-        ),
-    )
-    .stable(),
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, OneOf(&[Json]), QUERY, LITERAL_OR_TEXT],
-        Json,
-        code!(
-            [Value::Text(name), json, Value::TsQuery(query), Value::Text(options)] => {
-                shown(Configuration::named(name)?, json, query, options)
-            },
-        ),
-    ),
-    new(
-        &["ts_headline"],
-        &[OneOf(&[Json]), QUERY, LITERAL_OR_TEXT],
-        Json,
-        code!(
-            [json, Value::TsQuery(query), Value::Text(options)] => shown(usual(), json, query, options),
-        ),
-    )
-    .stable(),
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, OneOf(&[Jsonb]), QUERY],
-        Jsonb,
-        code!(
-            [Value::Text(name), json, Value::TsQuery(query)] => shown(Configuration::named(name)?, json, query, ""),
-        ),
-    ),
-    new(
-        &["ts_headline"],
-        &[OneOf(&[Jsonb]), QUERY],
-        Jsonb,
-        code!(
-            [json, Value::TsQuery(query)] => shown(usual(), json, query, ""),
-        ),
-    )
-    .stable(),
-    new(
-        &["ts_headline"],
-        &[LITERAL_OR_TEXT, OneOf(&[Jsonb]), QUERY, LITERAL_OR_TEXT],
-        Jsonb,
-        code!(
-            [Value::Text(name), json, Value::TsQuery(query), Value::Text(options)] => {
-                shown(Configuration::named(name)?, json, query, options)
-            },
-        ),
-    ),
-    new(
-        &["ts_headline"],
-        &[OneOf(&[Jsonb]), QUERY, LITERAL_OR_TEXT],
-        Jsonb,
-        code!(
-            [json, Value::TsQuery(query), Value::Text(options)] => shown(usual(), json, query, options),
-        ),
-    )
-    .stable(),
-];
+/// A function that says how well a document matches, by weights and a method, both of which may be left out.
+macro_rules! ranks {
+    ($name:literal, $rank:ident) => {
+        &[
+            new(&[$name], &[DOCUMENT, QUERY], Real, code!(
+                [Value::TsVector(vector), Value::TsQuery(query)] => real($rank(&usual_weights(), vector, query, 0)),
+            )),
+            new(&[$name], &[DOCUMENT, QUERY, To(Integer)], Real, code!(
+                [Value::TsVector(vector), Value::TsQuery(query), Value::Integer(method)] => {
+                    real($rank(&usual_weights(), vector, query, *method))
+                },
+            ))
+            .when(|types| types[1] == TsQuery),
+            new(&[$name], &[REALS, DOCUMENT, QUERY], Real, code!(
+                [Value::Array(given), Value::TsVector(vector), Value::TsQuery(query)] => {
+                    real($rank(&weights(given.values())?, vector, query, 0))
+                },
+            )),
+            new(&[$name], &[REALS, DOCUMENT, QUERY, To(Integer)], Real, code!(
+                [Value::Array(given), Value::TsVector(vector), Value::TsQuery(query), Value::Integer(method)] => {
+                    real($rank(&weights(given.values())?, vector, query, *method))
+                },
+            )),
+        ]
+    };
+}
+
+pub(super) static RANKS: &[Function] = ranks!("ts_rank", rank);
+pub(super) static RANKS_BY_COVERS: &[Function] = ranks!("ts_rank_cd", rank_by_covers);
+
+/// `ts_headline` of one kind of document, with a configuration and options, both of which may be left out. `query`: what stands behind a
+/// configuration where there are no options.
+macro_rules! headlines {
+    ($of:expr, $gives:expr, $query:expr) => {
+        &[
+            new(&["ts_headline"], &[CONFIGURATION, $of, $query], $gives, code!(
+                [Value::Text(name), of, Value::TsQuery(query)] => shown(Configuration::named(name)?, of, query, ""),
+            )),
+            new(&["ts_headline"], &[$of, QUERY], $gives, code!(
+                [of, Value::TsQuery(query)] => shown(usual(), of, query, ""),
+            ))
+            .stable(),
+            new(&["ts_headline"], &[CONFIGURATION, $of, QUERY, LITERAL_OR_TEXT], $gives, code!(
+                [Value::Text(name), of, Value::TsQuery(query), Value::Text(options)] => {
+                    shown(Configuration::named(name)?, of, query, options)
+                },
+            )),
+            new(&["ts_headline"], &[$of, QUERY, LITERAL_OR_TEXT], $gives, code!(
+                [of, Value::TsQuery(query), Value::Text(options)] => shown(usual(), of, query, options),
+            ))
+            .stable(),
+        ]
+    };
+}
+
+// A text, a query and options may be literals, too.
+pub(super) static HEADLINES: &[Function] = headlines!(LITERAL_OR_TEXT, TEXT, From(&[TsQuery], TsQuery));
+pub(super) static HEADLINES_OF_JSON: &[Function] = headlines!(OneOf(&[Json]), Json, QUERY);
+pub(super) static HEADLINES_OF_JSONB: &[Function] = headlines!(OneOf(&[Jsonb]), Jsonb, QUERY);
 
 /// The headline of a text, or of each string of a JSON value.
 fn shown(configuration: Configuration, of: &Value, query: &types::TsQuery, options: &str) -> Computed {
