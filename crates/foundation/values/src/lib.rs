@@ -6,6 +6,7 @@
 
 mod comparison;
 mod invariant;
+mod length;
 mod pattern;
 mod quote;
 mod text_search;

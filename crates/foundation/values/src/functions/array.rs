@@ -3,7 +3,7 @@
 use crate::functions::entry::Argument::{AnyArray, Array as AnArray, Element, To};
 use crate::functions::entry::Gives::{ArrayOf, As, Is};
 use crate::functions::entry::{Computed, Function, Types, code, free, misplaced};
-use crate::functions::length::check_length;
+use crate::length::check_length;
 use crate::{Comparison, work};
 use DataType::{Integer, Unknown};
 use std::cmp::Ordering;

@@ -3,7 +3,7 @@
 use crate::functions::entry::Argument::{OneOf, To};
 use crate::functions::entry::Gives::Is;
 use crate::functions::entry::{Computed, Function, code};
-use crate::functions::length::check_length;
+use crate::length::check_length;
 use DataType::{Bytea, Integer};
 use md5::Md5;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};

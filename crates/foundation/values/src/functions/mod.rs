@@ -17,7 +17,6 @@ mod bytes;
 mod entry;
 mod hash;
 mod json;
-mod length;
 mod network;
 mod number;
 mod number_format;
@@ -46,7 +45,6 @@ pub use json::{
     Counting, JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT,
     JsonRows, RecordShape, TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
 };
-pub(crate) use length::check_length;
 pub use range::{MULTIRANGE_OF_ARRAY, RANGES_OF_MULTIRANGE, range_intersection, range_union_all};
 pub use refused::refused;
 pub use text::{CONCATENATE, CONCATENATE_ARRAY, FORMAT_ARRAY, JOIN, JOIN_ARRAY, QUOTE_LITERAL};

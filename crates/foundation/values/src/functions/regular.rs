@@ -3,8 +3,8 @@
 use crate::functions::entry::Argument::{From, To};
 use crate::functions::entry::Gives::{ArrayOf, Is};
 use crate::functions::entry::{Argument, Computed, Function, Gives, code, free};
-use crate::functions::length::check_length;
 use crate::functions::regular_syntax::{Options, invalid, of_similar, translate};
+use crate::length::check_length;
 use crate::work;
 use DataType::{Boolean, Integer};
 use regex::{Regex, RegexBuilder};

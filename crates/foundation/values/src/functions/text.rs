@@ -3,7 +3,7 @@
 use crate::functions::entry::Argument::{OneOf, To};
 use crate::functions::entry::Gives::Is;
 use crate::functions::entry::{Computed, Function, code, once, out_of_range};
-use crate::functions::length::check_length;
+use crate::length::check_length;
 use crate::quote;
 use DataType::{BigInt, Boolean, Integer};
 use std::slice::from_ref;

@@ -1,8 +1,8 @@
 //! `to_char` of dates, times and intervals.
 
 use crate::broken;
-use crate::functions::length::check_length;
 use crate::functions::template::{Case, DAYS, Field, MONTHS, Piece, parse};
+use crate::length::check_length;
 use types::datetime::{
     CalendarTime, MICROSECONDS_PER_SECOND, is_finite_timestamp, iso_week, julian_day, weekday,
 };

@@ -6,7 +6,7 @@ use super::headline_options::HeadlineOptions;
 use super::looks::Looks;
 use super::matching::{Found, execute};
 use super::parser::{TokenKind, tokens};
-use crate::functions::check_length;
+use crate::length::check_length;
 use crate::work;
 use std::cell::Cell;
 use std::cmp::Reverse;

@@ -3,10 +3,9 @@
 //! As PostgreSQL's `TS_execute`: above phrases a word is there or not; in phrases places are what counts, and a part may be *everywhere but*
 //! at some places. Operators stand behind what they join, so that one pass with a stack answers, however deep a query is.
 
-use super::words_of_vector::WordsOfVector;
 use crate::work;
 use types::SqlError;
-use types::text_search::{QueryItem, TsQuery, TsVector, Weights};
+use types::text_search::{QueryItem, TsQuery, Weights};
 
 /// What is known of a word that is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +26,6 @@ pub(super) struct Operand<'a> {
     pub text: &'a str,
     pub weights: Weights,
     pub is_prefix: bool,
-}
-
-/// Whether a document has what a query looks for.
-///
-/// # Errors
-/// `57014` where that takes more work than there is left.
-pub(crate) fn matches(vector: &TsVector, query: &TsQuery) -> Result<bool, SqlError> {
-    let words = WordsOfVector::new(vector)?;
-    execute(query, &mut |operand, wants_places| Ok(words.find(operand, wants_places)))
 }
 
 /// Whether something has what a query looks for. `find` knows the words; whether their places count it is told.
@@ -220,64 +210,6 @@ impl Sides {
                 // As in PostgreSQL, in 16 bits.
                 places.push(found as u16);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::functions::resolve;
-    use crate::work;
-    use types::{DataType, ExecutionVersion, SqlState, Value, parse_value};
-
-    fn call(name: &str, arguments: Vec<Value>) -> Result<Value, types::SqlError> {
-        let types: Vec<DataType> = arguments.iter().map(Value::data_type).collect();
-        let signature = resolve(name, &types, ExecutionVersion::NEWEST)?.expect("it is there");
-        signature.function.call(&arguments, signature.result)
-    }
-
-    /// A document with so many different words, each in several places.
-    fn document(words: u32) -> Value {
-        let word = |number: u32| {
-            format!(
-                "a{number}:{} ",
-                (0..40).map(|place| (number % 97 + place * 97 + 1).to_string()).collect::<Vec<_>>().join(",")
-            )
-        };
-        parse_value(&(0..words).map(word).collect::<String>(), DataType::TsVector).expect("a document")
-    }
-
-    #[test]
-    fn what_grows_with_the_square_of_a_text_ends() {
-        let query = |text: &str| parse_value(text, DataType::TsQuery).expect("a query");
-        let long = "a b ".repeat(100_000);
-        for (name, arguments) in [
-            ("ts_rank_cd", vec![document(5_000), query("a:* <-> a1:* <-> zz | a:* & zz")]),
-            (
-                "ts_headline",
-                vec![Value::text("simple"), Value::text(long.as_str()), query("a & b & !c & zz")],
-            ),
-        ] {
-            let (found, steps) = work::measured(u64::MAX, || call(name, arguments.clone()));
-            let state = found.err().map(|error| error.state);
-            assert_eq!(state, Some(SqlState::PROGRAM_LIMIT_EXCEEDED), "{name} after {steps} steps");
-            let (found, _) = work::measured(1_000, || call(name, arguments));
-            assert_eq!(found.err().map(|error| error.state), Some(SqlState::QUERY_CANCELED), "{name}");
-        }
-    }
-
-    #[test]
-    fn deep_queries_are_asked_without_recursion() {
-        let deep = |operator: &str| {
-            let text = [format!("(a {operator} ").repeat(20_000), "a".into(), ")".repeat(20_000)].concat();
-            parse_value(&text, DataType::TsQuery).expect("a query")
-        };
-        let vector = parse_value("a:1,2,3 b", DataType::TsVector).expect("a document");
-        for (operator, expected) in [("&", true), ("|", true), ("<->", false), ("& !", true)] {
-            let found = call("@@", vec![vector.clone(), deep(operator)]);
-            let truth = matches!(found, Ok(Value::Boolean(truth)) if truth);
-            // `a & !(a & !(…))` depends on how deep it is.
-            assert!(operator == "& !" || truth == expected, "{operator}: {found:?}");
         }
     }
 }

@@ -1,9 +1,18 @@
 //! The lexemes of a document, where they are looked for one after the other.
 
-use super::matching::{Found, Operand};
+use super::matching::{Found, Operand, execute};
 use crate::work;
 use types::SqlError;
-use types::text_search::{Lexeme, Position, Positions, TsVector, Weights};
+use types::text_search::{Lexeme, Position, Positions, TsQuery, TsVector, Weights};
+
+/// Whether a document has what a query looks for.
+///
+/// # Errors
+/// `57014` where that takes more work than there is left.
+pub(crate) fn matches(vector: &TsVector, query: &TsQuery) -> Result<bool, SqlError> {
+    let words = WordsOfVector::new(vector)?;
+    execute(query, &mut |operand, wants_places| Ok(words.find(operand, wants_places)))
+}
 
 /// The lexemes in order.
 pub(super) struct WordsOfVector<'a>(Vec<Lexeme<'a>>);

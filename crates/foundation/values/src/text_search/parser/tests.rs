@@ -101,9 +101,9 @@ fn takes_linear_time() {
     }
 }
 
-/// As the test above for many more texts; it takes minutes.
+/// As the test above for many more texts.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: cargo test -p values takes_linear_time_for_all -- --ignored --nocapture"]
 fn takes_linear_time_for_all_short_units() {
     let mut most = (0, String::new());
     each_unit(4, |unit| {
