@@ -468,15 +468,18 @@ impl TemporaryTables {
             };
             return Err(SqlError::unsupported("a change of the ledger that uses temporary tables").hint(hint));
         }
-        let is_read = match payload {
+        let script = match payload {
             Payload::Script { sql, parameters } => {
                 let types: Vec<DataType> = parameters.iter().map(types::Value::data_type).collect();
-                combined.script(sql, &types).is_ok_and(|script| script.kind() == StatementKind::Read)
+                combined.script(sql, &types).ok()
             }
-            _ => false,
+            _ => None,
         };
+        let is_read = script.as_ref().is_some_and(|script| script.kind() == StatementKind::Read);
         if !touched && !is_read && effects.result.is_ok() {
-            return match writes_ledger && self.views_are_read_by(&combined, payload) {
+            let is_our_view = |need: &RelationNeed| matches!(&need.relation, Securable::Relation(name) if self.state.catalog.views.contains_key(name));
+            let reads_view = script.is_some_and(|script| script.needs.relations.iter().any(is_our_view));
+            return match writes_ledger && reads_view {
                 true => Err(SqlError::unsupported("a change of the ledger that reads a temporary view")
                     .hint("Write the view's query into the statement.")),
                 false => Ok(None),
@@ -486,14 +489,6 @@ impl TemporaryTables {
         let results = effects.result?;
         self.apply(&effects.commands)?;
         Ok(Some(LocalResults { results, reads_ledger }))
-    }
-
-    /// Whether a script names temporary views.
-    fn views_are_read_by(&self, combined: &Library, payload: &Payload) -> bool {
-        let Payload::Script { sql, parameters } = payload else { return false };
-        let types: Vec<DataType> = parameters.iter().map(types::Value::data_type).collect();
-        let is_ours = |need: &RelationNeed| matches!(&need.relation, Securable::Relation(name) if self.state.catalog.views.contains_key(name));
-        combined.script(sql, &types).is_ok_and(|script| script.needs.relations.iter().any(is_ours))
     }
 
     /// Makes changes of temporary tables; `None` where they are changes of the ledger.
