@@ -263,7 +263,7 @@ impl Execution<'_> {
         };
         let Searched { result, entries, stopped_at, examined, outcome } = searched;
         let kept = self
-            .register_entries(&search.place, &entries)
+            .register_entries(&search.place, entries)
             .and_then(|()| self.register_scan(search, result, stopped_at, &own));
         self.charge(examined)?;
         kept.and(outcome)
@@ -433,7 +433,7 @@ impl Execution<'_> {
     }
 
     /// The entries of a computed index are rows, which others write: that they were looked at is noted, too.
-    fn register_entries(&mut self, place: &SearchSpace, result: &[Key]) -> Result<(), SqlError> {
+    fn register_entries(&mut self, place: &SearchSpace, found: Vec<Key>) -> Result<(), SqlError> {
         let (index, ranges) = match place {
             SearchSpace::Entries { index, entries, .. } => (index, std::slice::from_ref(entries)),
             SearchSpace::Parts { index, entries, .. } => (index, entries.as_slice()),
@@ -443,13 +443,15 @@ impl Execution<'_> {
             return Ok(());
         }
         let table = index.computed_entries();
+        // Found in one range after the other.
+        let mut found = found.into_iter().peekable();
         for range in ranges {
             for position in self.written.own.in_range(table, range) {
                 let key = self.written.own.get(position).row.key.clone();
                 self.register_read(table, &key, ColumnSet::EXISTS);
             }
-            let mut result: Vec<Key> = result.iter().filter(|entry| range.contains(entry)).cloned().collect();
-            result.dedup();
+            let result: Vec<Key> =
+                std::iter::from_fn(|| found.next_if(|entry| range.contains(entry))).collect();
             let bytes = SCAN_BYTES + result.iter().map(key_space).sum::<u64>();
             self.outcome.scans.push(Scan {
                 table,
