@@ -17,11 +17,10 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::IndexMethod;
 use types::{
     Catalog, CheckOption, Commented, CompositeType, CompositeTypes, Counter, DataType, Deferral, ForeignKey,
-    Generated, PUBLIC_SCHEMA, ReferentialAction, Roles, RowSecurity, Sequence, Table, TableId, UserAggregate,
-    View, object_name, schema_of,
+    Generated, IndexMethod, PUBLIC_SCHEMA, ReferentialAction, Roles, RowSecurity, Sequence, Table, TableId,
+    UserAggregate, View, object_name, schema_of,
 };
 use values::quote_ident;
 

@@ -1,9 +1,9 @@
 //! Indexes whose entries are computed: on expressions, and of a part of the rows (WHERE).
 //!
 //! What such an index has of a row only SQL can say. So its entries are rows like others, by which whoever changes a row of the
-//! table changes them too: one per row that has an entry, or one per part of an indexed value ([`types::IndexMethod::Inverted`]). Its key
-//! begins with the indexed values, and its column is the primary key. Columns that the index looks at are assigned at simulation, as those of constraints are
-//! ([`crate::constraint`]).
+//! table changes them too: one per row that has an entry, or one per part of an indexed value ([`types::IndexMethod::Inverted`]).
+//! The key of an entry begins with the indexed values, and its column is the primary key. Columns that the index looks at are
+//! assigned at simulation, as those of constraints are ([`crate::constraint`]).
 
 use crate::expression::{Environment, Expression, is_same};
 use crate::key_description::describe_key;

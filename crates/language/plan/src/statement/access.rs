@@ -1,7 +1,7 @@
 //! How a statement finds its rows.
 
 use crate::expression::Expression;
-use crate::statement::access_path::{AccessPath, IndexAccess, Interval, KeyPart};
+use crate::statement::access_path::{AccessPath, IndexAccess, Interval, KeyPart, parts_of_access};
 use crate::statement::select::BoundSelect;
 use crate::table::TablePlan;
 use types::ColumnSet;
@@ -42,17 +42,13 @@ impl Access {
 
     /// What columns are compared with.
     pub fn parts(&self) -> impl Iterator<Item = &KeyPart> {
-        let (equal, intervals) = match self {
-            Access::Key(parts) => (parts.as_slice(), [None, None]),
-            Access::Range(interval) => (&[][..], [Some(interval), None]),
-            Access::Index(access) => (&[][..], [Some(&access.interval), Some(&access.within)]),
-            Access::Found(_) => (&[][..], [None, None]),
+        let (equal, interval, index) = match self {
+            Access::Key(parts) => (parts.as_slice(), None, None),
+            Access::Range(interval) => (&[][..], Some(interval), None),
+            Access::Index(access) => (&[][..], None, Some(access)),
+            Access::Found(_) => (&[][..], None, None),
         };
-        let looked_for = match self {
-            Access::Index(access) => access.parts.as_ref().map(|parts| &parts.operand),
-            _ => None,
-        };
-        equal.iter().chain(intervals.into_iter().flatten().flat_map(Interval::parts)).chain(looked_for)
+        parts_of_access(equal, interval, index.map(Box::as_ref))
     }
 
     /// Columns that the access itself looks at besides the primary key: those of an index.

@@ -159,16 +159,12 @@ impl AccessPath {
 
     /// What columns are compared with.
     pub fn parts(&self) -> impl Iterator<Item = &KeyPart> {
-        let (equal, intervals) = match self {
-            AccessPath::Key(parts) => (parts.as_slice(), [None, None]),
-            AccessPath::Range(interval) => (&[][..], [Some(interval), None]),
-            AccessPath::Index(access) => (&[][..], [Some(&access.interval), Some(&access.within)]),
+        let (equal, interval, index) = match self {
+            AccessPath::Key(parts) => (parts.as_slice(), None, None),
+            AccessPath::Range(interval) => (&[][..], Some(interval), None),
+            AccessPath::Index(access) => (&[][..], None, Some(access)),
         };
-        let looked_for = match self {
-            AccessPath::Index(access) => access.parts.as_ref().map(|parts| &parts.operand),
-            _ => None,
-        };
-        equal.iter().chain(intervals.into_iter().flatten().flat_map(Interval::parts)).chain(looked_for)
+        parts_of_access(equal, interval, index.map(Box::as_ref))
     }
 
     /// The order in which rows can be read: columns of which the first so many are the same for all rows found.
@@ -234,6 +230,17 @@ impl Interval {
         let bounds = [&self.lower, &self.upper].into_iter().flatten().map(|(part, _)| part);
         self.equal.iter().chain(bounds)
     }
+}
+
+/// What an access compares columns with: those of a whole key, or those of an interval or index.
+pub(super) fn parts_of_access<'a>(
+    equal: &'a [KeyPart],
+    interval: Option<&'a Interval>,
+    index: Option<&'a IndexAccess>,
+) -> impl Iterator<Item = &'a KeyPart> {
+    let intervals = index.into_iter().flat_map(|access| [&access.interval, &access.within]).chain(interval);
+    let looked_for = index.and_then(|access| access.parts.as_ref()).map(|parts| &parts.operand);
+    equal.iter().chain(intervals.flat_map(Interval::parts)).chain(looked_for)
 }
 
 /// What conditions, all of which must be true, look for in an inverted index.
