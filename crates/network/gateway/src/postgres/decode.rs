@@ -2,6 +2,7 @@
 
 use super::decode_range;
 use super::encode::Format;
+use super::text_search_wire;
 use bytes::Buf;
 use std::sync::Arc;
 use types::datetime::{check_timestamp, is_finite_timestamp};
@@ -219,7 +220,9 @@ fn decode_binary(place: Place, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         array if ElementType::from_array_oid(array).is_some() => {
             decode_array(place, bytes)?.ok_or_else(wrong)?
         }
-        newer if type_of_oid(newer).is_of_version_10() || type_of_oid(newer).is_of_version_15() => {
+        3614 => text_search_wire::vector(bytes)?.map(Value::TsVector).ok_or_else(wrong)?,
+        3615 => text_search_wire::query(bytes)?.map(Value::TsQuery).ok_or_else(wrong)?,
+        of_version_10 if type_of_oid(of_version_10).is_of_version_10() => {
             let read = |bytes: &[u8], oid: u32| decode_binary(place, bytes, oid);
             decode_range::decode(bytes, type_of_oid(oid), &read)?.ok_or_else(wrong)?
         }

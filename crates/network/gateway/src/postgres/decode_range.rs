@@ -1,7 +1,6 @@
-//! Addresses, strings of bits, times with zones, ranges, documents and queries as the Postgres protocol brings them in binary.
+//! Addresses, strings of bits, times with zones and ranges as the Postgres protocol brings them in binary.
 
 use super::encode::range_flag;
-use super::text_search_wire;
 use bytes::Buf;
 use std::sync::Arc;
 use types::datetime::MICROSECONDS_PER_DAY;
@@ -28,8 +27,6 @@ pub(super) fn decode(
         DataType::Bit(_) => bits(bytes)?.map(|bits| Value::Bit(Arc::new(bits))),
         DataType::VarBit(_) => bits(bytes)?.map(|bits| Value::VarBit(Arc::new(bits))),
         DataType::TimeTz => time(bytes)?,
-        DataType::TsVector => text_search_wire::vector(bytes)?.map(Value::TsVector),
-        DataType::TsQuery => text_search_wire::query(bytes)?.map(Value::TsQuery),
         DataType::Range(of) => range(bytes, of, read)?.map(|range| Value::Range(Arc::new(range))),
         DataType::Multirange(of) => {
             multirange(bytes, of, read)?.map(|ranges| Value::Multirange(Arc::new(ranges)))
