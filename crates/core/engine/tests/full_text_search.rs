@@ -6,9 +6,9 @@ mod support;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use std::sync::Arc;
-use support::histories::{PROTOCOLS, library, numbered, run_random_histories};
+use support::histories::{library, numbered, run_random_histories_with_refusals};
 use support::script;
-use types::Payload;
+use types::{Payload, SqlError};
 
 const HISTORIES: u64 = 60;
 
@@ -50,14 +50,7 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
 #[test]
 fn random_transactions_that_look_for_words_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
-    let mut counts = [(0, 0); PROTOCOLS.len()];
-    run_random_histories(&library, (HISTORIES, 12), transaction, |place, result| match result {
-        Ok(_) => counts[place].0 += 1,
-        // Keys that exist.
-        Err(error) => counts[place].1 += usize::from(error.state.0.starts_with(b"23")),
-    });
-    eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by constraints");
-    for (committed, refused) in counts {
-        assert!(committed > 500 && refused > 20, "{committed} committed, {refused} refused");
-    }
+    // Keys that exist.
+    let is_refusal = |error: &SqlError| error.state.0.starts_with(b"23");
+    run_random_histories_with_refusals(&library, (HISTORIES, 12), transaction, is_refusal, (500, 20));
 }

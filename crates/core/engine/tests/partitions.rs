@@ -6,9 +6,9 @@ mod support;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use std::sync::Arc;
-use support::histories::{PROTOCOLS, library, numbered, run_random_histories};
+use support::histories::{library, numbered, run_random_histories_with_refusals};
 use support::script;
-use types::Payload;
+use types::{Payload, SqlError};
 
 const HISTORIES: u64 = 100;
 
@@ -66,13 +66,6 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
 #[test]
 fn random_transactions_over_partitions_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
-    let mut counts = [(0, 0); PROTOCOLS.len()];
-    run_random_histories(&library, (HISTORIES, 20), transaction, |place, result| match result {
-        Ok(_) => counts[place].0 += 1,
-        Err(error) => counts[place].1 += usize::from(error.message.contains("partition")),
-    });
-    eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by partitions");
-    for (committed, refused) in counts {
-        assert!(committed > 500 && refused > 100, "{committed} committed, {refused} refused");
-    }
+    let is_refusal = |error: &SqlError| error.message.contains("partition");
+    run_random_histories_with_refusals(&library, (HISTORIES, 20), transaction, is_refusal, (500, 100));
 }

@@ -7,9 +7,9 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use std::sync::Arc;
-use support::histories::{PROTOCOLS, library, run_random_histories};
+use support::histories::{library, run_random_histories_with_refusals};
 use support::script;
-use types::Payload;
+use types::{Payload, SqlError};
 
 const HISTORIES: u64 = 200;
 
@@ -74,13 +74,6 @@ fn transaction(random: &mut StdRng) -> Arc<Payload> {
 #[test]
 fn random_transactions_under_policies_end_as_in_a_serial_run() {
     let library = library(&SCHEMA);
-    let mut counts = [(0, 0); PROTOCOLS.len()];
-    run_random_histories(&library, (HISTORIES, 20), transaction, |place, result| match result {
-        Ok(_) => counts[place].0 += 1,
-        Err(error) => counts[place].1 += usize::from(error.state.to_string() == "42501"),
-    });
-    eprintln!("{PROTOCOLS:?}: {counts:?} committed, and refused by policies");
-    for (committed, refused) in counts {
-        assert!(committed > 1_000 && refused > 100, "{committed} committed, {refused} refused");
-    }
+    let is_refusal = |error: &SqlError| error.state.to_string() == "42501";
+    run_random_histories_with_refusals(&library, (HISTORIES, 20), transaction, is_refusal, (1_000, 100));
 }

@@ -207,7 +207,27 @@ pub fn run_random_histories(
     }
 }
 
-/// The same on pools of so many threads, which come to the same state. The first state is made by `begin`; each last one is shown to
+/// The same, where under each protocol more than so many transactions must commit, and more than so many be refused: with too few of
+/// one kind the histories say nothing. `is_refusal`: which errors count.
+pub fn run_random_histories_with_refusals(
+    library: &Arc<Library>,
+    histories: (u64, usize),
+    transaction: impl Fn(&mut StdRng) -> Arc<Payload>,
+    is_refusal: impl Fn(&SqlError) -> bool,
+    least: (usize, usize),
+) {
+    let mut counts = [(0, 0); PROTOCOLS.len()];
+    run_random_histories(library, histories, transaction, |place, result| match result {
+        Ok(_) => counts[place].0 += 1,
+        Err(error) => counts[place].1 += usize::from(is_refusal(error)),
+    });
+    eprintln!("{PROTOCOLS:?}: {counts:?} committed and refused");
+    for (committed, refused) in counts {
+        assert!(committed > least.0 && refused > least.1, "{committed} committed, {refused} refused");
+    }
+}
+
+/// [`run_random_histories`] on pools of so many threads, which come to the same state. The first state is made by `begin`; each last one is shown to
 /// `check`. Gives how many transactions were committed under each protocol.
 pub fn run_random_histories_on_threads(
     library: &Arc<Library>,
