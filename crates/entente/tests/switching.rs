@@ -78,7 +78,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.start_all().await;
     let load = Load::start(&network).await;
     load.wait_for(200, "version 2").await;
-    assert_eq!(versions(&network, 0).await, (2, 15));
+    assert_eq!(versions(&network, 0).await, (2, 16));
     let governor = network.session(1).await;
     let switch = "SELECT entente.set_charter('execution_version', '3')";
     let switched = governor.simple_query(switch).await;
@@ -107,7 +107,7 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     network.wait_for_height(3, height).await;
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     for node in [0, 1, 2, 3, fifth] {
-        assert_eq!(versions(&network, node).await, (3, 15), "node {node}");
+        assert_eq!(versions(&network, node).await, (3, 16), "node {node}");
     }
     // And to the one behind it, in which schemas may have members.
     let create = "CREATE SCHEMA deal MEMBERS (org1, org2)";
@@ -125,14 +125,14 @@ async fn a_network_goes_over_to_the_next_version_while_clients_write() {
     let height = network.client(1).status().await.expect("it answers").height;
     network.wait_for_height(1, height + 25).await;
     governor.batch_execute("INSERT INTO deal.t VALUES (2)").await.expect("version 5");
-    assert_eq!(versions(&network, 1).await, (5, 15));
+    assert_eq!(versions(&network, 1).await, (5, 16));
     goes_over_to_version_6(&network, &governor).await;
-    assert_eq!(versions(&network, 1).await, (6, 15));
+    assert_eq!(versions(&network, 1).await, (6, 16));
     goes_over_to_version_7(&network, &governor).await;
-    assert_eq!(versions(&network, 1).await, (7, 15));
-    for next in 8..=15 {
+    assert_eq!(versions(&network, 1).await, (7, 16));
+    for next in 8..=16 {
         goes_over_to(&network, &governor, next).await;
-        assert_eq!(versions(&network, 1).await, (next.into(), 15));
+        assert_eq!(versions(&network, 1).await, (next.into(), 16));
     }
     network.assert_agreement(&[0, 1, 2, 3, fifth]).await;
     load.finish(&mut network).await;

@@ -40,6 +40,8 @@ pub enum ExecutionVersion {
     V14 = 14,
     /// A statement of a block brings what its session alone knows, such as locked rows: `docs/execution-versions.md`.
     V15 = 15,
+    /// Arrays of several dimensions, and cursors that functions leave open: `docs/execution-versions.md`.
+    V16 = 16,
 }
 
 /// A program that executes blocks knows all versions up to one.
@@ -66,7 +68,7 @@ pub struct UnknownVersion {
 
 impl ExecutionVersion {
     /// All, the oldest first.
-    pub const ALL: [ExecutionVersion; 15] = [
+    pub const ALL: [ExecutionVersion; 16] = [
         ExecutionVersion::V1,
         ExecutionVersion::V2,
         ExecutionVersion::V3,
@@ -82,13 +84,14 @@ impl ExecutionVersion {
         ExecutionVersion::V13,
         ExecutionVersion::V14,
         ExecutionVersion::V15,
+        ExecutionVersion::V16,
     ];
 
     /// What new ledgers begin with.
-    pub const CURRENT: ExecutionVersion = ExecutionVersion::V15;
+    pub const CURRENT: ExecutionVersion = ExecutionVersion::V16;
 
     /// The newest that this program knows; where it is not the current one, ledgers go over to it by an amendment.
-    pub const NEWEST: ExecutionVersion = ExecutionVersion::V15;
+    pub const NEWEST: ExecutionVersion = ExecutionVersion::V16;
 
     /// The version of this number, if this program knows it.
     pub fn of_number(number: u32) -> Option<ExecutionVersion> {

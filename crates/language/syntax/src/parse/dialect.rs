@@ -39,7 +39,9 @@ impl Grammar {
             | ExecutionVersion::V10
             | ExecutionVersion::V11
             | ExecutionVersion::V12 => &VERSION_2,
-            ExecutionVersion::V13 | ExecutionVersion::V14 | ExecutionVersion::V15 => &VERSION_13,
+            ExecutionVersion::V13 | ExecutionVersion::V14 | ExecutionVersion::V15 | ExecutionVersion::V16 => {
+                &VERSION_13
+            }
         }
     }
 }
