@@ -83,8 +83,17 @@ impl Kind {
     pub(crate) fn may_lose(&self) -> bool {
         match self {
             Kind::Decimal { .. } | Kind::TimestampTz | Kind::Timestamp | Kind::Written(_) => true,
-            Kind::List(element, _) => element.may_lose(),
+            // A list does not say how many dimensions its array has.
+            Kind::List(..) => true,
             _ => false,
+        }
+    }
+
+    /// The same, where all arrays have one dimension.
+    pub(crate) fn may_lose_elements(&self) -> bool {
+        match self {
+            Kind::List(element, _) => element.may_lose_elements(),
+            other => other.may_lose(),
         }
     }
 

@@ -40,13 +40,22 @@ pub(crate) struct WrongRow {
 
 impl Layout {
     pub(crate) fn of(table: &Table) -> Layout {
+        Layout::of_columns(table, Kind::may_lose)
+    }
+
+    /// That of exports which know arrays of one dimension only: they are read and proved as they are, and written anew when they go on.
+    pub(crate) fn of_plain_arrays(table: &Table) -> Layout {
+        Layout::of_columns(table, Kind::may_lose_elements)
+    }
+
+    fn of_columns(table: &Table, may_lose: fn(&Kind) -> bool) -> Layout {
         let laid = |(column, name): (&types::Column, String)| LaidColumn {
             name,
             kind: Kind::of(column.data_type),
             data_type: column.data_type,
         };
         let columns: Vec<LaidColumn> = table.columns.iter().zip(column_names(table)).map(laid).collect();
-        let has_rows = columns.iter().any(|column| column.kind.may_lose());
+        let has_rows = columns.iter().any(|column| may_lose(&column.kind));
         let mut fields: Vec<Field> =
             columns.iter().map(|column| Field::new(&column.name, column.kind.arrow_type(), true)).collect();
         if table.primary_key.is_empty() {

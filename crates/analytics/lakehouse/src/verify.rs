@@ -164,8 +164,9 @@ impl Export<'_> {
             return Err(self.not_an_export(&folder, format!("it has no version {}", listed.version)));
         }
         log.check_ledger(&self.charter.ledger().to_string())?;
-        let layout = Layout::of(table);
-        if !log.has_layout(&layout) {
+        let known = [Layout::of(table), Layout::of_plain_arrays(table)];
+        let layout = known.iter().find(|layout| log.has_layout(layout)).unwrap_or(&known[0]);
+        if !log.has_layout(layout) {
             let what = format!("the columns of table {}, version {}", table.name, listed.version);
             return Err(LakehouseError::different(what, "those of its certified definition", "others"));
         }
@@ -180,7 +181,7 @@ impl Export<'_> {
                 return Err(wrong("somebody has deleted rows of it"));
             }
             let content = self.content(table, &folder, &file.path).await?;
-            let mut rows = DataRows::new(&layout, content, (&table.name, &file.path))?;
+            let mut rows = DataRows::new(layout, content, (&table.name, &file.path))?;
             // Files without rows have no place.
             if let Some((first, _)) = rows.next()?.into_iter().next() {
                 files.push((first, file.path));
@@ -190,7 +191,7 @@ impl Export<'_> {
         let mut checking = Checking::new(proved, listed.rows);
         for (number, (_, path)) in files.iter().enumerate() {
             let content = self.content(table, &folder, path).await?;
-            let mut reading = DataRows::new(&layout, content, (&table.name, path))?;
+            let mut reading = DataRows::new(layout, content, (&table.name, path))?;
             checking.files.push(path.clone());
             loop {
                 let rows = reading.next()?;

@@ -9,8 +9,8 @@ use crate::text::{
     check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
 };
 use crate::{
-    Array, BitString, DataType, ElementType, Interval, JsonView, Jsonb, Multirange, Numeric, RangeType,
-    SqlError, SqlState, TimeTz, Value,
+    BitString, DataType, ElementType, Interval, JsonView, Jsonb, Multirange, Numeric, RangeType, SqlError,
+    SqlState, TimeTz, Value,
 };
 use std::sync::Arc;
 
@@ -387,7 +387,7 @@ fn to_array(value: &Value, element: ElementType, context: Context) -> Result<Opt
         return Ok(Some(value.clone()));
     }
     let elements = array.values().iter().map(|value| convert(value.clone(), target, context));
-    let array = Array::new(element, values_with_room(elements)?)?;
+    let array = array.with_values(element, values_with_room(elements)?)?;
     Ok(Some(Value::Array(Arc::new(array))))
 }
 

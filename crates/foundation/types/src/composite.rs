@@ -192,9 +192,13 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
         // A backslash in front of them.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2).saturating_add(2 * factor),
         Value::Composite(row) => fields_bytes(&row.values, factor.saturating_mul(2)),
-        Value::Array(array) => array.values().iter().fold(2usize, |sum, element| {
-            sum.saturating_add(written_bytes(element, factor.saturating_mul(2))).saturating_add(1)
-        }),
+        Value::Array(array) => {
+            // Braces around each element at most, and the bounds of each dimension.
+            let (beside, in_front) = if array.is_plain() { (1, 2) } else { (3, 200) };
+            array.values().iter().fold(in_front, |sum: usize, element| {
+                sum.saturating_add(written_bytes(element, factor.saturating_mul(2))).saturating_add(beside)
+            })
+        }
         // A byte holds less than three digits.
         Value::Numeric(number) => {
             number.stored_bytes().saturating_mul(3).saturating_add(usize::from(number.scale()) + 4)

@@ -25,7 +25,7 @@ use crate::array::{parse_array_of, values_with_room};
 use crate::composite_text::split_composite;
 use crate::domain::DomainChecks;
 use crate::{
-    Array, Catalog, Composite, DataType, Domain, DomainCheck, ElementType, EnumValue, ExecutionVersion,
+    Catalog, Composite, DataType, Domain, DomainCheck, ElementType, EnumValue, ExecutionVersion,
     OutputColumn, SearchPath, SqlError, SqlState, TypeId, Value, assign, cast,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -548,7 +548,7 @@ impl CompositeTypes {
             Value::Array(_) if self.fits(&value, DataType::Array(element)) => return Ok(value),
             Value::Array(array) => {
                 let values = array.values().iter().map(|value| self.convert(value.clone(), target, convert));
-                Array::new(element, values_with_room(values)?)?
+                array.with_values(element, values_with_room(values)?)?
             }
             Value::Text(text) | Value::Char(text) => {
                 parse_array_of(&text, element, &|text| self.convert(Value::text(text), target, convert))?

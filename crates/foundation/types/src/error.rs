@@ -21,6 +21,8 @@ impl SqlState {
     pub const NULL_VALUE_NOT_ALLOWED: SqlState = SqlState(*b"22004");
     /// `22007` text that is no date or time
     pub const INVALID_DATETIME_FORMAT: SqlState = SqlState(*b"22007");
+    /// `2202E` a subscript that an array does not have
+    pub const ARRAY_SUBSCRIPT_ERROR: SqlState = SqlState(*b"2202E");
     /// `22012` division by zero
     pub const DIVISION_BY_ZERO: SqlState = SqlState(*b"22012");
     /// `22023` a parameter has a value that makes no sense

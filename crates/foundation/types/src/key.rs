@@ -2,7 +2,7 @@ use crate::json::push_json_key;
 use crate::network_address::push_network_key;
 use crate::range::{Bounds, push_range_key};
 use crate::text_search::{push_query_key, push_vector_key};
-use crate::{SqlError, SqlState, Value, limits};
+use crate::{Array, SqlError, SqlState, Value, limits};
 use borsh::{BorshDeserialize, BorshSerialize};
 use smallvec::SmallVec;
 use std::borrow::Borrow;
@@ -29,6 +29,7 @@ use std::io;
 /// | time with time zone | 8, 4: its time in UTC and its offset to the west, as integers |
 /// | enum | the place of its label ([`crate::EnumPlace`]), as text |
 /// | array, composite | `01` and its encoding for each element or field, `02` for NULL, then `00` |
+/// | array with other dimensions than one from 1 | in front of that `03`, and how many dimensions in one byte; of each the first subscript as an integer, and its length in four bytes. So these stand behind all others, and not in the order of SQL: plans look for arrays by equality alone |
 /// | jsonb | what it is in one byte; a boolean as above, a string as a text, a number as numeric; of an array or object how many it holds in four bytes, then each, a member as its key, a text, and its value |
 /// | range | `00` where it is empty; `01`, or `02`, the lower bound, and whether it is excluded; `00`, the upper bound, and whether it is included, or `01` |
 /// | multirange | `01` and each range, then `00` |
@@ -264,7 +265,10 @@ fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
         }
         Value::Bytea(content) => push_text(bytes, &content[..cut(content)]),
         Value::Numeric(number) => number.push_key(bytes, limits::INDEX_BYTES_MAX),
-        Value::Array(array) => push_all_indexed(bytes, array.values()),
+        Value::Array(array) => {
+            push_dimensions(bytes, array);
+            push_all_indexed(bytes, array.values());
+        }
         Value::Composite(row) => push_all_indexed(bytes, row.values()),
         Value::Jsonb(value) => push_json_key(bytes, value.node(), limits::INDEX_BYTES_MAX),
         // No statement makes such a key: the type has no order.
@@ -296,6 +300,19 @@ fn push_range_indexed(bytes: &mut SmallVec<[u8; 16]>, bounds: Option<&Bounds>) {
         Ok(())
     });
     pushed.expect("an entry of an index is cut and never too long");
+}
+
+/// What tells an array apart from the one that has the same elements in one dimension from 1.
+fn push_dimensions(bytes: &mut SmallVec<[u8; 16]>, array: &Array) {
+    if array.is_plain() {
+        return;
+    }
+    let dimensions = array.dimensions();
+    bytes.extend_from_slice(&[3, dimensions.len() as u8]);
+    for dimension in dimensions {
+        bytes.extend_from_slice(&(dimension.lower ^ i32::MIN).to_be_bytes());
+        bytes.extend_from_slice(&dimension.length.to_be_bytes());
+    }
 }
 
 fn push_all_indexed(bytes: &mut SmallVec<[u8; 16]>, values: &[Value]) {
@@ -344,7 +361,10 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::Char(text) => push_bounded(bytes, crate::text::unpadded(text).as_bytes())?,
         Value::Bytea(content) => push_bounded(bytes, content)?,
         Value::Uuid(content) => bytes.extend_from_slice(content),
-        Value::Array(array) => push_all(bytes, array.values())?,
+        Value::Array(array) => {
+            push_dimensions(bytes, array);
+            push_all(bytes, array.values())?;
+        }
         Value::Composite(row) => push_all(bytes, row.values())?,
         Value::Jsonb(value) => push_json_key(bytes, value.node(), limits::KEY_BYTES_MAX),
         // No statement makes such a key: the type has no order.

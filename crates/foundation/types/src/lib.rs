@@ -84,7 +84,7 @@ mod transaction;
 mod trigger;
 mod unknown_types;
 mod value;
-mod value_lengths;
+mod value_limits;
 mod view;
 
 pub mod datetime;
@@ -107,7 +107,7 @@ pub use arithmetic::{
     ArithmeticOperator, OperatorTypes, absolute, add, arithmetic, arithmetic_result, concatenate, divide,
     multiply, negate, operator_types, remainder, subtract,
 };
-pub use array::Array;
+pub use array::{Array, Dimension, Dimensions, SliceBounds, check_dimensions, elements_in};
 pub use attestation::{
     Attestation, AttestationError, Attested, Certificate, CertificateRules, CheckpointCertificate,
     OutcomeCertificate, Statement,
@@ -207,7 +207,7 @@ pub use transaction::{
 pub use trigger::{Trigger, TriggerEvent, TriggerEvents, TriggerTime};
 pub use unknown_types::with_types_of;
 pub use value::{Row, VALUE_BYTES, Value};
-pub use value_lengths::{ValueLengths, row_bytes_max, text_bytes_max};
+pub use value_limits::{ValueLimits, array_elements_max, arrays_are_plain, row_bytes_max, text_bytes_max};
 pub use view::{CheckOption, View};
 
 use borsh::{BorshDeserialize, BorshSerialize};

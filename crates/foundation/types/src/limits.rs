@@ -88,8 +88,12 @@ pub const DOMAIN_NESTING_MAX: usize = 16;
 /// Conditions that one value of a domain is held against: its own, those of the domains that it is of, and those of the domains
 /// that conditions cast to.
 pub const DOMAIN_CHECKS_MAX: usize = 256;
-/// Elements of an array.
-pub const ARRAY_ELEMENTS_MAX: usize = 16 * 1024;
+/// Elements of an array. Expressions ask [`crate::array_elements_max`], because versions differ.
+pub const ARRAY_ELEMENTS_MAX: usize = 128 * 1024;
+/// The same before execution version 16.
+pub const ARRAY_ELEMENTS_BEFORE: usize = 16 * 1024;
+/// Dimensions of an array (PostgreSQL's `MAXDIM`).
+pub const ARRAY_DIMENSIONS_MAX: usize = 6;
 /// Organisations of a ledger.
 pub const ORGANISATIONS_MAX: usize = 128;
 /// Bytes of an endorsement policy, as written and in its canonical text.

@@ -1,7 +1,7 @@
 //! Reading what programs have read that did not know the types of a later execution version: before it their tags are unknown, as they
 //! were to them.
 
-use crate::ExecutionVersion;
+use crate::{ExecutionVersion, limits};
 use std::cell::Cell;
 use std::io;
 
@@ -26,9 +26,19 @@ pub fn with_types_of<R>(version: ExecutionVersion, read: impl FnOnce() -> R) -> 
     read()
 }
 
+/// Whether what came with version `since` is known.
+pub(crate) fn knows(since: ExecutionVersion) -> bool {
+    KNOWN.get() >= since
+}
+
+/// How many elements an array may have that is read, and a multirange ranges.
+pub(crate) fn array_elements_known() -> usize {
+    if knows(ExecutionVersion::V16) { limits::ARRAY_ELEMENTS_MAX } else { limits::ARRAY_ELEMENTS_BEFORE }
+}
+
 /// Refuses a tag that came with version `since` where that is not known.
 pub(crate) fn check_known(tag: u8, since: ExecutionVersion) -> io::Result<()> {
-    if KNOWN.get() < since {
+    if !knows(since) {
         let message = format!("Unexpected variant tag: {tag}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }

@@ -5,7 +5,8 @@ use crate::scratch::{RowList, Rows};
 use crate::subqueries::Given;
 use plan::expression::{Expression, row_space, rows_space};
 use plan::statement::{JsonCall, RowFunction, RowKind, goes_up};
-use types::{SqlError, SqlState, Value, add};
+use std::sync::Arc;
+use types::{Array, SqlError, SqlState, Value, add, elements_in};
 use values::broken;
 use values::functions::Counting;
 
@@ -29,6 +30,7 @@ impl Execution<'_> {
         let mut rows = match &function.rows {
             RowKind::Series(_) => return self.series(&arguments, function.with_ordinality),
             RowKind::Elements(widths) => self.elements(&arguments, widths)?,
+            RowKind::Slices(dimensions) => self.slices(&arguments, *dimensions)?,
             RowKind::Json(call) => self.rows_of_json(call, &arguments)?,
             RowKind::History(table) => {
                 let rows = self.row_history(table, &arguments)?;
@@ -105,6 +107,21 @@ impl Execution<'_> {
             rows.push(&memory, row_space(1), row)?;
         }
         rows.complete()
+    }
+
+    /// The parts of an array that have so many dimensions, the last ones of it.
+    fn slices(&mut self, arguments: &[Value], dimensions: usize) -> Result<Vec<Vec<Value>>, SqlError> {
+        let [Value::Array(array)] = arguments else { return Ok(Vec::new()) };
+        let all = array.dimensions();
+        let Some(outer) = all.len().checked_sub(dimensions) else { return Ok(Vec::new()) };
+        let inner = &all[outer..];
+        let parts = array.values().chunks(elements_in(inner).max(1));
+        self.charge(parts.len() as u64)?;
+        self.meter.memory.hold(row_space(1).saturating_mul(parts.len() as u64))?;
+        let row = |part: &[Value]| {
+            Ok(vec![Value::Array(Arc::new(Array::shaped(array.element(), inner, part.to_vec())?))])
+        };
+        parts.map(row).collect()
     }
 
     /// The elements of arrays side by side, NULL behind the end of the shorter ones. `widths`: how many fields those have

@@ -237,6 +237,9 @@ impl TablePlan {
             has_column_privileges: has_column_privileges(catalog, table, since_11),
             hides_keys: false,
             partitions: None,
+            has_arrays_in_order: rules
+                .first()
+                .is_some_and(|routines| routines.version() < ExecutionVersion::V16),
             materialized: table.materialized.as_ref().map(|one| Filled(one.is_populated)),
         };
         plan.hides_keys = since_11 && (plan.row_security.is_some() || plan.has_column_privileges);

@@ -6,6 +6,7 @@ use values::functions::JsonRows;
 /// Whether a function of this name is built in and gives rows.
 pub fn is_row_function(name: &str, version: ExecutionVersion) -> bool {
     matches!(name, "generate_series" | "unnest" | "regexp_split_to_table")
+        || (version >= ExecutionVersion::V16 && name == "generate_subscripts")
         || (version >= ExecutionVersion::V7 && json_rows(name).is_some() && !gives_record(name))
 }
 

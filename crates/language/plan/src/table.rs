@@ -50,6 +50,8 @@ pub struct TablePlan {
     pub hides_keys: bool,
     /// Its partitions, if it is partitioned.
     pub partitions: Option<Arc<PartitionsPlan>>,
+    /// Arrays in its keys stand in their order: before execution version 16, when all had one dimension from 1.
+    pub has_arrays_in_order: bool,
     /// It is a materialized view, and whether that has been filled.
     pub materialized: Option<Filled>,
 }
@@ -98,6 +100,12 @@ impl CheckPlan {
 }
 
 impl TablePlan {
+    /// Whether keys stand in the order of values of this type: those of arrays with other dimensions than one from 1 stand behind all others.
+    pub fn has_in_order(&self, data_type: DataType) -> bool {
+        self.has_arrays_in_order
+            || !matches!(data_type, DataType::Array(_) | DataType::Composite(_) | DataType::Record)
+    }
+
     /// The same as it is read at an earlier height, where its indexes may not have been there.
     pub fn without_indexes(&self) -> TablePlan {
         TablePlan {
@@ -117,6 +125,7 @@ impl TablePlan {
             row_security: self.row_security.clone(),
             has_column_privileges: self.has_column_privileges,
             hides_keys: self.hides_keys,
+            has_arrays_in_order: self.has_arrays_in_order,
             partitions: None,
             materialized: self.materialized,
         }

@@ -85,6 +85,7 @@ impl TablePlan {
             has_column_privileges: false,
             hides_keys: false,
             partitions: None,
+            has_arrays_in_order: false,
             materialized: None,
         }
     }

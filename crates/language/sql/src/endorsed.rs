@@ -13,7 +13,7 @@ use state::{
 use std::sync::Arc;
 use types::{
     ColumnSet, CompositeTypes, Counter, DataType, EndorsedEffects, EndorsedRead, EndorsedScan, EndorsedWrite,
-    ExecutionVersion, Index, Key, Row, RowWrite, SqlError, SqlState, TableId, Value, ValueLengths,
+    ExecutionVersion, Index, Key, Row, RowWrite, SqlError, SqlState, TableId, Value, ValueLimits,
     is_advisory_row,
 };
 
@@ -154,7 +154,7 @@ struct CheckedWrite {
     /// Ordinals of generated columns that what is written decides on.
     computed: Vec<u16>,
     /// How long what it makes may be.
-    lengths: ValueLengths,
+    lengths: ValueLimits,
 }
 
 impl RowFunction for CheckedWrite {
@@ -244,7 +244,7 @@ fn command(
         || !checks.is_empty()
         || !computed.is_empty()
         || may_grow(table, write);
-    let (table_plan, write, lengths) = (table.clone(), write.clone(), ValueLengths::here());
+    let (table_plan, write, lengths) = (table.clone(), write.clone(), ValueLimits::here());
     let function = Arc::new(CheckedWrite { table: table_plan, write, checks, computed, lengths });
     let row = RowId { table: table.id, key: key.clone() };
     Ok(Command { row, function, kind, uses, writes, guard: endorsed.guard, can_fail, addition })

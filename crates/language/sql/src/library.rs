@@ -17,7 +17,7 @@ use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use types::session_format::{SessionFormat, within_format};
-use types::{Catalog, DataType, ExecutionVersion, Policy, Procedure, SqlError, TableId, Value, ValueLengths};
+use types::{Catalog, DataType, ExecutionVersion, Policy, Procedure, SqlError, TableId, Value, ValueLimits};
 
 /// Scripts that a library keeps bound.
 const SCRIPTS_MAX: usize = 512;
@@ -75,7 +75,7 @@ impl Library {
     /// # Errors
     /// As [`Library::new`].
     pub fn with_options(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
-        ValueLengths::of(options.version).within(|| Library::compiled(catalog, options))
+        ValueLimits::of(options.version).within(|| Library::compiled(catalog, options))
     }
 
     fn compiled(catalog: Arc<Catalog>, options: CompileOptions) -> Result<Library, SqlError> {
@@ -216,8 +216,8 @@ impl Library {
     }
 
     /// How long values may be by its rules.
-    pub(crate) fn lengths(&self) -> ValueLengths {
-        ValueLengths::of(self.version())
+    pub(crate) fn lengths(&self) -> ValueLimits {
+        ValueLimits::of(self.version())
     }
 
     /// The compiled procedure or function. `actual`: what its polymorphic types stand for.

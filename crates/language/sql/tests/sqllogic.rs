@@ -98,6 +98,11 @@ fn run_with(name: &str, database: &Database) {
 }
 
 #[test]
+fn array_dimensions() {
+    run("array_dimensions");
+}
+
+#[test]
 fn column_privileges() {
     run("column_privileges");
 }

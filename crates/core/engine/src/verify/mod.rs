@@ -18,7 +18,7 @@ use std::sync::Arc;
 use types::{
     Block, Charter, Charters, Credential, EndorsedSimulation, EndorsementFault, ExecutionModel,
     ExecutionVersion, Outcome, Payload, Place, Receipt, RejectReason, SignedTransaction, TransactionError,
-    TransactionId, ValueLengths, endorsement_message, endorsement_roots, with_types_of,
+    TransactionId, ValueLimits, endorsement_message, endorsement_roots, with_types_of,
 };
 
 /// Whether a transaction is not longer than the charter allows there.
@@ -196,7 +196,7 @@ impl Verifier {
         let version = place.charter().execution_version;
         let version = ExecutionVersion::of_number(version).unwrap_or(ExecutionVersion::NEWEST);
         let read = || SignedTransaction::from_bytes_of(bytes, version);
-        let signed = ValueLengths::of(version).within(|| with_types_of(version, read));
+        let signed = ValueLimits::of(version).within(|| with_types_of(version, read));
         let signed = signed.map_err(|error| (id, RejectReason::Malformed(error.to_string())))?;
         if signed.transaction.ledger != self.ledger {
             let found = signed.transaction.ledger;

@@ -67,7 +67,7 @@ impl BorshDeserialize for Multirange {
         check_known(MULTIRANGE_TAG, ExecutionVersion::V10)?;
         let range_type = RangeType::deserialize_reader(reader)?;
         let count = u32::deserialize_reader(reader)? as usize;
-        if count > limits::ARRAY_ELEMENTS_MAX {
+        if count > array_elements_known() {
             return Err(refused("expected at most ARRAY_ELEMENTS_MAX ranges"));
         }
         let mut ranges: Vec<Bounds> = Vec::new();

@@ -134,7 +134,7 @@ impl Multirange {
                 _ => merged.push(bounds.clone()),
             }
         }
-        let (count, limit) = (merged.len(), limits::ARRAY_ELEMENTS_MAX);
+        let (count, limit) = (merged.len(), array_elements_max());
         if count > limit {
             let message =
                 format!("the multirange has {count} ranges, the limit is {limit} (ARRAY_ELEMENTS_MAX)");

@@ -1,6 +1,6 @@
 use super::*;
 use crate::session_format::{SessionFormat, within_format};
-use crate::{DataType, Key, ValueLengths};
+use crate::{DataType, Key, ValueLimits};
 use crate::{ExecutionVersion, decode_exactly, encode, format_value, parse_value, with_types_of};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -257,7 +257,7 @@ fn what_is_too_long_cannot_be_made() {
     assert_eq!(state(parse_value(&format!("[{digits},)"), data_type)), Ok(()));
     let long = format!("[{digits},{digits}8]");
     assert_eq!(state(parse_value(&long, data_type)), Ok(()));
-    let before = ValueLengths::of(ExecutionVersion::V13);
+    let before = ValueLimits::of(ExecutionVersion::V13);
     assert_eq!(before.within(|| state(parse_value(&long, data_type))), refused);
     let many = |count: u8| {
         let ranges: Vec<String> =

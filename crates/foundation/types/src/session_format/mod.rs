@@ -8,7 +8,7 @@ pub use styles::{DateForm, DateOrder, DateStyle, FloatDigits, IntervalStyle};
 
 use crate::text_search::Configuration;
 use crate::time_zone::TimeZone;
-use crate::{SqlError, SqlState, ValueLengths};
+use crate::{SqlError, SqlState, ValueLimits};
 use std::cell::Cell;
 
 /// Settings of a session that change what values a text means, and how they are written.
@@ -126,14 +126,14 @@ pub fn within_format<R>(format: SessionFormat, run: impl FnOnce() -> R) -> R {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     format: SessionFormat,
-    lengths: ValueLengths,
+    lengths: ValueLimits,
 }
 
 impl Surroundings {
     /// Those of what is running.
     #[inline]
     pub fn here() -> Surroundings {
-        Surroundings { format: session_format(), lengths: ValueLengths::here() }
+        Surroundings { format: session_format(), lengths: ValueLimits::here() }
     }
 
     /// Runs something within them.

@@ -2,31 +2,39 @@
 
 use crate::functions::entry::Argument::{AnyArray, Array as AnArray, Element, To};
 use crate::functions::entry::Gives::{ArrayOf, As, Is};
-use crate::functions::entry::{Computed, Function, Types, code, free, misplaced};
+use crate::functions::entry::{Computed, Function, Types, code, free, misplaced, out_of_range};
 use crate::length::check_length;
 use crate::{Comparison, work};
 use DataType::{Integer, Unknown};
 use std::cmp::Ordering;
 use std::slice::from_ref;
 use std::sync::Arc;
-use types::{Array, DataType, ElementType, SqlError, SqlState, Value, format_value};
+use types::{
+    Array, DataType, Dimension, Dimensions, ElementType, ExecutionVersion, SliceBounds, SqlError, SqlState,
+    Value, array_elements_max, arrays_are_plain, format_value,
+};
 
 const TEXT: DataType = DataType::Text(None);
 
 pub(super) static FUNCTIONS: &[Function] = &[
     // Array, dimension.
-    Function::new(&["array_length", "array_upper"], &[AnyArray, To(Integer)], Is(Integer), code!(
-        [Value::Array(array), Value::Integer(dimension)] => {
-            let length = array.values().len() as i32;
-            Ok(if *dimension == 1 && length > 0 { Value::Integer(length) } else { Value::Null })
+    Function::new(&["array_length"], &[AnyArray, To(Integer)], Is(Integer), code!(
+        [Value::Array(array), Value::Integer(number)] => {
+            Ok(dimension(array, *number).map_or(Value::Null, |found| Value::Integer(found.length as i32)))
+        }
+    ))
+    .costs(free)
+    .shown_as("length"),
+    Function::new(&["array_upper"], &[AnyArray, To(Integer)], Is(Integer), code!(
+        [Value::Array(array), Value::Integer(number)] => {
+            Ok(dimension(array, *number).map_or(Value::Null, |found| Value::Integer(found.upper() as i32)))
         }
     ))
     .costs(free)
     .shown_as("length"),
     Function::new(&["array_lower"], &[AnyArray, To(Integer)], Is(Integer), code!(
-        [Value::Array(array), Value::Integer(dimension)] => {
-            let exists = *dimension == 1 && !array.values().is_empty();
-            Ok(if exists { Value::Integer(1) } else { Value::Null })
+        [Value::Array(array), Value::Integer(number)] => {
+            Ok(dimension(array, *number).map_or(Value::Null, |found| Value::Integer(found.lower)))
         }
     ))
     .costs(free)
@@ -36,30 +44,31 @@ pub(super) static FUNCTIONS: &[Function] = &[
     ))
     .costs(free),
     Function::new(&["array_ndims"], &[AnyArray], Is(Integer), code!(
-        [Value::Array(array)] => Ok(if array.values().is_empty() { Value::Null } else { Value::Integer(1) }),
+        [Value::Array(array)] => Ok(match array.dimensions().len() {
+            0 => Value::Null,
+            count => Value::Integer(count as i32),
+        }),
     ))
     .costs(free)
     .shown_as("dimensions"),
     Function::new(&["array_dims"], &[AnyArray], Is(TEXT), code!(
-        [Value::Array(array)] => Ok(match array.values().len() {
-            0 => Value::Null,
-            length => Value::text(format!("[1:{length}]")),
-        }),
+        [Value::Array(array)] if array.values().is_empty() => Ok(Value::Null),
+        [Value::Array(array)] => {
+            let shown = |dimension: &Dimension| format!("[{}:{}]", dimension.lower, dimension.upper());
+            Ok(Value::text(array.dimensions().iter().map(shown).collect::<String>()))
+        },
     ))
     .costs(free)
     .shown_as("bounds"),
     Function::worked_array(&["array_append"], appended, |values, element| match values {
-        [array, value] => joined(element, array, std::slice::from_ref(value)),
+        [array, value] => appended_to(array, element, value),
         _ => Err(misplaced(values)),
     })
     .sees_null()
     .costs(once)
     .shown_as("append"),
     Function::worked_array(&["array_prepend"], prepended, |values, element| match values {
-        [value, array] => {
-            let elements = [value.clone()].into_iter().chain(elements_of(array).iter().cloned());
-            made(element, elements.collect())
-        }
+        [value, array] => prepended_to(array, element, value),
         _ => Err(misplaced(values)),
     })
     .sees_null()
@@ -67,7 +76,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     .shown_as("prepend"),
     Function::worked(&["array_cat"], concatenated, code!(
         [Value::Null, other] | [other, Value::Null] => Ok(other.clone()),
-        [left @ Value::Array(array), right] => joined(array.element(), left, elements_of(right)),
+        [Value::Array(left), Value::Array(right)] => Ok(Value::Array(Arc::new(left.joined(right)?))),
     ))
     .sees_null()
     .costs(once)
@@ -108,10 +117,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     .shown_as("positions"),
     Function::new(&["array_remove"], &[AnArray, Element], As(0), code!(
         [Value::Null, ..] => Ok(Value::Null),
-        [Value::Array(array), value] => {
-            let kept = array.values().iter().filter(|known| !is_same(known, value));
-            made(array.element(), kept.cloned().collect())
-        }
+        [Value::Array(array), value] => without(array, value),
     ))
     .sees_null()
     .costs(elements)
@@ -120,7 +126,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         [Value::Null, ..] => Ok(Value::Null),
         [Value::Array(array), from, to] => {
             let each = |known: &Value| if is_same(known, from) { to.clone() } else { known.clone() };
-            made(array.element(), array.values().iter().map(each).collect())
+            let values = array.values().iter().map(each).collect();
+            Ok(Value::Array(Arc::new(array.with_values(array.element(), values)?)))
         }
     ))
     .sees_null()
@@ -131,26 +138,35 @@ pub(super) static FUNCTIONS: &[Function] = &[
     ))
     .costs(once)
     .shown_as("trim"),
-    // A value, and an array of one length.
+    // A value, and the lengths of the dimensions.
     Function::worked_array(&["array_fill"], filled, |values, element| match values {
-        [value, lengths] => fill(element, value, lengths),
+        [value, lengths] => fill(element, value, lengths, None),
         _ => Err(misplaced(values)),
     })
     .sees_null()
     .costs(once)
+    .shown_as("fill"),
+    // And with what subscripts they begin.
+    Function::worked_array(&["array_fill"], filled_from, |values, element| match values {
+        [value, lengths, lowers] => fill(element, value, lengths, Some(lowers)),
+        _ => Err(misplaced(values)),
+    })
+    .sees_null()
+    .costs(once)
+    .since(ExecutionVersion::V16)
     .shown_as("fill"),
 ];
 
 pub(super) static FORMS: &[&[Function]] = &[
     from_ref(&CONSTRUCT),
     from_ref(&ELEMENT),
-    &SLICES,
+    from_ref(&SLICE),
     &ANY,
     &ALL,
     from_ref(&CONTAINS),
     from_ref(&OVERLAPS),
     from_ref(&ASSIGN),
-    &SLICE_ASSIGNMENTS,
+    from_ref(&ASSIGN_SLICE),
 ];
 
 /// `ARRAY[…]`
@@ -160,28 +176,32 @@ pub static CONSTRUCT: Function =
         .costs(free)
         .shown_as("construct");
 
-/// `array[subscript]`
+/// `ARRAY[array, …]`: the arrays as elements of the outermost dimension
+pub static NEST: Function = Function::array_form(&["ARRAY"], |arrays, element| nested(element, arrays))
+    .sees_null()
+    .costs(once)
+    .shown_as("construct");
+
+/// `array[subscript]…`
 pub static ELEMENT: Function = Function::form(
     &["[]"],
     code!(
         [Value::Array(array), Value::Integer(subscript)] => Ok(array.get(i64::from(*subscript))),
+        [Value::Array(array), subscripts @ ..] => Ok(array.get_at(&numbers(subscripts)?)),
     ),
 )
 .costs(free)
 .shown_as("element");
 
-/// By which bounds are given.
-static SLICES: [Function; 4] = [
-    bounded(&["[:]"], |values| sliced(values, false, false)),
-    bounded(&["[:]"], |values| sliced(values, false, true)),
-    bounded(&["[:]"], |values| sliced(values, true, false)),
-    bounded(&["[:]"], |values| sliced(values, true, true)),
-];
-
-/// `array[lower:upper]`, where these bounds follow the array
-pub fn slice(lower: bool, upper: bool) -> &'static Function {
-    &SLICES[2 * usize::from(lower) + usize::from(upper)]
-}
+/// `array[lower:upper]…`: the array, then both bounds of each dimension, FALSE for one that is left out
+pub static SLICE: Function = Function::form(
+    &["[:]"],
+    code!([Value::Array(array), bounds @ ..] => {
+        Ok(Value::Array(Arc::new(array.slice(&slice_bounds(bounds)?)?)))
+    }),
+)
+.costs(once)
+.shown_as("slice");
 
 /// In the order of the comparisons.
 static ANY: [Function; 6] = [
@@ -239,35 +259,23 @@ pub static OVERLAPS: Function = Function::form(
 .costs(pairs)
 .shown_as("overlaps");
 
-/// The array with an element assigned: `array, subscript, value`
+/// The array with an element assigned: `array, subscript, …, value`
 pub static ASSIGN: Function = Function::array_form(&["[] :="], |values, element| match values {
-    [array, subscript, value] => assign(element, array, subscript, value),
+    [array, subscripts @ .., value] => assign(element, array, subscripts, value),
     _ => Err(misplaced(values)),
 })
 .sees_null()
 .costs(once)
 .shown_as("assign");
 
-/// By which bounds are given: the lower one counts twice.
-static SLICE_ASSIGNMENTS: [Function; 4] = [
-    slice_assignment(|values, element| assign_slice(element, values, false, false)),
-    slice_assignment(|values, element| assign_slice(element, values, false, true)),
-    slice_assignment(|values, element| assign_slice(element, values, true, false)),
-    slice_assignment(|values, element| assign_slice(element, values, true, true)),
-];
-
-/// The array with a slice assigned, of which these bounds are given: `array, value, from, to`
-pub fn slice_assigned(lower: bool, upper: bool) -> &'static Function {
-    &SLICE_ASSIGNMENTS[2 * usize::from(lower) + usize::from(upper)]
-}
-
-const fn slice_assignment(code: fn(&[Value], ElementType) -> Computed) -> Function {
-    Function::array_form(&["[:] :="], code).sees_null().costs(once).shown_as("assign")
-}
-
-const fn bounded(name: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
-    Function::form(name, code).costs(once).shown_as("slice")
-}
+/// The array with a slice assigned: `array, value`, then both bounds of each dimension, FALSE for one that is left out
+pub static ASSIGN_SLICE: Function = Function::array_form(&["[:] :="], |values, element| match values {
+    [array, value, bounds @ ..] => assign_slice(element, array, value, bounds),
+    _ => Err(misplaced(values)),
+})
+.sees_null()
+.costs(once)
+.shown_as("assign");
 
 const fn compared(name: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
     Function::form(name, code).sees_null().costs(elements)
@@ -306,6 +314,13 @@ fn filled(types: &[DataType]) -> Option<Types> {
     Some((vec![value.family(), Integer.array()?], value.array()?.family()))
 }
 
+fn filled_from(types: &[DataType]) -> Option<Types> {
+    let [value, lengths, _] = types else { return None };
+    let (mut taken, result) = filled(&[*value, *lengths])?;
+    taken.push(Integer.array()?);
+    Some((taken, result))
+}
+
 /// Goes over all values once.
 fn once(values: &[Value]) -> u64 {
     values.iter().map(work::of_value).sum()
@@ -327,21 +342,51 @@ fn pairs(values: &[Value]) -> u64 {
     pairs.saturating_add(compared(left, right).min(compared(right, left)))
 }
 
+/// A dimension of an array, from 1.
+fn dimension(array: &Array, number: i32) -> Option<Dimension> {
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    array.dimensions().get(index).copied()
+}
+
+/// The subscript of the first element of an array of one dimension.
+///
+/// # Errors
+/// `0A000` where it has several. `what`: what is not done with those.
+fn first_subscript(array: &Array, what: &str) -> Result<i32, SqlError> {
+    match array.dimensions().as_slice() {
+        [] => Ok(1),
+        [dimension] => Ok(dimension.lower),
+        _ => {
+            let message = format!("{what} multidimensional arrays is not supported");
+            Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+        }
+    }
+}
+
+const SEARCHING: &str = "searching for elements in";
+
 fn positions(array: &Array, value: &Value) -> Computed {
-    let found = (1..).zip(array.values()).filter(|(_, known)| is_same(known, value));
+    let numbered = (first_subscript(array, SEARCHING)?..).zip(array.values());
+    let found = numbered.filter(|(_, known)| is_same(known, value));
     let integers = ElementType::new(Integer).expect("integers have arrays");
     made(integers, found.map(|(number, _)| Value::Integer(number)).collect())
 }
 
+fn without(array: &Array, value: &Value) -> Computed {
+    let lower = first_subscript(array, "removing elements from")?;
+    let kept: Vec<Value> = array.values().iter().filter(|known| !is_same(known, value)).cloned().collect();
+    let dimension = Dimension { lower, length: kept.len() as u32 };
+    Ok(Value::Array(Arc::new(Array::shaped(array.element(), &[dimension], kept)?)))
+}
+
 fn trim(array: &Array, count: i32) -> Computed {
-    let length = array.values().len();
-    match usize::try_from(count).ok().filter(|count| *count <= length) {
-        Some(count) => made(array.element(), array.values()[..length - count].to_vec()),
-        None => Err(SqlError::new(
-            SqlState(*b"2202E"),
-            format!("number of elements to trim must be between 0 and {length}"),
-        )),
+    let first = array.dimensions().first().copied().unwrap_or(Dimension::of(0));
+    let length = i64::from(first.length);
+    if !(0..=length).contains(&i64::from(count)) {
+        let message = format!("number of elements to trim must be between 0 and {length}");
+        return Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
     }
+    Ok(Value::Array(Arc::new(array.slice(&[(None, Some(first.upper() - i64::from(count)))])?)))
 }
 
 fn made(element: ElementType, values: Vec<Value>) -> Result<Value, SqlError> {
@@ -361,8 +406,103 @@ fn elements_units(elements: &[Value]) -> u64 {
     elements.iter().map(work::of_value).sum()
 }
 
-fn joined(element: ElementType, array: &Value, more: &[Value]) -> Result<Value, SqlError> {
-    made(element, [elements_of(array), more].concat())
+/// The array, none where it is NULL, as one of at most one dimension.
+fn of_one_dimension(array: &Value, element: ElementType) -> Result<Array, SqlError> {
+    let array = match array {
+        Value::Array(array) => Array::clone(array),
+        _ => Array::new(element, Vec::new())?,
+    };
+    match array.dimensions().len() {
+        0 | 1 => Ok(array),
+        _ => {
+            let message = "argument must be empty or one-dimensional array";
+            Err(SqlError::new(SqlState::DATA_EXCEPTION, message))
+        }
+    }
+}
+
+fn appended_to(array: &Value, element: ElementType, value: &Value) -> Computed {
+    let array = of_one_dimension(array, element)?;
+    let next = array.dimensions().first().map_or(1, |dimension| dimension.upper() + 1);
+    within_integers(next)?;
+    Ok(Value::Array(Arc::new(array.with_element(&[next], value.clone())?)))
+}
+
+/// The first subscript stays what it was.
+fn prepended_to(array: &Value, element: ElementType, value: &Value) -> Computed {
+    let array = of_one_dimension(array, element)?;
+    let lower = array.dimensions().first().map_or(1, |dimension| dimension.lower);
+    within_integers(i64::from(lower) - 1)?;
+    let values: Vec<Value> = std::iter::once(value).chain(array.values()).cloned().collect();
+    let dimension = Dimension { lower, length: values.len() as u32 };
+    Ok(Value::Array(Arc::new(Array::shaped(element, &[dimension], values)?)))
+}
+
+fn within_integers(subscript: i64) -> Result<(), SqlError> {
+    match i32::try_from(subscript) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(out_of_range("integer")),
+    }
+}
+
+/// Refuses an array that does not go together with the first one of those that `array_agg` puts side by side.
+///
+/// # Errors
+/// `22004` for NULL, `2202E` for one without elements or with other dimensions.
+pub fn check_accumulated(first: Option<&Value>, array: &Value) -> Result<(), SqlError> {
+    let Value::Array(array) = array else {
+        return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays"));
+    };
+    let wrong = |message: &str| Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
+    if array.values().is_empty() {
+        return wrong("cannot accumulate empty arrays");
+    }
+    types::check_dimensions(array.dimensions().len() + 1)?;
+    match first {
+        Some(Value::Array(first)) if first.dimensions() != array.dimensions() => {
+            wrong("cannot accumulate arrays of different dimensionality")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// These arrays side by side, as `array_agg` has them.
+///
+/// # Errors
+/// As [`check_accumulated`]; `54000` where it becomes too large.
+pub fn accumulated(element: ElementType, arrays: &[Value]) -> Result<Value, SqlError> {
+    arrays.iter().try_for_each(|array| check_accumulated(arrays.first(), array))?;
+    nested(element, arrays)
+}
+
+/// Arrays of the same dimensions as elements of another one; NULL counts as one without elements.
+///
+/// # Errors
+/// `2202E` where their dimensions differ, `54000` where it becomes too large.
+pub fn nested(element: ElementType, arrays: &[Value]) -> Computed {
+    let mut inner: Option<Dimensions> = None;
+    let mut values = Vec::new();
+    for array in arrays {
+        let (dimensions, elements) = match array {
+            Value::Array(array) => (array.dimensions(), array.values()),
+            _ => (Dimensions::new(), &[][..]),
+        };
+        if *inner.get_or_insert(dimensions.clone()) != dimensions {
+            let message = "multidimensional arrays must have array expressions with matching dimensions";
+            return Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
+        }
+        let (found, limit) = (values.len() + elements.len(), array_elements_max());
+        if found > limit {
+            return Err(too_many_elements(found, limit));
+        }
+        values.extend_from_slice(elements);
+    }
+    let inner = inner.filter(|inner| !inner.is_empty());
+    let dimensions: Dimensions = match inner {
+        Some(inner) => std::iter::once(Dimension::of(arrays.len())).chain(inner).collect(),
+        None => Dimensions::new(),
+    };
+    Ok(Value::Array(Arc::new(Array::shaped(element, &dimensions, values)?)))
 }
 
 fn is_equal(left: &Value, right: &Value) -> bool {
@@ -374,17 +514,32 @@ fn is_same(left: &Value, right: &Value) -> bool {
     left.sort_compare(right).is_eq()
 }
 
-fn sliced(values: &[Value], lower: bool, upper: bool) -> Computed {
-    let [Value::Array(array), bounds @ ..] = values else { return Err(misplaced(values)) };
-    let mut bounds = bounds.iter().map(|bound| bound.as_integer().unwrap_or_default());
-    let length = array.values().len();
-    let first = if lower { bounds.next().unwrap_or(1).max(1) } else { 1 };
-    let last = if upper { bounds.next().unwrap_or_default().min(length as i64) } else { length as i64 };
-    let kept = match (usize::try_from(first - 1), usize::try_from(last)) {
-        (Ok(first), Ok(last)) if first < last => &array.values()[first..last],
-        _ => &[],
+/// Subscripts that are numbers.
+fn numbers(subscripts: &[Value]) -> Result<Vec<i64>, SqlError> {
+    subscripts.iter().map(|subscript| subscript.as_integer().ok_or_else(|| misplaced(subscripts))).collect()
+}
+
+/// Both bounds of each dimension.
+fn slice_bounds(bounds: &[Value]) -> Result<Vec<SliceBounds>, SqlError> {
+    let bound = |bound: &Value| match bound {
+        Value::Boolean(_) => Ok(None),
+        Value::Null => Err(no_subscript()),
+        given => given.as_integer().map(Some).ok_or_else(|| misplaced(bounds)),
     };
-    made(array.element(), kept.to_vec())
+    let (pairs, _) = bounds.as_chunks::<2>();
+    pairs.iter().map(|[lower, upper]| Ok((bound(lower)?, bound(upper)?))).collect()
+}
+
+#[cold]
+fn too_many_elements(found: usize, limit: usize) -> SqlError {
+    let message = format!("the array has {found} elements, the limit is {limit} (ARRAY_ELEMENTS_MAX)");
+    SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+}
+
+#[cold]
+fn no_subscript() -> SqlError {
+    let message = "array subscript in assignment must not be null";
+    SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message)
 }
 
 /// True (false: `any` is false) as soon as an element says so; NULL where a NULL might have.
@@ -436,96 +591,124 @@ fn of_text(text: &str, delimiter: &Value, null: Option<&Value>) -> Result<Value,
 }
 
 fn position(array: &Array, value: &Value, from: Option<&Value>) -> Result<Value, SqlError> {
+    let lower = first_subscript(array, SEARCHING)?;
     let first = match from {
-        None => 1,
-        Some(Value::Integer(from)) => (*from).max(1),
+        None => lower,
+        Some(Value::Integer(from)) => *from,
         Some(_) => {
             return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, "initial position must not be null"));
         }
     };
-    let mut numbered = (1..).zip(array.values()).skip(first as usize - 1);
+    let mut numbered = (lower..).zip(array.values()).filter(|(number, _)| *number >= first);
     let found = numbered.find(|(_, known)| is_same(known, value));
     Ok(found.map_or(Value::Null, |(number, _)| Value::Integer(number)))
 }
 
-fn fill(element: ElementType, value: &Value, lengths: &Value) -> Result<Value, SqlError> {
-    let Value::Array(lengths) = lengths else {
+/// The numbers in an array that says something of each dimension.
+fn of_dimensions(numbers: &Value) -> Result<Vec<i32>, SqlError> {
+    let Value::Array(numbers) = numbers else {
         let message = "dimension array or low bound array cannot be null";
         return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
     };
-    match lengths.values() {
-        [] => made(element, Vec::new()),
-        [Value::Integer(length)] => {
-            let length = usize::try_from(*length).unwrap_or(0);
-            // One more than there may be says so.
-            made(element, vec![value.clone(); length.min(types::limits::ARRAY_ELEMENTS_MAX + 1)])
-        }
-        [_] => Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, "dimension values cannot be null")),
-        _ => Err(SqlError::unsupported("an array of more than one dimension")),
+    if numbers.dimensions().len() > 1 {
+        return Err(wrong_subscripts("Dimension array must be one dimensional."));
     }
+    let number = |number: &Value| match number {
+        Value::Integer(number) => Ok(*number),
+        _ => Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, "dimension values cannot be null")),
+    };
+    numbers.values().iter().map(number).collect()
 }
 
-/// As PostgreSQL's `array_set_slice`, for arrays that begin at 1: no value changes nothing, and of a value with too many elements the
-/// first ones are taken.
-fn assign_slice(element: ElementType, values: &[Value], lower: bool, upper: bool) -> Computed {
-    let [array, value, bounds @ ..] = values else { return Err(misplaced(values)) };
-    let wrong = |message: &str| Err(SqlError::new(SqlState(*b"2202E"), message));
-    let mut known = elements_of(array).to_vec();
-    let mut given = Vec::with_capacity(2);
-    for bound in bounds {
-        let Value::Integer(bound) = bound else {
-            let message = "array subscript in assignment must not be null";
-            return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+#[cold]
+fn wrong_subscripts(detail: &str) -> SqlError {
+    SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts").detail(detail)
+}
+
+fn fill(element: ElementType, value: &Value, lengths: &Value, lowers: Option<&Value>) -> Computed {
+    if arrays_are_plain() {
+        return fill_plain(element, value, lengths);
+    }
+    let lengths = of_dimensions(lengths)?;
+    let lowers = match lowers {
+        Some(lowers) => of_dimensions(lowers)?,
+        None => vec![1; lengths.len()],
+    };
+    types::check_dimensions(lengths.len())?;
+    if lengths.len() != lowers.len() {
+        return Err(wrong_subscripts("Low bound array has different size than dimensions array."));
+    }
+    let (mut count, limit) = (usize::from(!lengths.is_empty()), array_elements_max());
+    let mut dimensions = Dimensions::new();
+    for (length, lower) in lengths.iter().zip(lowers) {
+        let Ok(length) = u32::try_from(*length) else {
+            let message = format!("a dimension of an array cannot have {length} elements");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         };
-        given.push(*bound);
+        count = count.saturating_mul(length as usize);
+        dimensions.push(Dimension { lower, length });
     }
-    let Value::Array(value) = value else { return made(element, known) };
-    if known.is_empty() && !(lower && upper) {
-        return wrong("array slice subscript must provide both boundaries").map_err(|error: SqlError| {
-            error.detail(
-                "When assigning to a slice of an empty array value, slice boundaries must be fully specified.",
-            )
-        });
+    if count > limit {
+        return Err(too_many_elements(count, limit));
     }
-    let mut given = given.into_iter();
-    let first = if lower { given.next().unwrap_or(1) } else { 1 };
-    let last = if upper { given.next().unwrap_or_default() } else { known.len() as i32 };
-    if first > last {
-        return wrong("upper bound cannot be less than lower bound");
+    for dimension in &dimensions {
+        Dimension::spanning(&dimension.span())?;
     }
-    let Some(start) = usize::try_from(first).ok().and_then(|first| first.checked_sub(1)) else {
-        let what = format_args!("an array that begins at subscript {first}");
-        return Err(SqlError::unsupported(what).hint("Subscripts begin at 1."));
-    };
-    let end = last as usize;
-    let Some(new) = value.values().get(..end - start) else { return wrong("source array too small") };
-    if end > known.len() {
-        // One more than there may be says so.
-        known.resize(end.min(types::limits::ARRAY_ELEMENTS_MAX + 1), Value::Null);
-    }
-    for (place, new) in known.iter_mut().skip(start).zip(new) {
-        *place = new.clone();
-    }
-    made(element, known)
+    Ok(Value::Array(Arc::new(Array::shaped(element, &dimensions, vec![value.clone(); count])?)))
 }
 
-/// `array[subscript] := value`: what lies between the end and the subscript becomes NULL.
-fn assign(element: ElementType, array: &Value, subscript: &Value, value: &Value) -> Result<Value, SqlError> {
-    let Value::Integer(subscript) = subscript else {
-        let message = "array subscript in assignment must not be null";
-        return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
-    };
-    let Some(index) = usize::try_from(*subscript).ok().and_then(|subscript| subscript.checked_sub(1)) else {
-        let what = format_args!("an array that begins at subscript {subscript}");
-        return Err(SqlError::unsupported(what).hint("Subscripts begin at 1."));
-    };
-    let mut values = elements_of(array).to_vec();
-    if index >= values.len() {
-        // One more than there may be says so.
-        values.resize((index + 1).min(types::limits::ARRAY_ELEMENTS_MAX + 1), Value::Null);
+/// Before execution version 16, where a length below 0 is 0.
+fn fill_plain(element: ElementType, value: &Value, lengths: &Value) -> Computed {
+    if let Value::Array(lengths) = lengths
+        && lengths.values().len() > 1
+    {
+        return Err(SqlError::unsupported("an array of more than one dimension"));
     }
-    if let Some(place) = values.get_mut(index) {
-        *place = value.clone();
+    let lengths = of_dimensions(lengths)?;
+    let length = lengths.first().map_or(0, |length| usize::try_from(*length).unwrap_or(0));
+    // One more than there may be says so.
+    made(element, vec![value.clone(); length.min(array_elements_max() + 1)])
+}
+
+/// Before execution version 16 arrays begin at 1.
+fn check_first(first: i64) -> Result<(), SqlError> {
+    if first >= 1 || !arrays_are_plain() {
+        return Ok(());
     }
-    made(element, values)
+    let what = format_args!("an array that begins at subscript {first}");
+    Err(SqlError::unsupported(what).hint("Subscripts begin at 1."))
+}
+
+/// The array, one without elements for NULL.
+fn known_array(array: &Value, element: ElementType) -> Result<Arc<Array>, SqlError> {
+    match array {
+        Value::Array(array) => Ok(array.clone()),
+        _ => Ok(Arc::new(Array::new(element, Vec::new())?)),
+    }
+}
+
+/// No value changes nothing, and of a value with too many elements the first ones are taken.
+fn assign_slice(element: ElementType, array: &Value, value: &Value, bounds: &[Value]) -> Computed {
+    let array = known_array(array, element)?;
+    let bounds = slice_bounds(bounds)?;
+    let Value::Array(value) = value else { return Ok(Value::Array(array)) };
+    if let [(Some(first), last)] = bounds[..]
+        && last.map_or(!array.values().is_empty(), |last| first <= last)
+    {
+        check_first(first)?;
+    }
+    Ok(Value::Array(Arc::new(array.with_slice(&bounds, value.values())?)))
+}
+
+/// `array[subscript]… := value`: what lies between the end and the subscript becomes NULL.
+fn assign(element: ElementType, array: &Value, subscripts: &[Value], value: &Value) -> Computed {
+    if subscripts.iter().any(Value::is_null) {
+        return Err(no_subscript());
+    }
+    let subscripts = numbers(subscripts)?;
+    if let [first] = subscripts[..] {
+        check_first(first)?;
+    }
+    let array = known_array(array, element)?;
+    Ok(Value::Array(Arc::new(array.with_element(&subscripts, value.clone())?)))
 }

@@ -37,7 +37,8 @@ mod time_tz;
 mod to_char;
 
 pub use array::{
-    ASSIGN, CONSTRUCT, CONTAINS, ELEMENT, OVERLAPS, all_elements, any_element, slice, slice_assigned,
+    ASSIGN, ASSIGN_SLICE, CONSTRUCT, CONTAINS, ELEMENT, NEST, OVERLAPS, SLICE, accumulated, all_elements,
+    any_element, check_accumulated, nested,
 };
 pub use bit_string::{bits_and, bits_or, bits_xor};
 pub use entry::{Function, Signature};

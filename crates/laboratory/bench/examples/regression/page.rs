@@ -33,7 +33,6 @@ const MEANINGS: [(&str, Stays, &str); 22] = [
     ("CREATE RULE", Stays::Yes, "Use a view with INSTEAD OF triggers, or a trigger."),
     ("gives many rows, in an expression", Stays::No, "Call it in FROM."),
     ("PARTITION", Stays::No, "Some forms of partitions are missing: docs/sql.md."),
-    ("more than one dimension", Stays::No, "Arrays have one dimension. Use a table, or jsonb."),
     ("of type record", Stays::No, "Use a composite type."),
     ("VARIADIC in an aggregate", Stays::No, "Pass an array."),
     ("anycompatible", Stays::No, "Use anyelement and its kind, or write one function per type."),

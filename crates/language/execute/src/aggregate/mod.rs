@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
     Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, VALUE_BYTES, Value, add,
-    concatenate, divide, limits,
+    array_elements_max, concatenate, divide,
 };
 use user::UserState;
 use values::broken;
@@ -177,9 +177,12 @@ impl<'a> Accumulator<'a> {
                 return Ok(());
             }
             AggregateFunction::Array => {
+                if self.takes_arrays() {
+                    functions::check_accumulated(self.values.first(), &value)?;
+                }
                 self.values.push(value);
                 // One more than there may be says so.
-                return match self.values.len() > limits::ARRAY_ELEMENTS_MAX {
+                return match self.values.len() > array_elements_max() {
                     true => self.array().map(drop),
                     false => Ok(()),
                 };
@@ -336,7 +339,16 @@ impl<'a> Accumulator<'a> {
         let DataType::Array(element) = self.aggregate.data_type else {
             return Err(broken("array_agg without a type of arrays"));
         };
+        if self.takes_arrays() {
+            return functions::nested(element, &self.values);
+        }
         Ok(Value::Array(Arc::new(Array::new(element, self.values.clone())?)))
+    }
+
+    /// Whether what `array_agg` takes are arrays itself.
+    fn takes_arrays(&self) -> bool {
+        let argument = self.aggregate.argument.as_ref();
+        argument.is_some_and(|argument| argument.data_type.element().is_some())
     }
 
     fn deviation(&self, Deviation { sample, root }: Deviation) -> Result<Value, SqlError> {

@@ -4,7 +4,7 @@ use crate::sorting::{Sortable, compare_by};
 use plan::aggregate::{AggregateOrder, OrderedSet};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use types::{Array, DataType, SqlError, SqlState, Value, add, multiply, subtract};
+use types::{DataType, SqlError, SqlState, Value, add, multiply, subtract};
 use values::broken;
 
 /// The result over the sort keys of all rows. `direct` is what stands in the parentheses.
@@ -34,7 +34,7 @@ pub(super) fn result_of(
             }
             let found = fractions.values().iter().map(|fraction| percentile(function, &values, fraction));
             let found = found.collect::<Result<Vec<Value>, SqlError>>()?;
-            Ok(Value::Array(Arc::new(Array::new(element, found)?)))
+            Ok(Value::Array(Arc::new(fractions.with_values(element, found)?)))
         }
         (_, Some(fraction)) => percentile(function, &values, fraction),
         (_, None) => Err(broken("a percentile without a fraction")),

@@ -224,6 +224,8 @@ impl AggregateFunction {
             (F::And | F::Or, Boolean) => Boolean,
             (F::Join, Text(_) | Char(_) | Unknown) => Text(None),
             (F::Join, Bytea) => Bytea,
+            // Arrays side by side are an array of one dimension more.
+            (F::Array, array @ DataType::Array(_)) => array.family(),
             (F::Array, other) => other.array()?,
             (F::BitAnd | F::BitOr | F::BitXor, whole @ (SmallInt | Integer | BigInt)) => whole,
             (F::BitAnd | F::BitOr | F::BitXor, DataType::Bit(_) | DataType::VarBit(_)) => DataType::Bit(None),

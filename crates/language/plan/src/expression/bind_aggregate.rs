@@ -177,7 +177,8 @@ impl Binder<'_> {
             }
             _ => self.known(argument)?,
         };
-        if function == AggregateFunction::Array && argument.data_type.element().is_some() {
+        let is_older = self.scope.version() < ExecutionVersion::V16;
+        if function == AggregateFunction::Array && argument.data_type.element().is_some() && is_older {
             return Err(SqlError::unsupported("array_agg() of arrays"));
         }
         let Some((operand, result)) = function.types(argument.data_type) else { return Err(missing()) };

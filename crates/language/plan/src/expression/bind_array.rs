@@ -5,7 +5,10 @@ use crate::expression::written::comparison_of;
 use crate::expression::{Binder, Expression, Kind};
 use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript};
 use syntax::names::name_of;
-use types::{ArithmeticOperator, DataType, ElementType, SqlError, SqlState, Value, limits};
+use types::{
+    ArithmeticOperator, DataType, ElementType, ExecutionVersion, SqlError, SqlState, Value,
+    array_elements_max, check_dimensions,
+};
 use values::Comparison;
 use values::functions::{self, Function};
 
@@ -20,11 +23,11 @@ impl Binder<'_> {
 
     /// `ARRAY[a, b, c]`
     pub(super) fn bind_array(&self, array: &ast::Array) -> Result<Expression, SqlError> {
-        if array.elem.len() > limits::ARRAY_ELEMENTS_MAX {
+        if array.elem.len() > array_elements_max() {
             let message = format!(
                 "the array has {} elements, the limit is {} (ARRAY_ELEMENTS_MAX)",
                 array.elem.len(),
-                limits::ARRAY_ELEMENTS_MAX
+                array_elements_max()
             );
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
@@ -36,6 +39,11 @@ impl Binder<'_> {
         let elements = array.elem.iter().map(|element| self.bind(element)).collect::<Result<Vec<_>, _>>()?;
         let (elements, common) =
             self.unify(elements, "ARRAY").map_err(|error| self.at(error, array.span()))?;
+        if let DataType::Array(_) = common
+            && self.scope.version() >= ExecutionVersion::V16
+        {
+            return Ok(Self::array_call(&functions::NEST, elements, common.family()));
+        }
         let Some(element) = ElementType::new(common) else {
             let error = SqlError::unsupported("an array of more than one dimension");
             return Err(self.at(error, array.span()));
@@ -75,7 +83,17 @@ impl Binder<'_> {
             }
             rest = after;
             let accessed = match access {
-                AccessExpr::Subscript(subscript) => self.bind_subscript(value, subscript),
+                AccessExpr::Subscript(subscript) => {
+                    let mut subscripts = vec![subscript];
+                    // Those of all dimensions belong together.
+                    while self.scope.version() >= ExecutionVersion::V16
+                        && let [AccessExpr::Subscript(next), after @ ..] = rest
+                    {
+                        subscripts.push(next);
+                        rest = after;
+                    }
+                    self.bind_subscripts(value, &subscripts)
+                }
                 AccessExpr::Dot(Expr::Identifier(name)) => self.bind_field(value, &name_of(name)?),
                 AccessExpr::Dot(_) => Err(SqlError::unsupported("this form of access to a field")),
             };
@@ -84,7 +102,7 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    fn bind_subscript(&self, array: Expression, subscript: &Subscript) -> Result<Expression, SqlError> {
+    fn bind_subscripts(&self, array: Expression, subscripts: &[&Subscript]) -> Result<Expression, SqlError> {
         let Some(element) = array.data_type.element() else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
@@ -92,29 +110,40 @@ impl Binder<'_> {
             );
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
         };
+        check_dimensions(subscripts.len())?;
         let data_type = array.data_type;
-        match subscript {
-            Subscript::Index { index } => {
-                let mut index = self.subscript(index)?;
-                if array.as_slot().is_some_and(|slot| self.scope.counts_from_zero(slot)) {
-                    // Behind the largest number nothing is either.
-                    let one = Expression::constant(Value::Integer(1), DataType::Integer);
-                    let operands = Box::new([index, one]);
-                    let kind = Kind::Arithmetic(ArithmeticOperator::Add, operands);
-                    index = Expression { kind, data_type: DataType::Integer };
+        let counts_from_zero = array.as_slot().is_some_and(|slot| self.scope.counts_from_zero(slot));
+        let is_slice = subscripts.iter().any(|subscript| matches!(subscript, Subscript::Slice { .. }));
+        let mut operands = vec![array];
+        for subscript in subscripts {
+            match subscript {
+                Subscript::Index { index } => {
+                    let mut index = self.subscript(index)?;
+                    if is_slice {
+                        // Among slices a number says where one ends.
+                        operands.push(Expression::constant(Value::Integer(1), DataType::Integer));
+                    } else if counts_from_zero {
+                        // Behind the largest number nothing is either.
+                        let one = Expression::constant(Value::Integer(1), DataType::Integer);
+                        let operands = Box::new([index, one]);
+                        let kind = Kind::Arithmetic(ArithmeticOperator::Add, operands);
+                        index = Expression { kind, data_type: DataType::Integer };
+                    }
+                    operands.push(index);
                 }
-                Ok(Self::array_call(&functions::ELEMENT, vec![array, index], element))
-            }
-            Subscript::Slice { lower_bound, upper_bound, stride: None } => {
-                let function = functions::slice(lower_bound.is_some(), upper_bound.is_some());
-                let mut arguments = vec![array];
-                for bound in [lower_bound, upper_bound].into_iter().flatten() {
-                    arguments.push(self.subscript(bound)?);
+                Subscript::Slice { lower_bound, upper_bound, stride: None } => {
+                    for bound in [lower_bound, upper_bound] {
+                        let bound = bound.as_ref().map(|bound| self.subscript(bound)).transpose()?;
+                        operands.push(bound.unwrap_or_else(no_bound));
+                    }
                 }
-                Ok(Self::array_call(function, arguments, data_type))
+                Subscript::Slice { .. } => return Err(SqlError::unsupported("a slice with a stride")),
             }
-            Subscript::Slice { .. } => Err(SqlError::unsupported("a slice with a stride")),
         }
+        Ok(match is_slice {
+            true => Self::array_call(&functions::SLICE, operands, data_type),
+            false => Self::array_call(&functions::ELEMENT, operands, element),
+        })
     }
 
     /// A subscript, by the rules of assignment.
@@ -249,37 +278,64 @@ impl Binder<'_> {
     }
 }
 
+/// A bound of a slice that is left out.
+fn no_bound() -> Expression {
+    Expression::constant(Value::Boolean(false), DataType::Boolean)
+}
+
+/// What leads to a part of an array: the subscripts of one element, or of a slice.
+pub enum Subscripts {
+    /// One for each dimension.
+    Element(Vec<Expression>),
+    /// Both bounds of each dimension, of which each may be missing.
+    Slice(Vec<(Option<Expression>, Option<Expression>)>),
+}
+
+impl Subscripts {
+    /// Subscripts as they are written. Among slices a number says where one ends that begins at 1.
+    ///
+    /// # Errors
+    /// `54000` where there are more than dimensions may be.
+    pub fn new(written: Vec<(Option<Expression>, Option<Expression>, bool)>) -> Result<Subscripts, SqlError> {
+        check_dimensions(written.len())?;
+        if written.iter().all(|(_, _, is_slice)| !is_slice) {
+            return Ok(Subscripts::Element(written.into_iter().filter_map(|(index, ..)| index).collect()));
+        }
+        let one = || Expression::constant(Value::Integer(1), DataType::Integer);
+        let bounds = written.into_iter().map(|(lower, upper, is_slice)| match is_slice {
+            true => (lower, upper),
+            false => (Some(one()), lower),
+        });
+        Ok(Subscripts::Slice(bounds.collect()))
+    }
+}
+
 /// An element of an array.
-pub fn element_of(array: Expression, subscript: Expression) -> Expression {
+pub fn element_of(array: Expression, subscripts: Vec<Expression>) -> Expression {
     match array.data_type.element() {
         Some(data_type) => {
-            Expression { kind: Kind::Function(&functions::ELEMENT, vec![array, subscript]), data_type }
+            let operands = std::iter::once(array).chain(subscripts).collect();
+            Expression { kind: Kind::Function(&functions::ELEMENT, operands), data_type }
         }
         None => array,
     }
 }
 
-/// The array with the elements of another one assigned to some of its own: from a subscript to another one, each of which may be
-/// missing.
-pub fn slice_assigned(
-    array: Expression,
-    from: Option<Expression>,
-    to: Option<Expression>,
-    value: Expression,
-) -> Expression {
+/// The array with a value assigned to some of its elements: one of their type, or an array for a slice.
+pub fn part_assigned(array: Expression, subscripts: Subscripts, value: Expression) -> Expression {
     let data_type = array.data_type;
-    let function = functions::slice_assigned(from.is_some(), to.is_some());
-    let operands = [array, value].into_iter().chain(from).chain(to).collect();
-    Expression { kind: Kind::Function(function, operands), data_type }
-}
-
-/// The array with a value of its elements' type assigned to one of them.
-pub fn element_assigned(array: Expression, subscript: Expression, value: Expression) -> Expression {
-    let data_type = array.data_type;
-    match data_type {
-        DataType::Array(_) => {
-            Expression { kind: Kind::Function(&functions::ASSIGN, vec![array, subscript, value]), data_type }
-        }
-        _ => array,
+    if !matches!(data_type, DataType::Array(_)) {
+        return array;
     }
+    let (function, operands) = match subscripts {
+        Subscripts::Element(subscripts) => {
+            (&functions::ASSIGN, std::iter::once(array).chain(subscripts).chain([value]).collect())
+        }
+        Subscripts::Slice(bounds) => {
+            let bounds = bounds.into_iter().flat_map(|(lower, upper)| [lower, upper]);
+            let bounds = bounds.map(|bound| bound.unwrap_or_else(no_bound));
+            (&functions::ASSIGN_SLICE, [array, value].into_iter().chain(bounds).collect())
+        }
+    };
+    Expression { kind: Kind::Function(function, operands), data_type }
 }

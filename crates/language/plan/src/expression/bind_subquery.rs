@@ -69,6 +69,13 @@ impl Binder<'_> {
             let message = "subquery must return only one column";
             return Err(self.at(SqlError::new(SqlState::SYNTAX_ERROR, message), query.span()));
         };
+        if let DataType::Array(element) = column.data_type
+            && self.scope.version() >= ExecutionVersion::V16
+        {
+            subquery.form = SubqueryForm::Array(element);
+            bound.data_type = DataType::Array(element);
+            return Ok(bound);
+        }
         let Some(element) = ElementType::new(column.data_type) else {
             return Err(SqlError::unsupported("an array of more than one dimension").hint("Use a table."));
         };

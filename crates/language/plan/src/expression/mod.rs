@@ -50,7 +50,7 @@ pub(crate) mod written;
 
 pub use analysis::{columns_of, is_same, may_have_detail};
 pub use bind::{Binder, Source};
-pub use bind_array::{element_assigned, element_of, slice_assigned};
+pub use bind_array::{Subscripts, element_of, part_assigned};
 pub use bind_composite::{FieldOwner, FieldStep, field_path};
 pub use bind_json::json_assigned;
 pub(crate) use bind_session::{session_call, session_word};

@@ -91,9 +91,13 @@ pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) ->
             if element == DataType::RefCursor {
                 return Err(SqlError::unsupported("an array of refcursor"));
             }
-            element.array().ok_or_else(|| {
-                SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
-            })?
+            match element {
+                // However many dimensions a type says, an array has those that it has.
+                DataType::Array(_) if types.rules() >= ExecutionVersion::V16 => element,
+                _ => element.array().ok_or_else(|| {
+                    SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
+                })?,
+            }
         }
         Sql::Custom(name, modifiers) if modifiers.is_empty() => named_type(types, name)?,
         other => {

@@ -36,7 +36,11 @@ impl Binder<'_> {
                 self.shape_of_all(cases.iter().map(|(_, value)| value).chain([otherwise.as_ref()]), types)
             }
             Kind::Cast(operand) | Kind::Assign(operand) => self.record_shape(operand, types),
-            Kind::Function(function, operands) if std::ptr::eq(*function, &functions::CONSTRUCT) => {
+            Kind::Function(function, operands)
+                if [&functions::CONSTRUCT, &functions::NEST]
+                    .iter()
+                    .any(|one| std::ptr::eq(*function, *one)) =>
+            {
                 self.shape_of_all(operands, types)
             }
             Kind::Function(function, operands) if std::ptr::eq(*function, &functions::ELEMENT) => {

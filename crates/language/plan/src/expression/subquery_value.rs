@@ -4,7 +4,7 @@ use crate::expression::{Environment, Subquery, SubqueryForm};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{Array, ElementType, SqlError, SqlState, Value, cast};
-use values::{Comparison, broken};
+use values::{Comparison, broken, functions};
 
 impl Subquery {
     fn rows(
@@ -31,14 +31,17 @@ impl Subquery {
         }
     }
 
-    /// The values of its only column.
+    /// The values of its only column; where these are arrays, the array that has them side by side.
     ///
     /// # Errors
-    /// `54000` where there are too many.
+    /// `54000` where there are too many; `2202E` and `22004` for arrays that do not go together.
     pub fn array(&self, element: ElementType, environment: &Environment<'_>) -> Result<Value, SqlError> {
         let rows = self.rows(environment, None)?;
-        let values = rows.iter().map(|row| row.first().cloned().unwrap_or_default()).collect();
-        Ok(Value::Array(Arc::new(Array::new(element, values)?)))
+        let values: Vec<Value> = rows.iter().map(|row| row.first().cloned().unwrap_or_default()).collect();
+        match self.query.columns.first().is_some_and(|column| column.data_type.element().is_some()) {
+            true => functions::accumulated(element, &values),
+            false => Ok(Value::Array(Arc::new(Array::new(element, values)?))),
+        }
     }
 
     /// The answer of the other forms.

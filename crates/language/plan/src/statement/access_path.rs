@@ -107,7 +107,7 @@ impl AccessPath {
         };
         let ordered = |computed: &&Arc<ComputedIndex>| computed.index.method == IndexMethod::Ordered;
         let computed = table.computed.iter().filter(ordered).filter(may_serve);
-        let computed = computed.map(|computed| (&computed.index, columns_of_keys(&computed.keys)));
+        let computed = computed.map(|computed| (&computed.index, columns_of_keys(table, &computed.keys)));
         let plain = table.indexes.iter().map(|index| (index, columns_of_table(table, &index.columns)));
         for (index, columns) in plain.chain(computed) {
             let interval = Interval::of_columns(&columns, conditions);
@@ -124,7 +124,7 @@ impl AccessPath {
         // It promises as much as one equality.
         if than < (false, 2)
             && let Some((index, parts)) =
-                inverted.find_map(|one| Some((&one.index, parts_of(one, conditions)?)))
+                inverted.find_map(|one| Some((&one.index, parts_of(table, one, conditions)?)))
         {
             let access = IndexAccess {
                 index: index.clone(),
@@ -199,7 +199,7 @@ impl Interval {
             equal.push(KeyPart { value: value.clone(), data_type: column.data_type });
         }
         let (mut lower, mut upper) = (None, None);
-        if let Some(column) = columns.get(equal.len()) {
+        if let Some(column) = columns.get(equal.len()).filter(|column| column.is_in_order) {
             for condition in conditions {
                 let Some((comparison, value)) = column.comparison(condition) else { continue };
                 let part = || KeyPart { value: value.clone(), data_type: column.data_type };
@@ -244,8 +244,8 @@ pub(super) fn parts_of_access<'a>(
 }
 
 /// What conditions, all of which must be true, look for in an inverted index.
-fn parts_of(computed: &ComputedIndex, conditions: &[Expression]) -> Option<PartsAccess> {
-    let columns = columns_of_keys(&computed.keys);
+fn parts_of(table: &TablePlan, computed: &ComputedIndex, conditions: &[Expression]) -> Option<PartsAccess> {
+    let columns = columns_of_keys(table, &computed.keys);
     let column = columns.first()?;
     conditions.iter().find_map(|condition| {
         let Kind::Function(function, operands) = &condition.kind else { return None };
@@ -262,6 +262,8 @@ fn parts_of(computed: &ComputedIndex, conditions: &[Expression]) -> Option<Parts
 struct Ordered<'a> {
     part: Part<'a>,
     data_type: DataType,
+    /// Keys stand in the order of its values.
+    is_in_order: bool,
 }
 
 enum Part<'a> {
@@ -273,12 +275,20 @@ fn columns_of_table(table: &TablePlan, columns: &[u16]) -> Vec<Ordered<'static>>
     let data_type = |ordinal: u16| table.columns[usize::from(ordinal)].data_type;
     columns
         .iter()
-        .map(|ordinal| Ordered { part: Part::Column(*ordinal), data_type: data_type(*ordinal) })
+        .map(|ordinal| {
+            let data_type = data_type(*ordinal);
+            let is_in_order = table.has_in_order(data_type);
+            Ordered { part: Part::Column(*ordinal), data_type, is_in_order }
+        })
         .collect()
 }
 
-fn columns_of_keys(keys: &[Expression]) -> Vec<Ordered<'_>> {
-    keys.iter().map(|key| Ordered { part: Part::Expression(key), data_type: key.data_type }).collect()
+fn columns_of_keys<'a>(table: &TablePlan, keys: &'a [Expression]) -> Vec<Ordered<'a>> {
+    let ordered = |key: &'a Expression| {
+        let is_in_order = table.has_in_order(key.data_type);
+        Ordered { part: Part::Expression(key), data_type: key.data_type, is_in_order }
+    };
+    keys.iter().map(ordered).collect()
 }
 
 impl Ordered<'_> {

@@ -87,6 +87,10 @@ pub(super) fn bind_row_function(
             let columns = vec![(name.to_string(), DataType::Text(None))];
             (Some(RowsOfFunction { rows: RowKind::Elements(vec![None]), columns, row_type: None }), "")
         }
+        "generate_subscripts" if query.variables.version() >= ExecutionVersion::V16 => {
+            (subscripts(&binder, name, &mut arguments)?, SUBSCRIPTS_HINT)
+        }
+        SLICES => (slices(&mut arguments), ""),
         "unnest" if !arguments.is_empty() => {
             arguments = arguments.into_iter().map(ranges_of_multirange).collect();
             (elements(&binder, name, &arguments).map_err(located)?, "It takes arrays.")
@@ -131,6 +135,12 @@ pub(super) fn bind_row_function(
 
 const JSON_HINT: &str = "It takes a value of type json or jsonb, as its name says.";
 
+const SUBSCRIPTS_HINT: &str =
+    "It takes an array, the number of a dimension, and perhaps whether it counts down.";
+
+/// Gives the parts of an array that have so many dimensions: FOREACH … SLICE. No identifier can be this.
+pub const SLICES: &str = "\0slices";
+
 const SERIES_HINT: &str =
     "It takes start, stop and perhaps a step: integers, numerics, or timestamps with an interval.";
 
@@ -157,6 +167,50 @@ fn series(
     *arguments = given.map(|(bound, target)| binder.cast_to(bound, target)).collect::<Result<_, _>>()?;
     let columns = vec![(name.to_string(), data_type)];
     Ok(Some(RowsOfFunction { rows: RowKind::Series(data_type), columns, row_type: None }))
+}
+
+/// `generate_subscripts` of these arguments: a series from the first subscript to the last one, or back; `None` where they are none for it.
+fn subscripts(
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &mut Vec<Expression>,
+) -> Result<Option<RowsOfFunction>, SqlError> {
+    let (array, dimension, down) = match arguments.as_slice() {
+        [array, dimension] => (array, dimension, None),
+        [array, dimension, down] => (array, dimension, Some(down)),
+        _ => return Ok(None),
+    };
+    if array.data_type.element().is_none() {
+        return Ok(None);
+    }
+    let Some(dimension) = binder.argument(dimension.clone(), DataType::Integer) else { return Ok(None) };
+    let end = |function: &str| binder.call_by_name(function, vec![array.clone(), dimension.clone()]);
+    let (lower, upper) = (end("array_lower")?, end("array_upper")?);
+    let number = |number| Expression::constant(Value::Integer(number), DataType::Integer);
+    *arguments = match down {
+        None => vec![lower, upper],
+        Some(down) => {
+            let Some(down) = binder.argument(down.clone(), DataType::Boolean) else { return Ok(None) };
+            let either = |yes: Expression, no: Expression| Expression {
+                kind: Kind::Case(vec![(down.clone(), yes)], Box::new(no)),
+                data_type: DataType::Integer,
+            };
+            vec![either(upper.clone(), lower.clone()), either(lower, upper), either(number(-1), number(1))]
+        }
+    };
+    series(binder, name, arguments)
+}
+
+/// The parts of an array, the number of whose dimensions is the second argument.
+fn slices(arguments: &mut Vec<Expression>) -> Option<RowsOfFunction> {
+    let [array, dimensions] = arguments.as_slice() else { return None };
+    let dimensions = match dimensions.as_constant() {
+        Some(Value::Integer(dimensions)) => usize::try_from(*dimensions).ok()?,
+        _ => return None,
+    };
+    let columns = vec![("x".to_string(), array.data_type)];
+    arguments.truncate(1);
+    Some(RowsOfFunction { rows: RowKind::Slices(dimensions), columns, row_type: None })
 }
 
 /// A multirange as an array of its ranges; others as they are.

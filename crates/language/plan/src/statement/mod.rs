@@ -78,6 +78,7 @@ use crate::table::TablePlan;
 pub use access::Access;
 pub use access_path::{AccessPath, IndexAccess, Interval, KeyPart, PartsAccess};
 pub use bind::bind_statement;
+pub use bind_row_function::SLICES;
 pub use bound_query::{BoundQuery, close_types};
 pub use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,

@@ -31,6 +31,8 @@ pub enum RowKind {
     Series(DataType),
     /// `unnest(array, …)`: the elements of arrays, side by side; of rows their fields, so many.
     Elements(Vec<Option<usize>>),
+    /// The parts of an array that have so many dimensions.
+    Slices(usize),
     /// `entente.history('table', key, …)`: the changes of a row.
     History(Arc<TablePlan>),
     /// `json_each(json)` and its kin.
@@ -54,6 +56,7 @@ impl PartialEq for RowKind {
         match (self, other) {
             (RowKind::Series(one), RowKind::Series(other)) => one == other,
             (RowKind::Elements(one), RowKind::Elements(other)) => one == other,
+            (RowKind::Slices(one), RowKind::Slices(other)) => one == other,
             (RowKind::History(one), RowKind::History(other)) => Arc::ptr_eq(one, other),
             // One statement has one catalog.
             (RowKind::Json(one), RowKind::Json(other)) => one.name == other.name && one.rows == other.rows,
@@ -69,6 +72,7 @@ impl RowFunction {
             RowKind::Series(DataType::Timestamp | DataType::TimestampTz) => "Timestamps of generate_series",
             RowKind::Series(_) => "Numbers of generate_series",
             RowKind::Elements(_) => "Elements of unnest",
+            RowKind::Slices(_) => "Slices of an array",
             RowKind::History(_) => "Changes of a row; registers nothing",
             RowKind::Json(_) => "Rows of JSON",
         }

@@ -1,12 +1,12 @@
 //! `SET column[1].field = value`: a new value of the column, with another one where the subscripts and fields lead to.
 
 use crate::expression::{
-    Binder, Expression, FieldOwner, element_assigned, element_of, field_path, json_assigned, slice_assigned,
+    Binder, Expression, FieldOwner, Subscripts, element_of, field_path, json_assigned, part_assigned,
 };
 use sqlparser::ast::{Expr, Ident, Spanned};
 use syntax::names::name_of;
 use syntax::parse::subscripts::{Subscript, is_subscript, subscript_of};
-use types::{DataType, SqlError, SqlState, json_too_deep, limits};
+use types::{DataType, ExecutionVersion, SqlError, SqlState, json_too_deep, limits};
 
 /// What is assigned, and to which column.
 pub(super) struct Subscripted<'a, 'b> {
@@ -51,36 +51,49 @@ impl Subscripted<'_, '_> {
             let message = format!("cannot subscript type {shown} because it does not support subscripting");
             return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message));
         }
-        match subscript_of(step, self.binder.scope().version())? {
-            Subscript::Element(subscript) => {
-                let subscript = self.subscript(&subscript)?;
-                let inner = element_of(current.clone(), subscript.clone());
-                let declared = match declared {
-                    DataType::Array(element) => element.data_type(),
-                    other => other,
-                };
-                let value = self.replaced((inner, declared), rest)?;
-                Ok(element_assigned(current, subscript, value))
-            }
-            Subscript::Slice(from, to) => {
-                match rest.first() {
-                    Some(part) if is_subscript(part) => {
-                        return Err(
-                            SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
-                        );
-                    }
-                    Some(part) => {
-                        let shown = self.binder.types().name_of(data_type);
-                        return Err(self.no_fields(&name_of(part)?, &shown));
-                    }
-                    None => {}
+        // Those of all dimensions belong together; before version 16 there is one.
+        let together = match self.binder.scope().version() >= ExecutionVersion::V16 {
+            true => path.iter().take_while(|step| is_subscript(step)).count(),
+            false => 1,
+        };
+        let (steps, rest) = path.split_at(together);
+        let version = self.binder.scope().version();
+        let steps = steps.iter().map(|step| subscript_of(step, version)).collect::<Result<Vec<_>, _>>()?;
+        if steps.iter().any(|step| matches!(step, Subscript::Slice(..))) {
+            match rest.first() {
+                Some(part) if is_subscript(part) => {
+                    return Err(
+                        SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
+                    );
                 }
-                let value = self.assigned(declared)?;
-                let bound = |bound: Option<Box<Expr>>| bound.map(|bound| self.subscript(&bound)).transpose();
-                let (from, to) = (bound(from)?, bound(to)?);
-                Ok(slice_assigned(current, from, to, value))
+                Some(part) => {
+                    let shown = self.binder.types().name_of(data_type);
+                    return Err(self.no_fields(&name_of(part)?, &shown));
+                }
+                None => {}
             }
+            let value = self.assigned(declared)?;
+            return Ok(part_assigned(current, self.subscripts(steps)?, value));
         }
+        let subscripts = self.subscripts(steps)?;
+        let Subscripts::Element(places) = &subscripts else { return Ok(current) };
+        let inner = element_of(current.clone(), places.clone());
+        let declared = match declared {
+            DataType::Array(element) => element.data_type(),
+            other => other,
+        };
+        let value = self.replaced((inner, declared), rest)?;
+        Ok(part_assigned(current, subscripts, value))
+    }
+
+    /// What stands in brackets, bound.
+    fn subscripts(&self, steps: Vec<Subscript>) -> Result<Subscripts, SqlError> {
+        let bound = |bound: Option<Box<Expr>>| bound.map(|bound| self.subscript(&bound)).transpose();
+        let written = steps.into_iter().map(|step| match step {
+            Subscript::Element(subscript) => Ok((Some(self.subscript(&subscript)?), None, false)),
+            Subscript::Slice(from, to) => Ok((bound(from)?, bound(to)?, true)),
+        });
+        Subscripts::new(written.collect::<Result<_, SqlError>>()?)
     }
 
     /// The value, as one of this type.

@@ -4,7 +4,7 @@ use crate::compile::compiler::Compiler;
 use crate::position::or_at;
 use crate::program::Instruction;
 use crate::variables::VariableInfo;
-use plan::expression::{self, FieldOwner, field_path};
+use plan::expression::{self, FieldOwner, Subscripts, field_path};
 use syntax::plpgsql::ast::{Expression, PathStep, Target};
 use types::{DataType, ExecutionVersion, SqlError, SqlState, json_too_deep, limits};
 
@@ -120,34 +120,72 @@ impl Compiler<'_> {
                     format!("cannot subscript type {data_type} because it does not support subscripting");
                 Err(SqlError::new(SqlState::DATATYPE_MISMATCH, message).at(place.target.position()))
             }
-            PathStep::Element(subscript) => {
-                let subscript = self.subscript(subscript, !rest.is_empty())?;
-                let inner = expression::element_of(current.clone(), subscript.clone());
+            PathStep::Element(_) | PathStep::Slice(..) => {
+                // Those of all dimensions belong together; before version 16 there is one.
+                let is_subscript = |step: &&PathStep| !matches!(step, PathStep::Field(_));
+                let together = match self.tables.version() >= ExecutionVersion::V16 {
+                    true => path.iter().take_while(is_subscript).count(),
+                    false => 1,
+                };
+                let (steps, rest) = path.split_at(together);
+                if steps.iter().any(|step| matches!(step, PathStep::Slice(..))) {
+                    return self.slice_replaced((current, declared), steps, rest, value, place);
+                }
+                let mut written = Vec::with_capacity(steps.len());
+                for step in steps {
+                    if let PathStep::Element(subscript) = step {
+                        written.push((Some(self.subscript(subscript, !rest.is_empty())?), None, false));
+                    }
+                }
+                let subscripts = Subscripts::new(written)?;
+                let Subscripts::Element(places) = &subscripts else { return Ok(current) };
+                let inner = expression::element_of(current.clone(), places.clone());
                 let declared = match declared {
                     DataType::Array(element) => element.data_type(),
                     other => other,
                 };
                 let value = self.replaced((inner, declared), rest, value, place)?;
-                Ok(expression::element_assigned(current, subscript, value))
-            }
-            PathStep::Slice(from, to) => {
-                if let Some(PathStep::Field(name)) = rest.first() {
-                    let shown = self.tables.routines().types().name_of(data_type);
-                    return Err(no_fields(&name.text, &place.variable.name, &shown).at(name.position));
-                }
-                if !rest.is_empty() {
-                    return Err(SqlError::unsupported("an array of more than one dimension")
-                        .hint("Use a table.")
-                        .at(place.target.position()));
-                }
-                let value = self.expression_of(value, declared, &what())?;
-                let mut bound = |bound: &Option<Box<Expression>>| {
-                    bound.as_ref().map(|bound| self.subscript(bound, false)).transpose()
-                };
-                let (from, to) = (bound(from)?, bound(to)?);
-                Ok(expression::slice_assigned(current, from, to, value))
+                Ok(expression::part_assigned(current, subscripts, value))
             }
         }
+    }
+
+    /// The array with the elements of another one in a slice.
+    fn slice_replaced(
+        &mut self,
+        (current, declared): (expression::Expression, DataType),
+        steps: &[PathStep],
+        rest: &[PathStep],
+        value: &Expression,
+        place: &Place<'_>,
+    ) -> Result<expression::Expression, SqlError> {
+        match rest.first() {
+            Some(PathStep::Field(name)) => {
+                let shown = self.tables.routines().types().name_of(current.data_type);
+                return Err(no_fields(&name.text, &place.variable.name, &shown).at(name.position));
+            }
+            Some(_) => {
+                return Err(SqlError::unsupported("an array of more than one dimension")
+                    .hint("Use a table.")
+                    .at(place.target.position()));
+            }
+            None => {}
+        }
+        let value =
+            self.expression_of(value, declared, &format!("an element of \"{}\"", place.variable.name))?;
+        let mut written = Vec::with_capacity(steps.len());
+        for step in steps {
+            let mut bound = |bound: &Expression| self.subscript(bound, false);
+            written.push(match step {
+                PathStep::Element(subscript) => (Some(bound(subscript)?), None, false),
+                PathStep::Slice(from, to) => {
+                    let from = from.as_deref().map(&mut bound).transpose()?;
+                    (from, to.as_deref().map(bound).transpose()?, true)
+                }
+                PathStep::Field(_) => continue,
+            });
+        }
+        Ok(expression::part_assigned(current, Subscripts::new(written)?, value))
     }
 
     /// A subscript; one that is used twice is computed once, into a variable of its own.

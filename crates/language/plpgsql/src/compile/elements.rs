@@ -1,9 +1,10 @@
-//! FOREACH: a loop over the elements of an array, as one over the rows of `unnest`; with SLICE one turn for the array
-//! itself, because arrays have one dimension.
+//! FOREACH: a loop over the elements of an array, as one over the rows of `unnest`; with SLICE over its parts of so many dimensions. Before
+//! execution version 16 arrays have one dimension, and such a loop has one turn for the array itself.
 
 use crate::compile::compiler::Compiler;
 use crate::position::or_at;
 use crate::program::Instruction;
+use plan::statement::SLICES;
 use sqlparser::ast as sql;
 use std::ops::ControlFlow;
 use syntax::parse::{parse_expression, parse_query};
@@ -40,10 +41,10 @@ impl Compiler<'_> {
         self.emit(Instruction::Assign { slot, value });
         let of = |expression: sql::Expr| Expression { expression, position: array.position };
         let statement = |kind: StatementKind| Statement { position: array.position, kind };
-        let refuse_if = |condition: sql::Expr, state: &str, text: String| {
+        let refuse_if = |condition: sql::Expr, state: &str, text: String, arguments: Vec<Expression>| {
             let refusal = Raise {
                 level: RaiseLevel::Exception,
-                subject: RaiseSubject::Format { text, arguments: Vec::new() },
+                subject: RaiseSubject::Format { text, arguments },
                 options: vec![(
                     RaiseOption::ErrorCode,
                     of(parse_expression(state, ExecutionVersion::NEWEST)?),
@@ -58,16 +59,26 @@ impl Compiler<'_> {
             }))
         };
         let is_null = sql::Expr::IsNull(Box::new(variable()));
-        let mut checks =
-            vec![refuse_if(is_null, "'22004'", "FOREACH expression must not be null".to_string())?];
-        if slice > 0 {
+        let mut checks = vec![refuse_if(
+            is_null,
+            "'22004'",
+            "FOREACH expression must not be null".to_string(),
+            Vec::new(),
+        )?];
+        let is_older = self.tables.version() < ExecutionVersion::V16;
+        if slice > 0 && is_older {
             // An empty array has no dimension.
             let (condition, dimensions) = match slice {
                 1 => (with_variable("cardinality(x) = 0")?, 0),
                 _ => (parse_expression("TRUE", ExecutionVersion::NEWEST)?, 1),
             };
             let text = format!("slice dimension ({slice}) is out of the valid range 0..{dimensions}");
-            checks.push(refuse_if(condition, "'2202E'", text)?);
+            checks.push(refuse_if(condition, "'2202E'", text, Vec::new())?);
+        } else if slice > 0 {
+            let condition = with_variable(&format!("coalesce(array_ndims(x), 0) < {slice}"))?;
+            let text = format!("slice dimension ({slice}) is out of the valid range 0..%");
+            let dimensions = of(with_variable("coalesce(array_ndims(x), 0)")?);
+            checks.push(refuse_if(condition, "'2202E'", text, vec![dimensions])?);
         }
         self.statements(&checks)?;
         if let [target] = targets
@@ -83,8 +94,12 @@ impl Compiler<'_> {
             self.variables.pop_block();
             return Ok(());
         }
-        let sql = if slice > 0 { "SELECT x" } else { "SELECT * FROM unnest(x)" };
-        let mut query = parse_query(sql, ExecutionVersion::NEWEST)?;
+        let sql = match slice {
+            0 => "SELECT * FROM unnest(x)".to_string(),
+            _ if is_older => "SELECT x".to_string(),
+            slice => format!("SELECT * FROM \"{SLICES}\"(x, {slice})"),
+        };
+        let mut query = parse_query(&sql, ExecutionVersion::NEWEST)?;
         let _ = sql::visit_expressions_mut(&mut query, put_variable);
         let rows = RowSource::Static(Box::new(sql::Statement::Query(Box::new(query))));
         self.row_loop(label, targets, &rows, body)?;

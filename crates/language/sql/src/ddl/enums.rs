@@ -10,9 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use syntax::parse::alter_type::{AlterType, LabelPlace, TypeChange};
 use types::{
-    Array, Catalog, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue,
-    ExecutionVersion, Row, SqlError, SqlState, Table, TypeId, TypeKind, Value, catalog_name, limits,
-    object_name, schema_of,
+    Catalog, Composite, CompositeType, CompositeTypes, DataType, EnumPlace, EnumValue, ExecutionVersion, Row,
+    SqlError, SqlState, Table, TypeId, TypeKind, Value, catalog_name, limits, object_name, schema_of,
 };
 
 /// The labels of CREATE TYPE … AS ENUM.
@@ -199,7 +198,7 @@ fn relabelled(value: &Value, renamed: &Arc<EnumValue>) -> Result<Value, SqlError
         }
         Value::Array(array) => {
             let values = array.values().iter().map(|value| relabelled(value, renamed));
-            Value::Array(Arc::new(Array::new(array.element(), values.collect::<Result<_, _>>()?)?))
+            Value::Array(Arc::new(array.with_values(array.element(), values.collect::<Result<_, _>>()?)?))
         }
         Value::Composite(row) => {
             let values = row.values().iter().map(|value| relabelled(value, renamed));

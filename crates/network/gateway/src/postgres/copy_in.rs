@@ -16,7 +16,9 @@ use pgwire::messages::response::CommandComplete;
 use std::sync::Arc;
 use types::schema_of;
 use types::session_format::within_format;
-use types::{CompositeTypes, PackedRows, Payload, RequestId, SessionStep, SqlError, SqlState, Value};
+use types::{
+    CompositeTypes, PackedRows, Payload, RequestId, SessionStep, SqlError, SqlState, Value, ValueLimits,
+};
 
 /// A chunk that was sent: its lines, its rows, how it ended.
 struct Sent {
@@ -193,7 +195,8 @@ impl Session {
         read: impl FnOnce(&mut Vec<CopyRow>) -> Result<(), CopyError>,
     ) -> Result<(), Failure> {
         let mut rows = Vec::new();
-        let result = within_format(self.settings.format(), || read(&mut rows));
+        let limits = ValueLimits::of(self.version());
+        let result = limits.within(|| within_format(self.settings.format(), || read(&mut rows)));
         self.take_rows(progress, rows).await?;
         result.map_err(|wrong| Failure::Problem(Box::new(wrong.error), wrong.context))
     }

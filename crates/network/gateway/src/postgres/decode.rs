@@ -6,10 +6,11 @@ use super::text_search_wire;
 use bytes::Buf;
 use std::sync::Arc;
 use types::datetime::{check_timestamp, is_finite_timestamp};
-use types::limits::{ARRAY_ELEMENTS_MAX, NUMERIC_SCALE_MAX, TEXT_BYTES_MAX};
+use types::limits::{NUMERIC_SCALE_MAX, TEXT_BYTES_MAX};
 use types::{
-    Array, Catalog, CompositeTypes, DataType, ElementType, ExecutionVersion, Interval, Numeric, SqlError,
-    SqlState, Value, check_bytes_length, format_value, parse_value,
+    Array, Catalog, CompositeTypes, DataType, Dimension, Dimensions, ElementType, ExecutionVersion, Interval,
+    Numeric, SqlError, SqlState, Value, array_elements_max, arrays_are_plain, check_bytes_length,
+    check_dimensions, elements_in, format_value, parse_value,
 };
 
 /// `22P03` binary parameter that is no value of its type.
@@ -253,7 +254,7 @@ fn decode_interval(bytes: &[u8]) -> Option<Interval> {
     })
 }
 
-/// PostgreSQL's `array_recv`, for arrays of one dimension; `None` where the bytes are none.
+/// PostgreSQL's `array_recv`; `None` where the bytes are none.
 fn decode_array(place: Place, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
     let mut rest = bytes;
     if rest.len() < 12 {
@@ -266,20 +267,27 @@ fn decode_array(place: Place, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
         known => (known, oid),
     };
     let Some(element) = element.and_then(ElementType::new) else { return Ok(None) };
-    let count = match dimensions {
-        0 => 0,
-        1 if rest.len() >= 8 => {
-            let (count, first) = (rest.get_i32(), rest.get_i32());
-            if first != 1 {
-                let what = format_args!("an array that begins at subscript {first}");
-                return Err(SqlError::unsupported(what).hint("Subscripts begin at 1."));
-            }
-            count
+    let Ok(dimensions) = usize::try_from(dimensions) else { return Ok(None) };
+    if arrays_are_plain() && dimensions > 1 {
+        return Err(SqlError::unsupported("an array of more than one dimension"));
+    }
+    check_dimensions(dimensions)?;
+    if rest.len() < 8 * dimensions {
+        return Ok(None);
+    }
+    let mut found = Dimensions::new();
+    for _ in 0..dimensions {
+        let (length, lower) = (rest.get_i32(), rest.get_i32());
+        if arrays_are_plain() && lower != 1 {
+            let what = format_args!("an array that begins at subscript {lower}");
+            return Err(SqlError::unsupported(what).hint("Subscripts begin at 1."));
         }
-        1 => return Ok(None),
-        _ => return Err(SqlError::unsupported("an array of more than one dimension")),
-    };
-    let Ok(count) = usize::try_from(count) else { return Ok(None) };
+        let Ok(length) = u32::try_from(length) else { return Ok(None) };
+        let dimension = Dimension { lower, length };
+        Dimension::spanning(&dimension.span())?;
+        found.push(dimension);
+    }
+    let count = elements_in(&found);
     let mut values = Vec::new();
     for _ in 0..count {
         if rest.len() < 4 {
@@ -296,14 +304,15 @@ fn decode_array(place: Place, bytes: &[u8]) -> Result<Option<Value>, SqlError> {
             values.push(coerce(decode_binary(place, value, oid)?, element.family().data_type())?);
             rest = after;
         }
-        if values.len() > ARRAY_ELEMENTS_MAX {
-            break;
+        if values.len() > array_elements_max() {
+            // Says the limit.
+            return Array::new(element, values).map(|_| None);
         }
     }
-    if values.len() == count && !rest.is_empty() {
+    if !rest.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Value::Array(Arc::new(Array::new(element, values)?))))
+    Ok(Some(Value::Array(Arc::new(Array::shaped(element, &found, values)?))))
 }
 
 /// PostgreSQL's `numeric_recv`.
@@ -400,7 +409,7 @@ mod tests {
 
     /// What PostgreSQL 15's send functions give.
     #[test]
-    fn addresses_bits_times_and_ranges_are_read_as_postgresql_sends_them() {
+    fn values_of_many_types_are_read_as_postgresql_sends_them() {
         let ranges = |of| DataType::Range(of);
         for (hexadecimal, data_type, text) in [
             ("020800040a010203", DataType::Inet, "10.1.2.3/8"),
@@ -419,6 +428,17 @@ mod tests {
                 "{[1,2),[5,7)}",
             ),
             ("00000000", DataType::Multirange(RangeType::Int4), "{}"),
+            (
+                "00000002000000010000001700000002000000010000000200000001000000040000000100000004000000020000000400000003ffffffff",
+                DataType::Integer.array().expect("it has arrays"),
+                "{{1,2},{3,NULL}}",
+            ),
+            (
+                "000000010000000000000019000000020000000000000001610000000162",
+                DataType::Array(ElementType::TEXT),
+                "[0:1]={a,b}",
+            ),
+            ("000000000000000000000017", DataType::Integer.array().expect("it has arrays"), "{}"),
         ] {
             let mut bytes = types::parse_hexadecimal(hexadecimal).expect("digits");
             let read =

@@ -235,12 +235,13 @@ fn put_composite(output: &mut BytesMut, row: &Composite) {
 fn put_array(output: &mut BytesMut, array: &Array) {
     let element = array.element().data_type();
     let values = array.values();
-    output.put_i32(i32::from(!values.is_empty()));
+    let dimensions = array.dimensions();
+    output.put_i32(dimensions.len() as i32);
     output.put_i32(i32::from(values.iter().any(Value::is_null)));
     output.put_u32(element.oid());
-    if !values.is_empty() {
-        output.put_i32(values.len() as i32);
-        output.put_i32(1);
+    for dimension in dimensions {
+        output.put_i32(dimension.length as i32);
+        output.put_i32(dimension.lower);
     }
     values.iter().for_each(|value| put_value(output, value, element, Format::Binary));
 }

@@ -15,7 +15,7 @@ use pgwire::messages::extendedquery::{BindComplete, CloseComplete, ParseComplete
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use std::sync::Arc;
 use types::session_format::within_format;
-use types::{CompositeTypes, MemoryShare, SqlError, SqlState, StatementResult, Value};
+use types::{CompositeTypes, MemoryShare, SqlError, SqlState, StatementResult, Value, ValueLimits};
 
 /// `42P03` a portal that exists already.
 const DUPLICATE_CURSOR: SqlState = SqlState(*b"42P03");
@@ -117,6 +117,8 @@ impl Session {
             return Err(problem(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         check_counts(shown, &statement, formats, values, &results)?;
+        // What a parameter may be, the ledger's rules say.
+        let limits = ValueLimits::of(self.version());
         let mut parameters = Vec::with_capacity(values.len());
         for (index, bytes) in values.iter().enumerate() {
             let (oid, data_type) = (statement.parameter_oid(index), statement.parameters[index]);
@@ -133,7 +135,7 @@ impl Session {
                 (Ok(value), true) => CompositeTypes::new(&self.known_catalog()).assign(value, data_type),
                 (decoded, _) => decoded,
             };
-            parameters.push(within_format(self.settings.format(), decode)?);
+            parameters.push(limits.within(|| within_format(self.settings.format(), decode))?);
         }
         self.portals
             .insert(name, Portal { statement, parameters, formats: results, progress: PortalState::Ready });

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use types::session_format::within_format;
 use types::{
-    CompositeTypes, DataType, OutputColumn, SqlError, SqlState, StatementResult, Value,
+    CompositeTypes, DataType, OutputColumn, SqlError, SqlState, StatementResult, Value, ValueLimits,
     can_cast_in_assignment,
 };
 
@@ -262,7 +262,7 @@ impl Session {
             Some(literals) => literals,
             None => self.computed(sql, arguments).await?,
         };
-        let format = self.settings.format();
+        let (format, limits) = (self.settings.format(), ValueLimits::of(self.version()));
         let types = parameters.iter().chain(given.iter().map(|(_, from)| from));
         // They are made of all tables, which most values have nothing to do with.
         let known = match types.into_iter().any(|data_type| data_type.needs_catalog()) {
@@ -286,10 +286,11 @@ impl Session {
                 let error = SqlError::new(SqlState::DATATYPE_MISMATCH, message);
                 return Err(error.hint("You will need to rewrite or cast the expression.").at(at).into());
             }
-            let assigned = within_format(format, || match target.needs_catalog() {
+            let assign = || match target.needs_catalog() {
                 true => known.assign(value, target),
                 false => types::assign(value, target),
-            });
+            };
+            let assigned = limits.within(|| within_format(format, assign));
             // A literal is read where it stands.
             values.push(
                 assigned.map_err(|error| if from == DataType::Unknown { error.at(at) } else { error })?,

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use types::session_format::{DateStyle, SessionFormat, session_format, within_format};
 use types::{
-    Composite, DataType, JsonNode, JsonPart, Jsonb, Numeric, SqlError, Value, format_value, write_json_string,
+    Composite, DataType, Dimension, JsonNode, JsonPart, Jsonb, Numeric, SqlError, Value, elements_in,
+    format_value, write_json_string,
 };
 
 /// The names of the fields of an anonymous row.
@@ -115,14 +116,7 @@ impl<'a> Form<'a> {
             Value::Boolean(truth) => text.push_str(if *truth { "true" } else { "false" }),
             Value::Json(json) => text.push_str(json),
             Value::Jsonb(json) => text.push_str(&json.to_text()),
-            Value::Array(array) => {
-                text.push('[');
-                for (position, element) in array.values().iter().enumerate() {
-                    text.push_str(if position > 0 { self.between } else { "" });
-                    self.inside().write(text, element)?;
-                }
-                text.push(']');
-            }
+            Value::Array(array) => self.write_elements(text, &array.dimensions(), array.values())?,
             Value::Composite(row) => {
                 text.push('{');
                 for (position, (field, name)) in row.values().iter().zip(self.names(row)).enumerate() {
@@ -141,6 +135,44 @@ impl<'a> Form<'a> {
         Ok(())
     }
 
+    /// Appends the elements of an array of these dimensions.
+    fn write_elements(
+        self,
+        text: &mut String,
+        dimensions: &[Dimension],
+        values: &[Value],
+    ) -> Result<(), SqlError> {
+        text.push('[');
+        let inner = dimensions.get(1..).unwrap_or_default();
+        if inner.is_empty() {
+            for (position, element) in values.iter().enumerate() {
+                text.push_str(if position > 0 { self.between } else { "" });
+                self.inside().write(text, element)?;
+            }
+        } else {
+            for (position, part) in values.chunks(elements_in(inner).max(1)).enumerate() {
+                text.push_str(if position > 0 { self.between } else { "" });
+                self.inside().write_elements(text, inner, part)?;
+            }
+        }
+        text.push(']');
+        Ok(())
+    }
+
+    /// The elements of an array of these dimensions as a part of a `jsonb`.
+    fn part_of_elements<'v>(
+        self,
+        dimensions: &[Dimension],
+        values: &'v [Value],
+    ) -> Result<JsonPart<'v>, SqlError> {
+        let inner = dimensions.get(1..).unwrap_or_default();
+        if inner.is_empty() {
+            return JsonPart::array_of(values.len(), values.iter().map(|element| self.part(element)));
+        }
+        let parts = values.chunks(elements_in(inner).max(1));
+        JsonPart::array_of(parts.len(), parts.map(|part| self.part_of_elements(inner, part)))
+    }
+
     /// The value as a part of a `jsonb`.
     ///
     /// # Errors
@@ -156,10 +188,7 @@ impl<'a> Form<'a> {
                 work::spend(work::of_growth(text.len(), &json))?;
                 JsonPart::owned(&json)
             }
-            Value::Array(array) => {
-                let elements = array.values().iter().map(|element| self.part(element));
-                JsonPart::array_of(array.values().len(), elements)?
-            }
+            Value::Array(array) => self.part_of_elements(&array.dimensions(), array.values())?,
             Value::Composite(row) => {
                 let fields = row.values().iter().zip(self.names(row)).enumerate();
                 let member = |(position, (field, name))| Ok((name, self.of_field(position).part(field)?));

@@ -5,7 +5,8 @@ use crate::functions::json::written::{Json, Parts};
 use crate::work;
 use std::sync::Arc;
 use types::{
-    Array, Composite, CompositeTypes, DataType, ElementType, OutputColumn, SqlError, SqlState, Value, limits,
+    Array, Composite, CompositeTypes, DataType, Dimension, Dimensions, ElementType, OutputColumn, SqlError,
+    SqlState, Value, array_elements_max, arrays_are_plain, check_dimensions,
 };
 
 /// What rows a function makes of a value of `json` or `jsonb`.
@@ -206,31 +207,96 @@ impl Reading<'_> {
 
     /// What becomes too large is refused before all of it is made.
     fn array(&self, elements: &[Json<'_>], element: ElementType, name: &str) -> Result<Value, SqlError> {
-        if elements.len() > limits::ARRAY_ELEMENTS_MAX {
+        let mut made = Elements { depth: arrays_are_plain().then_some(1), ..Elements::default() };
+        self.level(elements, element, name, 1, &mut made)?;
+        let dimensions: Dimensions =
+            made.lengths.iter().map(|length| Dimension::of(length.unwrap_or(0))).collect();
+        Ok(Value::Array(Arc::new(match made.is_cut {
             // Says the limit.
-            Array::new(element, vec![Value::Null; elements.len()])?;
-        }
-        let mut values = Vec::new();
-        let mut bytes_at_least = 0;
-        for json in elements {
-            let value = self.field(*json, element.data_type(), name)?;
-            bytes_at_least += match &value {
-                // A comma for each of its fields.
-                Value::Composite(row) => row.values().len(),
-                Value::Jsonb(json) => json.text_bytes(),
-                Value::Numeric(number) => {
-                    if number.stored_bytes() > LONG_NUMBER_BYTES {
-                        (self.counting.number)(&value)?;
-                    }
-                    0
-                }
-                _ => 0,
-            };
-            values.push(value);
-            if bytes_at_least > 4 * types::text_bytes_max() {
-                break;
-            }
-        }
-        Ok(Value::Array(Arc::new(Array::new(element, values)?)))
+            true => Array::new(element, made.values)?,
+            false => Array::shaped(element, &dimensions, made.values)?,
+        })))
     }
+
+    /// As PostgreSQL's `populate_array_dim_json`: how many dimensions there are, the first element says that is none itself.
+    fn level(
+        &self,
+        elements: &[Json<'_>],
+        element: ElementType,
+        name: &str,
+        depth: usize,
+        made: &mut Elements,
+    ) -> Result<(), SqlError> {
+        check_dimensions(depth)?;
+        if made.lengths.len() < depth {
+            made.lengths.push(None);
+        }
+        if *made.lengths[depth - 1].get_or_insert(elements.len()) != elements.len() {
+            let detail = "Multidimensional arrays must have sub-arrays with matching dimensions.";
+            let error = SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, "malformed JSON array");
+            return Err(error.detail(detail));
+        }
+        if made.values.len() + elements.len() > array_elements_max() {
+            // Says the limit.
+            Array::new(element, vec![Value::Null; made.values.len() + elements.len()])?;
+        }
+        if made.depth.is_none()
+            && !matches!(elements.first().map(|first| first.parts()), Some(Ok(Parts::Array(_))))
+        {
+            made.depth = Some(depth);
+        }
+        for (position, json) in elements.iter().enumerate() {
+            if made.is_cut {
+                return Ok(());
+            }
+            if made.depth == Some(depth) {
+                self.element(*json, element, name, made)?;
+                continue;
+            }
+            let Parts::Array(inner) = json.parts()? else {
+                let error = SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, "expected JSON array");
+                return Err(error.hint(format!("See the array element [{position}] of key \"{name}\".")));
+            };
+            self.level(&inner, element, name, depth + 1, made)?;
+        }
+        Ok(())
+    }
+
+    fn element(
+        &self,
+        json: Json<'_>,
+        element: ElementType,
+        name: &str,
+        made: &mut Elements,
+    ) -> Result<(), SqlError> {
+        let value = self.field(json, element.data_type(), name)?;
+        made.bytes_at_least += match &value {
+            // A comma for each of its fields.
+            Value::Composite(row) => row.values().len(),
+            Value::Jsonb(json) => json.text_bytes(),
+            Value::Numeric(number) => {
+                if number.stored_bytes() > LONG_NUMBER_BYTES {
+                    (self.counting.number)(&value)?;
+                }
+                0
+            }
+            _ => 0,
+        };
+        made.values.push(value);
+        made.is_cut = made.bytes_at_least > 4 * types::text_bytes_max();
+        Ok(())
+    }
+}
+
+/// What is read of an array so far.
+#[derive(Default)]
+struct Elements {
+    /// In how many brackets the elements stand, once there is one.
+    depth: Option<usize>,
+    /// How many there are in each level of brackets, once one of it is closed.
+    lengths: Vec<Option<usize>>,
+    values: Vec<Value>,
+    bytes_at_least: usize,
+    /// It is too large already, and the rest is not read.
+    is_cut: bool,
 }

@@ -57,6 +57,9 @@ fn has_order(scan: &Scan, order: &[SortKey]) -> Option<bool> {
         if fixed.contains(&ordinal) {
             continue;
         }
+        if !table.has_in_order(key.expression.data_type) {
+            return None;
+        }
         match rest.next() {
             Some(next) if *next == ordinal && backwards.is_none_or(|known| known == key.descending) => {
                 // An index has NULLs last, and first where it is read backwards.
