@@ -258,7 +258,7 @@ fn before_version_16_such_statements_are_none_of_a_block() {
     }
     for (sql, expected) in [
         ("FETCH ALL FROM c", "0A000 FETCH ALL FROM is not supported"),
-        ("MOVE ALL IN c", "42601 ?"),
+        ("MOVE ALL IN c", "42601 syntax error at or near \"MOVE\""),
         ("CLOSE c", "0A000 CLOSE is not supported"),
     ] {
         let mut session = begin(&database);

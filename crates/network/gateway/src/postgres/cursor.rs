@@ -302,8 +302,9 @@ impl Session {
     /// Closes the cursor or portal of this name, if there is one: what the message Close asks for.
     pub(super) async fn close_portal(&mut self, name: &str) -> Result<(), SqlError> {
         self.portals.remove(name);
-        let has_failed = self.block.as_ref().is_some_and(|block| block.failed);
-        if !self.cursors.close(name) && !has_failed && self.left_open(name).is_some() {
+        // A statement cannot name the portal without a name, nor run in a block that has failed.
+        let cannot_be_said = name.is_empty() || self.block.as_ref().is_some_and(|block| block.failed);
+        if !self.cursors.close(name) && !cannot_be_said && self.left_open(name).is_some() {
             let sql = format!("CLOSE \"{}\"", name.replace('"', "\"\""));
             self.run_in_block(SessionStep::Run { sql, parameters: Vec::new() }).await?;
         }
