@@ -4,10 +4,10 @@
 use crate::names::name_of;
 use crate::parse::errors::unexpected;
 use crate::parse::long_names::cut_long_names;
-use crate::parse::tokens::{is_word, tokenize_by, word_at};
+use crate::parse::tokens::{is_word, tokenize, word_at};
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{ExecutionVersion, Movement, SqlError};
+use types::{Movement, SqlError};
 
 /// What is done with cursors that are open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,15 +42,13 @@ pub(super) fn uses_cursor(tokens: &[TokenWithSpan]) -> bool {
     ["fetch", "move", "close"].iter().any(|word| word_at(tokens, 0, word))
 }
 
-/// Reads a text that is one such statement.
+/// Reads a text that is one such statement. Names are cut as PostgreSQL cuts them.
 ///
 /// # Errors
 /// `42601` with the position, and those of [`tokenize`](crate::parse::tokenize).
-pub fn parse_cursor_use(sql: &str, version: ExecutionVersion) -> Result<CursorUse, SqlError> {
-    let mut tokens = tokenize_by(sql, version)?;
-    if version >= ExecutionVersion::V14 {
-        cut_long_names(&mut tokens);
-    }
+pub fn parse_cursor_use(sql: &str) -> Result<CursorUse, SqlError> {
+    let mut tokens = tokenize(sql)?;
+    cut_long_names(&mut tokens);
     parse_cursor_tokens(&tokens, sql)
 }
 
@@ -161,7 +159,7 @@ mod tests {
     use types::SqlState;
 
     fn read(sql: &str) -> Result<CursorUse, SqlError> {
-        parse_cursor_use(sql, ExecutionVersion::NEWEST)
+        parse_cursor_use(sql)
     }
 
     #[test]

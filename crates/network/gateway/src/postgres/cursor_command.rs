@@ -1,10 +1,10 @@
 //! Reading DECLARE, FETCH, MOVE and CLOSE.
 
-use super::script::Statement;
+use super::script::{Kind, Statement};
 use super::words::Words;
 use syntax::parse::cursor::{CursorUse, parse_cursor_use};
+use types::SqlError;
 use types::limits::NAME_BYTES_MAX;
-use types::{ExecutionVersion, SqlError};
 
 /// What is done with cursors.
 #[derive(Debug)]
@@ -24,23 +24,22 @@ pub(super) struct Options {
     pub(super) hold: bool,
 }
 
-/// Reads a statement of the class `Cursor` by these rules.
-pub(super) fn parse<'a>(
-    statement: &Statement<'a>,
-    version: ExecutionVersion,
-) -> Result<CursorCommand<'a>, SqlError> {
+/// Reads a statement of the class `Cursor`.
+pub(super) fn parse<'a>(statement: &Statement<'a>) -> Result<CursorCommand<'a>, SqlError> {
     let mut words = Words::of(statement);
     if words.take("declare") {
-        return declare(words, version);
+        return declare(words);
     }
-    parse_cursor_use(statement.text, version).map(CursorCommand::Use)
+    parse_cursor_use(statement.text).map(CursorCommand::Use)
 }
 
-fn declare<'a>(mut words: Words<'_, 'a>, version: ExecutionVersion) -> Result<CursorCommand<'a>, SqlError> {
-    let mut name = words.name()?;
-    if version >= ExecutionVersion::V14 {
-        name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
-    }
+fn declare<'a>(mut words: Words<'_, 'a>) -> Result<CursorCommand<'a>, SqlError> {
+    // As the names of cursors are read where they are used: of letters PostgreSQL makes ASCII alone small.
+    let word = words.peek().filter(|lexeme| lexeme.kind == Kind::Word);
+    let word = word.map(|lexeme| lexeme.text.to_ascii_lowercase());
+    let name = words.name()?;
+    let mut name = word.unwrap_or(name);
+    name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
     let mut options = Options::default();
     loop {
         if words.take("binary") {
@@ -72,19 +71,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_are_cut_as_where_they_are_used() {
-        let (sql, long) =
-            (format!("DECLARE {0} CURSOR FOR SELECT 1; CLOSE {0}", "c".repeat(70)), "c".repeat(63));
-        let statements = split(&sql);
-        let read =
-            |at: usize| parse(&statements[at], ExecutionVersion::V14).expect("a statement about a cursor");
-        assert!(matches!(read(0), CursorCommand::Declare { name, .. } if name == long));
-        assert!(matches!(read(1), CursorCommand::Use(CursorUse::Close(Some(name))) if name == long));
+    fn names_are_declared_as_they_are_used() {
+        let long = "c".repeat(70);
+        for (name, read) in [(long.as_str(), &long[..63]), ("Ümlaut", "Ümlaut"), ("C", "c"), ("\"C\"", "C")]
+        {
+            let sql = format!("DECLARE {name} CURSOR FOR SELECT 1; CLOSE {name}");
+            let statements = split(&sql);
+            let command = |at: usize| parse(&statements[at]).expect("a statement about a cursor");
+            assert!(matches!(command(0), CursorCommand::Declare { name, .. } if name == read), "{name}");
+            assert!(matches!(command(1), CursorCommand::Use(CursorUse::Close(Some(name))) if name == read));
+        }
     }
 
     #[test]
     fn declarations_are_read() {
-        let read = |sql| match parse(&Vec::leak(split(sql))[0], ExecutionVersion::NEWEST) {
+        let read = |sql| match parse(&Vec::leak(split(sql))[0]) {
             Ok(CursorCommand::Declare { name, options, query }) => {
                 Ok((name, options, query.text.to_string()))
             }

@@ -174,7 +174,7 @@ impl Session {
                 }
             }
             Class::Cursor => {
-                let command = cursor_command::parse(statement, self.version())?;
+                let command = cursor_command::parse(statement)?;
                 let (parsed, cursor) = self.parse_cursor(statement, command, given).await?;
                 ParsedStatement { sql, body: Body::Cursor(cursor), ..parsed }
             }

@@ -34,7 +34,7 @@ impl FakeBlock {
 
     /// FETCH, MOVE and CLOSE; `None`: it is none of them.
     fn use_cursor(&mut self, sql: &str) -> Option<StatementResult> {
-        let cursor = parse_cursor_use(sql, ExecutionVersion::CURRENT).ok()?;
+        let cursor = parse_cursor_use(sql).ok()?;
         let mut given = StatementResult::default();
         let mut met = 0;
         match &cursor {
