@@ -46,6 +46,47 @@ public class Jdbc {
         throw new AssertionError(sql);
     }
 
+    // What a function has opened is a result set: the driver says FETCH and CLOSE, and takes the rows in parts where it is told to.
+    static void cursors(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("CREATE TABLE cursor_item (id integer PRIMARY KEY, name text)");
+            statement.execute("INSERT INTO cursor_item SELECT n, 'item ' || n FROM generate_series(1, 25) AS n");
+            statement.execute("CREATE FUNCTION cursor_items(most integer) RETURNS refcursor LANGUAGE plpgsql AS $$"
+                + " DECLARE c refcursor; BEGIN OPEN c FOR SELECT * FROM cursor_item WHERE id <= most ORDER BY id; RETURN c; END $$");
+            statement.execute("CREATE FUNCTION cursor_both() RETURNS SETOF refcursor LANGUAGE plpgsql AS $$"
+                + " BEGIN RETURN NEXT cursor_items(1); RETURN NEXT cursor_items(2); END $$");
+        }
+        connection.setAutoCommit(false);
+        for (int size : new int[] {0, 10}) {
+            for (int time = 0; time < 7; time++) {
+                try (CallableStatement call = connection.prepareCall("{? = call cursor_items(?)}")) {
+                    call.registerOutParameter(1, Types.REF_CURSOR);
+                    call.setInt(2, 25);
+                    call.setFetchSize(size);
+                    call.execute();
+                    try (ResultSet rows = call.getObject(1, ResultSet.class)) {
+                        same(rows.getMetaData().getColumnLabel(2), "name");
+                        rows.setFetchSize(size);
+                        same(column(rows, "id").size(), 25);
+                    }
+                }
+                connection.commit();
+            }
+        }
+        try (Statement statement = connection.createStatement(); ResultSet cursors = statement.executeQuery("SELECT * FROM cursor_both()")) {
+            for (int rows = 1; cursors.next(); rows++) {
+                same(column((ResultSet) cursors.getObject(1), "name").size(), rows);
+            }
+        }
+        try (Statement statement = connection.createStatement()) {
+            same(column(statement.executeQuery("SELECT cursor_items(3) AS c"), "c").size(), 1);
+            connection.commit();
+            fails("34000", statement, "FETCH ALL IN \"<unnamed portal 1>\"");
+        }
+        connection.rollback();
+        connection.setAutoCommit(true);
+    }
+
     // The driver asks whose columns these are by the numbers that describe the result, and finds the table's key.
     static void updatable(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE)) {
@@ -202,6 +243,7 @@ public class Jdbc {
                 call.execute();
                 same(call.getInt(1), 42);
             }
+            cursors(connection);
             fails("42P01", statement, "SELECT * FROM jdbc_nothing");
             fails("23503", statement, "INSERT INTO jdbc_item VALUES (99, 1)");
 

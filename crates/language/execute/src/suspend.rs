@@ -70,6 +70,11 @@ impl Suspended {
         self.deferred.refuse_change(before, after)
     }
 
+    /// The cursors that its functions have left open.
+    pub fn cursors(&self) -> &Cursors {
+        &self.cursors
+    }
+
     /// How much it has to say once it has committed.
     pub fn notifications(&self) -> usize {
         self.notifications.len()

@@ -116,6 +116,7 @@ fn name_of_other(statement: &ParsedStatement) -> &'static str {
         | ParsedStatement::Partition(_) => "ALTER TABLE",
         ParsedStatement::SetConstraints(_) => "SET CONSTRAINTS",
         ParsedStatement::Notify(_) => "NOTIFY",
+        ParsedStatement::Cursor(_) => "a statement about cursors",
         ParsedStatement::Domain(_) => "a statement about domains",
     }
 }

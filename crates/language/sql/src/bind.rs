@@ -163,6 +163,7 @@ fn bind_step(
             return Ok(Step::Constraints(set, search_path));
         }
         ParsedStatement::Notify(notify) => return Ok(Step::Notify(notify)),
+        ParsedStatement::Cursor(cursor) => return Ok(Step::Cursor(cursor)),
         ParsedStatement::Do(body) => return bind_block(library, tables, scope, body),
         // Changes of the schema, which were bound above.
         _ => return Err(SqlError::unsupported("this statement")),
@@ -346,7 +347,8 @@ fn step_columns(library: &Library, step: &Step) -> Vec<OutputColumn> {
             SchemaChange::Governance(call) => call_columns(call),
             _ => Vec::new(),
         },
-        Step::Block(_) | Step::Constraints(..) | Step::Notify(_) | Step::Copy => Vec::new(),
+        // Those of FETCH are the cursor's, which is known when it runs.
+        Step::Block(_) | Step::Constraints(..) | Step::Notify(_) | Step::Cursor(_) | Step::Copy => Vec::new(),
     }
 }
 
@@ -367,7 +369,7 @@ fn kind_of(steps: &[Step], copy: Option<StatementKind>) -> Result<StatementKind,
     }
     let read = |step: &Step| match step {
         Step::Statement(statement) => statement.is_read(),
-        step => matches!(step, Step::Constraints(..)),
+        step => matches!(step, Step::Constraints(..) | Step::Cursor(_)),
     };
     Ok(match steps {
         [] => StatementKind::Empty,

@@ -8,6 +8,7 @@ use plan::polymorphic::Callee;
 use plan::statement::{BoundStatement, StatementOutput};
 use plpgsql::{self, CompiledProcedure};
 use std::sync::Arc;
+use syntax::parse::cursor::CursorUse;
 use syntax::parse::deferrals::SetConstraints;
 use syntax::parse::notify::NotifyStatement;
 use syntax::parse::{self, ParsedStatement, parse_script};
@@ -106,6 +107,8 @@ pub(crate) enum Step {
     Constraints(SetConstraints, SearchPath),
     /// NOTIFY.
     Notify(NotifyStatement),
+    /// FETCH, MOVE and CLOSE.
+    Cursor(CursorUse),
     /// DDL.
     Schema(Box<SchemaChange>),
     /// COPY, which does not run here.
@@ -205,6 +208,12 @@ impl BoundScript {
                     results.push(StatementResult { tag: "NOTIFY".to_string(), ..Default::default() });
                     continue;
                 }
+                Step::Cursor(cursor) => {
+                    let output = use_cursor(execution, cursor)?;
+                    let tag = cursor.tag(output.affected);
+                    results.push(result_of(execution, output, tag, in_receipt)?);
+                    continue;
+                }
                 Step::Schema(_) | Step::Copy => {
                     return Err(SqlError::unsupported("a schema change among other statements"));
                 }
@@ -213,16 +222,8 @@ impl BoundScript {
             if matches!(statement, BoundStatement::Update(_) | BoundStatement::Delete(_)) {
                 execution.look_at_matched();
             }
-            if in_receipt {
-                check_result_rows(output.rows.len())?;
-            }
-            execution.hold_result(&output.rows)?;
-            results.push(StatementResult {
-                tag: statement.tag(output.affected),
-                columns: output.columns.to_vec(),
-                rows: output.rows,
-                notices: execution.take_notices(),
-            });
+            let tag = statement.tag(output.affected);
+            results.push(result_of(execution, output, tag, in_receipt)?);
         }
         Ok(results)
     }
@@ -281,10 +282,35 @@ impl BoundScript {
                     execution.notify(&notify.channel, &notify.payload)?;
                     StatementOutput::default()
                 }
+                Step::Cursor(cursor) => use_cursor(execution, cursor)?,
                 Step::Schema(_) | Step::Copy => StatementOutput::default(),
             };
         }
         Ok(output)
+    }
+}
+
+/// What the client of a statement is given.
+fn result_of(
+    execution: &mut Execution<'_>,
+    output: StatementOutput,
+    tag: String,
+    in_receipt: bool,
+) -> Result<StatementResult, SqlError> {
+    if in_receipt {
+        check_result_rows(output.rows.len())?;
+    }
+    execution.hold_result(&output.rows)?;
+    let (columns, notices) = (output.columns.to_vec(), execution.take_notices());
+    Ok(StatementResult { tag, columns, rows: output.rows, notices })
+}
+
+/// FETCH, MOVE or CLOSE.
+fn use_cursor(execution: &mut Execution<'_>, cursor: &CursorUse) -> Result<StatementOutput, SqlError> {
+    match cursor {
+        CursorUse::Fetch { name, movement, gives: true } => execution.fetch(name, *movement),
+        CursorUse::Fetch { name, movement, gives: false } => execution.move_cursor(name, *movement),
+        CursorUse::Close(name) => execution.close(name.as_deref()),
     }
 }
 

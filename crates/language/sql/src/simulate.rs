@@ -430,7 +430,10 @@ fn analyse_bound(
         script.steps.iter().try_for_each(|step| match step {
             Step::Statement(statement) => analysis.statement(statement, &frame),
             Step::Block(block) => plpgsql::footprint(block, analysis, Vec::new()),
-            Step::Constraints(..) | Step::Notify(_) | Step::Schema(_) | Step::Copy => Ok(()),
+            // A cursor's rows belong to what has opened it.
+            Step::Constraints(..) | Step::Notify(_) | Step::Cursor(_) | Step::Schema(_) | Step::Copy => {
+                Ok(())
+            }
         })
     })
 }

@@ -399,6 +399,10 @@ impl TemporaryTables {
         if let Payload::Script { sql, .. } = payload {
             // What cannot be read says so where it is run.
             let Script { settings, mut statements, .. } = Script::parse(sql, ledger.version()).ok()?;
+            // The block has the cursors of its functions, whatever they are called.
+            if statements.iter().any(|statement| matches!(statement, ParsedStatement::Cursor(_))) {
+                return None;
+            }
             let at_commit = match take_temporary(&mut statements) {
                 Ok(at_commit) => at_commit,
                 Err(error) => return Some(Err(error)),

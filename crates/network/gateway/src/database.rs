@@ -380,6 +380,12 @@ pub trait TransactionBlock: Send {
     /// A temporary table has the name of a table of the ledger.
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError>;
 
+    /// The columns of a cursor that a function has left open; FETCH, MOVE and CLOSE of it are steps. `None` where there is no such cursor.
+    fn cursor_columns(&self, name: &str) -> Option<Arc<[OutputColumn]>>;
+
+    /// Whether functions have left any cursor open.
+    fn has_cursors(&self) -> bool;
+
     /// What ends the step that runs soon after it is set; nothing more is asked of the block then.
     fn interrupt(&self) -> Arc<AtomicBool>;
 

@@ -114,3 +114,101 @@ async fn the_extended_protocol_declares_with_parameters_and_describes_what_is_fe
     let error = block.execute("DECLARE w CURSOR FOR DELETE FROM t", &[]).await.expect_err("no query");
     assert_eq!(error.code().map(|code| code.code()), Some("42601"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_functions_leave_open_is_fetched_by_steps_of_the_block() {
+    let (fake, client) = started().await;
+    for (sql, expected) in [
+        ("FETCH f", "34000"),
+        ("BEGIN", ""),
+        ("FETCH f", "34000"),
+        ("ROLLBACK", ""),
+        ("BEGIN", ""),
+        ("SELECT leave_open f 5", "f"),
+        ("fetch 2 in F", "1 2"),
+        ("DECLARE c CURSOR FOR select series 3", ""),
+        ("FETCH c", "1"),
+        ("MOVE LAST FROM f", ""),
+        ("FETCH BACKWARD 1 FROM f", "4"),
+        ("FETCH c", "2"),
+        ("CLOSE c", ""),
+        ("FETCH PRIOR f", "3"),
+        ("CLOSE f", ""),
+        ("insert into t values (1)", ""),
+        ("COMMIT", ""),
+        ("FETCH f", "34000"),
+    ] {
+        assert_eq!(run(&client, sql).await, expected, "{sql}");
+    }
+    let payloads = fake.payloads.lock().expect("no panic");
+    let [Payload::Session { steps, .. }] = payloads.as_slice() else { panic!("one block: {payloads:?}") };
+    let said: Vec<&str> = steps.iter().filter_map(|step| step.statement()).map(|(sql, _)| sql).collect();
+    let expected = [
+        "SELECT leave_open f 5",
+        "fetch 2 in F",
+        "select series 3",
+        "MOVE LAST FROM f",
+        "FETCH BACKWARD 1 FROM f",
+        "FETCH PRIOR f",
+        "CLOSE f",
+        "insert into t values (1)",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cursors_of_the_session_and_of_functions_have_different_names() {
+    let (_, client) = started().await;
+    for (sql, expected) in [
+        ("BEGIN", ""),
+        ("SELECT leave_open f 5", "f"),
+        ("SAVEPOINT s", ""),
+        ("DECLARE f CURSOR FOR select series 3", "42P03"),
+        ("ROLLBACK TO s", ""),
+        ("DECLARE c CURSOR FOR select series 3", ""),
+        ("CLOSE ALL", ""),
+        ("SAVEPOINT s", ""),
+        ("FETCH f", "34000"),
+        ("ROLLBACK TO s", ""),
+        ("FETCH c", "34000"),
+        ("ROLLBACK", ""),
+        ("BEGIN", ""),
+        ("DECLARE c CURSOR WITH HOLD FOR select series 3", ""),
+        ("COMMIT", ""),
+        ("BEGIN", ""),
+        ("SELECT leave_open c 5", "42P03"),
+        ("FETCH c", "25P02"),
+        ("ROLLBACK", ""),
+        ("FETCH c", "1"),
+    ] {
+        assert_eq!(run(&client, sql).await, expected, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_extended_protocol_describes_what_functions_leave_open() {
+    let (_, mut client) = started().await;
+    let block = client.transaction().await.expect("a block");
+    // Before there is a cursor nobody knows what it gives.
+    let early = block.prepare("FETCH ALL FROM f").await.expect("parsed");
+    assert_eq!(early.columns().len(), 0);
+    block.simple_query("SELECT leave_open f 25").await.expect("opened");
+    let fetch = block.prepare("FETCH FORWARD 20 FROM f").await.expect("parsed");
+    assert_eq!(fetch.columns()[0].name(), "at");
+    // A portal gives them in parts, and goes on with the cursor closed.
+    let portal = block.bind(&fetch, &[]).await.expect("bound");
+    let first = block.query_portal(&portal, 15).await.expect("rows");
+    assert_eq!(
+        first.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>(),
+        (1..=15).collect::<Vec<_>>()
+    );
+    assert_eq!(block.query("FETCH FORWARD 3 FROM f", &[]).await.expect("rows")[0].get::<_, i32>(0), 21);
+    block.execute("CLOSE f", &[]).await.expect("closed");
+    let rest = block.query_portal(&portal, 15).await.expect("rows");
+    assert_eq!(
+        rest.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>(),
+        (16..=20).collect::<Vec<_>>()
+    );
+    let error = block.query("FETCH ALL FROM f", &[]).await.expect_err("it is closed");
+    assert_eq!(error.code().map(|code| code.code()), Some("34000"));
+}

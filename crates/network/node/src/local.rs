@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool, AtomicU64};
 use std::time::SystemTime;
 use types::{
-    Catalog, ClientId, DataType, ExecutionVersion, HeldRow, MemoryPool, MemoryShare, Notice, Payload,
-    Principal, RequestId, SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value,
+    Catalog, ClientId, DataType, ExecutionVersion, HeldRow, MemoryPool, MemoryShare, Notice, OutputColumn,
+    Payload, Principal, RequestId, SessionStep, SqlError, SqlState, StatementResult, TransactionId, Value,
 };
 
 /// Steps that a plain SELECT may take; it runs on this node alone.
@@ -233,6 +233,14 @@ impl TransactionBlock for NodeBlock {
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
         self.session.catalog()
+    }
+
+    fn cursor_columns(&self, name: &str) -> Option<Arc<[OutputColumn]>> {
+        self.session.cursor_columns(name)
+    }
+
+    fn has_cursors(&self) -> bool {
+        self.session.has_cursors()
     }
 
     fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {

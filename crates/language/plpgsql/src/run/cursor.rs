@@ -9,10 +9,10 @@ use crate::run::activation::{Activation, LoopCursor};
 use crate::run::store::{convert, store, store_row};
 use crate::target::Store;
 use crate::variables::constant;
-use execute::{CursorRows, Execution, Movement};
+use execute::{CursorRows, Execution};
 use std::sync::Arc;
 use syntax::plpgsql::ast::FetchKind;
-use types::{CompositeTypes, DataType, OutputColumn, SqlError, SqlState, Value};
+use types::{CompositeTypes, DataType, Movement, OutputColumn, SqlError, SqlState, Value};
 
 impl Activation<'_> {
     /// The name of a cursor.

@@ -208,9 +208,10 @@ fn bind_change(
             SchemaChange::Materialized(Box::new(MaterializedChange::bind(statement)))
         }
         ParsedStatement::AlterType(alter) => SchemaChange::AlterType(alter.as_ref().clone()),
-        ParsedStatement::Do(_) | ParsedStatement::SetConstraints(_) | ParsedStatement::Notify(_) => {
-            return Ok(None);
-        }
+        ParsedStatement::Do(_)
+        | ParsedStatement::SetConstraints(_)
+        | ParsedStatement::Notify(_)
+        | ParsedStatement::Cursor(_) => return Ok(None),
         ParsedStatement::Sql(statement) => return bind_change_of_standard_sql(types, statement),
     }))
 }

@@ -5,6 +5,9 @@
 //! SAVEPOINT is the beginning of a block with handlers, ROLLBACK TO its error (`execute::protect`): what decides whether
 //! a step fails behind a savepoint is read, and so is what undone steps used, because the client has seen what they gave.
 //!
+//! A cursor that a function leaves open is a part of the block: where it stands, and so FETCH, MOVE and CLOSE of it are steps. Those that the
+//! client declares are not: the query of DECLARE is the step.
+//!
 //! The session's temporary tables take part at the gateway alone: nothing of them is a step.
 //!
 //! ```text
@@ -32,7 +35,7 @@ use crate::library::Library;
 use crate::prepare::{Prepared, prepare};
 use crate::script::StatementKind;
 use crate::temporary::TemporaryTables;
-use execute::{Context, RowLocks, SessionPlace, SharedRowLocks, Suspended};
+use execute::{Context, Cursors, RowLocks, SessionPlace, SharedRowLocks, Suspended};
 use filling::Filling;
 use place::Place;
 use progress::Progress;
@@ -44,7 +47,7 @@ use std::sync::atomic::AtomicBool;
 use step_locks::StepLocks;
 use temporary::Temporary;
 use types::{
-    Catalog, DataType, ExecutionVersion, HeldRow, MemoryShare, Payload, Principal, RowLockMode,
+    Catalog, DataType, ExecutionVersion, HeldRow, MemoryShare, OutputColumn, Payload, Principal, RowLockMode,
     SessionResults, SessionStep, SqlError, SqlState, StatementResult, StepGiven, Value, encode, limits,
     row_is_held,
 };
@@ -184,6 +187,22 @@ impl Session {
     pub fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
         let library = self.progress.stage().library.clone();
         self.temporary.tables().visible(&library)
+    }
+
+    /// The columns of a cursor that a function of the block has left open; `None` where there is none of this name, or where the ledger's
+    /// version knows no statements about such cursors.
+    pub fn cursor_columns(&self, name: &str) -> Option<Arc<[OutputColumn]>> {
+        self.cursors().and_then(|cursors| cursors.described(name)).cloned()
+    }
+
+    /// Whether functions of the block have left cursors open that its statements can use.
+    pub fn has_cursors(&self) -> bool {
+        self.cursors().is_some_and(|cursors| !cursors.is_empty())
+    }
+
+    fn cursors(&self) -> Option<&Cursors> {
+        let is_known = self.progress.stage().library.version() >= ExecutionVersion::V16;
+        is_known.then(|| self.suspended.cursors())
     }
 
     /// From now on it may only read (or write again).

@@ -6,6 +6,7 @@ pub mod alter_type;
 pub mod comment;
 pub mod conflict_target;
 pub mod create_as;
+pub mod cursor;
 pub mod database;
 pub mod deferrals;
 mod dialect;
@@ -52,6 +53,7 @@ use crate::parse::alter_routine::{AlterRoutine, alters_routine, parse_alter_rout
 use crate::parse::alter_type::{AlterType, alters_type, parse_alter_type};
 use crate::parse::comment::{CommentOn, parse_comment};
 use crate::parse::create_as::{CreateTableAs, creates_table_as, parse_create_table_as, select_into};
+use crate::parse::cursor::{CursorUse, parse_cursor_tokens, uses_cursor};
 use crate::parse::database::{DatabaseStatement, is_about_databases, parse_database};
 use crate::parse::deferrals::{
     AlterConstraint, SetConstraints, alters_constraint, misplaced_deferral, parse_alter_constraint,
@@ -153,6 +155,8 @@ pub enum ParsedStatement {
     MaterializedView(Box<MaterializedViewStatement>),
     /// CREATE and DROP DATABASE.
     Database(DatabaseStatement),
+    /// FETCH, MOVE and CLOSE.
+    Cursor(CursorUse),
 }
 
 /// The statements of a script.
@@ -205,6 +209,9 @@ fn parse_statement_tokens(
     if let Some(function) = governance_function(tokens.iter().map(|token| &token.token), version) {
         let call = parse_governance(function, &tokens, sql)?;
         return Ok(ParsedStatement::Governance(Box::new(call)));
+    }
+    if version >= ExecutionVersion::V16 && uses_cursor(&tokens) {
+        return parse_cursor_tokens(&tokens, sql).map(ParsedStatement::Cursor);
     }
     let check_option = match version >= ExecutionVersion::V10 {
         true => take_check_option(&mut tokens),
@@ -463,6 +470,10 @@ pub fn parse_plain_statements(sql: &str, version: ExecutionVersion) -> Result<Ve
         | ParsedStatement::Partition(_) => Err(SqlError::unsupported("ALTER TABLE in a function")),
         ParsedStatement::SetConstraints(_) => {
             Err(SqlError::unsupported("SET CONSTRAINTS in a function in SQL")
+                .hint("Write the function in PL/pgSQL."))
+        }
+        ParsedStatement::Cursor(_) => {
+            Err(SqlError::unsupported("FETCH, MOVE and CLOSE in a function in SQL")
                 .hint("Write the function in PL/pgSQL."))
         }
         ParsedStatement::Notify(_) => Err(SqlError::unsupported("NOTIFY in a function in SQL")

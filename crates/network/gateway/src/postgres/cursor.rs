@@ -1,26 +1,37 @@
 //! The cursors of a session. The rows of a cursor are computed when it is declared, as those of any query of its transaction
 //! block are: what the client can be given of them is in the block's digest from then on, and moving about in them reads
 //! nothing, so that FETCH and MOVE are no steps of the block.
+//!
+//! A cursor that a function has left open is the block's: other functions may move it on. FETCH, MOVE and CLOSE of such a cursor are
+//! steps, which every node runs again.
+//!
+//! ```text
+//!  FETCH FROM c ─┬▶ the session has declared c: its rows are here
+//!                ├▶ a function of the open block has left c open: a step of the block
+//!                └▶ 34000
+//! ```
 
-use super::cursor_command::{CursorCommand, Movement, Options};
+use super::cursor_command::{CursorCommand, Options};
 use super::encode::ColumnsTold;
 use super::script::{Class, Statement, classify};
 use super::session::{Failure, INVALID_CURSOR_NAME, Session};
-use super::statement::{ParsedStatement, empty_statement, shift};
+use super::statement::{Body, ParsedStatement, empty_statement, shift};
 use crate::limits;
 use std::collections::BTreeMap;
-use types::{MemoryShare, OutputColumn, SqlError, SqlState, StatementResult, Value};
+use std::sync::Arc;
+use syntax::parse::cursor::CursorUse;
+use types::{
+    CursorPosition, MemoryShare, Moved, Movement, OutputColumn, SessionStep, SqlError, SqlState,
+    StatementResult, Value,
+};
 
 /// `42P03` a cursor that exists already.
 const DUPLICATE_CURSOR: SqlState = SqlState(*b"42P03");
-/// `55000` a movement that the cursor does not make.
-const NOT_IN_PREREQUISITE_STATE: SqlState = SqlState(*b"55000");
 
 /// A statement about cursors that was bound.
 pub(super) enum CursorStatement {
     Declare { name: String, options: Options, query: Box<ParsedStatement> },
-    Fetch { name: String, movement: Movement, gives: bool },
-    Close(Option<String>),
+    Use(CursorUse),
 }
 
 /// The open cursors of a session, by name.
@@ -37,8 +48,7 @@ struct Cursor {
     rows: Vec<Vec<Value>>,
     /// What the rows take.
     _memory: MemoryShare,
-    /// 0 in front of the first row, one more than there are rows behind the last one.
-    position: usize,
+    position: CursorPosition,
     options: Options,
     /// How many had been declared before.
     number: u64,
@@ -51,34 +61,12 @@ impl Cursor {
         self.columns.len().saturating_mul(self.rows.len()).saturating_add(1)
     }
 
-    /// Goes somewhere, and gives the positions of the rows that it has met, from 1, in their order.
-    fn go(&mut self, movement: Movement) -> Result<Vec<usize>, SqlError> {
-        let (here, behind) = (self.position, self.rows.len() + 1);
-        let away = |by: i64| {
-            let by_rows = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX);
-            if by < 0 { here.saturating_sub(by_rows) } else { here.saturating_add(by_rows).min(behind) }
-        };
-        let on_row = |position: usize| (1..behind).contains(&position);
-        let one = |position: usize| if on_row(position) { vec![position] } else { Vec::new() };
-        let (there, met, goes_back): (usize, Vec<usize>, bool) = match movement {
-            Movement::By(0) | Movement::Relative(0) => (here, one(here), on_row(here)),
-            Movement::By(by) if by > 0 => (away(by), (here + 1..=away(by).min(behind - 1)).collect(), false),
-            Movement::By(by) => (away(by), (away(by).max(1)..here).rev().collect(), true),
-            Movement::ToEnd => (behind, (here + 1..behind).collect(), false),
-            Movement::ToStart => (0, (1..here).rev().collect(), true),
-            Movement::Relative(by) => (away(by), one(away(by)), by < 0),
-            Movement::To(row) => {
-                let rows = usize::try_from(row.unsigned_abs()).unwrap_or(usize::MAX);
-                let there = if row < 0 { behind.saturating_sub(rows) } else { rows.min(behind) };
-                (there, one(there), row < 0 || (there <= here && here > 0))
-            }
-        };
-        if goes_back && self.options.forward_only {
-            let error = SqlError::new(NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward");
-            return Err(error.hint("Declare it with SCROLL option to enable backward scan."));
-        }
-        self.position = there;
-        Ok(met)
+    /// Goes somewhere; after an error it has not moved.
+    fn go(&mut self, movement: Movement) -> Result<Moved, SqlError> {
+        let mut position = self.position;
+        let moved = position.go(movement)?;
+        self.position = position;
+        Ok(moved)
     }
 }
 
@@ -104,6 +92,15 @@ impl Cursors {
         self.open.values_mut().for_each(|cursor| cursor.is_open = false);
     }
 
+    /// Their names.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.open.keys().map(String::as_str)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.open.contains_key(name)
+    }
+
     /// Forgets one; false where there is none.
     pub(super) fn close(&mut self, name: &str) -> bool {
         self.open.remove(name).is_some()
@@ -112,13 +109,6 @@ impl Cursors {
     /// Forgets all.
     pub(super) fn clear(&mut self) {
         self.open.clear();
-    }
-
-    fn check_name(&self, name: &str) -> Result<(), SqlError> {
-        match self.open.contains_key(name) {
-            true => Err(SqlError::new(DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists"))),
-            false => Ok(()),
-        }
     }
 
     fn declare(
@@ -131,7 +121,8 @@ impl Cursors {
     ) -> Result<(), SqlError> {
         let StatementResult { columns, rows, .. } = result;
         let number = self.declared;
-        let cursor = Cursor { columns, told, rows, _memory: memory, position: 0, options, number, is_open };
+        let position = CursorPosition::in_front_of(rows.len(), !options.forward_only);
+        let cursor = Cursor { columns, told, rows, _memory: memory, position, options, number, is_open };
         let values = self.open.values().map(Cursor::values).fold(cursor.values(), usize::saturating_add);
         let (count, most) = (limits::CURSORS_MAX, limits::CURSOR_VALUES_MAX);
         if self.open.len() >= count || values > most {
@@ -176,24 +167,82 @@ impl Session {
                 let declare = CursorStatement::Declare { name, options, query: Box::new(parsed) };
                 (ParsedStatement { given, parameters, ..none }, declare)
             }
-            CursorCommand::Fetch { name, movement, gives } => {
+            CursorCommand::Use(cursor) => {
                 // One that is not there is missed when it is run.
-                let described = self.cursors.described(&name).filter(|_| gives);
-                let (columns, told) =
-                    described.map(|(columns, told)| (columns.to_vec(), told.clone())).unwrap_or_default();
+                let (columns, told) = self.described_use(&cursor).unwrap_or_default();
                 let returns_rows = !columns.is_empty();
-                let fetch = CursorStatement::Fetch { name, movement, gives };
-                (ParsedStatement { columns, told, returns_rows, ..none }, fetch)
+                (ParsedStatement { columns, told, returns_rows, ..none }, CursorStatement::Use(cursor))
             }
-            CursorCommand::Close(name) => (none, CursorStatement::Close(name)),
         })
+    }
+
+    /// The columns of what a statement gives that uses a cursor, where the cursor is there.
+    fn described_use(&self, cursor: &CursorUse) -> Option<(Vec<OutputColumn>, ColumnsTold)> {
+        match cursor {
+            CursorUse::Fetch { name, gives: true, .. } => self.described_cursor(name),
+            CursorUse::Fetch { gives: false, .. } | CursorUse::Close(_) => None,
+        }
+    }
+
+    /// The columns of a cursor that the session or a function has opened, and what clients are told of them besides.
+    pub(super) fn described_cursor(&self, name: &str) -> Option<(Vec<OutputColumn>, ColumnsTold)> {
+        if let Some((columns, told)) = self.cursors.described(name) {
+            return Some((columns.to_vec(), told.clone()));
+        }
+        Some((self.left_open(name)?.to_vec(), ColumnsTold::default()))
+    }
+
+    /// The columns of a cursor that a function of the open block has left open.
+    fn left_open(&self, name: &str) -> Option<Arc<[OutputColumn]>> {
+        self.open_statements()?.lock().as_ref()?.cursor_columns(name)
+    }
+
+    fn has_left_open(&self) -> bool {
+        self.open_statements()
+            .is_some_and(|block| block.lock().as_ref().is_some_and(|block| block.has_cursors()))
+    }
+
+    /// A statement as it is when it is bound: FETCH gives the columns of the cursor that is open then. As in PostgreSQL, where portals and not
+    /// prepared statements say what a FETCH gives.
+    pub(super) fn bound_now(&self, statement: Arc<ParsedStatement>) -> Arc<ParsedStatement> {
+        let Body::Cursor(CursorStatement::Use(cursor)) = &statement.body else { return statement };
+        match self.described_use(cursor).filter(|(columns, _)| *columns != statement.columns) {
+            None => statement,
+            Some((columns, told)) => Arc::new(ParsedStatement {
+                sql: statement.sql.clone(),
+                body: Body::Cursor(CursorStatement::Use(cursor.clone())),
+                columns,
+                told,
+                returns_rows: true,
+                ..empty_statement(statement.given.clone())
+            }),
+        }
+    }
+
+    fn check_cursor_name(&self, name: &str) -> Result<(), SqlError> {
+        match self.cursors.has(name) || self.left_open(name).is_some() {
+            true => Err(SqlError::new(DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a statement of the open block of which a function has opened a cursor that is called as one of the session: the
+    /// function did not know that.
+    ///
+    /// # Errors
+    /// `42P03`
+    pub(super) fn check_left_open(&self) -> Result<(), SqlError> {
+        match self.cursors.names().find(|name| self.left_open(name).is_some()) {
+            Some(name) => Err(SqlError::new(DUPLICATE_CURSOR, format!("cursor \"{name}\" already in use"))),
+            None => Ok(()),
+        }
     }
 
     /// Runs a statement about cursors.
     pub(super) async fn cursor_statement(
         &mut self,
         statement: &CursorStatement,
-        parameters: Vec<Value>,
+        (sql, parameters): (&str, Vec<Value>),
     ) -> Result<StatementResult, Failure> {
         let tagged = |tag: String| StatementResult { tag, ..StatementResult::default() };
         Ok(match statement {
@@ -202,85 +251,70 @@ impl Session {
                     let message = "DECLARE CURSOR can only be used in transaction blocks";
                     return Err(SqlError::new(SqlState::NO_ACTIVE_TRANSACTION, message).into());
                 }
-                self.cursors.check_name(name)?;
+                self.check_cursor_name(name)?;
                 let mut result = Box::pin(self.execute_statement(query, parameters)).await?;
                 let notices = std::mem::take(&mut result.notices);
                 let (memory, in_block) = (self.share_of(&result)?, self.block.is_some());
                 self.cursors.declare(name, *options, (result, query.told.clone()), memory, in_block)?;
                 StatementResult { notices, ..tagged("DECLARE CURSOR".to_string()) }
             }
-            CursorStatement::Fetch { name, movement, gives } => {
-                let cursor = self.cursors.find(name)?;
-                let met = cursor.go(*movement)?;
-                if !gives {
-                    return Ok(tagged(format!("MOVE {}", met.len())));
-                }
-                let rows = met.iter().filter_map(|row| cursor.rows.get(row - 1).cloned());
-                let (columns, rows) = (cursor.columns.clone(), rows.collect());
-                StatementResult { columns, rows, ..tagged(format!("FETCH {}", met.len())) }
+            CursorStatement::Use(cursor) => self.use_cursor(cursor, sql).await?,
+        })
+    }
+
+    /// Runs FETCH, MOVE or CLOSE.
+    async fn use_cursor(&mut self, cursor: &CursorUse, sql: &str) -> Result<StatementResult, SqlError> {
+        let step = || SessionStep::Run { sql: sql.to_string(), parameters: Vec::new() };
+        let tagged = |rows: usize| StatementResult { tag: cursor.tag(rows as u64), ..Default::default() };
+        match cursor {
+            CursorUse::Fetch { name, .. } | CursorUse::Close(Some(name))
+                if !self.cursors.has(name) && self.left_open(name).is_some() =>
+            {
+                self.run_in_block(step()).await
             }
-            CursorStatement::Close(None) => {
+            CursorUse::Fetch { name, movement, gives } => {
+                let cursor = self.cursors.find(name)?;
+                let moved = cursor.go(*movement)?;
+                if !gives {
+                    return Ok(tagged(moved.rows));
+                }
+                let rows = moved.positions().filter_map(|row| cursor.rows.get(row - 1).cloned());
+                let (columns, rows) = (cursor.columns.clone(), rows.collect());
+                Ok(StatementResult { columns, rows, ..tagged(moved.rows) })
+            }
+            CursorUse::Close(None) => {
+                if self.has_left_open() {
+                    self.run_in_block(step()).await?;
+                }
                 self.cursors.clear();
                 self.portals.clear();
-                tagged("CLOSE CURSOR ALL".to_string())
+                Ok(tagged(0))
             }
-            CursorStatement::Close(Some(name)) => {
+            CursorUse::Close(Some(name)) => {
                 if !self.cursors.close(name) && self.portals.remove(name).is_none() {
                     self.cursors.find(name)?;
                 }
-                tagged("CLOSE CURSOR".to_string())
+                Ok(tagged(0))
             }
-        })
+        }
+    }
+
+    /// Closes the cursor or portal of this name, if there is one: what the message Close asks for.
+    pub(super) async fn close_portal(&mut self, name: &str) -> Result<(), SqlError> {
+        self.portals.remove(name);
+        // A statement cannot name the portal without a name, nor run in a block that has failed.
+        let cannot_be_said = name.is_empty() || self.block.as_ref().is_some_and(|block| block.failed);
+        if !self.cursors.close(name) && !cannot_be_said && self.left_open(name).is_some() {
+            let sql = format!("CLOSE \"{}\"", name.replace('"', "\"\""));
+            self.run_in_block(SessionStep::Run { sql, parameters: Vec::new() }).await?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cursor(rows: i32, forward_only: bool) -> Cursor {
-        Cursor {
-            columns: Vec::new(),
-            told: ColumnsTold::default(),
-            _memory: MemoryShare::default(),
-            rows: (1..=rows).map(|row| vec![Value::Integer(row)]).collect(),
-            position: 0,
-            options: Options { forward_only, hold: false },
-            number: 0,
-            is_open: true,
-        }
-    }
-
-    #[test]
-    fn cursors_move_as_in_postgresql() {
-        // Each with what PostgreSQL 15 gives on a cursor over three rows.
-        let mut three = cursor(3, false);
-        for (movement, expected) in [
-            (Movement::By(0), vec![]),
-            (Movement::By(2), vec![1, 2]),
-            (Movement::By(0), vec![2]),
-            (Movement::By(2), vec![3]),
-            (Movement::By(1), vec![]),
-            (Movement::By(-1), vec![3]),
-            (Movement::ToStart, vec![2, 1]),
-            (Movement::By(-1), vec![]),
-            (Movement::ToEnd, vec![1, 2, 3]),
-            (Movement::By(-2), vec![3, 2]),
-            (Movement::To(-1), vec![3]),
-            (Movement::To(1), vec![1]),
-            (Movement::Relative(2), vec![3]),
-            (Movement::Relative(-5), vec![]),
-            (Movement::By(3), vec![1, 2, 3]),
-            (Movement::By(1), vec![]),
-            (Movement::To(0), vec![]),
-            (Movement::To(7), vec![]),
-            (Movement::By(i64::MIN), vec![3, 2, 1]),
-            (Movement::By(i64::MAX), vec![1, 2, 3]),
-            (Movement::To(i64::MIN), vec![]),
-        ] {
-            assert_eq!(three.go(movement), Ok(expected), "{movement:?}");
-        }
-    }
 
     #[test]
     fn there_are_not_too_many() {
@@ -295,24 +329,24 @@ mod tests {
     }
 
     #[test]
-    fn one_without_scroll_only_goes_forward() {
-        let mut three = cursor(3, true);
-        assert_eq!(three.go(Movement::To(1)), Ok(vec![1]));
-        assert_eq!(three.go(Movement::By(1)), Ok(vec![2]));
-        for movement in [
-            Movement::By(-1),
-            Movement::By(0),
-            Movement::To(1),
-            Movement::To(-1),
-            Movement::ToStart,
-            Movement::Relative(-1),
-        ] {
-            assert_eq!(
-                three.go(movement).expect_err("back").state,
-                NOT_IN_PREREQUISITE_STATE,
-                "{movement:?}"
-            );
-        }
-        assert_eq!(three.go(Movement::ToEnd), Ok(vec![3]), "it has not moved");
+    fn a_cursor_that_must_not_go_back_stays_where_it_is() {
+        let rows: Vec<Vec<Value>> = (1..=3).map(|row| vec![Value::Integer(row)]).collect();
+        let mut cursor = Cursor {
+            columns: Vec::new(),
+            told: ColumnsTold::default(),
+            _memory: MemoryShare::default(),
+            position: CursorPosition::in_front_of(rows.len(), false),
+            rows,
+            options: Options { forward_only: true, hold: false },
+            number: 0,
+            is_open: true,
+        };
+        let mut met = |movement| {
+            let moved = cursor.go(movement).map_err(|error| error.state.to_string());
+            moved.map(|moved| moved.positions().collect::<Vec<_>>())
+        };
+        assert_eq!(met(Movement::By(2)), Ok(vec![1, 2]));
+        assert_eq!(met(Movement::To(-1)), Err("55000".to_string()));
+        assert_eq!(met(Movement::ToEnd), Ok(vec![3]), "it has not moved");
     }
 }

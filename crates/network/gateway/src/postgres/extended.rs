@@ -53,10 +53,7 @@ impl Session {
             Message::Close { target, name } => {
                 match target {
                     Target::Statement => self.statements.close(&name),
-                    Target::Portal => {
-                        self.portals.remove(&name);
-                        self.cursors.close(&name);
-                    }
+                    Target::Portal => self.close_portal(&name).await?,
                 }
                 self.connection.put(&CloseComplete::new());
                 Ok(())
@@ -107,7 +104,7 @@ impl Session {
         results: Vec<i16>,
     ) -> Result<(), Failure> {
         let shown = statement;
-        let statement = self.statements.find(statement)?;
+        let statement = self.bound_now(self.statements.find(statement)?);
         self.check_not_failed(statement.ends_block())?;
         if !name.is_empty() && self.portals.contains_key(&name) {
             return Err(problem(DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
@@ -152,11 +149,10 @@ impl Session {
 
     fn describe_portal(&mut self, name: &str) -> Result<(), Failure> {
         let Some(portal) = self.portals.get(name) else {
-            // A cursor that was declared is a portal too.
-            let described = self.cursors.described(name);
+            // An open cursor is a portal too.
             let missing = || problem(INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"));
-            let (columns, told) = described.ok_or_else(missing)?;
-            self.connection.put(&row_description(columns, told, &[]));
+            let (columns, told) = self.described_cursor(name).ok_or_else(missing)?;
+            self.connection.put(&row_description(&columns, &told, &[]));
             return Ok(());
         };
         let (statement, formats) = (Arc::clone(&portal.statement), portal.formats.clone());

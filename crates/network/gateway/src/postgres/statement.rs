@@ -268,7 +268,7 @@ impl Session {
                 self.session_statement(session)?
             }
             Body::Transaction(command) => self.transaction_command(command).await?,
-            Body::Cursor(cursor) => self.cursor_statement(cursor, parameters).await?,
+            Body::Cursor(cursor) => self.cursor_statement(cursor, (&statement.sql, parameters)).await?,
             Body::Password(password) => self.set_password(password).await?,
             Body::Catalogue(sets) => self.ask_catalogue(statement, sets, parameters).await?,
             Body::Database(cached) => {

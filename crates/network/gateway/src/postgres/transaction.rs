@@ -349,7 +349,8 @@ impl Session {
     /// Runs a step of the open block.
     pub(super) async fn run_in_block(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         let running = self.running().await?;
-        if matches!(step, SessionStep::Run { .. } | SessionStep::Insert { .. }) {
+        let is_statement = matches!(step, SessionStep::Run { .. });
+        if is_statement || matches!(step, SessionStep::Insert { .. }) {
             self.note_query();
         }
         let mut done = false;
@@ -371,6 +372,9 @@ impl Session {
             if let Some(interrupt) = interrupt {
                 interrupt.store(true, Relaxed);
             }
+        }
+        if is_statement && result.is_ok() {
+            self.check_left_open()?;
         }
         result
     }

@@ -3,6 +3,9 @@
 use super::catalog::{changed_schema, create_table, with_temporary};
 use super::queries::{Inside, Plan, binding_of, describe, prepare, tag, values};
 use super::*;
+use std::collections::BTreeMap;
+use syntax::parse::cursor::{CursorUse, parse_cursor_use};
+use types::CursorPosition;
 
 /// A block that remembers what was done in it. Its statements give what those of transactions give.
 pub(super) struct FakeBlock {
@@ -16,9 +19,40 @@ pub(super) struct FakeBlock {
     /// With the catalog at each.
     pub(super) savepoints: Vec<(String, Arc<Catalog>)>,
     pub(super) temporary: Catalog,
+    /// Those that `select leave_open NAME ROWS` has left open.
+    pub(super) cursors: BTreeMap<String, CursorPosition>,
 }
 
 impl FakeBlock {
+    fn leave_open(&mut self, name: &str, rows: &str) -> StatementResult {
+        let rows = rows.parse().expect("a number of rows");
+        self.cursors.insert(name.to_string(), CursorPosition::in_front_of(rows, true));
+        let columns = vec![OutputColumn { name: "leave_open".into(), data_type: DataType::Text(None) }];
+        let rows = vec![vec![Value::text(name)]];
+        StatementResult { tag: "SELECT 1".into(), columns, rows, notices: Vec::new() }
+    }
+
+    /// FETCH, MOVE and CLOSE; `None`: it is none of them.
+    fn use_cursor(&mut self, sql: &str) -> Option<StatementResult> {
+        let cursor = parse_cursor_use(sql).ok()?;
+        let mut given = StatementResult::default();
+        let mut met = 0;
+        match &cursor {
+            CursorUse::Close(None) => self.cursors.clear(),
+            CursorUse::Close(Some(name)) => drop(self.cursors.remove(name).expect("an open cursor")),
+            CursorUse::Fetch { name, movement, gives } => {
+                let moved = self.cursors.get_mut(name).expect("an open cursor").go(*movement);
+                let moved = moved.expect("it may go back");
+                met = moved.rows as u64;
+                if *gives {
+                    given.columns = self.cursor_columns(name).expect("its columns").to_vec();
+                    given.rows = moved.positions().map(|at| vec![Value::Integer(at as i32)]).collect();
+                }
+            }
+        }
+        Some(StatementResult { tag: cursor.tag(met), ..given })
+    }
+
     /// As a node counts: from the last of all numbers down, in every block.
     fn version(&self) -> u64 {
         if self.schema_changes == 0 { self.catalog.version } else { u64::MAX - self.schema_changes }
@@ -36,6 +70,15 @@ impl TransactionBlock for FakeBlock {
 
     fn catalog(&mut self) -> Result<Arc<Catalog>, SqlError> {
         Ok(with_temporary(&self.catalog, &self.temporary))
+    }
+
+    fn cursor_columns(&self, name: &str) -> Option<Arc<[OutputColumn]>> {
+        let column = OutputColumn { name: "at".into(), data_type: DataType::Integer };
+        self.cursors.get(name).map(|_| [column].into())
+    }
+
+    fn has_cursors(&self) -> bool {
+        !self.cursors.is_empty()
     }
 
     fn set_read_only(&mut self, read_only: bool) -> Result<(), SqlError> {
@@ -65,6 +108,13 @@ impl TransactionBlock for FakeBlock {
                         SqlState::CHECK_VIOLATION,
                         "new row violates check constraint",
                     ));
+                }
+                if let Some(given) = self.use_cursor(sql) {
+                    return Ok(given);
+                }
+                if let Some(cursor) = lower.strip_prefix("select leave_open ") {
+                    let (name, rows) = cursor.split_once(' ').expect("a name and a number of rows");
+                    return Ok(self.leave_open(name, rows));
                 }
                 if let Some(count) = lower.strip_prefix("select series ") {
                     let rows = (1..=count.parse().unwrap()).map(|n| vec![Value::Integer(n)]).collect();
@@ -187,8 +237,18 @@ impl TemporaryTables for FakeTemporaryTables {
         inside.begun.fetch_add(1, Ordering::SeqCst);
         let catalog = inside.catalog();
         let (schema_changes, writes, steps, savepoints) = (0, false, Vec::new(), Vec::new());
-        let block =
-            FakeBlock { inside, catalog, schema_changes, read_only, writes, steps, savepoints, temporary };
+        let cursors = BTreeMap::new();
+        let block = FakeBlock {
+            inside,
+            catalog,
+            schema_changes,
+            read_only,
+            writes,
+            steps,
+            savepoints,
+            temporary,
+            cursors,
+        };
         Ok(Box::new(block))
     }
 
