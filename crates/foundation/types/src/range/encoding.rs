@@ -2,8 +2,8 @@
 //! goes.
 
 use super::{Bound, Bounds, Multirange, Range, RangeType};
-use crate::unknown_types::check_known;
-use crate::{ExecutionVersion, Value, limits};
+use crate::unknown_types::{array_elements_known, check_known};
+use crate::{ExecutionVersion, Value};
 use borsh::BorshDeserialize;
 use borsh::de::EnumExt;
 use std::io;

@@ -21,7 +21,7 @@ pub use range_type::RangeType;
 pub use spans::Spans;
 pub(crate) use text::{format_multirange, format_range, parse_multirange, parse_range, quotes, text_bytes};
 
-use crate::{SqlError, SqlState, Value, add, limits};
+use crate::{SqlError, SqlState, Value, add, array_elements_max};
 use borsh::BorshSerialize;
 use edge::Edge;
 use std::cmp::Ordering;
@@ -52,7 +52,7 @@ pub struct Bound {
     pub is_included: bool,
 }
 
-/// Ranges of one type in order, none of them empty, none touching the next. At most [`limits::ARRAY_ELEMENTS_MAX`].
+/// Ranges of one type in order, none of them empty, none touching the next. At most [`crate::limits::ARRAY_ELEMENTS_MAX`].
 #[derive(Clone, PartialEq, Eq, Debug, BorshSerialize)]
 pub struct Multirange {
     range_type: RangeType,

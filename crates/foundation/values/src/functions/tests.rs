@@ -1,14 +1,15 @@
 //! What every entry of the table must be.
 
 use crate::functions::entry::{Argument, Function, Signature, Takes};
-use crate::functions::{FUNCTIONS, all, all_elements, any_element, resolve, slice};
+use crate::functions::{FUNCTIONS, SLICE, all, all_elements, any_element, resolve};
 use crate::{Comparison, work};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Array, DataType, ExecutionVersion, Interval, NetworkAddress, Numeric, RangeType, SqlState, Value,
+    Array, DataType, Dimension, ExecutionVersion, Interval, NetworkAddress, Numeric, RangeType, SqlState,
+    Value,
 };
 
 const TEXT: DataType = DataType::Text(None);
@@ -38,7 +39,8 @@ fn given(function: &Function) -> Vec<Vec<DataType>> {
             let any =
                 [arrays(), vec![DataType::SmallInt, DataType::Integer, DataType::BigInt, TEXT]].concat();
             let of_json = combinations(&[json.to_vec(), vec![TEXT]]);
-            [combinations(&[any.clone(), any]), of_json, of_ranges()].concat()
+            let of_three = combinations(&[vec![DataType::Integer, TEXT], arrays(), arrays()]);
+            [combinations(&[any.clone(), any]), of_json, of_ranges(), of_three].concat()
         }
         Takes::Form => Vec::new(),
     }
@@ -154,7 +156,15 @@ fn samples(data_type: DataType) -> Vec<Value> {
             let array = |values: Vec<Value>| {
                 Value::Array(Arc::new(Array::new(element, values).expect("a short array")))
             };
-            vec![array(values[..1].to_vec()), array(values), array(vec![Value::Null]), array(Vec::new())]
+            let (column, shifted) = (Dimension::of(1), Dimension { lower: -1, length: 1 });
+            let shaped = |dimensions: &[Dimension]| {
+                let array = Array::shaped(element, dimensions, values[..1].to_vec());
+                Value::Array(Arc::new(array.expect("a short array")))
+            };
+            let shaped = [shaped(&[column, shifted]), shaped(&[shifted])];
+            let plain =
+                [array(values[..1].to_vec()), array(values), array(vec![Value::Null]), array(Vec::new())];
+            plain.into_iter().chain(shaped).collect()
         }
         other => panic!("no samples of {other}"),
     }
@@ -308,17 +318,17 @@ fn forms_are_for_their_comparison_and_bounds() {
         truth(any_element(Comparison::GreaterOrEqual), &Value::Integer(i32::MIN)),
         Value::Boolean(false)
     );
-    let length = |lower: bool, upper: bool, bounds: &[i32]| {
-        let bounds = bounds.iter().map(|bound| Value::Integer(*bound));
-        let values: Vec<Value> = [array.clone()].into_iter().chain(bounds).collect();
-        let part = slice(lower, upper).call(&values, array_of(DataType::Integer));
+    let length = |lower: Option<i32>, upper: Option<i32>| {
+        let bound = |bound: Option<i32>| bound.map_or(Value::Boolean(false), Value::Integer);
+        let values = [array.clone(), bound(lower), bound(upper)];
+        let part = SLICE.call(&values, array_of(DataType::Integer));
         match part.expect("a part") {
             Value::Array(part) => part.values().len(),
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(length(false, false, &[]), 5);
-    assert_eq!(length(true, false, &[4]), 2);
-    assert_eq!(length(false, true, &[4]), 4);
-    assert_eq!(length(true, true, &[4, 4]), 1);
+    assert_eq!(length(None, None), 5);
+    assert_eq!(length(Some(4), None), 2);
+    assert_eq!(length(None, Some(4)), 4);
+    assert_eq!(length(Some(4), Some(4)), 1);
 }

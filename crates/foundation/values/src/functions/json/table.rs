@@ -15,8 +15,8 @@ use crate::functions::json::{json, jsonb, refused, text_of, texts};
 use DataType::{Boolean, Integer, Jsonb, SmallInt, Unknown};
 use std::borrow::Cow;
 use types::{
-    Array, DataType, ElementType, ExecutionVersion, JsonNode, JsonPart, SqlError, SqlState, Value,
-    quoted_json,
+    Array, DataType, Dimensions, ElementType, ExecutionVersion, JsonNode, JsonPart, SqlError, SqlState,
+    Value, quoted_json,
 };
 
 const TEXT: DataType = DataType::Text(None);
@@ -292,7 +292,23 @@ fn set_lax(json: &Value, path: &Value, value: &Value, rest: &[Value]) -> Compute
 
 /// Pairs of keys and values: of one array that has them in turn, or of two.
 fn members(values: &[Value]) -> Result<Vec<(&str, Option<&str>)>, SqlError> {
-    let mismatch = |message: &str| SqlError::new(SqlState(*b"2202E"), message);
+    let mismatch = |message: &str| SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message);
+    let dimensions = |value: &Value| match value {
+        Value::Array(array) => array.dimensions(),
+        _ => Dimensions::new(),
+    };
+    match values {
+        [both] => match dimensions(both).as_slice() {
+            [] | [_] => {}
+            [_, columns] if columns.length == 2 => {}
+            [_, _] => return Err(mismatch("array must have two columns")),
+            _ => return Err(mismatch("wrong number of array subscripts")),
+        },
+        _ if values.iter().any(|value| dimensions(value).len() > 1) => {
+            return Err(mismatch("wrong number of array subscripts"));
+        }
+        _ => {}
+    }
     let pairs: Vec<(Option<&str>, Option<&str>)> = match values {
         [Value::Array(keys), Value::Array(values)] => {
             let (keys, values) = (texts(keys), texts(values));
