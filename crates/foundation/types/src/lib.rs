@@ -23,6 +23,7 @@ mod charter;
 mod charter_encoding;
 mod charter_text;
 mod charters;
+mod citext;
 mod column_origin;
 mod columns;
 mod comment;
@@ -43,6 +44,7 @@ mod founding;
 mod gateway_address;
 mod governance;
 mod held_parts;
+mod hstore;
 mod identity;
 mod index;
 mod json;
@@ -151,6 +153,7 @@ pub use founding::{CharterSignature, Credentials, Difference, FoundingError, Mem
 pub use gateway_address::{GatewayAddress, GatewayScheme, NODE_KEY_ALPN};
 pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange, Redaction};
 pub use held_parts::{HeldParts, Holder};
+pub use hstore::Hstore;
 pub use identity::{Identity, IdentityError};
 pub use index::{Index, IndexDetails, IndexMethod, KeyOrder};
 pub use json::{

@@ -74,6 +74,13 @@ impl Binder<'_> {
                 continue;
             }
             rest = after;
+            if value.data_type == DataType::Hstore
+                && let AccessExpr::Subscript(subscript) = access
+            {
+                let found = self.hstore_subscript(value, subscript);
+                value = found.map_err(|error| self.at(error, root.span()))?;
+                continue;
+            }
             let accessed = match access {
                 AccessExpr::Subscript(subscript) => self.bind_subscript(value, subscript),
                 AccessExpr::Dot(Expr::Identifier(name)) => self.bind_field(value, &name_of(name)?),
