@@ -188,10 +188,10 @@ impl Binder<'_> {
             return Err(no_operator(&format!("{} {symbol} {}", text.data_type, pattern.data_type)));
         }
         // The left side says it: the operators of citext take one there.
-        let is_citext = match (text.data_type, pattern.data_type) {
-            (DataType::Citext, _) | (DataType::Unknown, DataType::Citext) => true,
-            _ => false,
-        };
+        let is_citext = matches!(
+            (text.data_type, pattern.data_type),
+            (DataType::Citext, _) | (DataType::Unknown, DataType::Citext)
+        );
         let ignore_case = ignore_case || is_citext;
         let as_text = |operand: Expression| match operand.data_type {
             DataType::Citext => self.cast_to(operand, DataType::Text(None)),
