@@ -74,6 +74,8 @@ impl Kind {
             | DataType::Multirange(_)
             | DataType::TsVector
             | DataType::TsQuery
+            | DataType::Hstore
+            | DataType::Citext
             | DataType::Rounded(..)
             | DataType::Polymorphic(_) => Kind::Written(data_type),
         }

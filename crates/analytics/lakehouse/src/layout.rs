@@ -256,6 +256,8 @@ mod tests {
             (DataType::Cidr, vec!["10.0.0.0/8", "2001:db8::/32"]),
             (DataType::MacAddr, vec!["08:00:2b:01:02:03"]),
             (DataType::TsVector, vec!["'a':1A,2 'b'", ""]),
+            (DataType::Hstore, vec![r#""a"=>"1", "b"=>NULL"#, ""]),
+            (DataType::Citext, vec!["Anna", ""]),
             (DataType::TsQuery, vec!["'a' & !'b':*A", ""]),
             (DataType::Bit(Some(4)), vec!["1010", "0000"]),
             (DataType::VarBit(None), vec!["", "1"]),

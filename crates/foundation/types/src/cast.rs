@@ -9,8 +9,8 @@ use crate::text::{
     check_text_length, fit_char, fit_length, format_value, pad_to, parse_value, truncate, unpadded,
 };
 use crate::{
-    BitString, DataType, ElementType, Interval, JsonView, Jsonb, Multirange, Numeric, RangeType, SqlError,
-    SqlState, TimeTz, Value,
+    BitString, DataType, ElementType, Hstore, Interval, JsonView, Jsonb, Multirange, Numeric, RangeType,
+    SqlError, SqlState, TimeTz, Value,
 };
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ enum Context {
 }
 
 /// True where PostgreSQL casts by itself anywhere in an expression: towards the wider number and the more exact point in
-/// time, between `char(n)` and text, and a literal of unknown type to anything.
+/// time, between `char(n)` and text, from `citext` to text, and a literal of unknown type to anything.
 pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
     let (from, to) = (from.family(), to.family());
     if from == to || from == DataType::Unknown {
         return true;
     }
     use DataType::{
-        Bit, Char, Cidr, Date, Inet, Interval, Text, Time, TimeTz, Timestamp, TimestampTz, VarBit,
+        Bit, Char, Cidr, Citext, Date, Inet, Interval, Text, Time, TimeTz, Timestamp, TimestampTz, VarBit,
     };
     matches!((number_rank(from), number_rank(to)), (Some(from), Some(to)) if from < to)
         || matches!(
@@ -45,6 +45,7 @@ pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
                 | (Cidr, Inet)
                 | (Bit(_), VarBit(_))
                 | (VarBit(_), Bit(_))
+                | (Citext, Text(_))
         )
         // Whether the fields fit is told where the cast is bound.
         || matches!((from, to), (DataType::Composite(_), DataType::Record) | (DataType::Record, DataType::Composite(_)))
@@ -57,7 +58,7 @@ pub fn can_cast_in_assignment(from: DataType, to: DataType) -> bool {
     use DataType::{Char, Cidr, Date, Inet, Interval, Text, Time, TimeTz, Timestamp, TimestampTz};
     let to = to.unrounded();
     can_cast_implicitly(from, to)
-        || matches!(to, Text(_) | Char(_))
+        || matches!(to, Text(_) | Char(_) | DataType::Citext)
         || (number_rank(from).is_some() && number_rank(to).is_some())
         || matches!(
             (from, to),
@@ -72,11 +73,11 @@ pub fn can_cast_in_assignment(from: DataType, to: DataType) -> bool {
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_in_assignment(from, to))
 }
 
-/// True where PostgreSQL has a cast that has to be written: text to anything, between boolean and integer, between `bit(n)` and
+/// True where PostgreSQL has a cast that has to be written: text to anything, between `hstore` and what it is made of and shown as, between boolean and integer, between `bit(n)` and
 /// integers, from `jsonb` to boolean and numbers, and from ranges to multiranges of them.
 pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
     can_cast_in_assignment(from, to)
-        || matches!(from, DataType::Text(_) | DataType::Char(_))
+        || matches!(from, DataType::Text(_) | DataType::Char(_) | DataType::Citext)
         || matches!(
             (from, to),
             (DataType::Boolean, DataType::Integer)
@@ -84,6 +85,8 @@ pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
                 | (DataType::Bit(_), DataType::Integer | DataType::BigInt)
                 | (DataType::Integer | DataType::BigInt, DataType::Bit(_))
         )
+        || (from == DataType::Hstore && matches!(to, DataType::Json | DataType::Jsonb))
+        || (to == DataType::Hstore && from.family() == DataType::Array(ElementType::TEXT))
         || (from == DataType::Jsonb && (to == DataType::Boolean || number_rank(to).is_some()))
         || matches!((from, to), (DataType::Range(from), DataType::Multirange(to)) if from == to)
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_explicitly(from, to))
@@ -91,7 +94,7 @@ pub fn can_cast_explicitly(from: DataType, to: DataType) -> bool {
 
 /// The type in which values of two types compare, by PostgreSQL's operators; `None` where there is none.
 pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
-    use DataType::{Bit, Char, Double, Interval, Real, Text, Time, VarBit};
+    use DataType::{Bit, Char, Citext, Double, Interval, Real, Text, Time, VarBit};
     match (left, right) {
         // There is no operator that compares them.
         (left, right) if left.is_unordered() || right.is_unordered() => None,
@@ -101,7 +104,7 @@ pub fn comparison_type(left: DataType, right: DataType) -> Option<DataType> {
         (Real, other) | (other, Real) if number_rank(other).is_some() => Some(Double),
         // There are operators of text and of bpchar; what varchar is compared with decides.
         (Char(_), Text(Some(_))) | (Text(Some(_)), Char(_)) => Some(Char(None)),
-        (Char(_), Text(_)) | (Text(_), Char(_)) => Some(Text(None)),
+        (Char(_), Text(_) | Citext) | (Text(_) | Citext, Char(_)) => Some(Text(None)),
         (Time, Interval) | (Interval, Time) => Some(Interval),
         (Bit(_), VarBit(_)) | (VarBit(_), Bit(_)) => Some(VarBit(None)),
         _ => common_type([left, right]),
@@ -181,6 +184,7 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
     match target {
         DataType::Text(length) => return to_text(value, length, context),
         DataType::Char(length) => return to_char(value, length, context),
+        DataType::Citext if !matches!(value, Value::Citext(_)) => return text_of(value).map(Value::Citext),
         DataType::RefCursor => return to_text(value, None, context),
         DataType::Rounded(of, digits) => {
             return Ok(round_time(convert(value, of.data_type(), context)?, digits));
@@ -188,13 +192,24 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
         _ => {}
     }
     let converted = match &value {
-        Value::Text(text) | Value::Char(text) => match target {
-            // A cast cuts off or fills up what was written with another length.
-            _ if context == Context::Explicit && is_of_bits(target) && target != target.family() => {
-                return convert(parse_value(text, target.family())?, target, context);
+        Value::Text(text) | Value::Char(text) | Value::Citext(text) if target != DataType::Citext => {
+            match target {
+                // A cast cuts off or fills up what was written with another length.
+                _ if context == Context::Explicit && is_of_bits(target) && target != target.family() => {
+                    return convert(parse_value(text, target.family())?, target, context);
+                }
+                _ => return parse_value(text, target),
             }
-            _ => return parse_value(text, target),
-        },
+        }
+        Value::Hstore(hstore) if target.is_json() && context == Context::Explicit => {
+            return Ok(match target {
+                DataType::Json => Value::Json(Arc::from(hstore.to_json(false)?)),
+                _ => Value::Jsonb(Jsonb::parse(&hstore.to_json(false)?)?),
+            });
+        }
+        Value::Array(array) if target == DataType::Hstore && context == Context::Explicit => {
+            Some(Value::Hstore(Hstore::of_array(array)?))
+        }
         Value::Jsonb(value) if target != DataType::Jsonb => return from_jsonb(value, target, context),
         Value::Json(text) if target == DataType::Jsonb => Some(Value::Jsonb(Jsonb::parse(text)?)),
         _ if target.integer_range().is_some() => to_integer(&value, target, context)?,
@@ -440,7 +455,7 @@ fn to_text(value: Value, length: Option<u32>, context: Context) -> Result<Value,
 /// The cast to text of any length.
 fn text_of(value: Value) -> Result<Arc<str>, SqlError> {
     let text: Arc<str> = match value {
-        Value::Text(text) => text,
+        Value::Text(text) | Value::Citext(text) => text,
         Value::Char(text) => Arc::from(unpadded(&text)),
         Value::Boolean(truth) => Arc::from(if truth { "true" } else { "false" }),
         // Always with its prefix.

@@ -1,5 +1,6 @@
 //! Values of composite types.
 
+use crate::hstore::format_hstore;
 use crate::range::{Bounds, quotes, text_bytes};
 use crate::text_search::{format_query, format_vector};
 use crate::{DataType, SqlError, SqlState, Value, limits};
@@ -183,11 +184,12 @@ pub(crate) fn written_bytes(value: &Value, factor: usize) -> usize {
     };
     let content = match value {
         Value::Null => return 4,
-        Value::Text(text) | Value::Char(text) => quoted(text),
+        Value::Text(text) | Value::Char(text) | Value::Citext(text) => quoted(text),
         Value::Json(text) => quoted(text),
         Value::Jsonb(value) => quoted(&value.to_text()),
         Value::TsVector(vector) => quoted(&format_vector(vector)),
         Value::TsQuery(query) => quoted(&format_query(query)),
+        Value::Hstore(hstore) => quoted(&format_hstore(hstore)),
         Value::Enum(value) => quoted(&value.label),
         // A backslash in front of them.
         Value::Bytea(bytes) => bytes.len().saturating_mul(2).saturating_add(2 * factor),

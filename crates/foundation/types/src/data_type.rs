@@ -83,7 +83,16 @@ pub enum DataType {
     TsVector,
     /// `tsquery`: lexemes that are looked for
     TsQuery,
+    /// `hstore`: texts by keys
+    Hstore,
+    /// `citext`: a text whose large and small letters are the same to comparisons
+    Citext,
 }
+
+/// Object identifiers of the types of extensions, which PostgreSQL has none for: it numbers them where they are created. Those from
+/// 10000 on are nobody's until a database is made. Their arrays have the next numbers.
+const HSTORE_OID: u32 = 15_100;
+const CITEXT_OID: u32 = 15_102;
 
 /// Object identifiers of the ledger's own types and of their arrays take turns from here on.
 pub(crate) const FIRST_COMPOSITE_OID: u32 = 1_500_000_000;
@@ -199,9 +208,14 @@ impl DataType {
         matches!(self, DataType::TsVector | DataType::TsQuery)
     }
 
+    /// True for the types that came with execution version 16: those of PostgreSQL's extensions.
+    pub fn is_of_version_16(self) -> bool {
+        matches!(self, DataType::Hstore | DataType::Citext)
+    }
+
     /// Whether values have parts that an inverted index has entries for: lexemes, elements, keys.
     pub fn has_parts(self) -> bool {
-        matches!(self, DataType::TsVector | DataType::Jsonb | DataType::Array(_))
+        matches!(self, DataType::TsVector | DataType::Jsonb | DataType::Array(_) | DataType::Hstore)
     }
 
     /// True for composite types and `record`.
@@ -264,6 +278,8 @@ impl DataType {
             DataType::Rounded(of, _) => of.data_type().oid(),
             DataType::TsVector => 3614,
             DataType::TsQuery => 3615,
+            DataType::Hstore => HSTORE_OID,
+            DataType::Citext => CITEXT_OID,
         }
     }
 
@@ -300,6 +316,8 @@ impl DataType {
             1266 => DataType::TimeTz,
             3614 => DataType::TsVector,
             3615 => DataType::TsQuery,
+            HSTORE_OID => DataType::Hstore,
+            CITEXT_OID => DataType::Citext,
             FIRST_COMPOSITE_OID.. if oid.is_multiple_of(2) => {
                 DataType::Composite(TypeId((oid - FIRST_COMPOSITE_OID) / 2))
             }
@@ -352,6 +370,8 @@ impl DataType {
             DataType::Rounded(of, _) => of.data_type().internal_name(),
             DataType::TsVector => "tsvector",
             DataType::TsQuery => "tsquery",
+            DataType::Hstore => "hstore",
+            DataType::Citext => "citext",
         }
     }
 }
@@ -410,7 +430,9 @@ impl fmt::Display for DataType {
             | DataType::Range(_)
             | DataType::Multirange(_)
             | DataType::TsVector
-            | DataType::TsQuery => f.write_str(self.internal_name()),
+            | DataType::TsQuery
+            | DataType::Hstore
+            | DataType::Citext => f.write_str(self.internal_name()),
         }
     }
 }

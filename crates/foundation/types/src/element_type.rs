@@ -16,7 +16,7 @@ pub struct ElementType {
 }
 
 /// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
-const FAMILIES: [(DataType, u32, &str); 39] = [
+const FAMILIES: [(DataType, u32, &str); 41] = [
     (DataType::Boolean, 1000, "_bool"),
     (DataType::Integer, 1007, "_int4"),
     (DataType::BigInt, 1016, "_int8"),
@@ -56,6 +56,8 @@ const FAMILIES: [(DataType, u32, &str); 39] = [
     (DataType::Multirange(RangeType::TsTz), 6153, "_tstzmultirange"),
     (DataType::TsVector, 3643, "_tsvector"),
     (DataType::TsQuery, 3645, "_tsquery"),
+    (DataType::Hstore, 15_101, "_hstore"),
+    (DataType::Citext, 15_103, "_citext"),
 ];
 
 /// The family of all composite types, behind the others.
@@ -192,6 +194,9 @@ impl BorshDeserialize for ElementType {
         if variant >= first_of(DataType::TsVector) {
             check_known(variant, ExecutionVersion::V15)?;
         }
+        if variant >= first_of(DataType::Hstore) {
+            check_known(variant, ExecutionVersion::V16)?;
+        }
         let data_type = <DataType as borsh::de::EnumExt>::deserialize_variant(reader, variant)?;
         ElementType::new(data_type).ok_or_else(refused)
     }
@@ -219,6 +224,8 @@ mod tests {
             DataType::Multirange(RangeType::TsTz),
             DataType::TsVector,
             DataType::TsQuery,
+            DataType::Hstore,
+            DataType::Citext,
             DataType::Composite(TypeId(7)),
             DataType::Enum(TypeId(7)),
         ] {

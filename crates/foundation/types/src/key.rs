@@ -1,3 +1,5 @@
+use crate::citext::folded;
+use crate::hstore::push_hstore_key;
 use crate::json::push_json_key;
 use crate::network_address::push_network_key;
 use crate::range::{Bounds, push_range_key};
@@ -33,6 +35,8 @@ use std::io;
 /// | jsonb | what it is in one byte; a boolean as above, a string as a text, a number as numeric; of an array or object how many it holds in four bytes, then each, a member as its key, a text, and its value |
 /// | range | `00` where it is empty; `01`, or `02`, the lower bound, and whether it is excluded; `00`, the upper bound, and whether it is included, or `01` |
 /// | multirange | `01` and each range, then `00` |
+/// | hstore | `0` where it is empty; else `1` and what says PostgreSQL's order: the module `hstore` |
+/// | citext | as a text, with small letters |
 /// | tsvector, tsquery | what says PostgreSQL's order of them: the module `text_search::order` |
 /// | numeric | sign and decimal exponent in one byte or a few, then two digits per byte: see `Numeric::push_key` |
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -290,6 +294,11 @@ fn push_indexed(bytes: &mut SmallVec<[u8; 16]>, value: &Value) {
         }
         Value::TsVector(vector) => push_vector_key(bytes, vector, limits::INDEX_BYTES_MAX),
         Value::TsQuery(query) => push_query_key(bytes, query, limits::INDEX_BYTES_MAX),
+        Value::Hstore(hstore) => push_hstore_key(bytes, hstore, limits::INDEX_BYTES_MAX),
+        Value::Citext(text) => {
+            let text: Vec<u8> = folded(text).take(limits::INDEX_BYTES_MAX).collect();
+            push_text(bytes, &text);
+        }
         other => push_value(bytes, other).expect("values of the other types are short and not NULL"),
     }
 }
@@ -394,6 +403,8 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         }
         Value::TsVector(vector) => push_vector_key(bytes, vector, limits::KEY_BYTES_MAX),
         Value::TsQuery(query) => push_query_key(bytes, query, limits::KEY_BYTES_MAX),
+        Value::Hstore(hstore) => push_hstore_key(bytes, hstore, limits::KEY_BYTES_MAX),
+        Value::Citext(text) => push_bounded(bytes, &folded(text).collect::<Vec<u8>>())?,
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)

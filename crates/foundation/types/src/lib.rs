@@ -23,6 +23,7 @@ mod charter;
 mod charter_encoding;
 mod charter_text;
 mod charters;
+mod citext;
 mod column_origin;
 mod columns;
 mod comment;
@@ -44,6 +45,7 @@ mod founding;
 mod gateway_address;
 mod governance;
 mod held_parts;
+mod hstore;
 mod identity;
 mod index;
 mod json;
@@ -153,6 +155,7 @@ pub use founding::{CharterSignature, Credentials, Difference, FoundingError, Mem
 pub use gateway_address::{GatewayAddress, GatewayScheme, NODE_KEY_ALPN};
 pub use governance::{ChangeProposal, Governance, ProposalState, ProposedChange, Redaction};
 pub use held_parts::{HeldParts, Holder};
+pub use hstore::Hstore;
 pub use identity::{Identity, IdentityError};
 pub use index::{Index, IndexDetails, IndexMethod, KeyOrder};
 pub use json::{

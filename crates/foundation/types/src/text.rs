@@ -6,6 +6,7 @@ use crate::datetime::{
     format_date, format_instant, format_interval, format_time, format_time_tz, format_timestamp, parse_date,
     parse_interval, parse_time, parse_time_tz, parse_timestamp, round_time,
 };
+use crate::hstore::{format_hstore, parse_hstore};
 use crate::json::check_json;
 use crate::network_address::{format_macaddr, parse_cidr, parse_inet, parse_macaddr};
 use crate::range::{format_multirange, format_range, parse_multirange, parse_range};
@@ -79,6 +80,11 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
         DataType::Multirange(range_type) => Value::Multirange(Arc::new(parse_multirange(text, range_type)?)),
         DataType::TsVector => Value::TsVector(parse_tsvector(text)?),
         DataType::TsQuery => Value::TsQuery(parse_tsquery(text)?),
+        DataType::Hstore => Value::Hstore(parse_hstore(text)?),
+        DataType::Citext => {
+            check_text(text)?;
+            Value::Citext(Arc::from(text))
+        }
         // No value is of such a type.
         DataType::Polymorphic(polymorphic) => {
             let message = format!("cannot accept a value of type {polymorphic}");
@@ -136,6 +142,8 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::Multirange(ranges) => format_multirange(ranges),
         Value::TsVector(vector) => format_vector(vector),
         Value::TsQuery(query) => format_query(query),
+        Value::Hstore(hstore) => format_hstore(hstore),
+        Value::Citext(text) => text.to_string(),
     })
 }
 

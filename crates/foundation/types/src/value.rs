@@ -1,5 +1,6 @@
+use crate::citext::folded;
 use crate::{
-    Array, BitString, Composite, DataType, ElementType, EnumValue, Interval, Jsonb, Multirange,
+    Array, BitString, Composite, DataType, ElementType, EnumValue, Hstore, Interval, Jsonb, Multirange,
     NetworkAddress, Numeric, Range, TimeTz, TsQuery, TsVector,
 };
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -80,6 +81,10 @@ pub enum Value {
     TsVector(TsVector),
     /// `tsquery`
     TsQuery(TsQuery),
+    /// `hstore`
+    Hstore(Hstore),
+    /// `citext`, as it was written; large and small letters are the same in comparisons.
+    Citext(#[borsh(deserialize_with = "crate::citext::read_citext")] Arc<str>),
 }
 
 /// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
@@ -167,6 +172,8 @@ impl Value {
             Value::Multirange(ranges) => DataType::Multirange(ranges.range_type()),
             Value::TsVector(_) => DataType::TsVector,
             Value::TsQuery(_) => DataType::TsQuery,
+            Value::Hstore(_) => DataType::Hstore,
+            Value::Citext(_) => DataType::Citext,
         }
     }
 
@@ -221,6 +228,8 @@ impl Value {
             (Multirange(a), Multirange(b)) => a.compare(b),
             (TsVector(a), TsVector(b)) => a.compare(b),
             (TsQuery(a), TsQuery(b)) => a.compare(b),
+            (Hstore(a), Hstore(b)) => a.compare(b),
+            (Citext(a), Citext(b)) => folded(a).cmp(folded(b)),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -277,6 +286,8 @@ impl Value {
             Value::Multirange(_) => 29,
             Value::TsVector(_) => 30,
             Value::TsQuery(_) => 31,
+            Value::Hstore(_) => 32,
+            Value::Citext(_) => 33,
         }
     }
 }
@@ -317,6 +328,8 @@ impl PartialEq for Value {
             (Multirange(a), Multirange(b)) => a == b,
             (TsVector(a), TsVector(b)) => a == b,
             (TsQuery(a), TsQuery(b)) => a == b,
+            (Hstore(a), Hstore(b)) => a == b,
+            (Citext(a), Citext(b)) => a == b,
             _ => false,
         }
     }

@@ -109,6 +109,10 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
             })
             .boxed(),
         DataType::TsVector => written(data_type, "([a-c]:[1-9](,[1-9][A-D]?)?( b)?)?"),
+        DataType::Hstore => {
+            written(data_type, "(\"[ab\\\\n]{0,3}\"=>(NULL|\"[\\x00-\\x7f&&[^\\x00\"\\\\]]{0,4}\"),?){0,4}")
+        }
+        DataType::Citext => written(data_type, "[aAbBäÄ \u{1}\u{2}]{0,4}"),
         DataType::TsQuery => written(data_type, "([a-c] & !b:*A?( \\| c)?)?"),
         DataType::Rounded(..) => unreachable!("values are of the types with all digits"),
         DataType::Record | DataType::RefCursor | DataType::Polymorphic(_) | DataType::Domain(_) => {
@@ -215,7 +219,7 @@ const INNER: TypeId = TypeId(3);
 const OUTER: TypeId = TypeId(7);
 const MOOD: TypeId = TypeId(8);
 
-const TYPES: [DataType; 27] = [
+const TYPES: [DataType; 29] = [
     DataType::Boolean,
     DataType::Integer,
     DataType::BigInt,
@@ -234,6 +238,8 @@ const TYPES: [DataType; 27] = [
     DataType::Uuid,
     DataType::Json,
     DataType::Jsonb,
+    DataType::Hstore,
+    DataType::Citext,
     DataType::Range(RangeType::Int4),
     DataType::Range(RangeType::Num),
     DataType::Multirange(RangeType::TsTz),
@@ -558,6 +564,11 @@ fn keys_keep_their_bytes() {
         ),
         (Value::Char("a ".into()), "0x6100"),
         (Value::Bytea([0, 255].into()), "0x0101ff00"),
+        (Value::Citext("aB".into()), "0x616200"),
+        (
+            parse_value("a=>1, b=>NULL", DataType::Hstore).expect("an hstore"),
+            "0x0161316200000000020000000100000000020000000003000000000301",
+        ),
         (Value::Uuid([7; 16]), "0x07070707070707070707070707070707"),
         (Value::Jsonb(types::Jsonb::parse("[]").expect("JSON")), "0x00"),
         (

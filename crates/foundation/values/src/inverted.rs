@@ -17,6 +17,11 @@ pub fn parts(value: &Value) -> Vec<Value> {
             push_tokens(json.node(), &mut tokens);
             tokens.into_iter().map(Value::text).collect()
         }
+        Value::Hstore(store) => store
+            .pairs()
+            .flat_map(|(key, value)| [key_token(key), pair_token(key, value)])
+            .map(Value::text)
+            .collect(),
         _ => Vec::new(),
     };
     parts.sort_by(Value::sort_compare);
@@ -33,7 +38,7 @@ pub enum Search {
     Contains,
     /// `array && other`
     Overlaps,
-    /// `json ? key`, and `json ?| keys`
+    /// `json ? key`, and `json ?| keys`; of an hstore as well
     HasAnyKey,
     /// `json ?& keys`
     HasAllKeys,
@@ -62,6 +67,8 @@ pub fn search_of(function: &'static Function) -> Option<(Search, usize)> {
         ("ts_match_qv", Search::Matches, 1),
         ("jsonb_contains", Search::Contains, 0),
         ("jsonb_contained", Search::Contains, 1),
+        ("hs_contains", Search::Contains, 0),
+        ("hs_contained", Search::Contains, 1),
         ("?", Search::HasAnyKey, 0),
         ("?|", Search::HasAnyKey, 0),
         ("?&", Search::HasAllKeys, 0),
@@ -91,6 +98,10 @@ pub fn needed(search: Search, operand: &Value) -> Option<Vec<Needed>> {
             push_tokens(json.node(), &mut tokens);
             // The longest one is the rarest.
             tokens.into_iter().max_by_key(String::len).map(|token| vec![text(token)])
+        }
+        (Search::Contains, Value::Hstore(store)) => {
+            let tokens = store.pairs().map(|(key, value)| pair_token(key, value));
+            tokens.max_by_key(String::len).map(|token| vec![text(token)])
         }
         (Search::HasAnyKey, Value::Text(key)) => Some(vec![text(key_token(key))]),
         (Search::HasAnyKey | Search::HasAllKeys, Value::Array(keys)) => {
@@ -172,6 +183,14 @@ fn push_tokens(node: JsonNode<'_>, tokens: &mut Vec<String>) {
                 }
             }
         }
+    }
+}
+
+/// A key of an hstore and its value. How long the key is tells where the value begins.
+fn pair_token(key: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("p{}:{key}{value}", key.len()),
+        None => format!("n{key}"),
     }
 }
 

@@ -95,7 +95,8 @@ pub fn of_value(value: &Value) -> u64 {
     /// An element is cloned and compared.
     const UNITS_PER_ELEMENT: usize = 4;
     match value {
-        Value::Text(text) | Value::Char(text) => text.len() as u64,
+        Value::Text(text) | Value::Char(text) | Value::Citext(text) => text.len() as u64,
+        Value::Hstore(store) => store.bytes().len() as u64,
         Value::Bytea(bytes) => bytes.len() as u64,
         Value::Json(text) => text.len() as u64,
         Value::Jsonb(value) => value.bytes().len() as u64,

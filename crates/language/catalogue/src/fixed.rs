@@ -2,7 +2,7 @@
 //! write them, languages, collations, operator classes, the database.
 
 use crate::cell::{Cell, NamedRow};
-use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, ROLE, ROLE_OID, SCHEMAS};
+use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE, ROLE_OID, SCHEMAS};
 use types::{DATABASE, IndexMethod, RangeType};
 
 /// PostgreSQL's types as far as there are values of them, and the functions that `pg_type` names. A line per type:
@@ -32,6 +32,15 @@ fn flag(word: &str) -> Cell {
     Cell::Boolean(word == "true")
 }
 
+/// The schema of a type, or of a function that types name: those of extensions are where PostgreSQL makes them unless somebody says otherwise.
+fn schema_of(oid: &str) -> i32 {
+    const OF_EXTENSIONS: std::ops::Range<i32> = 15_100..15_112;
+    match oid.parse() {
+        Ok(oid) if OF_EXTENSIONS.contains(&oid) => PUBLIC,
+        _ => PG_CATALOG,
+    }
+}
+
 /// The words of the lines of one kind.
 fn lines(kind: &str) -> impl Iterator<Item = Vec<&'static str>> {
     let matching = TYPES.lines().filter_map(move |line| line.strip_prefix(kind)?.strip_prefix(' '));
@@ -51,7 +60,7 @@ pub(crate) fn types() -> Vec<NamedRow> {
         vec![
             ("oid", number(word(0))),
             ("typname", word(1).into()),
-            ("typnamespace", PG_CATALOG.into()),
+            ("typnamespace", schema_of(word(0)).into()),
             ("typowner", ROLE_OID.into()),
             ("typlen", number(word(2))),
             ("typbyval", flag(word(3))),
@@ -86,7 +95,7 @@ pub(crate) fn functions() -> Vec<NamedRow> {
         vec![
             ("oid", number(word(0))),
             ("proname", word(1).into()),
-            ("pronamespace", PG_CATALOG.into()),
+            ("pronamespace", schema_of(word(0)).into()),
             ("proowner", ROLE_OID.into()),
             ("prolang", INTERNAL.into()),
             ("procost", 1.into()),

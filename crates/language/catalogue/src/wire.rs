@@ -34,6 +34,8 @@ pub fn type_length(data_type: DataType) -> i16 {
         | DataType::Multirange(_)
         | DataType::TsVector
         | DataType::TsQuery
+        | DataType::Hstore
+        | DataType::Citext
         | DataType::Rounded(..) => -1,
         DataType::Polymorphic(_) | DataType::Enum(_) => 4,
     }

@@ -458,7 +458,8 @@ impl Execution<'_> {
 /// Bytes of a value in the encoding of its row, or a few more.
 fn stored_bytes(value: &Value) -> usize {
     match value {
-        Value::Text(text) | Value::Char(text) => text.len() + 5,
+        Value::Text(text) | Value::Char(text) | Value::Citext(text) => text.len() + 5,
+        Value::Hstore(store) => store.bytes().len() + 5,
         Value::Bytea(bytes) => bytes.len() + 5,
         Value::Json(text) => text.len() + 5,
         Value::Jsonb(value) => value.bytes().len() + 5,

@@ -43,7 +43,7 @@ fn is_immutable_routine(routines: &Routines, name: &str) -> bool {
 }
 
 fn is_text(data_type: DataType) -> bool {
-    matches!(data_type, DataType::Text(_) | DataType::Char(_) | DataType::Unknown)
+    matches!(data_type, DataType::Text(_) | DataType::Char(_) | DataType::Citext | DataType::Unknown)
 }
 
 /// Whether a value of this type is written as the session or the catalog says.

@@ -176,7 +176,7 @@ fn category(data_type: DataType) -> Category {
         | DataType::Numeric(_)
         | DataType::Real
         | DataType::Double => Category::Number,
-        DataType::Text(_) | DataType::Char(_) => Category::Text,
+        DataType::Text(_) | DataType::Char(_) | DataType::Citext => Category::Text,
         DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz => Category::Time,
         DataType::Interval => Category::Interval,
         DataType::Array(_) => Category::Array,

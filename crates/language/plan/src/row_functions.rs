@@ -6,8 +6,30 @@ use values::functions::JsonRows;
 /// Whether a function of this name is built in and gives rows.
 pub fn is_row_function(name: &str, version: ExecutionVersion) -> bool {
     matches!(name, "generate_series" | "unnest" | "regexp_split_to_table")
-        || (version >= ExecutionVersion::V16 && name == "generate_subscripts")
+        || (version >= ExecutionVersion::V16
+            && (name == "generate_subscripts" || hstore_rows(name).is_some()))
         || (version >= ExecutionVersion::V7 && json_rows(name).is_some() && !gives_record(name))
+}
+
+/// What a function of this name makes of an hstore.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HstoreRows {
+    /// Its keys.
+    Keys,
+    /// Its values.
+    Values,
+    /// Both side by side.
+    Pairs,
+}
+
+/// What a function of this name makes of an hstore; `None` where none is called so.
+pub(crate) fn hstore_rows(name: &str) -> Option<HstoreRows> {
+    match name {
+        "skeys" => Some(HstoreRows::Keys),
+        "svals" => Some(HstoreRows::Values),
+        "each" => Some(HstoreRows::Pairs),
+        _ => None,
+    }
 }
 
 /// Whether a function makes one row of JSON, which is a value where it does not stand in FROM.

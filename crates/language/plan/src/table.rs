@@ -269,7 +269,7 @@ pub fn may_be_too_long(table: &TablePlan) -> bool {
     let bytes = table.columns.iter().map(|column| match column.data_type {
         DataType::Text(None) | DataType::Char(None) | DataType::Unknown => usize::MAX,
         DataType::Bytea | DataType::Array(_) | DataType::Composite(_) | DataType::Record => usize::MAX,
-        DataType::Json | DataType::Jsonb => usize::MAX,
+        DataType::Json | DataType::Jsonb | DataType::Hstore | DataType::Citext => usize::MAX,
         DataType::Bit(_) | DataType::VarBit(_) | DataType::Range(_) | DataType::Multirange(_) => usize::MAX,
         DataType::Inet | DataType::Cidr => 19,
         DataType::Text(Some(characters)) | DataType::Char(Some(characters)) => {

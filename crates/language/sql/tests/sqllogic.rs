@@ -746,3 +746,18 @@ fn full_text_search() {
 fn inverted_indexes() {
     run("inverted_indexes");
 }
+
+#[test]
+fn hstore() {
+    run("hstore");
+}
+
+#[test]
+fn citext() {
+    run("citext");
+}
+
+#[test]
+fn trigrams() {
+    run("trigrams");
+}

@@ -105,6 +105,11 @@ impl Dialect {
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
             }
+            one if matches!(one.element().unwrap_or(*one), DataType::Hstore | DataType::Citext) => {
+                return refused(
+                    "the type of an extension has no counterpart in a database outside; use jsonb for an hstore, and text for a citext",
+                );
+            }
             other if in_key && is_never_in_key(*other) => {
                 return refused("such a column cannot be part of the key");
             }
@@ -390,6 +395,10 @@ mod tests {
                 .is_err()
         );
         for dialect in [Dialect::Postgres, Dialect::MariaDb] {
+            for data_type in [DataType::Hstore, DataType::Citext] {
+                let error = dialect.column_type(&column(data_type), false).expect_err("refused");
+                assert!(error.contains("an extension"), "{error}");
+            }
             let labels = dialect.column_type(&column(DataType::Enum(TypeId(1))), false);
             assert_eq!(labels, Ok(ForeignType::Text(Some(63))));
             let error = dialect.column_type(&column(DataType::Enum(TypeId(1))), true).expect_err("refused");

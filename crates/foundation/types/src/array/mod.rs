@@ -153,7 +153,7 @@ fn fits(element: ElementType, value: &Value) -> bool {
 
 fn content_bytes(value: &Value) -> usize {
     match value {
-        Value::Text(text) | Value::Char(text) => text.len(),
+        Value::Text(text) | Value::Char(text) | Value::Citext(text) => text.len(),
         Value::Bytea(bytes) => bytes.len(),
         Value::Json(text) => text.len(),
         Value::Jsonb(value) => value.text_bytes(),
@@ -164,7 +164,8 @@ fn content_bytes(value: &Value) -> usize {
         | Value::Range(_)
         | Value::Multirange(_)
         | Value::TsVector(_)
-        | Value::TsQuery(_) => written_bytes(value, 2),
+        | Value::TsQuery(_)
+        | Value::Hstore(_) => written_bytes(value, 2),
         _ => 0,
     }
 }

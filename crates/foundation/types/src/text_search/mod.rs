@@ -14,6 +14,7 @@ mod vector_text;
 mod word;
 
 pub use configuration::Configuration;
+pub use order::checksum;
 pub(crate) use order::{push_query_key, push_vector_key};
 pub use query::{QueryItem, QuerySyntax, TsQuery, Weights};
 pub use query_text::{ReadOperand, distance_out_of_range, parse_query};

@@ -112,7 +112,7 @@ fn close(open: &mut Vec<(usize, Option<u16>)>, bytes: &mut Bytes) {
 }
 
 /// PostgreSQL's older CRC-32 (`pg_crc.h`): the table of the reflected polynomial with shifts to the left.
-fn checksum(bytes: &[u8]) -> u32 {
+pub fn checksum(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = table();
     let of_all = bytes.iter().fold(u32::MAX, |sum, byte| {
         let place = (sum >> 24) as u8 ^ byte;

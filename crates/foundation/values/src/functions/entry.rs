@@ -318,7 +318,10 @@ impl Argument {
         let family = given.family();
         match self {
             Argument::To(data_type) => Some(*data_type),
-            Argument::From(types, data_type) => types.contains(&family).then_some(*data_type),
+            // What takes a text takes a citext.
+            Argument::From(types, data_type) => (types.contains(&family)
+                || (family == DataType::Citext && types.contains(&DataType::Text(None))))
+            .then_some(*data_type),
             Argument::Pairs(pairs) => {
                 pairs.iter().find(|(accepted, _)| *accepted == family).map(|(_, data_type)| *data_type)
             }

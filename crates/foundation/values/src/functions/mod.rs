@@ -14,8 +14,10 @@
 mod array;
 mod bit_string;
 mod bytes;
+mod citext;
 mod entry;
 mod hash;
+mod hstore;
 mod json;
 mod network;
 mod number;
@@ -35,6 +37,9 @@ mod text_search;
 mod time;
 mod time_tz;
 mod to_char;
+mod trigram;
+mod unaccent;
+mod unaccent_rules;
 
 pub use array::{
     ASSIGN, ASSIGN_SLICE, CONSTRUCT, CONTAINS, ELEMENT, NEST, OVERLAPS, SLICE, accumulated, all_elements,
@@ -42,6 +47,7 @@ pub use array::{
 };
 pub use bit_string::{bits_and, bits_or, bits_xor};
 pub use entry::{Function, Signature};
+pub use hstore::{HSTORE_ASSIGN, HSTORE_OF_ROW};
 pub use json::{
     Counting, JSON_ARRAY, JSON_ASSIGN, JSON_KEY, JSON_OBJECT, JSON_SUBSCRIPT, JSONB_ARRAY, JSONB_OBJECT,
     JsonRows, RecordShape, TO_JSON, TO_JSONB, TO_LINES, aggregated_json, json_record, json_shape,
@@ -55,7 +61,9 @@ use types::{DataType, ExecutionVersion, SqlError};
 
 /// The functions that calls name, by kind. Where two kinds share a name, the one that asks more of its arguments comes
 /// first.
-static FUNCTIONS: [&[Function]; 33] = [
+static FUNCTIONS: [&[Function]; 37] = [
+    citext::FUNCTIONS,
+    hstore::FUNCTIONS,
     network::FUNCTIONS,
     bit_string::FUNCTIONS,
     time_tz::FUNCTIONS,
@@ -89,6 +97,8 @@ static FUNCTIONS: [&[Function]; 33] = [
     time::ZONES,
     array::FUNCTIONS,
     json::FUNCTIONS,
+    trigram::FUNCTIONS,
+    unaccent::FUNCTIONS,
 ];
 
 /// All functions: those that calls name, and those that the grammar has forms for.
@@ -96,6 +106,7 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
     let forms = text::FORMS
         .iter()
         .chain(array::FORMS)
+        .chain(hstore::FORMS)
         .chain(json::FORMS)
         .chain(range::FORMS)
         .chain(time::FORMS)

@@ -1,5 +1,6 @@
 //! Functions of regular expressions.
 
+use crate::functions::citext::with_flag;
 use crate::functions::entry::Argument::{From, To};
 use crate::functions::entry::Gives::{ArrayOf, Is};
 use crate::functions::entry::{Argument, Computed, Function, Gives, code, free};
@@ -70,14 +71,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[To(TEXT), To(TEXT), To(TEXT)],
         Is(Boolean),
         code!(
-            [Value::Text(text), Value::Text(pattern), rest @ ..] => {
-                let escape = match rest {
-                    [Value::Text(escape)] => escape,
-                    _ => "\\",
-                };
-                let regex = compiled(&of_similar(pattern, escape)?, Options::default())?;
-                Ok(Value::Boolean(regex.is_in(text)?))
-            }
+            [Value::Text(text), Value::Text(pattern), rest @ ..] => is_similar(text, pattern, rest, false),
         ),
     )
     .optional(1),
@@ -354,7 +348,41 @@ fn byte_of(text: &str, position: i32) -> usize {
     }
 }
 
-fn is_in(text: &str, pattern: &str, ignore_case: bool) -> Result<bool, SqlError> {
+/// SIMILAR TO, with its escape behind.
+pub(super) fn is_similar(text: &str, pattern: &str, escape: &[Value], ignore_case: bool) -> Computed {
+    let escape = match escape {
+        [Value::Text(escape)] => escape,
+        _ => "\\",
+    };
+    let options = Options { ignore_case, ..Options::default() };
+    Ok(Value::Boolean(compiled(&of_similar(pattern, escape)?, options)?.is_in(text)?))
+}
+
+/// `regexp_match` of a citext.
+pub(super) fn matched_without_case(text: &str, pattern: &str, options: &[Value]) -> Computed {
+    let given = [Value::text(with_flag(options)?)];
+    matched(text, &*compiled(pattern, flags(&given, 0, "regexp_match()")?)?)
+}
+
+/// `regexp_split_to_array` of a citext.
+pub(super) fn split_without_case(text: &str, pattern: &str, options: &[Value]) -> Computed {
+    let given = [Value::text(with_flag(options)?)];
+    split(text, &*compiled(pattern, flags(&given, 0, "regexp_split_to_array()")?)?)
+}
+
+/// `regexp_replace` of a citext.
+pub(super) fn replaced_without_case(
+    text: &str,
+    pattern: &str,
+    replacement: &str,
+    options: &[Value],
+) -> Computed {
+    let options = flags(&[Value::text(with_flag(options)?)], 0, "")?;
+    let which = if options.global { 0 } else { 1 };
+    replace(text, &*compiled(pattern, Options { global: false, ..options })?, replacement, 0, which)
+}
+
+pub(super) fn is_in(text: &str, pattern: &str, ignore_case: bool) -> Result<bool, SqlError> {
     compiled(pattern, Options { ignore_case, ..Options::default() })?.is_in(text)
 }
 

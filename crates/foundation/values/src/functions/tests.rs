@@ -144,6 +144,8 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::Inet => parsed(data_type, &["10.1.2.3/8", "1.2.3.4", "::1", "2001:db8::1/64"]),
         DataType::Cidr => parsed(data_type, &["10.0.0.0/8", "1.2.3.4", "::1", "2001:db8::/64"]),
         DataType::MacAddr => parsed(data_type, &["08:00:2b:01:02:03"]),
+        DataType::Hstore => parsed(data_type, &["a=>1, b=>NULL", "", "aa=>\"x y\", a=>2", "t=>t, n=>-1.5"]),
+        DataType::Citext => parsed(data_type, &["Hello", "", "a.b,c", "ÄÖ"]),
         DataType::TsVector => parsed(data_type, &["'hello':1A,3 'i':2", "", "'l'", "a:5 b:9C c"]),
         DataType::TsQuery => parsed(data_type, &["hello", "", "!i | b:*A", "a <-> b & !c"]),
         DataType::Bit(_) | DataType::VarBit(_) => parsed(data_type, &["101", "0101100110", "1", ""]),
@@ -264,7 +266,9 @@ fn any_value(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::Inet => any_address().prop_map(Value::Inet).boxed(),
         DataType::Cidr => any_address().prop_map(|address| Value::Cidr(address.network())).boxed(),
         DataType::MacAddr => any::<[u8; 6]>().prop_map(Value::MacAddr).boxed(),
-        DataType::TsVector | DataType::TsQuery => prop::sample::select(samples(data_type)).boxed(),
+        DataType::TsVector | DataType::TsQuery | DataType::Hstore | DataType::Citext => {
+            prop::sample::select(samples(data_type)).boxed()
+        }
         DataType::Bit(_) | DataType::VarBit(_) => {
             "[01]{0,40}".prop_map(move |text| types::parse_value(&text, data_type).expect("bits")).boxed()
         }

@@ -345,7 +345,7 @@ fn split_part(text: &str, delimiter: &str, field: i32) -> Result<Value, SqlError
 }
 
 /// Every character of `from` becomes the one at its place in `to`, or nothing.
-fn translate(text: &str, from: &str, to: &str) -> String {
+pub(super) fn translate(text: &str, from: &str, to: &str) -> String {
     let to: Vec<char> = to.chars().collect();
     let each = |character: char| match from.chars().position(|known| known == character) {
         Some(position) => to.get(position).copied(),

@@ -24,5 +24,6 @@ pub(crate) use document::{Together, query_of_text, vector_of_text, vector_of_tex
 pub(crate) use headline::headline;
 pub(crate) use headline_options::HeadlineOptions;
 pub(crate) use json::{json_texts, with_json_texts};
+pub(crate) use parser::{is_alphabetic, small_letter};
 pub(crate) use rank::{rank, rank_by_covers, usual_weights, weights};
 pub(crate) use words_of_vector::matches;

@@ -216,7 +216,9 @@ impl AggregateFunction {
             (F::Minimum | F::Maximum, DataType::MacAddr | DataType::Bit(_) | DataType::VarBit(_)) => {
                 return None;
             }
-            (F::Minimum | F::Maximum, DataType::TsVector | DataType::TsQuery) => return None,
+            (F::Minimum | F::Maximum, DataType::TsVector | DataType::TsQuery | DataType::Hstore) => {
+                return None;
+            }
             (F::Minimum | F::Maximum, DataType::Range(_) | DataType::Multirange(_)) => return None,
             (F::Ranges, DataType::Range(of) | DataType::Multirange(of)) => DataType::Multirange(of),
             (F::Intersection, range @ (DataType::Range(_) | DataType::Multirange(_))) => range,

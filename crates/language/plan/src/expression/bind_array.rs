@@ -82,6 +82,13 @@ impl Binder<'_> {
                 continue;
             }
             rest = after;
+            if value.data_type == DataType::Hstore
+                && let AccessExpr::Subscript(subscript) = access
+            {
+                let found = self.hstore_subscript(value, subscript);
+                value = found.map_err(|error| self.at(error, root.span()))?;
+                continue;
+            }
             let accessed = match access {
                 AccessExpr::Subscript(subscript) => {
                     let mut subscripts = vec![subscript];

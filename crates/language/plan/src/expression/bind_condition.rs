@@ -169,7 +169,10 @@ impl Binder<'_> {
         };
         let (text, pattern) = (self.bind(text)?, self.bind(pattern)?);
         let is_text = |operand: &Expression| {
-            matches!(operand.data_type, DataType::Text(_) | DataType::Char(_) | DataType::Unknown)
+            matches!(
+                operand.data_type,
+                DataType::Text(_) | DataType::Char(_) | DataType::Unknown | DataType::Citext
+            )
         };
         // A pattern is compared with all of a char(n), with the spaces at its end.
         if text.data_type.family() == DataType::Char(None) {
@@ -184,7 +187,17 @@ impl Binder<'_> {
             };
             return Err(no_operator(&format!("{} {symbol} {}", text.data_type, pattern.data_type)));
         }
-        let operands = Box::new([self.known(text)?, self.known(pattern)?]);
+        // The left side says it: the operators of citext take one there.
+        let is_citext = matches!(
+            (text.data_type, pattern.data_type),
+            (DataType::Citext, _) | (DataType::Unknown, DataType::Citext)
+        );
+        let ignore_case = ignore_case || is_citext;
+        let as_text = |operand: Expression| match operand.data_type {
+            DataType::Citext => self.cast_to(operand, DataType::Text(None)),
+            _ => self.known(operand),
+        };
+        let operands = Box::new([as_text(text)?, as_text(pattern)?]);
         Ok(boolean(Kind::Like(LikeForm { negated, ignore_case, escape }, operands)))
     }
 

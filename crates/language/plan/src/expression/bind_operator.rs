@@ -183,7 +183,22 @@ impl Binder<'_> {
         if let Some(own) = own.map_err(|error| self.at(error, span))? {
             return Ok(own);
         }
+        if op == ArithmeticOperator::Remainder && self.compares_trigrams(&left, &right) {
+            return self.bind_operator("%", vec![left, right], span);
+        }
         self.arithmetic(op, left, right).map_err(|error| self.at(error, span))
+    }
+
+    /// Whether `%` asks how alike texts are, as in PostgreSQL's extension pg_trgm.
+    fn compares_trigrams(&self, left: &Expression, right: &Expression) -> bool {
+        let is_text = |operand: &Expression| {
+            matches!(operand.data_type, DataType::Text(_) | DataType::Char(_) | DataType::Citext)
+        };
+        let may_be = |operand: &Expression| is_text(operand) || operand.data_type == DataType::Unknown;
+        self.scope.version() >= ExecutionVersion::V16
+            && (is_text(left) || is_text(right))
+            && may_be(left)
+            && may_be(right)
     }
 
     pub(super) fn arithmetic(
@@ -227,7 +242,10 @@ impl Binder<'_> {
             return self.concatenate_arrays(left, right);
         }
         let text = |operand: &Expression| {
-            matches!(operand.data_type, DataType::Text(_) | DataType::Char(_) | DataType::Unknown)
+            matches!(
+                operand.data_type,
+                DataType::Text(_) | DataType::Char(_) | DataType::Citext | DataType::Unknown
+            )
         };
         if left.data_type == DataType::Bytea || right.data_type == DataType::Bytea {
             let bytes = |operand: Expression| self.argument(operand, DataType::Bytea);
@@ -260,6 +278,11 @@ impl Binder<'_> {
             return Ok(compared);
         }
         let operands = self.comparable(comparison.symbol(), left, right)?;
+        // PostgreSQL orders them, but has no such operators.
+        let is_order = !matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+        if is_order && operands[0].data_type == DataType::Hstore {
+            return Err(no_operator(&format!("hstore {} hstore", comparison.symbol())));
+        }
         Ok(boolean(Kind::Compare(comparison, Box::new(operands))))
     }
 

@@ -15,7 +15,9 @@ impl Binder<'_> {
         left: &Expression,
         right: &Expression,
     ) -> Result<Option<Expression>, SqlError> {
-        let is_one = |data_type: DataType| data_type.is_of_version_10() || data_type.is_of_version_15();
+        let is_one = |data_type: DataType| {
+            data_type.is_of_version_10() || data_type.is_of_version_15() || data_type == DataType::Hstore
+        };
         if !is_one(left.data_type) && !is_one(right.data_type) {
             return Ok(None);
         }

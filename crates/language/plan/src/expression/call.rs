@@ -317,6 +317,9 @@ impl Binder<'_> {
         if let Some(call) = self.bind_json_call(name, arguments)? {
             return Ok(Some(call));
         }
+        if let Some(call) = self.bind_hstore_call(name, arguments)? {
+            return Ok(Some(call));
+        }
         let call = EnumCall::named(name, self.scope().version());
         call.map(|call| self.bind_enum_call(call, arguments.to_vec())).transpose()
     }
@@ -587,7 +590,7 @@ fn type_name(arguments: Vec<Expression>, named: String) -> Expression {
 
 /// The type that a function of this name casts to.
 fn type_of_cast(name: &str) -> Option<DataType> {
-    const TYPES: [DataType; 22] = [
+    const TYPES: [DataType; 24] = [
         DataType::Boolean,
         DataType::SmallInt,
         DataType::Integer,
@@ -610,6 +613,8 @@ fn type_of_cast(name: &str) -> Option<DataType> {
         DataType::TimeTz,
         DataType::TsVector,
         DataType::TsQuery,
+        DataType::Hstore,
+        DataType::Citext,
     ];
     TYPES.into_iter().find(|data_type| data_type.internal_name() == name)
 }

@@ -179,12 +179,16 @@ impl Expression {
 #[inline]
 fn spend_on_cast(value: &Value, data_type: DataType) -> Result<(), SqlError> {
     work::spend(match (value, data_type) {
-        (Value::Text(text) | Value::Char(text), DataType::Numeric(_)) => work::of_written_number(text.len()),
+        (Value::Text(text) | Value::Char(text) | Value::Citext(text), DataType::Numeric(_)) => {
+            work::of_written_number(text.len())
+        }
         (Value::Json(_) | Value::Jsonb(_), DataType::Text(_) | DataType::Char(_)) => work::of_value(value),
         (Value::Json(_), _) | (_, DataType::Json | DataType::Jsonb) => work::of_value(value),
         // As a whole it is a number.
         (Value::Jsonb(json), _) => work::of_written_number(json.bytes().len()),
-        (Value::Text(_) | Value::Char(_) | Value::Numeric(_), _) => work::of_argument(value),
+        (Value::Text(_) | Value::Char(_) | Value::Citext(_) | Value::Hstore(_) | Value::Numeric(_), _) => {
+            work::of_argument(value)
+        }
         _ => 0,
     })
 }

@@ -176,7 +176,8 @@ pub fn rows_space(rows: &[Vec<Value>]) -> u64 {
 #[inline]
 pub fn long_bytes(value: &Value) -> u64 {
     let bytes = match value {
-        Value::Text(text) | Value::Char(text) => text.len(),
+        Value::Text(text) | Value::Char(text) | Value::Citext(text) => text.len(),
+        Value::Hstore(store) => store.bytes().len(),
         Value::Bytea(bytes) => bytes.len(),
         Value::Json(text) => text.len(),
         Value::Jsonb(value) => value.bytes().len(),
@@ -205,6 +206,8 @@ fn share_bytes(left: &Value, right: &Value) -> bool {
         }
         (Value::Bytea(left), Value::Bytea(right)) => Arc::ptr_eq(left, right),
         (Value::Json(left), Value::Json(right)) => Arc::ptr_eq(left, right),
+        (Value::Citext(left), Value::Citext(right)) => Arc::ptr_eq(left, right),
+        (Value::Hstore(left), Value::Hstore(right)) => left.shares_bytes(right),
         (Value::Jsonb(left), Value::Jsonb(right)) => left.shares_bytes(right),
         (Value::Array(left), Value::Array(right)) => Arc::ptr_eq(left, right),
         (Value::Composite(left), Value::Composite(right)) => Arc::ptr_eq(left, right),

@@ -140,13 +140,15 @@ fn named_type(types: &CompositeTypes, name: &ast::ObjectName) -> Result<DataType
         ("regconfig" | "regdictionary", None) if types.rules() >= ExecutionVersion::V15 => {
             DataType::Text(None)
         }
-        (other, None) => match type_named(other).or_else(|| array_named(other)) {
-            Some(known) if !is_newer_than(types.rules(), known) => known,
-            _ => {
-                let message = format!("type \"{other}\" does not exist");
-                return Err(SqlError::new(SqlState(*b"42704"), message));
+        (other, None) => {
+            match type_named(other).or_else(|| array_named(other)).or_else(|| of_extension(other)) {
+                Some(known) if !is_newer_than(types.rules(), known) => known,
+                _ => {
+                    let message = format!("type \"{other}\" does not exist");
+                    return Err(SqlError::new(SqlState(*b"42704"), message));
+                }
             }
-        },
+        }
     })
 }
 
@@ -156,6 +158,12 @@ pub(super) fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> boo
     (one.is_json() && rules < ExecutionVersion::V7)
         || (one.is_of_version_10() && rules < ExecutionVersion::V10)
         || (one.is_of_version_15() && rules < ExecutionVersion::V15)
+        || (one.is_of_version_16() && rules < ExecutionVersion::V16)
+}
+
+/// A type of an extension in the schema where PostgreSQL makes these, unless somebody says otherwise.
+fn of_extension(name: &str) -> Option<DataType> {
+    name.strip_prefix("public.").and_then(type_named).filter(|known| known.is_of_version_16())
 }
 
 fn array_named(name: &str) -> Option<DataType> {
@@ -173,6 +181,8 @@ fn type_named(name: &str) -> Option<DataType> {
         DataType::TimeTz,
         DataType::TsVector,
         DataType::TsQuery,
+        DataType::Hstore,
+        DataType::Citext,
     ];
     let known = simple.into_iter().find(|known| known.internal_name() == name);
     known.or_else(|| RangeType::type_where(|(_, known)| known == name))

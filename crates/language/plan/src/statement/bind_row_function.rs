@@ -2,7 +2,9 @@
 
 use crate::expression::{Binder, Expression, Kind, Relations, Source};
 use crate::logical::LogicalPlan;
-use crate::row_functions::{gives_rows_in_from, is_row_function, json_arguments, json_rows, json_type_of};
+use crate::row_functions::{
+    HstoreRows, gives_rows_in_from, hstore_rows, is_row_function, json_arguments, json_rows, json_type_of,
+};
 use crate::statement::level::Level;
 use crate::statement::query_scope::QueryScope;
 use crate::statement::record_columns::listed_columns;
@@ -56,7 +58,8 @@ pub(super) fn takes_json(name: &ObjectName, version: ExecutionVersion, arguments
 
 /// Whether the rows of a function that is built in have several columns.
 pub(super) fn gives_many_columns(name: &str) -> bool {
-    matches!(json_rows(name), Some(JsonRows::Members(_) | JsonRows::Record(_) | JsonRows::Records(_)))
+    name == "each"
+        || matches!(json_rows(name), Some(JsonRows::Members(_) | JsonRows::Record(_) | JsonRows::Records(_)))
 }
 
 /// Binds a call in FROM.
@@ -94,6 +97,9 @@ pub(super) fn bind_row_function(
         "unnest" if !arguments.is_empty() => {
             arguments = arguments.into_iter().map(ranges_of_multirange).collect();
             (elements(&binder, name, &arguments).map_err(located)?, "It takes arrays.")
+        }
+        _ if query.variables.version() >= ExecutionVersion::V16 && hstore_rows(name).is_some() => {
+            (pairs(query, &binder, name, &mut arguments, alias).map_err(located)?, HSTORE_HINT)
         }
         _ => match json_rows(name).filter(|_| query.variables.version() >= ExecutionVersion::V7) {
             Some(rows) => {
@@ -140,6 +146,8 @@ const SUBSCRIPTS_HINT: &str =
 
 /// Gives the parts of an array that have so many dimensions: FOREACH … SLICE. No identifier can be this.
 pub const SLICES: &str = "\0slices";
+
+const HSTORE_HINT: &str = "It takes a value of type hstore.";
 
 const SERIES_HINT: &str =
     "It takes start, stop and perhaps a step: integers, numerics, or timestamps with an interval.";
@@ -261,6 +269,31 @@ fn elements(
         }
     }
     Ok(Some(RowsOfFunction { rows: RowKind::Elements(widths), columns, row_type }))
+}
+
+/// A function that takes an hstore apart, of this argument, which is cast; `None` where it is none for it. As `jsonb` it has its keys in the
+/// same order.
+fn pairs(
+    query: QueryScope<'_>,
+    binder: &Binder<'_>,
+    name: &str,
+    arguments: &mut Vec<Expression>,
+    alias: Option<&TableAlias>,
+) -> Result<Option<RowsOfFunction>, SqlError> {
+    let [store] = arguments.as_slice() else { return Ok(None) };
+    let Some(store) = binder.argument(store.clone(), DataType::Hstore) else { return Ok(None) };
+    let array = match hstore_rows(name) {
+        Some(HstoreRows::Keys) => "akeys",
+        Some(HstoreRows::Values) => "avals",
+        _ => {
+            *arguments = vec![binder.call_by_name("hstore_to_jsonb", vec![store])?];
+            let each = ("jsonb_each_text", JsonRows::Members(true));
+            return json_call(query, binder, each, arguments, alias);
+        }
+    };
+    *arguments = vec![binder.call_by_name(array, vec![store])?];
+    let columns = vec![(name.to_string(), DataType::Text(None))];
+    Ok(Some(RowsOfFunction { rows: RowKind::Elements(vec![None]), columns, row_type: None }))
 }
 
 /// A function that takes JSON apart, of these arguments, which are cast; `None` where they are none for it.

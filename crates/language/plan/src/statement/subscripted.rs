@@ -1,7 +1,8 @@
 //! `SET column[1].field = value`: a new value of the column, with another one where the subscripts and fields lead to.
 
 use crate::expression::{
-    Binder, Expression, FieldOwner, Subscripts, element_of, field_path, json_assigned, part_assigned,
+    Binder, Expression, FieldOwner, Subscripts, element_of, field_path, hstore_assigned, json_assigned,
+    one_subscript, part_assigned,
 };
 use sqlparser::ast::{Expr, Ident, Spanned};
 use syntax::names::name_of;
@@ -45,6 +46,9 @@ impl Subscripted<'_, '_> {
         }
         if data_type == DataType::Jsonb {
             return self.json_replaced(current, path);
+        }
+        if data_type == DataType::Hstore {
+            return self.hstore_replaced(current, path);
         }
         if data_type.element().is_none() {
             let shown = self.binder.types().name_of(data_type);
@@ -137,6 +141,19 @@ impl Subscripted<'_, '_> {
         }
         let value = self.assigned(DataType::Jsonb)?;
         Ok(json_assigned(json, keys, starts_with_index, value))
+    }
+
+    /// An `hstore` with the value for a key.
+    fn hstore_replaced(&self, store: Expression, path: &[Ident]) -> Result<Expression, SqlError> {
+        let [step] = path else { return Err(one_subscript()) };
+        let Subscript::Element(key) = subscript_of(step, self.binder.scope().version())? else {
+            return Err(one_subscript());
+        };
+        let key = self.binder.bind(&key)?;
+        self.refuse_run(&key)?;
+        let key = self.binder.hstore_key(key)?;
+        let value = self.assigned(DataType::Text(None))?;
+        Ok(hstore_assigned(store, key, value))
     }
 
     fn refuse_run(&self, subscript: &Expression) -> Result<(), SqlError> {

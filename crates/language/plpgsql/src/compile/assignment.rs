@@ -115,6 +115,13 @@ impl Compiler<'_> {
                 Ok(expression::Expression::with_field(current, &steps, value))
             }
             _ if data_type == DataType::Jsonb => self.json_replaced(current, path, value, &what()),
+            PathStep::Element(key) if data_type == DataType::Hstore && rest.is_empty() => {
+                let bound = self.expression(key)?;
+                let key = self.converted(bound, DataType::Text(None), "a subscript");
+                let key = key.map_err(|error| or_at(error, place.target.position()))?;
+                let value = self.expression_of(value, DataType::Text(None), &what())?;
+                Ok(expression::hstore_assigned(current, key, value))
+            }
             _ if data_type.element().is_none() => {
                 let message =
                     format!("cannot subscript type {data_type} because it does not support subscripting");

@@ -251,7 +251,7 @@ fn bind_change_of_standard_sql(
             SchemaChange::CreateIndex { if_not_exists: create.if_not_exists, table, index }
         }
         Statement::CreateExtension(create) if types.rules() >= ExecutionVersion::V7 => {
-            check_extension(create)?;
+            check_extension(create, types.rules())?;
             SchemaChange::CreateExtension
         }
         Statement::CreateView(create) => SchemaChange::CreateView(bind_create_view(create, types.rules())?),

@@ -6,13 +6,15 @@ use types::{
 };
 
 /// Classes, and the type that each is for, without length, precision and scale.
-const CLASSES: [(&str, DataType); 30] = [
+const CLASSES: [(&str, DataType); 32] = [
     ("bit_ops", DataType::Bit(None)),
     ("bool_ops", DataType::Boolean),
     ("bpchar_ops", DataType::Char(None)),
     ("bpchar_pattern_ops", DataType::Char(None)),
+    ("btree_hstore_ops", DataType::Hstore),
     ("bytea_ops", DataType::Bytea),
     ("cidr_ops", DataType::Cidr),
+    ("citext_ops", DataType::Citext),
     ("date_ops", DataType::Date),
     ("float4_ops", DataType::Real),
     ("float8_ops", DataType::Double),
@@ -40,13 +42,14 @@ const CLASSES: [(&str, DataType); 30] = [
 ];
 
 /// Classes of inverted indexes. Which operators are served does not depend on the class.
-const OF_PARTS: [&str; 4] = ["array_ops", "jsonb_ops", "jsonb_path_ops", "tsvector_ops"];
+const OF_PARTS: [&str; 5] = ["array_ops", "gin_hstore_ops", "jsonb_ops", "jsonb_path_ops", "tsvector_ops"];
 
 /// Whether a kind of index has an operator class.
 pub(super) fn is_known_class(class: &str, rules: ExecutionVersion, method: IndexMethod) -> bool {
     let class = class.to_ascii_lowercase();
     if method == IndexMethod::Inverted {
-        return OF_PARTS.contains(&class.as_str());
+        let is_new = class == "gin_hstore_ops" && rules < ExecutionVersion::V16;
+        return OF_PARTS.contains(&class.as_str()) && !is_new;
     }
     CLASSES.iter().any(|(known, _)| *known == class) && rules >= since(&class)
 }
@@ -59,6 +62,7 @@ fn since(class: &str) -> ExecutionVersion {
             ExecutionVersion::V10
         }
         "tsquery_ops" | "tsvector_ops" => ExecutionVersion::V15,
+        "btree_hstore_ops" | "citext_ops" => ExecutionVersion::V16,
         _ => ExecutionVersion::V1,
     }
 }
@@ -76,6 +80,7 @@ fn takes(class: &str, data_type: DataType, method: IndexMethod) -> bool {
     if method == IndexMethod::Inverted {
         return match data_type {
             DataType::TsVector => class == "tsvector_ops",
+            DataType::Hstore => class == "gin_hstore_ops",
             DataType::Array(_) => class == "array_ops",
             DataType::Jsonb => matches!(class, "jsonb_ops" | "jsonb_path_ops"),
             _ => false,

@@ -2,6 +2,7 @@
 
 use super::decode_range;
 use super::encode::Format;
+use super::hstore_wire;
 use super::text_search_wire;
 use bytes::Buf;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub(super) fn is_newer(oid: u32, version: ExecutionVersion) -> bool {
     let one = data_type.element().unwrap_or(data_type);
     (version < ExecutionVersion::V10 && one.is_of_version_10())
         || (version < ExecutionVersion::V15 && one.is_of_version_15())
+        || (version < ExecutionVersion::V16 && one.is_of_version_16())
 }
 
 /// The same of several, of which the ledger may have made some, or the open block: `catalog` gives what the session knows, where that
@@ -223,6 +225,10 @@ fn decode_binary(place: Place, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         }
         3614 => text_search_wire::vector(bytes)?.map(Value::TsVector).ok_or_else(wrong)?,
         3615 => text_search_wire::query(bytes)?.map(Value::TsQuery).ok_or_else(wrong)?,
+        other if type_of_oid(other) == DataType::Hstore => {
+            hstore_wire::hstore(bytes)?.map(Value::Hstore).ok_or_else(wrong)?
+        }
+        other if type_of_oid(other) == DataType::Citext => parse_value(text(bytes)?, DataType::Citext)?,
         of_version_10 if type_of_oid(of_version_10).is_of_version_10() => {
             let read = |bytes: &[u8], oid: u32| decode_binary(place, bytes, oid);
             decode_range::decode(bytes, type_of_oid(oid), &read)?.ok_or_else(wrong)?

@@ -1,5 +1,6 @@
 //! Values as the Postgres protocol writes them, in text and in binary.
 
+use super::hstore_wire::put_hstore;
 use super::text_search_wire::{put_query, put_vector};
 use bytes::{BufMut, BytesMut};
 use catalogue::{ColumnFacts, type_length, type_modifier};
@@ -163,6 +164,7 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         (Value::MacAddr(bytes), DataType::MacAddr) => output.put_slice(bytes),
         (Value::TsVector(vector), DataType::TsVector) => put_vector(output, vector),
         (Value::TsQuery(query), DataType::TsQuery) => put_query(output, query),
+        (Value::Hstore(store), DataType::Hstore) => put_hstore(output, store),
         (Value::Bit(bits), DataType::Bit(_)) | (Value::VarBit(bits), DataType::VarBit(_)) => {
             output.put_u32(bits.length());
             output.put_slice(bits.bytes());

@@ -35,6 +35,7 @@ mod decode;
 mod decode_range;
 pub(crate) mod encode;
 mod extended;
+mod hstore_wire;
 mod listening;
 mod lock_waiting;
 mod message;

@@ -544,7 +544,8 @@ impl Session {
 fn row_bytes(row: &[Value]) -> u64 {
     const ROW_BYTES: usize = 48;
     let long = row.iter().map(|value| match value {
-        Value::Text(text) | Value::Char(text) => text.len(),
+        Value::Text(text) | Value::Char(text) | Value::Citext(text) => text.len(),
+        Value::Hstore(store) => store.bytes().len(),
         Value::Bytea(bytes) => bytes.len(),
         Value::Json(text) => text.len(),
         Value::Jsonb(value) => value.bytes().len(),

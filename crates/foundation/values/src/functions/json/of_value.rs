@@ -116,6 +116,8 @@ impl<'a> Form<'a> {
             Value::Boolean(truth) => text.push_str(if *truth { "true" } else { "false" }),
             Value::Json(json) => text.push_str(json),
             Value::Jsonb(json) => text.push_str(&json.to_text()),
+            // As PostgreSQL, by its cast.
+            Value::Hstore(store) => text.push_str(&store.to_json(false)?),
             Value::Array(array) => self.write_elements(text, &array.dimensions(), array.values())?,
             Value::Composite(row) => {
                 text.push('{');
@@ -183,6 +185,7 @@ impl<'a> Form<'a> {
             Value::Boolean(truth) => JsonPart::boolean(*truth),
             Value::Numeric(number) => JsonPart::number(number),
             Value::Jsonb(json) => JsonPart::from(json.node()),
+            Value::Hstore(store) => JsonPart::owned(&Jsonb::parse(&store.to_json(false)?)?),
             Value::Json(text) => {
                 let json = Jsonb::parse(text)?;
                 work::spend(work::of_growth(text.len(), &json))?;

@@ -25,6 +25,6 @@ mod table;
 mod tests;
 mod token;
 
-pub(super) use character::small_letter;
+pub(crate) use character::{is_alphabetic, small_letter};
 pub(super) use run::tokens;
 pub(super) use token::TokenKind;

@@ -100,6 +100,8 @@ fn entry_bytes_max(data_type: DataType) -> usize {
         | DataType::Composite(_)
         | DataType::Record
         | DataType::Json
+        | DataType::Hstore
+        | DataType::Citext
         | DataType::Jsonb
         | DataType::Bit(_)
         | DataType::VarBit(_)
