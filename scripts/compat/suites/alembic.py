@@ -24,5 +24,5 @@ def prepare(part, server):
 
 def command(part, server, folder, seconds):
     python = os.path.join(folder, "tools", "alembic", "bin", "python")
-    arguments = ["-p", "sqlalchemy_without_extensions", "--dburi", server.url("postgresql+psycopg"), "--maxfail=100000"]
+    arguments = ["--dburi", server.url("postgresql+psycopg"), "--maxfail=100000"]
     return pytest(python, seconds, *arguments, "--backend-only", *PARTS[part]), {}, sources(folder, "alembic", VERSION)

@@ -27,7 +27,7 @@ def prepare(part, server):
 
 def command(part, server, folder, seconds):
     python = os.path.join(folder, "tools", "sqlalchemy", "bin", "python")
-    arguments = ["-p", "sqlalchemy_without_extensions", "--dburi", server.url("postgresql+psycopg"), "--maxfail=100000"]
+    arguments = ["--dburi", server.url("postgresql+psycopg"), "--maxfail=100000"]
     # Of the large folders only what is marked as depending on the database; of the dialect's not its compiler, which asks none.
     if part in ("engine", "sql"):
         arguments.append("--backend-only")
