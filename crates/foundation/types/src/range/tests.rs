@@ -1,6 +1,6 @@
 use super::*;
 use crate::session_format::{SessionFormat, within_format};
-use crate::{DataType, Key, ValueLimits};
+use crate::{DataType, Key, ValueLimits, limits};
 use crate::{ExecutionVersion, decode_exactly, encode, format_value, parse_value, with_types_of};
 use proptest::prelude::*;
 use std::sync::Arc;

@@ -306,7 +306,19 @@ pub fn is_same(a: &Value, b: &Value) -> bool {
 
 /// Whether errors of this expression may come with a detail, which is taken for a look at the whole row.
 pub fn may_have_detail(expression: &Expression) -> bool {
-    expression.any(&mut |inner| matches!(inner.data_type, DataType::Numeric(_)))
+    expression.any(&mut |inner| match inner.data_type {
+        DataType::Numeric(_) => true,
+        // What is wrong with a literal of these, or with how parts of them go together.
+        DataType::Array(_)
+        | DataType::Json
+        | DataType::Jsonb
+        | DataType::Hstore
+        | DataType::Composite(_)
+        | DataType::Record
+        | DataType::Range(_)
+        | DataType::Multirange(_) => inner.can_fail(),
+        _ => false,
+    })
 }
 
 #[cfg(test)]
