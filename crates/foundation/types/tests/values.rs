@@ -109,9 +109,8 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
             })
             .boxed(),
         DataType::TsVector => written(data_type, "([a-c]:[1-9](,[1-9][A-D]?)?( b)?)?"),
-        DataType::Hstore => {
-            written(data_type, "(\"[ab\\\\n]{0,3}\"=>(NULL|\"[\\x00-\\x7f&&[^\\x00\"\\\\]]{0,4}\"),?){0,4}")
-        }
+        // Quotes and backslashes in values have a backslash in front of them.
+        DataType::Hstore => written(data_type, r#"("[abé]{0,3}"=>(NULL|"([a-d]|\\\\|\\"){0,4}"),){0,4}"#),
         DataType::Citext => written(data_type, "[aAbBäÄ \u{1}\u{2}]{0,4}"),
         DataType::TsQuery => written(data_type, "([a-c] & !b:*A?( \\| c)?)?"),
         DataType::Rounded(..) => unreachable!("values are of the types with all digits"),
