@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// What stands in a reason, whether it is to stay so, and why or what to do.
-const MEANINGS: [(&str, Stays, &str); 22] = [
+const MEANINGS: [(&str, Stays, &str); 21] = [
     (
         "INHERITS",
         Stays::Yes,
