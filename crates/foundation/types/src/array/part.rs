@@ -132,7 +132,7 @@ impl Array {
                 let is_outside = |(dimension, span): (&Dimension, &Span)| {
                     *span.start() < i64::from(dimension.lower) || *span.end() > dimension.upper()
                 };
-                if dimensions.iter().zip(spans).map(|(one, span)| (&*one, span)).any(is_outside) {
+                if dimensions.iter().zip(spans).any(is_outside) {
                     return Err(wrong("array subscript out of range"));
                 }
             }
