@@ -3,6 +3,9 @@
 use types::{DataType, ExecutionVersion};
 use values::functions::JsonRows;
 
+/// Gives the parts of an array that have so many dimensions: FOREACH … SLICE. No identifier can be this.
+pub const SLICES: &str = "\0slices";
+
 /// Whether a function of this name is built in and gives rows.
 pub fn is_row_function(name: &str, version: ExecutionVersion) -> bool {
     matches!(name, "generate_series" | "unnest" | "regexp_split_to_table")
@@ -39,7 +42,9 @@ fn gives_record(name: &str) -> bool {
 
 /// Whether a function of this name gives rows in FROM.
 pub(crate) fn gives_rows_in_from(name: &str, version: ExecutionVersion) -> bool {
-    is_row_function(name, version) || (version >= ExecutionVersion::V7 && gives_record(name))
+    is_row_function(name, version)
+        || (version >= ExecutionVersion::V7 && gives_record(name))
+        || name == SLICES
 }
 
 /// What a function of this name makes of JSON. The fields of its records are known where it is called.

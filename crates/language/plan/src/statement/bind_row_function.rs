@@ -3,7 +3,8 @@
 use crate::expression::{Binder, Expression, Kind, Relations, Source};
 use crate::logical::LogicalPlan;
 use crate::row_functions::{
-    HstoreRows, gives_rows_in_from, hstore_rows, is_row_function, json_arguments, json_rows, json_type_of,
+    HstoreRows, SLICES, gives_rows_in_from, hstore_rows, is_row_function, json_arguments, json_rows,
+    json_type_of,
 };
 use crate::statement::level::Level;
 use crate::statement::query_scope::QueryScope;
@@ -143,9 +144,6 @@ const JSON_HINT: &str = "It takes a value of type json or jsonb, as its name say
 
 const SUBSCRIPTS_HINT: &str =
     "It takes an array, the number of a dimension, and perhaps whether it counts down.";
-
-/// Gives the parts of an array that have so many dimensions: FOREACH … SLICE. No identifier can be this.
-pub const SLICES: &str = "\0slices";
 
 const HSTORE_HINT: &str = "It takes a value of type hstore.";
 

@@ -74,11 +74,11 @@ mod with;
 mod with_change;
 
 use crate::expression::Expression;
+pub use crate::row_functions::SLICES;
 use crate::table::TablePlan;
 pub use access::Access;
 pub use access_path::{AccessPath, IndexAccess, Interval, KeyPart, PartsAccess};
 pub use bind::bind_statement;
-pub use bind_row_function::SLICES;
 pub use bound_query::{BoundQuery, close_types};
 pub use change::{
     Arbiter, BoundDelete, BoundInsert, BoundUpdate, ConflictAction, InsertSource, OnConflict, Returning,

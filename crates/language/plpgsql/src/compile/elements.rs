@@ -94,12 +94,16 @@ impl Compiler<'_> {
             self.variables.pop_block();
             return Ok(());
         }
-        let sql = match slice {
+        let text = match slice {
             0 => "SELECT * FROM unnest(x)".to_string(),
             _ if is_older => "SELECT x".to_string(),
-            slice => format!("SELECT * FROM \"{SLICES}\"(x, {slice})"),
+            slice => format!("SELECT * FROM slices(x, {slice})"),
         };
-        let mut query = parse_query(&sql, ExecutionVersion::NEWEST)?;
+        let mut query = parse_query(&text, ExecutionVersion::NEWEST)?;
+        let _ = sql::visit_relations_mut(&mut query, |name| {
+            *name = sql::ObjectName::from(vec![sql::Ident::new(SLICES)]);
+            ControlFlow::<()>::Continue(())
+        });
         let _ = sql::visit_expressions_mut(&mut query, put_variable);
         let rows = RowSource::Static(Box::new(sql::Statement::Query(Box::new(query))));
         self.row_loop(label, targets, &rows, body)?;
