@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{
-    Array, Bound, Catalog, Composite, CompositeType, CompositeTypes, DataType, Dimension, EnumPlace,
-    EnumValue, Interval, Key, Multirange, NetworkAddress, Numeric, OutputColumn, Range, RangeType, TimeTz,
-    TypeId, TypeKind, Value, assign, cast, elements_in, format_value, limits, parse_value,
+    Array, Bound, Catalog, Composite, CompositeType, CompositeTypes, DataType, Dimension, ElementType,
+    EnumPlace, EnumValue, Interval, Key, Multirange, NetworkAddress, Numeric, OutputColumn, Range, RangeType,
+    TimeTz, TypeId, TypeKind, Value, assign, cast, elements_in, format_value, limits, parse_value,
 };
 
 fn numeric() -> impl Strategy<Value = Numeric> {
@@ -31,6 +31,22 @@ fn double() -> impl Strategy<Value = f64> {
     let special =
         prop::sample::select(vec![0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -f64::NAN, 1.0]);
     prop_oneof![special, any::<u64>().prop_map(f64::from_bits), (-5i8..5).prop_map(f64::from)]
+}
+
+/// Arrays of one dimension from 1, and of others.
+fn array(element: ElementType) -> BoxedStrategy<Value> {
+    let element_value = prop_oneof![4 => value(element.data_type()), 1 => Just(Value::Null)];
+    let dimension = (-2i32..4, 1u32..3).prop_map(|(lower, length)| Dimension { lower, length });
+    let shape = prop_oneof![
+        3 => (0usize..4).prop_map(|length| vec![Dimension::of(length)]),
+        1 => prop::collection::vec(dimension, 1..4),
+    ];
+    (shape, prop::collection::vec(element_value, 8))
+        .prop_map(move |(dimensions, mut values)| {
+            values.truncate(elements_in(&dimensions));
+            Value::Array(Array::shaped(element, &dimensions, values).expect("small").into())
+        })
+        .boxed()
 }
 
 fn value(data_type: DataType) -> BoxedStrategy<Value> {
@@ -71,20 +87,7 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
                 Value::TimeTz(TimeTz::new(time, east).expect("in range"))
             })
             .boxed(),
-        DataType::Array(element) => {
-            let element_value = prop_oneof![4 => value(element.data_type()), 1 => Just(Value::Null)];
-            let dimension = (-2i32..4, 1u32..3).prop_map(|(lower, length)| Dimension { lower, length });
-            let shape = prop_oneof![
-                3 => (0usize..4).prop_map(|length| vec![Dimension::of(length)]),
-                1 => prop::collection::vec(dimension, 1..4),
-            ];
-            (shape, prop::collection::vec(element_value, 8))
-                .prop_map(move |(dimensions, mut values)| {
-                    values.truncate(elements_in(&dimensions));
-                    Value::Array(Array::shaped(element, &dimensions, values).expect("small").into())
-                })
-                .boxed()
-        }
+        DataType::Array(element) => array(element),
         DataType::Composite(id) => {
             let types = composite_types();
             let fields = &types.get(id).expect("one of these").fields;

@@ -8,8 +8,8 @@ use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    Array, DataType, Dimension, ExecutionVersion, Interval, NetworkAddress, Numeric, RangeType, SqlState,
-    Value,
+    Array, DataType, Dimension, ElementType, ExecutionVersion, Interval, NetworkAddress, Numeric, RangeType,
+    SqlState, Value,
 };
 
 const TEXT: DataType = DataType::Text(None);
@@ -83,6 +83,21 @@ fn read(text: &str, data_type: DataType) -> Value {
     types::parse_value(text, data_type).expect(text)
 }
 
+/// Arrays of one dimension from 1, and of others.
+fn samples_of_arrays(element: ElementType) -> Vec<Value> {
+    let values = samples(element.data_type());
+    let array =
+        |values: Vec<Value>| Value::Array(Arc::new(Array::new(element, values).expect("a short array")));
+    let (column, shifted) = (Dimension::of(1), Dimension { lower: -1, length: 1 });
+    let shaped = |dimensions: &[Dimension]| {
+        let array = Array::shaped(element, dimensions, values[..1].to_vec());
+        Value::Array(Arc::new(array.expect("a short array")))
+    };
+    let shaped = [shaped(&[column, shifted]), shaped(&[shifted])];
+    let plain = [array(values[..1].to_vec()), array(values), array(vec![Value::Null]), array(Vec::new())];
+    plain.into_iter().chain(shaped).collect()
+}
+
 /// Values of a type, among them some that most functions of texts take.
 fn samples(data_type: DataType) -> Vec<Value> {
     match data_type {
@@ -153,21 +168,7 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::Unknown => Vec::new(),
         DataType::Boolean => [true, false].map(Value::Boolean).to_vec(),
         DataType::Bytea => [&b"a\x01b"[..], b""].map(|bytes| Value::Bytea(Arc::from(bytes))).to_vec(),
-        DataType::Array(element) => {
-            let values = samples(element.data_type());
-            let array = |values: Vec<Value>| {
-                Value::Array(Arc::new(Array::new(element, values).expect("a short array")))
-            };
-            let (column, shifted) = (Dimension::of(1), Dimension { lower: -1, length: 1 });
-            let shaped = |dimensions: &[Dimension]| {
-                let array = Array::shaped(element, dimensions, values[..1].to_vec());
-                Value::Array(Arc::new(array.expect("a short array")))
-            };
-            let shaped = [shaped(&[column, shifted]), shaped(&[shifted])];
-            let plain =
-                [array(values[..1].to_vec()), array(values), array(vec![Value::Null]), array(Vec::new())];
-            plain.into_iter().chain(shaped).collect()
-        }
+        DataType::Array(element) => samples_of_arrays(element),
         other => panic!("no samples of {other}"),
     }
 }

@@ -86,19 +86,7 @@ pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) ->
         Sql::JSONB if types.rules() >= ExecutionVersion::V7 => DataType::Jsonb,
         Sql::TsVector if types.rules() >= ExecutionVersion::V15 => DataType::TsVector,
         Sql::TsQuery if types.rules() >= ExecutionVersion::V15 => DataType::TsQuery,
-        Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => {
-            let element = bind_data_type(types, element)?;
-            if element == DataType::RefCursor {
-                return Err(SqlError::unsupported("an array of refcursor"));
-            }
-            match element {
-                // However many dimensions a type says, an array has those that it has.
-                DataType::Array(_) if types.rules() >= ExecutionVersion::V16 => element,
-                _ => element.array().ok_or_else(|| {
-                    SqlError::unsupported("an array of more than one dimension").hint("Use a table.")
-                })?,
-            }
-        }
+        Sql::Array(ast::ArrayElemTypeDef::SquareBracket(element, _)) => array_type(types, element)?,
         Sql::Custom(name, modifiers) if modifiers.is_empty() => named_type(types, name)?,
         other => {
             let name = other.to_string().to_ascii_lowercase();
@@ -115,6 +103,21 @@ pub fn bind_type_or_domain(types: &CompositeTypes, data_type: &ast::DataType) ->
             });
         }
     })
+}
+
+/// An array of a type.
+fn array_type(types: &CompositeTypes, element: &ast::DataType) -> Result<DataType, SqlError> {
+    let element = bind_data_type(types, element)?;
+    if element == DataType::RefCursor {
+        return Err(SqlError::unsupported("an array of refcursor"));
+    }
+    match element {
+        // However many dimensions a type says, an array has those that it has.
+        DataType::Array(_) if types.rules() >= ExecutionVersion::V16 => Ok(element),
+        _ => element
+            .array()
+            .ok_or_else(|| SqlError::unsupported("an array of more than one dimension").hint("Use a table.")),
+    }
 }
 
 /// A type that is known by its name alone.

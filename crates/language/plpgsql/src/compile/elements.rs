@@ -94,22 +94,27 @@ impl Compiler<'_> {
             self.variables.pop_block();
             return Ok(());
         }
-        let text = match slice {
-            0 => "SELECT * FROM unnest(x)".to_string(),
-            _ if is_older => "SELECT x".to_string(),
-            slice => format!("SELECT * FROM slices(x, {slice})"),
-        };
-        let mut query = parse_query(&text, ExecutionVersion::NEWEST)?;
-        let _ = sql::visit_relations_mut(&mut query, |name| {
-            *name = sql::ObjectName::from(vec![sql::Ident::new(SLICES)]);
-            ControlFlow::<()>::Continue(())
-        });
-        let _ = sql::visit_expressions_mut(&mut query, put_variable);
-        let rows = RowSource::Static(Box::new(sql::Statement::Query(Box::new(query))));
+        let rows = RowSource::Static(Box::new(rows_of(slice, is_older)?));
         self.row_loop(label, targets, &rows, body)?;
         self.variables.pop_block();
         Ok(())
     }
+}
+
+/// The query for the rows that the loop goes over.
+fn rows_of(slice: u32, is_older: bool) -> Result<sql::Statement, SqlError> {
+    let text = match slice {
+        0 => "SELECT * FROM unnest(x)".to_string(),
+        _ if is_older => "SELECT x".to_string(),
+        slice => format!("SELECT * FROM slices(x, {slice})"),
+    };
+    let mut query = parse_query(&text, ExecutionVersion::NEWEST)?;
+    let _ = sql::visit_relations_mut(&mut query, |name| {
+        *name = sql::ObjectName::from(vec![sql::Ident::new(SLICES)]);
+        ControlFlow::<()>::Continue(())
+    });
+    let _ = sql::visit_expressions_mut(&mut query, put_variable);
+    Ok(sql::Statement::Query(Box::new(query)))
 }
 
 /// An expression in which `x` is the array.
