@@ -20,7 +20,7 @@ const NULL: u32 = u32::MAX;
 /// length by their bytes.
 ///
 /// One piece of bytes that nothing changes, so that copying it costs a reference count. For each key: its length in four bytes, the key,
-/// the length of its value in four bytes, or [`NULL`], and the value; the lower byte first.
+/// the length of its value in four bytes, or `NULL`, and the value; the lower byte first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hstore(Arc<[u8]>);
 
