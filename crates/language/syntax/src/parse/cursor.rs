@@ -45,7 +45,7 @@ pub(super) fn uses_cursor(tokens: &[TokenWithSpan]) -> bool {
 /// Reads a text that is one such statement. Names are cut as PostgreSQL cuts them.
 ///
 /// # Errors
-/// `42601` with the position, and those of [`tokenize`](crate::parse::tokenize).
+/// `42601` with the position, and those of [`tokenize`].
 pub fn parse_cursor_use(sql: &str) -> Result<CursorUse, SqlError> {
     let mut tokens = tokenize(sql)?;
     cut_long_names(&mut tokens);
