@@ -3,33 +3,7 @@
 mod support;
 
 use support::TestNetwork;
-use tokio_postgres::{Client, SimpleQueryMessage};
-
-/// What a query string gives: the values of its rows, or its SQLSTATE and message.
-async fn run(client: &Client, sql: &str) -> String {
-    match client.simple_query(sql).await {
-        Ok(messages) => {
-            let shown = |message: &SimpleQueryMessage| match message {
-                SimpleQueryMessage::Row(row) => {
-                    let values = (0..row.len()).map(|column| row.get(column).unwrap_or("NULL"));
-                    Some(values.collect::<Vec<_>>().join("|"))
-                }
-                _ => None,
-            };
-            messages.iter().filter_map(shown).collect::<Vec<_>>().join(" ")
-        }
-        Err(error) => {
-            let error = error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error:?}"));
-            format!("{} {}", error.code().code(), error.message())
-        }
-    }
-}
-
-async fn check(client: &Client, expected: &[(&str, &str)]) {
-    for (sql, answer) in expected {
-        assert_eq!(run(client, sql).await, *answer, "{sql}");
-    }
-}
+use support::answers::check;
 
 const DEFINITIONS: &[(&str, &str)] = &[
     ("CREATE TABLE items (id integer PRIMARY KEY, name text)", ""),

@@ -1,6 +1,7 @@
 //! Networks of real processes on loopback, on free ports, in temporary folders, stopped at the end of the test.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod answers;
 pub mod apart;
 pub mod databases;
 pub mod in_between;

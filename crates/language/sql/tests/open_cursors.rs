@@ -2,10 +2,10 @@
 
 mod support;
 
-use sql::{Context, Session};
-use std::sync::Arc;
-use support::{Database, START_MS, STEP_LIMIT, texts};
-use types::{ExecutionVersion, Payload, SessionStep, SqlError, TransactionId, results_have_changed};
+use sql::Session;
+use support::Database;
+use support::blocks::{begin, begin_as, run, step, steps};
+use types::{ExecutionVersion, Payload, SqlError, results_have_changed};
 
 const TABLES: [&str; 9] = [
     "CREATE TABLE t (id integer PRIMARY KEY, v text)",
@@ -24,47 +24,6 @@ const TABLES: [&str; 9] = [
     "CREATE FUNCTION several() RETURNS SETOF refcursor LANGUAGE plpgsql AS $$ DECLARE a refcursor; b refcursor;
      BEGIN OPEN a FOR SELECT 1 AS x; RETURN NEXT a; OPEN b FOR SELECT 2 AS y, 'z' AS w; RETURN NEXT b; END $$",
 ];
-
-fn begin_as(database: &Database, read_only: bool) -> Session {
-    let context = Context {
-        height: u64::MAX,
-        timestamp_ms: START_MS - 3_600_000,
-        index: u32::MAX,
-        transaction: TransactionId::default(),
-        step_limit: STEP_LIMIT,
-    };
-    let (library, snapshot) = (database.library.clone(), Arc::new(database.state.clone()));
-    let (principal, temporary) = (database.principal.clone(), database.temporary.clone());
-    Session::begin(library, snapshot, context, principal, 2 * STEP_LIMIT, read_only, temporary)
-}
-
-fn begin(database: &Database) -> Session {
-    begin_as(database, false)
-}
-
-fn step(text: &str) -> SessionStep {
-    let name = |prefix: &str| text.strip_prefix(prefix).map(ToString::to_string);
-    match (name("SAVEPOINT "), name("ROLLBACK TO ")) {
-        (Some(name), _) => SessionStep::Savepoint(name),
-        (_, Some(name)) => SessionStep::RollbackTo(name),
-        _ => SessionStep::Run { sql: text.to_string(), parameters: vec![] },
-    }
-}
-
-/// Runs a step: its rows, its tag where it has no columns, or its SQLSTATE.
-fn run(session: &mut Session, text: &str) -> String {
-    match session.run(step(text)) {
-        Ok(result) if result.columns.is_empty() => result.tag,
-        Ok(result) => texts(&result).iter().map(|row| row.join(",")).collect::<Vec<_>>().join(";"),
-        Err(error) => error.state.to_string(),
-    }
-}
-
-fn steps(session: &mut Session, expected: &[(&str, &str)]) {
-    for (text, given) in expected {
-        assert_eq!(run(session, text), *given, "{text}");
-    }
-}
 
 /// COMMIT, for every node.
 fn commit(database: &mut Database, session: Session) -> Result<(), SqlError> {

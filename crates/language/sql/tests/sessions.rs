@@ -4,8 +4,8 @@ mod support;
 
 use sql::{Context, Session};
 use state::{RowChange, Simulate, Snapshot};
-use std::sync::Arc;
-use support::{Database, START_MS, STEP_LIMIT, texts};
+use support::blocks::{begin, begin_as, run, sql, step, steps};
+use support::{Database, START_MS, STEP_LIMIT};
 use types::{
     ColumnSet, PackedRows, Payload, SessionResults, SessionStep, SqlError, SqlState, StatementResult,
     TransactionId, Value,
@@ -20,62 +20,6 @@ const TABLES: [&str; 4] = [
 
 fn database() -> Database {
     Database::with(&TABLES)
-}
-
-/// A block whose time is an hour before that of the transactions.
-fn begin_as(database: &Database, read_only: bool) -> Session {
-    let context = Context {
-        height: u64::MAX,
-        timestamp_ms: START_MS - 3_600_000,
-        index: u32::MAX,
-        transaction: TransactionId::default(),
-        step_limit: STEP_LIMIT,
-    };
-    let snapshot = Arc::new(database.state.clone());
-    Session::begin(
-        database.library.clone(),
-        snapshot,
-        context,
-        database.principal.clone(),
-        2 * STEP_LIMIT,
-        read_only,
-        database.temporary.clone(),
-    )
-}
-
-fn begin(database: &Database) -> Session {
-    begin_as(database, false)
-}
-
-fn sql(text: &str) -> SessionStep {
-    SessionStep::Run { sql: text.to_string(), parameters: vec![] }
-}
-
-/// What a step is from its text.
-fn step(text: &str) -> SessionStep {
-    let name = |prefix: &str| text.strip_prefix(prefix).map(ToString::to_string);
-    match (name("SAVEPOINT "), name("ROLLBACK TO "), name("RELEASE ")) {
-        (Some(name), _, _) => SessionStep::Savepoint(name),
-        (_, Some(name), _) => SessionStep::RollbackTo(name),
-        (_, _, Some(name)) => SessionStep::Release(name),
-        _ => sql(text),
-    }
-}
-
-/// Runs a step: its rows, its tag where it has none, or its SQLSTATE.
-fn run(session: &mut Session, text: &str) -> String {
-    match session.run(step(text)) {
-        Ok(result) if result.columns.is_empty() => result.tag,
-        Ok(result) => texts(&result).iter().map(|row| row.join(",")).collect::<Vec<_>>().join(";"),
-        Err(error) => error.state.to_string(),
-    }
-}
-
-/// Runs steps and checks what each gives.
-fn steps(session: &mut Session, expected: &[(&str, &str)]) {
-    for (text, given) in expected {
-        assert_eq!(run(session, text), *given, "{text}");
-    }
 }
 
 fn commit(database: &mut Database, session: Session) -> Result<Vec<StatementResult>, SqlError> {

@@ -7,26 +7,7 @@ CREATE EXTENSION IF NOT EXISTS citext;
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE EXTENSION IF NOT EXISTS unaccent;
 SELECT setseed(0.5) \g /dev/null
-CREATE FUNCTION pg_temp.answer(name text, types text[], arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  operands text[] := ARRAY(SELECT format('%L::%s', argument, type) FROM unnest(types, arguments) AS given(type, argument));
-  call text := CASE
-    WHEN name ~ '^[a-z]' THEN format('%s(%s)', name, array_to_string(operands, ', '))
-    WHEN cardinality(operands) = 1 THEN format('%s %s', name, operands[1])
-    ELSE format('%s %s %s', operands[1], name, operands[2]) END;
-  result_type text;
-  result text;
-BEGIN
-  EXECUTE format('SELECT pg_typeof(x), x::text FROM (SELECT %s AS x) AS called', call) INTO result_type, result;
-  RETURN concat_ws(E'\t', name, result_type, pg_temp.written(coalesce(result, '\N')), pg_temp.listed(types, arguments));
-EXCEPTION WHEN others THEN
-  RETURN concat_ws(E'\t', name, SQLSTATE, pg_temp.written(SQLERRM), pg_temp.listed(types, arguments));
-END $$;
-CREATE FUNCTION pg_temp.written(value text) RETURNS text LANGUAGE sql AS $$
-  SELECT replace(replace(replace(value, '\', '\\'), E'\t', '\t'), E'\n', '\n') $$;
-CREATE FUNCTION pg_temp.listed(types text[], arguments text[]) RETURNS text LANGUAGE sql AS $$
-  SELECT string_agg(type || E'\t' || pg_temp.written(argument), E'\t' ORDER BY place)
-  FROM unnest(types, arguments) WITH ORDINALITY AS given(type, argument, place) $$;
+\ir answer.sql
 -- hstore: how it is read and written.
 CREATE TEMP TABLE written AS SELECT unnest(ARRAY['', ' ', 'a=>1', 'a=>1,b=>2', ' a => 1 , b=>2 ', 'a=>1,', 'a=>1,,', ',', 'a', 'a=', 'a=>', 'a=>,', 'a=>1 b=>2', '=>1', 'a = >1', 'a=> =1',
   'a=>=1', 'a=>NULL', 'a=>null', 'a=>NuLL', 'a=>"NULL"', 'a=>nul\l', 'a=>NULLs', '"a"=>"1"', '"a b"=>"c,d"', '"a\"b"=>"c\\d"', 'a\"b=>c\\d', '"a', 'a=>"b', 'a=>b\', '"a\', '\', 'a\',

@@ -3,26 +3,7 @@
 SET client_min_messages TO error;
 SET default_text_search_config TO 'pg_catalog.english';
 SELECT setseed(0.5) \g /dev/null
-CREATE FUNCTION pg_temp.answer(name text, types text[], arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  operands text[] := ARRAY(SELECT format('%L::%s', argument, type) FROM unnest(types, arguments) AS given(type, argument));
-  call text := CASE
-    WHEN name ~ '^[a-z]' THEN format('%s(%s)', name, array_to_string(operands, ', '))
-    WHEN cardinality(operands) = 1 THEN format('%s %s', name, operands[1])
-    ELSE format('%s %s %s', operands[1], name, operands[2]) END;
-  result_type text;
-  result text;
-BEGIN
-  EXECUTE format('SELECT pg_typeof(x), x::text FROM (SELECT %s AS x) AS called', call) INTO result_type, result;
-  RETURN concat_ws(E'\t', name, result_type, pg_temp.written(coalesce(result, '\N')), pg_temp.listed(types, arguments));
-EXCEPTION WHEN others THEN
-  RETURN concat_ws(E'\t', name, SQLSTATE, pg_temp.written(SQLERRM), pg_temp.listed(types, arguments));
-END $$;
-CREATE FUNCTION pg_temp.written(value text) RETURNS text LANGUAGE sql AS $$
-  SELECT replace(replace(replace(value, '\', '\\'), E'\t', '\t'), E'\n', '\n') $$;
-CREATE FUNCTION pg_temp.listed(types text[], arguments text[]) RETURNS text LANGUAGE sql AS $$
-  SELECT string_agg(type || E'\t' || pg_temp.written(argument), E'\t' ORDER BY place)
-  FROM unnest(types, arguments) WITH ORDINALITY AS given(type, argument, place) $$;
+\ir answer.sql
 CREATE TEMP TABLE words AS SELECT word, row_number() OVER () AS place FROM unnest(string_to_array(
   'the,a,cat,cats,Rats,fat,running,ran,quick-brown,over,and,not,Über,naïve,日本,foo@example.com,http://example.com/a/b?c=1,/usr/local/bin,'
   || '1.2.3,-4.5e6,42,x&y,<b>bold</b>,it''s,well-known-fact,12-monkeys,do,or,AND,rat''s,elephant,elephants,quickly,"fat cat",a_b,C++,§,&amp;', ',')) AS word;

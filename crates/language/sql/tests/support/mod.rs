@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod blocks;
+
 use sql::{
     CompileOptions, Context, Invocation, Library, Reader, Scratch, ScratchFile, Session, StatementKind,
     TemporaryTables, bind_endorsed, is_schema_change, prepare,
