@@ -58,7 +58,9 @@ pub(crate) fn bind_script_given(
 ) -> Result<BoundScript, SqlError> {
     let script = Script::parse(sql, library.version())?;
     let format = script.settings.format;
-    library.lengths().within(|| within_format(format, || bind_within_format(library, script, types, given)))
+    library
+        .value_limits()
+        .within(|| within_format(format, || bind_within_format(library, script, types, given)))
 }
 
 /// Binds the statements of a script.
@@ -68,7 +70,9 @@ pub(crate) fn bind_parsed(
     types: &[DataType],
 ) -> Result<BoundScript, SqlError> {
     let format = script.settings.format;
-    library.lengths().within(|| within_format(format, || bind_within_format(library, script, types, &[])))
+    library
+        .value_limits()
+        .within(|| within_format(format, || bind_within_format(library, script, types, &[])))
 }
 
 fn bind_within_format(

@@ -23,10 +23,10 @@ use types::{
 /// A table or column that is not there, a value of another type, a key that is not the row's: nothing that a simulation
 /// on this catalog gives.
 pub fn bind_endorsed(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
-    library.lengths().within(|| bind_within_lengths(library, endorsed))
+    library.value_limits().within(|| bind_within_limits(library, endorsed))
 }
 
-fn bind_within_lengths(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
+fn bind_within_limits(library: &Library, endorsed: &EndorsedEffects) -> Result<Effects, SqlError> {
     let is_entries = |table: TableId| library.tables().computed_index(table).is_some();
     for EndorsedRead { table, .. } in &endorsed.reads {
         let known = library.tables().unique_index(*table).is_some()
@@ -153,13 +153,13 @@ struct CheckedWrite {
     checks: Vec<usize>,
     /// Ordinals of generated columns that what is written decides on.
     computed: Vec<u16>,
-    /// How long what it makes may be.
-    lengths: ValueLimits,
+    /// How large what it makes may be.
+    limits: ValueLimits,
 }
 
 impl RowFunction for CheckedWrite {
     fn apply(&self, row: Option<&Row>) -> Result<RowChange, SqlError> {
-        self.lengths.within(|| self.checked(row))
+        self.limits.within(|| self.checked(row))
     }
 }
 
@@ -244,8 +244,8 @@ fn command(
         || !checks.is_empty()
         || !computed.is_empty()
         || may_grow(table, write);
-    let (table_plan, write, lengths) = (table.clone(), write.clone(), ValueLimits::here());
-    let function = Arc::new(CheckedWrite { table: table_plan, write, checks, computed, lengths });
+    let (table_plan, write, limits) = (table.clone(), write.clone(), ValueLimits::here());
+    let function = Arc::new(CheckedWrite { table: table_plan, write, checks, computed, limits });
     let row = RowId { table: table.id, key: key.clone() };
     Ok(Command { row, function, kind, uses, writes, guard: endorsed.guard, can_fail, addition })
 }

@@ -212,11 +212,11 @@ impl Library {
 
     /// Runs something within what definitions are compiled within, whoever asks for it.
     fn within_a_definition<R>(&self, run: impl FnOnce() -> R) -> R {
-        self.lengths().within(|| within_format(SessionFormat::default(), run))
+        self.value_limits().within(|| within_format(SessionFormat::default(), run))
     }
 
-    /// How long values may be by its rules.
-    pub(crate) fn lengths(&self) -> ValueLimits {
+    /// How large values may be by its rules.
+    pub(crate) fn value_limits(&self) -> ValueLimits {
         ValueLimits::of(self.version())
     }
 

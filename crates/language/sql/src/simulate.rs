@@ -314,12 +314,12 @@ impl Invocation {
 
 impl Simulate for Invocation {
     fn simulate(&self, snapshot: &dyn Snapshot) -> Result<Effects, StoreError> {
-        self.library.lengths().within(|| self.effects_on(snapshot))
+        self.library.value_limits().within(|| self.effects_on(snapshot))
     }
 
     fn footprint(&self, catalog: &Catalog) -> Result<Footprint, SqlError> {
         debug_assert_eq!(catalog.version, self.library.catalog().version, "a library of this catalog");
-        self.library.lengths().within(|| self.analysed())
+        self.library.value_limits().within(|| self.analysed())
     }
 }
 

@@ -126,20 +126,20 @@ pub fn within_format<R>(format: SessionFormat, run: impl FnOnce() -> R) -> R {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     format: SessionFormat,
-    lengths: ValueLimits,
+    limits: ValueLimits,
 }
 
 impl Surroundings {
     /// Those of what is running.
     #[inline]
     pub fn here() -> Surroundings {
-        Surroundings { format: session_format(), lengths: ValueLimits::here() }
+        Surroundings { format: session_format(), limits: ValueLimits::here() }
     }
 
     /// Runs something within them.
     #[inline]
     pub fn within<R>(self, run: impl FnOnce() -> R) -> R {
-        self.lengths.within(|| within_format(self.format, run))
+        self.limits.within(|| within_format(self.format, run))
     }
 }
 

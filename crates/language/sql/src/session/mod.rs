@@ -224,10 +224,10 @@ impl Session {
     /// What it ends with; the block has failed then, until it is rolled back to a savepoint.
     pub fn run(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         self.may_wait = !std::mem::replace(&mut self.has_run, true) && self.steps.is_some();
-        self.progress.stage().library.clone().lengths().within(|| self.run_within_lengths(step))
+        self.progress.stage().library.clone().value_limits().within(|| self.run_within_limits(step))
     }
 
-    fn run_within_lengths(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
+    fn run_within_limits(&mut self, step: SessionStep) -> Result<StatementResult, SqlError> {
         let step = match self.concerns_temporary(&step) {
             false => step,
             true => match self.run_on_temporary(step) {
@@ -382,7 +382,7 @@ impl Session {
         let Filling { query, create, table, mut columns } = filling;
         let parameters = parameters.to_vec();
         let found =
-            self.run_within_lengths(SessionStep::Run { sql: query, parameters: parameters.clone() })?;
+            self.run_within_limits(SessionStep::Run { sql: query, parameters: parameters.clone() })?;
         let tag = match &create {
             Some(_) => found.tag,
             None => format!("INSERT 0 {}", found.rows.len()),
