@@ -9,7 +9,7 @@ use crate::functions::regular::{
 };
 use crate::functions::text::translate;
 use DataType::{Boolean, Citext, Integer, Unknown};
-use types::{DataType, ExecutionVersion, SqlError, SqlState, Value};
+use types::{DataType, ExecutionVersion, Value};
 
 const TEXT: DataType = DataType::Text(None);
 /// A literal beside another one is one, too.
@@ -182,14 +182,4 @@ fn literally(text: &str) -> String {
         pattern.push(character);
     }
     pattern
-}
-
-/// With these flags, case counts where they have a `c`.
-pub(super) fn with_flag(flags: &[Value]) -> Result<String, SqlError> {
-    match flags {
-        [] => Ok("i".to_string()),
-        [Value::Text(flags), ..] if flags.contains('c') => Ok(flags.to_string()),
-        [Value::Text(flags), ..] => Ok(format!("{flags}i")),
-        _ => Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, "invalid regular expression option")),
-    }
 }

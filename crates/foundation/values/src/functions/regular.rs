@@ -1,6 +1,5 @@
 //! Functions of regular expressions.
 
-use crate::functions::citext::with_flag;
 use crate::functions::entry::Argument::{From, To};
 use crate::functions::entry::Gives::{ArrayOf, Is};
 use crate::functions::entry::{Argument, Computed, Function, Gives, code, free};
@@ -358,15 +357,25 @@ pub(super) fn is_similar(text: &str, pattern: &str, escape: &[Value], ignore_cas
     Ok(Value::Boolean(compiled(&of_similar(pattern, escape)?, options)?.is_in(text)?))
 }
 
+/// The flags of a function of citext: case counts only where they have a `c`.
+fn without_case(flags: &[Value]) -> Result<String, SqlError> {
+    match flags {
+        [] => Ok("i".to_string()),
+        [Value::Text(flags), ..] if flags.contains('c') => Ok(flags.to_string()),
+        [Value::Text(flags), ..] => Ok(format!("{flags}i")),
+        _ => Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, "invalid regular expression option")),
+    }
+}
+
 /// `regexp_match` of a citext.
 pub(super) fn matched_without_case(text: &str, pattern: &str, options: &[Value]) -> Computed {
-    let given = [Value::text(with_flag(options)?)];
+    let given = [Value::text(without_case(options)?)];
     matched(text, &*compiled(pattern, flags(&given, 0, "regexp_match()")?)?)
 }
 
 /// `regexp_split_to_array` of a citext.
 pub(super) fn split_without_case(text: &str, pattern: &str, options: &[Value]) -> Computed {
-    let given = [Value::text(with_flag(options)?)];
+    let given = [Value::text(without_case(options)?)];
     split(text, &*compiled(pattern, flags(&given, 0, "regexp_split_to_array()")?)?)
 }
 
@@ -377,7 +386,7 @@ pub(super) fn replaced_without_case(
     replacement: &str,
     options: &[Value],
 ) -> Computed {
-    let options = flags(&[Value::text(with_flag(options)?)], 0, "")?;
+    let options = flags(&[Value::text(without_case(options)?)], 0, "")?;
     let which = if options.global { 0 } else { 1 };
     replace(text, &*compiled(pattern, Options { global: false, ..options })?, replacement, 0, which)
 }
