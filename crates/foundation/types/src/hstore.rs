@@ -111,10 +111,7 @@ impl Hstore {
     /// # Errors
     /// `2202E` where the last key has no value, `22004` where a key is NULL.
     pub fn of_array(array: &Array) -> Result<Hstore, SqlError> {
-        if array.values().len() % 2 == 1 {
-            let message = "array must have even number of elements";
-            return Err(SqlError::new(SqlState(*b"2202E"), message));
-        }
+        array.check_pairs()?;
         let pairs = array.values().chunks_exact(2).map(|pair| (&pair[0], &pair[1]));
         Hstore::of_values(pairs)
     }

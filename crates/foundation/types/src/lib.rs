@@ -110,7 +110,9 @@ pub use arithmetic::{
     ArithmeticOperator, OperatorTypes, absolute, add, arithmetic, arithmetic_result, concatenate, divide,
     multiply, negate, operator_types, remainder, subtract,
 };
-pub use array::{Array, Dimension, Dimensions, SliceBounds, check_dimensions, elements_in};
+pub use array::{
+    Array, Dimension, Dimensions, SliceBounds, check_array_elements, check_dimensions, elements_in,
+};
 pub use attestation::{
     Attestation, AttestationError, Attested, Certificate, CertificateRules, CheckpointCertificate,
     OutcomeCertificate, Statement,

@@ -116,7 +116,7 @@ impl Execution<'_> {
         let Some(outer) = all.len().checked_sub(dimensions) else { return Ok(Vec::new()) };
         let inner = &all[outer..];
         let parts = array.values().chunks(elements_in(inner).max(1));
-        self.charge(parts.len() as u64)?;
+        self.charge(array.values().len() as u64)?;
         self.meter.memory.hold(row_space(1).saturating_mul(parts.len() as u64))?;
         let row = |part: &[Value]| {
             Ok(vec![Value::Array(Arc::new(Array::shaped(array.element(), inner, part.to_vec())?))])

@@ -39,16 +39,14 @@ impl Dimension {
     /// Those from one subscript to another one.
     ///
     /// # Errors
-    /// `54000` where they are too many, or end behind the largest subscript.
+    /// `54000` where they do not end in front of the largest subscript.
     pub fn spanning(span: &Span) -> Result<Dimension, SqlError> {
         let length = (span.end() - span.start() + 1).max(0);
         let known = i32::try_from(*span.start()).ok().zip(u32::try_from(length).ok());
         match known {
             Some((lower, length)) if *span.end() < i64::from(i32::MAX) => Ok(Dimension { lower, length }),
             _ => {
-                let limit = limits::ARRAY_ELEMENTS_MAX;
-                let message =
-                    format!("the array has {length} elements, the limit is {limit} (ARRAY_ELEMENTS_MAX)");
+                let message = format!("array lower bound is too large: {}", span.start());
                 Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
             }
         }

@@ -1,7 +1,7 @@
 //! Elements and slices of arrays, and arrays with others assigned to them, as PostgreSQL's `arrayfuncs.c` and `arraysubs.c` have them.
 
-use super::dimensions::{elements_in, place_of, places_within};
-use super::{Array, Dimension, Dimensions, Span, too_many};
+use super::dimensions::{Dimension, Dimensions, Span, elements_in, place_of, places_within};
+use super::value::{Array, check_array_elements};
 use crate::value_limits::{array_elements_max, arrays_are_plain};
 use crate::{SqlError, SqlState, Value};
 use smallvec::SmallVec;
@@ -18,17 +18,11 @@ fn upper_is_less() -> SqlError {
     wrong("upper bound cannot be less than lower bound")
 }
 
-/// Refuses more elements than an array may have.
-fn check_count(found: usize) -> Result<(), SqlError> {
-    let limit = array_elements_max();
-    if found > limit { Err(too_many(found, limit)) } else { Ok(()) }
-}
-
-/// The same of an array that grows; before execution version 16 the error counts one more than there may be.
+/// Refuses more elements than an array may have that grows; before execution version 16 the error counts one more than there may be.
 fn check_grown(found: i64) -> Result<usize, SqlError> {
     let most = if arrays_are_plain() { array_elements_max() + 1 } else { usize::MAX };
     let found = usize::try_from(found).unwrap_or(usize::MAX).min(most);
-    check_count(found).map(|()| found)
+    check_array_elements(found).map(|()| found)
 }
 
 impl Array {
@@ -199,7 +193,7 @@ impl Array {
         }
         let first = i64::from(dimensions[0].lower);
         dimensions[0] = Dimension::spanning(&(first..=dimensions[0].upper() + i64::from(more)))?;
-        check_count(elements_in(&dimensions))?;
+        check_array_elements(elements_in(&dimensions))?;
         Array::shaped(self.element(), &dimensions, [self.values(), other.values()].concat())
     }
 }

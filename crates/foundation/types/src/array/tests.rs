@@ -1,5 +1,5 @@
 use super::*;
-use crate::ValueLimits;
+use crate::{DataType, ElementType, ExecutionVersion, SqlState, Value, ValueLimits};
 
 #[test]
 fn arrays_read_back() {

@@ -1,8 +1,9 @@
 //! PostgreSQL's text form of arrays: `{1,NULL,"a b"}`, `{{1,2},{3,4}}`, `[0:1]={1,2}`.
 
-use super::dimensions::elements_in;
-use super::{Array, Dimension, Dimensions, JsonRoom, check_dimensions, too_many};
-use crate::value_limits::{array_elements_max, arrays_are_plain};
+use super::dimensions::{Dimension, Dimensions, check_dimensions, elements_in};
+use super::room::JsonRoom;
+use super::value::{Array, check_array_elements};
+use crate::value_limits::arrays_are_plain;
 use crate::{ElementType, SqlError, SqlState, Value};
 use std::fmt::Write;
 
@@ -195,10 +196,11 @@ impl<'a> Reader<'a> {
             return Ok(found);
         }
         let is_same = |(said, found): (&Dimension, &Dimension)| said.length == found.length;
-        match said.len() == found.len() && said.iter().zip(&found).all(is_same) {
-            true => Ok(said),
-            false => Err(self.malformed("Specified array dimensions do not match array contents.")),
+        if said.len() != found.len() || !said.iter().zip(&found).all(is_same) {
+            return Err(self.malformed("Specified array dimensions do not match array contents."));
         }
+        said.iter().try_for_each(|dimension| Dimension::spanning(&dimension.span()).map(drop))?;
+        Ok(said)
     }
 
     /// `[1:2][0:1]=`, which may stand in front.
@@ -220,15 +222,13 @@ impl<'a> Reader<'a> {
             if !self.skip(']') {
                 return Err(self.malformed("Missing \"]\" after array dimensions."));
             }
-            if upper == i32::MAX {
-                let message = format!("array upper bound is too large: {upper}");
-                return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-            }
             if upper < lower {
                 let message = "upper bound cannot be less than lower bound";
                 return Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
             }
-            said.push(Dimension::spanning(&(i64::from(lower)..=i64::from(upper)))?);
+            // All numbers together are one more than the largest length, which no text has the elements for.
+            let length = i64::from(upper) - i64::from(lower) + 1;
+            said.push(Dimension { lower, length: u32::try_from(length).unwrap_or(u32::MAX) });
         }
         if !said.is_empty() {
             if !self.skip('=') {
@@ -281,10 +281,7 @@ impl<'a> Reader<'a> {
                     if *self.element_depth.get_or_insert(depth) != depth {
                         return Err(self.mismatched());
                     }
-                    let (taken, limit) = (take(text)?, array_elements_max());
-                    if taken > limit {
-                        return Err(too_many(taken, limit));
-                    }
+                    check_array_elements(take(text)?)?;
                 }
             }
             length += 1;

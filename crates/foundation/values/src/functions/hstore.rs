@@ -6,7 +6,9 @@ use crate::functions::entry::{Computed, Function, code};
 use DataType::{Boolean, Hstore, Json, Jsonb, Unknown};
 use std::slice::from_ref;
 use std::sync::Arc;
-use types::{Array, DataType, ElementType, ExecutionVersion, SqlError, SqlState, Value, format_value};
+use types::{
+    Array, DataType, Dimension, ElementType, ExecutionVersion, SqlError, SqlState, Value, format_value,
+};
 
 const TEXT: DataType = DataType::Text(None);
 const V16: ExecutionVersion = ExecutionVersion::V16;
@@ -110,6 +112,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
     texts(&["hstore_to_array"], &[STORE], code!(
         [Value::Hstore(store)] => {
             array(store.pairs().flat_map(|(key, value)| [Value::text(key), value_of(value)]))
+        },
+    )),
+    texts(&["hstore_to_matrix"], &[STORE], code!(
+        [Value::Hstore(store)] => {
+            let values: Vec<Value> =
+                store.pairs().flat_map(|(key, value)| [Value::text(key), value_of(value)]).collect();
+            let dimensions = [Dimension::of(values.len() / 2), Dimension::of(2)];
+            Ok(Value::Array(Arc::new(Array::shaped(ElementType::TEXT, &dimensions, values)?)))
         },
     )),
     new(&["hstore_to_json"], &[STORE], Json, code!(

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{
     Array, DataType, Numeric, NumericDeviations, NumericSum, SqlError, SqlState, VALUE_BYTES, Value, add,
-    array_elements_max, concatenate, divide,
+    check_array_elements, concatenate, divide,
 };
 use user::UserState;
 use values::broken;
@@ -181,11 +181,7 @@ impl<'a> Accumulator<'a> {
                     functions::check_accumulated(self.values.first(), &value)?;
                 }
                 self.values.push(value);
-                // One more than there may be says so.
-                return match self.values.len() > array_elements_max() {
-                    true => self.array().map(drop),
-                    false => Ok(()),
-                };
+                return check_array_elements(self.values.len());
             }
             _ => {}
         }

@@ -7,7 +7,7 @@ use sqlparser::ast::{self, AccessExpr, BinaryOperator, Expr, Spanned, Subscript}
 use syntax::names::name_of;
 use types::{
     ArithmeticOperator, DataType, ElementType, ExecutionVersion, SqlError, SqlState, Value,
-    array_elements_max, check_dimensions,
+    check_array_elements, check_dimensions,
 };
 use values::Comparison;
 use values::functions::{self, Function};
@@ -23,14 +23,7 @@ impl Binder<'_> {
 
     /// `ARRAY[a, b, c]`
     pub(super) fn bind_array(&self, array: &ast::Array) -> Result<Expression, SqlError> {
-        if array.elem.len() > array_elements_max() {
-            let message = format!(
-                "the array has {} elements, the limit is {} (ARRAY_ELEMENTS_MAX)",
-                array.elem.len(),
-                array_elements_max()
-            );
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
-        }
+        check_array_elements(array.elem.len())?;
         if array.elem.is_empty() {
             let error = SqlError::new(SqlState(*b"42P18"), "cannot determine type of empty array")
                 .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].");

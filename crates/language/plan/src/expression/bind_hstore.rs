@@ -34,9 +34,6 @@ impl Binder<'_> {
                 Err(SqlError::unsupported("populate_record() of an hstore")
                     .hint("Use jsonb_populate_record() of hstore_to_jsonb()."))
             }
-            ("hstore_to_matrix", [_]) => {
-                Err(SqlError::unsupported("the function hstore_to_matrix()").hint("Use hstore_to_array()."))
-            }
             ("set_limit", [_]) => Err(SqlError::unsupported("the function set_limit()")
                 .hint("Compare similarity() with a limit of your own.")),
             _ => Ok(None),

@@ -6,7 +6,7 @@ use crate::work;
 use std::sync::Arc;
 use types::{
     Array, Composite, CompositeTypes, DataType, Dimension, Dimensions, ElementType, OutputColumn, SqlError,
-    SqlState, Value, array_elements_max, arrays_are_plain, check_dimensions,
+    SqlState, Value, arrays_are_plain, check_array_elements, check_dimensions,
 };
 
 /// What rows a function makes of a value of `json` or `jsonb`.
@@ -236,10 +236,7 @@ impl Reading<'_> {
             let error = SqlError::new(SqlState::INVALID_TEXT_REPRESENTATION, "malformed JSON array");
             return Err(error.detail(detail));
         }
-        if made.values.len() + elements.len() > array_elements_max() {
-            // Says the limit.
-            Array::new(element, vec![Value::Null; made.values.len() + elements.len()])?;
-        }
+        check_array_elements(made.values.len() + elements.len())?;
         if made.depth.is_none()
             && !matches!(elements.first().map(|first| first.parts()), Some(Ok(Parts::Array(_))))
         {

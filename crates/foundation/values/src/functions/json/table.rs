@@ -15,8 +15,8 @@ use crate::functions::json::{json, jsonb, refused, text_of, texts};
 use DataType::{Boolean, Integer, Jsonb, SmallInt, Unknown};
 use std::borrow::Cow;
 use types::{
-    Array, DataType, Dimensions, ElementType, ExecutionVersion, JsonNode, JsonPart, SqlError, SqlState,
-    Value, quoted_json,
+    Array, DataType, ElementType, ExecutionVersion, JsonNode, JsonPart, SqlError, SqlState, Value,
+    quoted_json,
 };
 
 const TEXT: DataType = DataType::Text(None);
@@ -293,20 +293,10 @@ fn set_lax(json: &Value, path: &Value, value: &Value, rest: &[Value]) -> Compute
 /// Pairs of keys and values: of one array that has them in turn, or of two.
 fn members(values: &[Value]) -> Result<Vec<(&str, Option<&str>)>, SqlError> {
     let mismatch = |message: &str| SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message);
-    let dimensions = |value: &Value| match value {
-        Value::Array(array) => array.dimensions(),
-        _ => Dimensions::new(),
-    };
+    let is_table = |value: &Value| matches!(value, Value::Array(array) if array.dimensions().len() > 1);
     match values {
-        [both] => match dimensions(both).as_slice() {
-            [] | [_] => {}
-            [_, columns] if columns.length == 2 => {}
-            [_, _] => return Err(mismatch("array must have two columns")),
-            _ => return Err(mismatch("wrong number of array subscripts")),
-        },
-        _ if values.iter().any(|value| dimensions(value).len() > 1) => {
-            return Err(mismatch("wrong number of array subscripts"));
-        }
+        [Value::Array(both)] => both.check_pairs()?,
+        _ if values.iter().any(is_table) => return Err(mismatch("wrong number of array subscripts")),
         _ => {}
     }
     let pairs: Vec<(Option<&str>, Option<&str>)> = match values {
@@ -319,10 +309,7 @@ fn members(values: &[Value]) -> Result<Vec<(&str, Option<&str>)>, SqlError> {
         }
         [Value::Array(both)] => {
             let both = texts(both);
-            let (pairs, []) = both.as_chunks() else {
-                return Err(mismatch("array must have even number of elements"));
-            };
-            pairs.iter().map(|[key, value]| (*key, *value)).collect()
+            both.as_chunks().0.iter().map(|[key, value]| (*key, *value)).collect()
         }
         _ => Vec::new(),
     };

@@ -1,22 +1,20 @@
-//! Functions of arrays.
+//! Functions of arrays that calls name.
 
+use super::common::{elements, is_same, made, once};
 use crate::functions::entry::Argument::{AnyArray, Array as AnArray, Element, To};
 use crate::functions::entry::Gives::{ArrayOf, As, Is};
 use crate::functions::entry::{Computed, Function, Types, code, free, misplaced, out_of_range};
 use crate::length::check_length;
-use crate::{Comparison, work};
 use DataType::{Integer, Unknown};
-use std::cmp::Ordering;
-use std::slice::from_ref;
 use std::sync::Arc;
 use types::{
-    Array, DataType, Dimension, Dimensions, ElementType, ExecutionVersion, SliceBounds, SqlError, SqlState,
-    Value, array_elements_max, arrays_are_plain, format_value,
+    Array, DataType, Dimension, Dimensions, ElementType, ExecutionVersion, SqlError, SqlState, Value,
+    array_elements_max, arrays_are_plain, check_array_elements, format_value,
 };
 
 const TEXT: DataType = DataType::Text(None);
 
-pub(super) static FUNCTIONS: &[Function] = &[
+pub(in crate::functions) static FUNCTIONS: &[Function] = &[
     // Array, dimension.
     Function::new(&["array_length"], &[AnyArray, To(Integer)], Is(Integer), code!(
         [Value::Array(array), Value::Integer(number)] => {
@@ -157,130 +155,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     .shown_as("fill"),
 ];
 
-pub(super) static FORMS: &[&[Function]] = &[
-    from_ref(&CONSTRUCT),
-    from_ref(&ELEMENT),
-    from_ref(&SLICE),
-    &ANY,
-    &ALL,
-    from_ref(&CONTAINS),
-    from_ref(&OVERLAPS),
-    from_ref(&ASSIGN),
-    from_ref(&ASSIGN_SLICE),
-];
-
-/// `ARRAY[…]`
-pub static CONSTRUCT: Function =
-    Function::array_form(&["ARRAY"], |elements, element| made(element, elements.to_vec()))
-        .sees_null()
-        .costs(free)
-        .shown_as("construct");
-
-/// `ARRAY[array, …]`: the arrays as elements of the outermost dimension
-pub static NEST: Function = Function::array_form(&["ARRAY"], |arrays, element| nested(element, arrays))
-    .sees_null()
-    .costs(once)
-    .shown_as("construct");
-
-/// `array[subscript]…`
-pub static ELEMENT: Function = Function::form(
-    &["[]"],
-    code!(
-        [Value::Array(array), Value::Integer(subscript)] => Ok(array.get(i64::from(*subscript))),
-        [Value::Array(array), subscripts @ ..] => Ok(array.get_at(&numbers(subscripts)?)),
-    ),
-)
-.costs(free)
-.shown_as("element");
-
-/// `array[lower:upper]…`: the array, then both bounds of each dimension, FALSE for one that is left out
-pub static SLICE: Function = Function::form(
-    &["[:]"],
-    code!([Value::Array(array), bounds @ ..] => {
-        Ok(Value::Array(Arc::new(array.slice(&slice_bounds(bounds)?)?)))
-    }),
-)
-.costs(once)
-.shown_as("slice");
-
-/// In the order of the comparisons.
-static ANY: [Function; 6] = [
-    compared(&["ANY"], |values| quantified(values, Comparison::Equal, true)).shown_as("any"),
-    compared(&["ANY"], |values| quantified(values, Comparison::NotEqual, true)).shown_as("any"),
-    compared(&["ANY"], |values| quantified(values, Comparison::Less, true)).shown_as("any"),
-    compared(&["ANY"], |values| quantified(values, Comparison::LessOrEqual, true)).shown_as("any"),
-    compared(&["ANY"], |values| quantified(values, Comparison::Greater, true)).shown_as("any"),
-    compared(&["ANY"], |values| quantified(values, Comparison::GreaterOrEqual, true)).shown_as("any"),
-];
-
-/// `value op ANY (array)`
-pub fn any_element(comparison: Comparison) -> &'static Function {
-    &ANY[comparison as usize]
-}
-
-/// In the order of the comparisons.
-static ALL: [Function; 6] = [
-    compared(&["ALL"], |values| quantified(values, Comparison::Equal, false)).shown_as("all"),
-    compared(&["ALL"], |values| quantified(values, Comparison::NotEqual, false)).shown_as("all"),
-    compared(&["ALL"], |values| quantified(values, Comparison::Less, false)).shown_as("all"),
-    compared(&["ALL"], |values| quantified(values, Comparison::LessOrEqual, false)).shown_as("all"),
-    compared(&["ALL"], |values| quantified(values, Comparison::Greater, false)).shown_as("all"),
-    compared(&["ALL"], |values| quantified(values, Comparison::GreaterOrEqual, false)).shown_as("all"),
-];
-
-/// `value op ALL (array)`
-pub fn all_elements(comparison: Comparison) -> &'static Function {
-    &ALL[comparison as usize]
-}
-
-/// `array @> array`
-pub static CONTAINS: Function = Function::form(
-    &["@>"],
-    code!(
-        [Value::Array(array), Value::Array(part)] => {
-            let within = |wanted: &Value| array.values().iter().any(|known| is_equal(known, wanted));
-            Ok(Value::Boolean(part.values().iter().all(within)))
-        }
-    ),
-)
-.costs(pairs)
-.shown_as("contains");
-
-/// `array && array`
-pub static OVERLAPS: Function = Function::form(
-    &["&&"],
-    code!(
-        [Value::Array(left), Value::Array(right)] => {
-            let within = |wanted: &Value| left.values().iter().any(|known| is_equal(known, wanted));
-            Ok(Value::Boolean(right.values().iter().any(within)))
-        }
-    ),
-)
-.costs(pairs)
-.shown_as("overlaps");
-
-/// The array with an element assigned: `array, subscript, …, value`
-pub static ASSIGN: Function = Function::array_form(&["[] :="], |values, element| match values {
-    [array, subscripts @ .., value] => assign(element, array, subscripts, value),
-    _ => Err(misplaced(values)),
-})
-.sees_null()
-.costs(once)
-.shown_as("assign");
-
-/// The array with a slice assigned: `array, value`, then both bounds of each dimension, FALSE for one that is left out
-pub static ASSIGN_SLICE: Function = Function::array_form(&["[:] :="], |values, element| match values {
-    [array, value, bounds @ ..] => assign_slice(element, array, value, bounds),
-    _ => Err(misplaced(values)),
-})
-.sees_null()
-.costs(once)
-.shown_as("assign");
-
-const fn compared(name: &'static [&'static str], code: fn(&[Value]) -> Computed) -> Function {
-    Function::form(name, code).sees_null().costs(elements)
-}
-
 /// The array that an array and a value make together: that of the array's elements, or of the value.
 fn with_element(array: DataType, value: DataType) -> Option<(DataType, DataType)> {
     let array = match array {
@@ -319,27 +193,6 @@ fn filled_from(types: &[DataType]) -> Option<Types> {
     let (mut taken, result) = filled(&[*value, *lengths])?;
     taken.push(Integer.array()?);
     Some((taken, result))
-}
-
-/// Goes over all values once.
-fn once(values: &[Value]) -> u64 {
-    values.iter().map(work::of_value).sum()
-}
-
-/// Goes over what the elements hold as well.
-fn elements(values: &[Value]) -> u64 {
-    let held = values.iter().map(|value| elements_units(elements_of(value))).sum::<u64>();
-    held.saturating_add(once(values))
-}
-
-/// Each element of one is compared with those of the other.
-fn pairs(values: &[Value]) -> u64 {
-    const UNITS_PER_PAIR: u64 = 6;
-    let [Value::Array(left), Value::Array(right)] = values else { return once(values) };
-    let length = |array: &Array| array.values().len() as u64;
-    let pairs = length(left).saturating_mul(length(right)).saturating_mul(UNITS_PER_PAIR);
-    let compared = |of: &Array, with: &Array| elements_units(of.values()).saturating_mul(length(with));
-    pairs.saturating_add(compared(left, right).min(compared(right, left)))
 }
 
 /// A dimension of an array, from 1.
@@ -389,23 +242,6 @@ fn trim(array: &Array, count: i32) -> Computed {
     Ok(Value::Array(Arc::new(array.slice(&[(None, Some(first.upper() - i64::from(count)))])?)))
 }
 
-fn made(element: ElementType, values: Vec<Value>) -> Result<Value, SqlError> {
-    Ok(Value::Array(Arc::new(Array::new(element, values)?)))
-}
-
-/// None for NULL.
-fn elements_of(array: &Value) -> &[Value] {
-    match array {
-        Value::Array(array) => array.values(),
-        _ => &[],
-    }
-}
-
-/// The work of going over what elements hold.
-fn elements_units(elements: &[Value]) -> u64 {
-    elements.iter().map(work::of_value).sum()
-}
-
 /// The array, none where it is NULL, as one of at most one dimension.
 fn of_one_dimension(array: &Value, element: ElementType) -> Result<Array, SqlError> {
     let array = match array {
@@ -443,118 +279,6 @@ fn within_integers(subscript: i64) -> Result<(), SqlError> {
         Ok(_) => Ok(()),
         Err(_) => Err(out_of_range("integer")),
     }
-}
-
-/// Refuses an array that does not go together with the first one of those that `array_agg` puts side by side.
-///
-/// # Errors
-/// `22004` for NULL, `2202E` for one without elements or with other dimensions.
-pub fn check_accumulated(first: Option<&Value>, array: &Value) -> Result<(), SqlError> {
-    let Value::Array(array) = array else {
-        return Err(SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays"));
-    };
-    let wrong = |message: &str| Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
-    if array.values().is_empty() {
-        return wrong("cannot accumulate empty arrays");
-    }
-    types::check_dimensions(array.dimensions().len() + 1)?;
-    match first {
-        Some(Value::Array(first)) if first.dimensions() != array.dimensions() => {
-            wrong("cannot accumulate arrays of different dimensionality")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// These arrays side by side, as `array_agg` has them.
-///
-/// # Errors
-/// As [`check_accumulated`]; `54000` where it becomes too large.
-pub fn accumulated(element: ElementType, arrays: &[Value]) -> Result<Value, SqlError> {
-    arrays.iter().try_for_each(|array| check_accumulated(arrays.first(), array))?;
-    nested(element, arrays)
-}
-
-/// Arrays of the same dimensions as elements of another one; NULL counts as one without elements.
-///
-/// # Errors
-/// `2202E` where their dimensions differ, `54000` where it becomes too large.
-pub fn nested(element: ElementType, arrays: &[Value]) -> Computed {
-    let mut inner: Option<Dimensions> = None;
-    let mut values = Vec::new();
-    for array in arrays {
-        let (dimensions, elements) = match array {
-            Value::Array(array) => (array.dimensions(), array.values()),
-            _ => (Dimensions::new(), &[][..]),
-        };
-        if *inner.get_or_insert(dimensions.clone()) != dimensions {
-            let message = "multidimensional arrays must have array expressions with matching dimensions";
-            return Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message));
-        }
-        let (found, limit) = (values.len() + elements.len(), array_elements_max());
-        if found > limit {
-            return Err(too_many_elements(found, limit));
-        }
-        values.extend_from_slice(elements);
-    }
-    let inner = inner.filter(|inner| !inner.is_empty());
-    let dimensions: Dimensions = match inner {
-        Some(inner) => std::iter::once(Dimension::of(arrays.len())).chain(inner).collect(),
-        None => Dimensions::new(),
-    };
-    Ok(Value::Array(Arc::new(Array::shaped(element, &dimensions, values)?)))
-}
-
-fn is_equal(left: &Value, right: &Value) -> bool {
-    left.compare(right) == Some(Ordering::Equal)
-}
-
-/// Equal, or both NULL.
-fn is_same(left: &Value, right: &Value) -> bool {
-    left.sort_compare(right).is_eq()
-}
-
-/// Subscripts that are numbers.
-fn numbers(subscripts: &[Value]) -> Result<Vec<i64>, SqlError> {
-    subscripts.iter().map(|subscript| subscript.as_integer().ok_or_else(|| misplaced(subscripts))).collect()
-}
-
-/// Both bounds of each dimension.
-fn slice_bounds(bounds: &[Value]) -> Result<Vec<SliceBounds>, SqlError> {
-    let bound = |bound: &Value| match bound {
-        Value::Boolean(_) => Ok(None),
-        Value::Null => Err(no_subscript()),
-        given => given.as_integer().map(Some).ok_or_else(|| misplaced(bounds)),
-    };
-    let (pairs, _) = bounds.as_chunks::<2>();
-    pairs.iter().map(|[lower, upper]| Ok((bound(lower)?, bound(upper)?))).collect()
-}
-
-#[cold]
-fn too_many_elements(found: usize, limit: usize) -> SqlError {
-    let message = format!("the array has {found} elements, the limit is {limit} (ARRAY_ELEMENTS_MAX)");
-    SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
-}
-
-#[cold]
-fn no_subscript() -> SqlError {
-    let message = "array subscript in assignment must not be null";
-    SqlError::new(SqlState::NULL_VALUE_NOT_ALLOWED, message)
-}
-
-/// True (false: `any` is false) as soon as an element says so; NULL where a NULL might have.
-fn quantified(values: &[Value], comparison: Comparison, any: bool) -> Computed {
-    let [value, array] = values else { return Err(misplaced(values)) };
-    let Value::Array(array) = array else { return Ok(Value::Null) };
-    let mut unknown = false;
-    for element in array.values() {
-        match value.compare(element) {
-            Some(order) if comparison.holds(order) == any => return Ok(Value::Boolean(any)),
-            Some(_) => {}
-            None => unknown = true,
-        }
-    }
-    Ok(if unknown { Value::Null } else { Value::Boolean(!any) })
 }
 
 fn to_text(array: &Array, delimiter: &str, null: Option<&Value>) -> Result<Value, SqlError> {
@@ -638,7 +362,7 @@ fn fill(element: ElementType, value: &Value, lengths: &Value, lowers: Option<&Va
     if lengths.len() != lowers.len() {
         return Err(wrong_subscripts("Low bound array has different size than dimensions array."));
     }
-    let (mut count, limit) = (usize::from(!lengths.is_empty()), array_elements_max());
+    let mut count = usize::from(!lengths.is_empty());
     let mut dimensions = Dimensions::new();
     for (length, lower) in lengths.iter().zip(lowers) {
         let Ok(length) = u32::try_from(*length) else {
@@ -648,9 +372,7 @@ fn fill(element: ElementType, value: &Value, lengths: &Value, lowers: Option<&Va
         count = count.saturating_mul(length as usize);
         dimensions.push(Dimension { lower, length });
     }
-    if count > limit {
-        return Err(too_many_elements(count, limit));
-    }
+    check_array_elements(count)?;
     for dimension in &dimensions {
         Dimension::spanning(&dimension.span())?;
     }
@@ -668,47 +390,4 @@ fn fill_plain(element: ElementType, value: &Value, lengths: &Value) -> Computed 
     let length = lengths.first().map_or(0, |length| usize::try_from(*length).unwrap_or(0));
     // One more than there may be says so.
     made(element, vec![value.clone(); length.min(array_elements_max() + 1)])
-}
-
-/// Before execution version 16 arrays begin at 1.
-fn check_first(first: i64) -> Result<(), SqlError> {
-    if first >= 1 || !arrays_are_plain() {
-        return Ok(());
-    }
-    let what = format_args!("an array that begins at subscript {first}");
-    Err(SqlError::unsupported(what).hint("Subscripts begin at 1."))
-}
-
-/// The array, one without elements for NULL.
-fn known_array(array: &Value, element: ElementType) -> Result<Arc<Array>, SqlError> {
-    match array {
-        Value::Array(array) => Ok(array.clone()),
-        _ => Ok(Arc::new(Array::new(element, Vec::new())?)),
-    }
-}
-
-/// No value changes nothing, and of a value with too many elements the first ones are taken.
-fn assign_slice(element: ElementType, array: &Value, value: &Value, bounds: &[Value]) -> Computed {
-    let array = known_array(array, element)?;
-    let bounds = slice_bounds(bounds)?;
-    let Value::Array(value) = value else { return Ok(Value::Array(array)) };
-    if let [(Some(first), last)] = bounds[..]
-        && last.map_or(!array.values().is_empty(), |last| first <= last)
-    {
-        check_first(first)?;
-    }
-    Ok(Value::Array(Arc::new(array.with_slice(&bounds, value.values())?)))
-}
-
-/// `array[subscript]… := value`: what lies between the end and the subscript becomes NULL.
-fn assign(element: ElementType, array: &Value, subscripts: &[Value], value: &Value) -> Computed {
-    if subscripts.iter().any(Value::is_null) {
-        return Err(no_subscript());
-    }
-    let subscripts = numbers(subscripts)?;
-    if let [first] = subscripts[..] {
-        check_first(first)?;
-    }
-    let array = known_array(array, element)?;
-    Ok(Value::Array(Arc::new(array.with_element(&subscripts, value.clone())?)))
 }
