@@ -73,6 +73,8 @@ async fn sellers_and_buyers(network: &mut TestNetwork, servers: &Servers) {
         .await
         .expect("private records");
     servers.in_mariadb(&["CREATE TABLE fund (money decimal(10,2))", "INSERT INTO fund VALUES (100)"]);
+    // Each of them asks its own node about the table, which node 2 may have before it.
+    network.wait_until_level_with(2, &[0, 1]).await;
     let seller = "SELECT ready FROM part WHERE part.serial = :serial";
     agree(network, 0, &["--table", "parts_sold", "--query", seller, "--reason", "no such part"])
         .expect("a rule");
