@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     /// Those that are called with NULL.
-    const NOT_STRICT: [&str; 35] = [
+    const NOT_STRICT: [&str; 36] = [
         "[] =",
         "all",
         "any",
@@ -293,6 +293,7 @@ mod tests {
         "daterange",
         "fill",
         "formatarray",
+        "hstore",
         "int4multirange",
         "int4range",
         "int8multirange",
