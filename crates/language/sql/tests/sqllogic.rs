@@ -103,6 +103,11 @@ fn array_dimensions() {
 }
 
 #[test]
+fn typed_literals() {
+    run("typed_literals");
+}
+
+#[test]
 fn column_privileges() {
     run("column_privileges");
 }

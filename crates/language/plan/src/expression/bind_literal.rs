@@ -92,7 +92,18 @@ impl Binder<'_> {
                 self.explicit_cast(operand, target).map_err(|error| self.at(error, expr.span()))
             }
             Expr::TypedString(typed) => {
-                let target = bind_type_or_domain(self.types(), &typed.data_type)?;
+                let target = match &typed.data_type {
+                    // In front of a literal it is as long as that.
+                    ast::DataType::Bit(None) if self.types().rules() >= ExecutionVersion::V16 => {
+                        DataType::Bit(None)
+                    }
+                    ast::DataType::Char(None) | ast::DataType::Character(None)
+                        if self.types().rules() >= ExecutionVersion::V16 =>
+                    {
+                        DataType::Char(None)
+                    }
+                    data_type => bind_type_or_domain(self.types(), data_type)?,
+                };
                 let operand = match self.long_bytes(&Expr::Value(typed.value.clone()), target)? {
                     Some(bytes) => bytes,
                     None => self.bind_literal(&typed.value)?,

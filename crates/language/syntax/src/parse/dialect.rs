@@ -1,6 +1,6 @@
 //! The grammar that scripts are read in: sqlparser's of PostgreSQL, and what that reads otherwise than PostgreSQL.
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{BinaryOperator, DataType, Expr, TypedString};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -21,6 +21,7 @@ pub(crate) struct Grammar {
 static VERSION_1: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V1 };
 static VERSION_2: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V2 };
 static VERSION_13: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V13 };
+static VERSION_16: Grammar = Grammar { dialect: PostgreSqlDialect {}, version: ExecutionVersion::V16 };
 
 impl Grammar {
     /// The one of a version of the rules of execution.
@@ -39,9 +40,8 @@ impl Grammar {
             | ExecutionVersion::V10
             | ExecutionVersion::V11
             | ExecutionVersion::V12 => &VERSION_2,
-            ExecutionVersion::V13 | ExecutionVersion::V14 | ExecutionVersion::V15 | ExecutionVersion::V16 => {
-                &VERSION_13
-            }
+            ExecutionVersion::V13 | ExecutionVersion::V14 | ExecutionVersion::V15 => &VERSION_13,
+            ExecutionVersion::V16 => &VERSION_16,
         }
     }
 }
@@ -77,6 +77,75 @@ fn begins_set_operation(parser: &Parser<'_>) -> bool {
     false
 }
 
+/// Words behind which an expression begins.
+const IN_FRONT: [Keyword; 5] =
+    [Keyword::ALL, Keyword::CASE, Keyword::DISTINCT, Keyword::NOT, Keyword::VARIADIC];
+
+/// A literal in quotes behind the name of its type, where that is no word of the grammar; `None` where something else comes next.
+fn parse_typed_literal(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    let token = |at: usize| parser.peek_nth_token_no_skip(at).token;
+    let is_name = |at: usize| match token(at) {
+        Token::Word(word) => word.quote_style.is_some() || !IN_FRONT.contains(&word.keyword),
+        _ => false,
+    };
+    let mut at = 0;
+    while is_name(at) && token(at + 1) == Token::Period {
+        at += 2;
+    }
+    if !is_name(at) || !matches!(token(at + 1), Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_))
+    {
+        return None;
+    }
+    let named = parser.maybe_parse(|parser| match parser.parse_data_type()? {
+        named @ DataType::Custom(..) => Ok(named),
+        other => Err(ParserError::ParserError(format!("{other} is read elsewhere"))),
+    });
+    let data_type = named.transpose()?;
+    Some(data_type.and_then(|data_type| {
+        let value = parser.parse_value()?;
+        Ok(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }))
+    }))
+}
+
+/// `OPERATOR(pg_catalog.=) ANY (…)` and its kind behind an operand, which sqlparser reads of operators without a schema only; `None` where
+/// something else comes next.
+fn parse_quantified(parser: &mut Parser<'_>, left: &Expr) -> Option<Result<Expr, ParserError>> {
+    // A schema, a period and an operator.
+    const PARTS_MAX: usize = 3;
+    let token = |at: usize| parser.peek_nth_token_no_skip(at).token;
+    let keyword = |at: usize| match token(at) {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    if keyword(0) != Keyword::OPERATOR || token(1) != Token::LParen {
+        return None;
+    }
+    let parts: Vec<Token> =
+        (2..).map(token).take(PARTS_MAX).take_while(|part| *part != Token::RParen).collect();
+    let close = 2 + parts.len();
+    let quantifier = keyword(close + 1);
+    if token(close) != Token::RParen
+        || !matches!(quantifier, Keyword::ANY | Keyword::ALL | Keyword::SOME)
+        || token(close + 2) != Token::LParen
+    {
+        return None;
+    }
+    (0..close + 2).for_each(|_| drop(parser.next_token()));
+    let names = parts.iter().filter(|part| **part != Token::Period).map(Token::to_string).collect();
+    let compare_op = BinaryOperator::PGCustomBinaryOperator(names);
+    let left = Box::new(left.clone());
+    Some(parser.parse_prefix().map(|right| {
+        let right = Box::new(match right {
+            Expr::Nested(inner) => *inner,
+            other => other,
+        });
+        match quantifier {
+            Keyword::ALL => Expr::AllOp { left, compare_op, right },
+            _ => Expr::AnyOp { left, compare_op, right, is_some: quantifier == Keyword::SOME },
+        }
+    }))
+}
+
 /// What is as in sqlparser.
 macro_rules! as_it_is {
     ($($name:ident),* $(,)?) => {
@@ -101,6 +170,11 @@ impl Dialect for Grammar {
         if self.version < ExecutionVersion::V2 {
             return None;
         }
+        if self.version >= ExecutionVersion::V16
+            && let Some(quantified) = parse_quantified(parser, expr)
+        {
+            return Some(quantified);
+        }
         let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom
         } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
@@ -113,8 +187,13 @@ impl Dialect for Grammar {
     }
 
     /// `((SELECT 1) UNION (SELECT 2))` as a value, where sqlparser takes the inner parentheses for those of an expression. So did
-    /// version 12.
+    /// version 12. And `mood 'happy'`, which it reads only where the type is a word of the grammar. So did version 15.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        if self.version >= ExecutionVersion::V16
+            && let Some(literal) = parse_typed_literal(parser)
+        {
+            return Some(literal);
+        }
         if self.version < ExecutionVersion::V13 || !begins_set_operation(parser) {
             return None;
         }
