@@ -42,6 +42,14 @@ async fn what_it_says_holds_in_the_session() {
         ("BEGIN; SELECT set_config('my.own', 'y', true); SHOW my.own", "y"),
         ("ROLLBACK; SHOW my.own", "x"),
         ("BEGIN; SELECT set_config('my.own', 'z', false); ROLLBACK; SHOW my.own", "x"),
+        // As pg_dump sets what a server has, and no others.
+        (
+            "SELECT set_config(name, 'C' || 'ET', false) FROM pg_settings WHERE name IN ('TimeZone', 'nothing')",
+            "CET",
+        ),
+        ("SHOW TimeZone", "CET"),
+        ("SELECT set_config(NULL, 'x', false)", "22004 SET requires parameter name"),
+        ("SELECT set_config('my.own', NULL, false)", ""),
         (
             "SELECT set_config('statement_timeout', 'soon', false)",
             "22023 invalid value for parameter \"statement_timeout\": \"soon\"",

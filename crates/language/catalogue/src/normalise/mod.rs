@@ -330,8 +330,11 @@ impl Normaliser<'_> {
                     }
                 }
             }
-            // Whoever asks sets it.
-            ("set_config", [_, value, ..]) => value.clone(),
+            // Whoever asks sets it, and has to know what.
+            ("set_config", [name, value, _]) => {
+                let text = |given: &Expr| cast(given.clone(), DataType::Text);
+                array(vec![text(name), text(value)])
+            }
             _ => return Ok(None),
         }))
     }

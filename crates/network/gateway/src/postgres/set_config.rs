@@ -1,18 +1,17 @@
-//! `SELECT set_config(name, value, is_local)`: what it sets. A session sets that once the query has given the value.
+//! `SELECT set_config(name, value, is_local)`: what it sets. The catalogue gives name and value as an array, and the session sets that.
 
 use super::script::{Kind, Lexeme, Statement};
 use super::session::Session;
 use super::session_statement::SessionStatement;
-use types::{SqlError, StatementResult, Value};
+use types::{DataType, OutputColumn, SqlError, SqlState, StatementResult, Value};
 
 const FUNCTION: &str = "set_config";
 
 /// A call among the columns of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SetConfig {
-    /// Which column gives the value.
+    /// Which column gives name and value.
     column: usize,
-    name: String,
     is_local: bool,
 }
 
@@ -31,8 +30,7 @@ fn literal(lexemes: &[Lexeme<'_>]) -> Option<String> {
 /// The calls in a query. A statement without any has none.
 ///
 /// # Errors
-/// One stands where its value is no column of the query, or its name is known only when the query runs: such a call would set
-/// nothing, and nobody would know.
+/// One stands where its value is no column of the query: such a call would set nothing, and nobody would know.
 pub(super) fn find(statement: &Statement<'_>) -> Result<Vec<SetConfig>, SqlError> {
     let lexemes = &statement.lexemes;
     let all = lexemes.iter().filter(|lexeme| lexeme.is(FUNCTION)).count();
@@ -46,7 +44,7 @@ pub(super) fn find(statement: &Statement<'_>) -> Result<Vec<SetConfig>, SqlError
     if calls.len() == all {
         return Ok(calls);
     }
-    Err(SqlError::unsupported("set_config() that is no column of a query, or whose name is no literal")
+    Err(SqlError::unsupported("set_config() that is no column of a query")
         .hint("Write SELECT set_config('name', value, false), or SET."))
 }
 
@@ -99,13 +97,28 @@ fn call(column: usize, item: &[Lexeme<'_>]) -> Option<SetConfig> {
         [word, _] if word.is("as") => {}
         _ => return None,
     }
-    let [name, _, is_local] = split(&rest[..close]).try_into().ok()?;
+    let [_, _, is_local] = split(&rest[..close]).try_into().ok()?;
     let is_local = literal(is_local)?.to_ascii_lowercase();
-    Some(SetConfig {
-        column,
-        name: literal(name)?,
-        is_local: ["true", "t", "on", "yes", "1"].contains(&is_local.as_str()),
-    })
+    Some(SetConfig { column, is_local: ["true", "t", "on", "yes", "1"].contains(&is_local.as_str()) })
+}
+
+/// What clients are told of the columns: the value.
+pub(super) fn told(calls: &[SetConfig], columns: &mut [OutputColumn]) {
+    for call in calls {
+        if let Some(column) = columns.get_mut(call.column) {
+            column.data_type = DataType::Text(None);
+        }
+    }
+}
+
+/// Name and value, each `None` where it is NULL.
+fn name_and_value(cell: &Value) -> Option<[Option<String>; 2]> {
+    let Value::Array(array) = cell else { return None };
+    let [name, value] = array.values() else { return None };
+    Some([name, value].map(|given| match given {
+        Value::Text(text) => Some(text.to_string()),
+        _ => None,
+    }))
 }
 
 impl Session {
@@ -115,12 +128,15 @@ impl Session {
         calls: &[SetConfig],
         result: &mut StatementResult,
     ) -> Result<(), SqlError> {
-        for SetConfig { column, name, is_local } in calls {
+        told(calls, &mut result.columns);
+        for SetConfig { column, is_local } in calls {
             for row in &mut result.rows {
                 let Some(cell) = row.get_mut(*column) else { continue };
-                let value = match cell {
-                    Value::Text(text) => Some(text.to_string()),
-                    _ => None,
+                let Some([name, value]) = name_and_value(cell) else { continue };
+                *cell = value.as_deref().map_or(Value::Null, Value::text);
+                let Some(name) = name else {
+                    let null = SqlState(*b"22004");
+                    return Err(SqlError::new(null, "SET requires parameter name"));
                 };
                 // Dumps of pg_dump begin so and name schemas themselves. A routine keeps the path that it is made with, so that an empty
                 // one would take the tables of its body from it.
@@ -133,7 +149,7 @@ impl Session {
                 }
                 let set = SessionStatement::Set { name: name.clone(), value, local: *is_local };
                 self.session_statement(&set)?;
-                if let Some(shown) = self.settings.get(name) {
+                if let Some(shown) = self.settings.get(&name) {
                     *cell = Value::text(shown);
                 }
             }
@@ -153,22 +169,20 @@ mod tests {
 
     #[test]
     fn calls_are_found_where_their_values_are_columns() {
-        let one = |column, name: &str, is_local| SetConfig { column, name: name.to_string(), is_local };
+        let one = |column, is_local| SetConfig { column, is_local };
         assert_eq!(found("SELECT 1"), Ok(vec![]));
-        assert_eq!(
-            found("SELECT pg_catalog.set_config('search_path', '', false)"),
-            Ok(vec![one(0, "search_path", false)])
-        );
+        assert_eq!(found("SELECT pg_catalog.set_config('search_path', '', false)"), Ok(vec![one(0, false)]));
         assert_eq!(
             found(
                 "select f(1, 2), set_config('a.b', coalesce($1, ('x')), 'on'::boolean) AS x, set_config('c', NULL, true) y FROM t"
             ),
-            Ok(vec![one(1, "a.b", true), one(2, "c", true)])
+            Ok(vec![one(1, true), one(2, true)])
         );
-        assert_eq!(found("SELECT set_config('a', $1, false::bool)"), Ok(vec![one(0, "a", false)]));
+        for named in ["'a'", "'a' || 'b'", "$1", "name"] {
+            let sql = format!("SELECT set_config({named}, $1, false::bool)");
+            assert_eq!(found(&sql), Ok(vec![one(0, false)]));
+        }
         for refused in [
-            "SELECT set_config('a' || 'b', '1', false)",
-            "SELECT set_config($1, '1', false)",
             "SELECT upper(set_config('a', '1', false))",
             "SELECT 1 WHERE set_config('a', '1', false) = '1'",
             "SELECT * FROM set_config('a', '1', false)",

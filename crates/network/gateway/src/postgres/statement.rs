@@ -142,7 +142,8 @@ impl Session {
             Class::Catalogue => {
                 let sets = set_config::find(statement)?;
                 let query = self.catalogue.prepare(&self.known_catalog(), &sql, &self.facts(), &types)?;
-                let (parameters, columns) = (query.parameters().to_vec(), query.columns().to_vec());
+                let (parameters, mut columns) = (query.parameters().to_vec(), query.columns().to_vec());
+                set_config::told(&sets, &mut columns);
                 let (returns_rows, facts) = (true, query.facts_of_columns());
                 let told = ColumnsTold { type_numbers: query.type_numbers().to_vec(), facts };
                 ParsedStatement {
