@@ -72,7 +72,8 @@ async fn one_session_of_all_organisations_has_a_lock_at_a_time() {
         .get(0);
     assert!(prepared);
     let shown = "SELECT locktype, classid, objid, objsubid, mode, granted, virtualtransaction LIKE 'org2/%', pid IS NULL FROM pg_locks WHERE locktype = 'advisory' AND classid = 7 AND objid = -8";
-    wait_for_rows(&second, shown, &[&["advisory", "7", "-8", "2", "ExclusiveLock", "t", "t", "t"]]).await;
+    wait_for_rows(&second, shown, &[&["advisory", "7", "4294967288", "2", "ExclusiveLock", "t", "t", "t"]])
+        .await;
     assert_eq!(rows(&first, "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()").await, [["1"]]);
     second.batch_execute("SET lock_timeout = '200ms'").await.expect("set");
     assert_eq!(error(&second, "SELECT pg_advisory_lock(7, -8)").await.0, "55P03");

@@ -76,6 +76,7 @@ impl Kind {
             | DataType::TsQuery
             | DataType::Hstore
             | DataType::Citext
+            | DataType::Oid
             | DataType::Rounded(..)
             | DataType::Polymorphic(_) => Kind::Written(data_type),
         }

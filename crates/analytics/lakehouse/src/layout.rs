@@ -254,6 +254,7 @@ mod tests {
             (DataType::Jsonb, vec!["{\"a\": [1.50, \"x\"]}", "[]"]),
             (DataType::Inet, vec!["10.1.2.3/8", "::1", "255.255.255.255"]),
             (DataType::Cidr, vec!["10.0.0.0/8", "2001:db8::/32"]),
+            (DataType::Oid, vec!["0", "4294967295"]),
             (DataType::MacAddr, vec!["08:00:2b:01:02:03"]),
             (DataType::TsVector, vec!["'a':1A,2 'b'", ""]),
             (DataType::Hstore, vec![r#""a"=>"1", "b"=>NULL"#, ""]),

@@ -24,7 +24,7 @@ enum Context {
 }
 
 /// True where PostgreSQL casts by itself anywhere in an expression: towards the wider number and the more exact point in
-/// time, between `char(n)` and text, from `citext` to text, and a literal of unknown type to anything.
+/// time, between `char(n)` and text, from `citext` to text, from integers to `oid`, and a literal of unknown type to anything.
 pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
     let (from, to) = (from.family(), to.family());
     if from == to || from == DataType::Unknown {
@@ -47,6 +47,7 @@ pub fn can_cast_implicitly(from: DataType, to: DataType) -> bool {
                 | (VarBit(_), Bit(_))
                 | (Citext, Text(_))
         )
+        || (from.is_integer() && to == DataType::Oid)
         // Whether the fields fit is told where the cast is bound.
         || matches!((from, to), (DataType::Composite(_), DataType::Record) | (DataType::Record, DataType::Composite(_)))
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_implicitly(from, to))
@@ -69,6 +70,7 @@ pub fn can_cast_in_assignment(from: DataType, to: DataType) -> bool {
                 | (Inet, Cidr)
                 | (DataType::Json, DataType::Jsonb)
                 | (DataType::Jsonb, DataType::Json)
+                | (DataType::Oid, DataType::Integer | DataType::BigInt)
         )
         || matches!((from.element(), to.element()), (Some(from), Some(to)) if can_cast_in_assignment(from, to))
 }
@@ -229,6 +231,7 @@ fn convert_between(value: Value, target: DataType, context: Context) -> Result<V
             DataType::VarBit(length) => to_bits(&value, length, true, context)?,
             DataType::TimeTz => to_time_tz(&value)?,
             DataType::Inet | DataType::Cidr => to_address(&value, target),
+            DataType::Oid => to_oid(&value)?,
             DataType::Record => matches!(value, Value::Composite(_)).then(|| value.clone()),
             _ => to_point_in_time(&value, target)?,
         },
@@ -268,6 +271,12 @@ fn from_jsonb(value: &Jsonb, target: DataType, context: Context) -> Result<Value
 fn to_integer(value: &Value, target: DataType, context: Context) -> Result<Option<Value>, SqlError> {
     let number = match value {
         Value::SmallInt(_) | Value::Integer(_) | Value::BigInt(_) => value.as_integer(),
+        Value::Oid(number) => match target {
+            // The bits are those of the number.
+            DataType::Integer => Some(i64::from(number.cast_signed())),
+            DataType::BigInt => Some(i64::from(*number)),
+            _ => None,
+        },
         Value::Numeric(number) => Some(match target {
             DataType::SmallInt => number.to_i16()?.into(),
             DataType::Integer => number.to_i32()?.into(),
@@ -327,6 +336,16 @@ fn to_bits(
         _ => return Ok(None),
     };
     Ok(Some(if is_varying { Value::VarBit(bits) } else { Value::Bit(bits) }))
+}
+
+/// The number of an object: of an integer its bits, of a bigint the same number.
+fn to_oid(value: &Value) -> Result<Option<Value>, SqlError> {
+    Ok(Some(Value::Oid(match value {
+        Value::SmallInt(number) => i32::from(*number).cast_unsigned(),
+        Value::Integer(number) => number.cast_unsigned(),
+        Value::BigInt(number) => u32::try_from(*number).map_err(|_| out_of_range("OID"))?,
+        _ => return Ok(None),
+    })))
 }
 
 /// A time with the zone of the session, or what its clocks show at an instant.

@@ -87,6 +87,8 @@ pub enum DataType {
     Hstore,
     /// `citext`: a text whose large and small letters are the same to comparisons
     Citext,
+    /// `oid`: the number of an object, 32 bits without a sign
+    Oid,
 }
 
 /// Object identifiers of the types of extensions, which PostgreSQL has none for: it numbers them where they are created. Those from
@@ -130,12 +132,17 @@ fn read_precision<R: io::Read>(reader: &mut R) -> io::Result<Option<(u16, i16)>>
     })
 }
 
-/// The length of a `varchar` that has none. No text is as long, so that what fits texts into a length needs no case for it.
+/// The length of a `varchar` that has none. No text is as long, so that what fits texts into a length needs no case for it, nor for
+/// those below, which tell clients of more types that are texts.
 const UNBOUNDED: u32 = u32::MAX - 1;
 
 impl DataType {
     /// `varchar` without a length. Execution version 1 takes `text` for it.
     pub const VARCHAR: DataType = DataType::Text(Some(UNBOUNDED));
+    /// `name`, as clients know columns of the catalogue: a text.
+    pub const NAME: DataType = DataType::Text(Some(UNBOUNDED - 1));
+    /// `"char"`, likewise: one letter, or none.
+    pub const LETTER: DataType = DataType::Text(Some(UNBOUNDED - 2));
 
     /// The same type without length, precision and scale.
     pub fn family(self) -> DataType {
@@ -208,8 +215,13 @@ impl DataType {
         matches!(self, DataType::TsVector | DataType::TsQuery)
     }
 
-    /// True for the types that came with execution version 16: those of PostgreSQL's extensions.
+    /// True for the types that came with execution version 16: those of extensions, and `oid`.
     pub fn is_of_version_16(self) -> bool {
+        self.is_of_extension() || self == DataType::Oid
+    }
+
+    /// True for the types that PostgreSQL has in extensions.
+    pub fn is_of_extension(self) -> bool {
         matches!(self, DataType::Hstore | DataType::Citext)
     }
 
@@ -248,6 +260,8 @@ impl DataType {
             DataType::Numeric(_) => 1700,
             DataType::Double => 701,
             DataType::Text(None) => 25,
+            DataType::NAME => 19,
+            DataType::LETTER => 18,
             DataType::Text(Some(_)) => 1043,
             DataType::TimestampTz => 1184,
             DataType::Unknown => 705,
@@ -280,6 +294,7 @@ impl DataType {
             DataType::TsQuery => 3615,
             DataType::Hstore => HSTORE_OID,
             DataType::Citext => CITEXT_OID,
+            DataType::Oid => 26,
         }
     }
 
@@ -290,8 +305,8 @@ impl DataType {
             16 => DataType::Boolean,
             21 => DataType::SmallInt,
             23 => DataType::Integer,
-            // oid
-            20 | 26 => DataType::BigInt,
+            20 => DataType::BigInt,
+            26 => DataType::Oid,
             1700 => DataType::Numeric(None),
             700 => DataType::Real,
             701 => DataType::Double,
@@ -339,6 +354,8 @@ impl DataType {
             DataType::Numeric(_) => "numeric",
             DataType::Double => "float8",
             DataType::Text(None) => "text",
+            DataType::NAME => "name",
+            DataType::LETTER => "char",
             DataType::Text(Some(_)) => "varchar",
             DataType::TimestampTz => "timestamptz",
             DataType::Unknown => "unknown",
@@ -372,6 +389,7 @@ impl DataType {
             DataType::TsQuery => "tsquery",
             DataType::Hstore => "hstore",
             DataType::Citext => "citext",
+            DataType::Oid => "oid",
         }
     }
 }
@@ -388,6 +406,8 @@ impl fmt::Display for DataType {
             DataType::Double => f.write_str("double precision"),
             DataType::Text(None) => f.write_str("text"),
             DataType::VARCHAR => f.write_str("character varying"),
+            DataType::NAME => f.write_str("name"),
+            DataType::LETTER => f.write_str("\"char\""),
             DataType::Text(Some(length)) => write!(f, "character varying({length})"),
             DataType::TimestampTz => f.write_str("timestamp with time zone"),
             DataType::Unknown => f.write_str("unknown"),
@@ -432,7 +452,8 @@ impl fmt::Display for DataType {
             | DataType::TsVector
             | DataType::TsQuery
             | DataType::Hstore
-            | DataType::Citext => f.write_str(self.internal_name()),
+            | DataType::Citext
+            | DataType::Oid => f.write_str(self.internal_name()),
         }
     }
 }

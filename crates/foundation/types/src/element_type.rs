@@ -16,7 +16,7 @@ pub struct ElementType {
 }
 
 /// Families of elements: the type, and the object identifier and internal name of its arrays. A new one comes last.
-const FAMILIES: [(DataType, u32, &str); 41] = [
+const FAMILIES: [(DataType, u32, &str); 42] = [
     (DataType::Boolean, 1000, "_bool"),
     (DataType::Integer, 1007, "_int4"),
     (DataType::BigInt, 1016, "_int8"),
@@ -58,6 +58,7 @@ const FAMILIES: [(DataType, u32, &str); 41] = [
     (DataType::TsQuery, 3645, "_tsquery"),
     (DataType::Hstore, 15_101, "_hstore"),
     (DataType::Citext, 15_103, "_citext"),
+    (DataType::Oid, 1028, "_oid"),
 ];
 
 /// The family of all composite types, behind the others.
@@ -226,6 +227,7 @@ mod tests {
             DataType::TsQuery,
             DataType::Hstore,
             DataType::Citext,
+            DataType::Oid,
             DataType::Composite(TypeId(7)),
             DataType::Enum(TypeId(7)),
         ] {

@@ -26,6 +26,7 @@ use std::io;
 /// | double precision, real | 8, 4: big-endian bits; sign bit flipped, negative values complemented; one zero, one NaN |
 /// | text, bytea, char | the bytes, then `00`; in them `00` becomes `01 01` and `01` becomes `01 02`; a char without the spaces at its end |
 /// | uuid, macaddr | 16, 6: its bytes |
+/// | oid | 4: big-endian |
 /// | inet, cidr | `0` of IPv4 or `1` of IPv6; the network in 4 or 16 bytes, with zeros behind the prefix; the prefix's length in one byte; the address in 4 or 16 bytes |
 /// | bit, bit varying | the bytes as of a text, then how many bits in four bytes |
 /// | time with time zone | 8, 4: its time in UTC and its offset to the west, as integers |
@@ -405,6 +406,7 @@ fn push_other(bytes: &mut SmallVec<[u8; 16]>, value: &Value) -> Result<(), SqlEr
         Value::TsQuery(query) => push_query_key(bytes, query, limits::KEY_BYTES_MAX),
         Value::Hstore(hstore) => push_hstore_key(bytes, hstore, limits::KEY_BYTES_MAX),
         Value::Citext(text) => push_bounded(bytes, &folded(text).collect::<Vec<u8>>())?,
+        Value::Oid(number) => bytes.extend_from_slice(&number.to_be_bytes()),
         Value::Null
         | Value::Boolean(_)
         | Value::Integer(_)

@@ -81,6 +81,7 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value, SqlError> {
         DataType::TsVector => Value::TsVector(parse_tsvector(text)?),
         DataType::TsQuery => Value::TsQuery(parse_tsquery(text)?),
         DataType::Hstore => Value::Hstore(parse_hstore(text)?),
+        DataType::Oid => Value::Oid(parse_oid(text)?),
         DataType::Citext => {
             check_text(text)?;
             Value::Citext(Arc::from(text))
@@ -144,6 +145,7 @@ pub fn format_value(value: &Value) -> Option<String> {
         Value::TsQuery(query) => format_query(query),
         Value::Hstore(hstore) => format_hstore(hstore),
         Value::Citext(text) => text.to_string(),
+        Value::Oid(number) => number.to_string(),
     })
 }
 
@@ -256,16 +258,29 @@ fn parse_integer(text: &str, type_name: &str, min: i64, max: i64) -> Result<i64,
         // Downwards, because i64::MIN has no positive counterpart.
         value = match value.checked_mul(10).and_then(|value| value.checked_sub(digit)) {
             Some(value) if value >= min && (negative || value >= -max) => value,
-            _ => {
-                let message = format!("value \"{text}\" is out of range for type {type_name}");
-                return Err(SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
-            }
+            _ => return Err(out_of_type(text, type_name)),
         };
     }
     if unsigned.is_empty() {
         return Err(invalid_syntax(type_name, text));
     }
     Ok(if negative { value } else { -value })
+}
+
+/// The error of a number that the type does not have.
+#[cold]
+fn out_of_type(text: &str, type_name: &str) -> SqlError {
+    let message = format!("value \"{text}\" is out of range for type {type_name}");
+    SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message)
+}
+
+/// As PostgreSQL's `oidin`, which takes negative numbers of 32 bits for what their bits say.
+fn parse_oid(text: &str) -> Result<u32, SqlError> {
+    let most = i64::from(u32::MAX);
+    match parse_integer(text, "oid", -most, most)? {
+        number if number < i64::from(i32::MIN) => Err(out_of_type(text, "oid")),
+        number => Ok(number as u32),
+    }
 }
 
 pub(crate) fn parse_double(text: &str) -> Result<f64, SqlError> {

@@ -85,6 +85,8 @@ pub enum Value {
     Hstore(Hstore),
     /// `citext`, as it was written; large and small letters are the same in comparisons.
     Citext(#[borsh(deserialize_with = "crate::citext::read_citext")] Arc<str>),
+    /// `oid`
+    Oid(u32),
 }
 
 /// What a value takes where it stands, without what it refers to. Limits on memory count with it, so it is the same on
@@ -174,6 +176,7 @@ impl Value {
             Value::TsQuery(_) => DataType::TsQuery,
             Value::Hstore(_) => DataType::Hstore,
             Value::Citext(_) => DataType::Citext,
+            Value::Oid(_) => DataType::Oid,
         }
     }
 
@@ -230,6 +233,7 @@ impl Value {
             (TsQuery(a), TsQuery(b)) => a.compare(b),
             (Hstore(a), Hstore(b)) => a.compare(b),
             (Citext(a), Citext(b)) => folded(a).cmp(folded(b)),
+            (Oid(a), Oid(b)) => a.cmp(b),
             _ => match (self.as_integer(), other.as_integer()) {
                 (Some(a), Some(b)) => a.cmp(&b),
                 _ => self.rank().cmp(&other.rank()),
@@ -288,6 +292,7 @@ impl Value {
             Value::TsQuery(_) => 31,
             Value::Hstore(_) => 32,
             Value::Citext(_) => 33,
+            Value::Oid(_) => 34,
         }
     }
 }
@@ -330,6 +335,7 @@ impl PartialEq for Value {
             (TsQuery(a), TsQuery(b)) => a == b,
             (Hstore(a), Hstore(b)) => a == b,
             (Citext(a), Citext(b)) => a == b,
+            (Oid(a), Oid(b)) => a == b,
             _ => false,
         }
     }

@@ -114,6 +114,7 @@ fn value(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::TsVector => written(data_type, "([a-c]:[1-9](,[1-9][A-D]?)?( b)?)?"),
         // Quotes and backslashes in values have a backslash in front of them.
         DataType::Hstore => written(data_type, r#"("[abé]{0,3}"=>(NULL|"([a-d]|\\\\|\\"){0,4}"),){0,4}"#),
+        DataType::Oid => prop_oneof![any::<u32>(), Just(u32::MAX), 0..3u32].prop_map(Value::Oid).boxed(),
         DataType::Citext => written(data_type, "[aAbBäÄ \u{1}\u{2}]{0,4}"),
         DataType::TsQuery => written(data_type, "([a-c] & !b:*A?( \\| c)?)?"),
         DataType::Rounded(..) => unreachable!("values are of the types with all digits"),
@@ -221,7 +222,7 @@ const INNER: TypeId = TypeId(3);
 const OUTER: TypeId = TypeId(7);
 const MOOD: TypeId = TypeId(8);
 
-const TYPES: [DataType; 29] = [
+const TYPES: [DataType; 30] = [
     DataType::Boolean,
     DataType::Integer,
     DataType::BigInt,
@@ -242,6 +243,7 @@ const TYPES: [DataType; 29] = [
     DataType::Jsonb,
     DataType::Hstore,
     DataType::Citext,
+    DataType::Oid,
     DataType::Range(RangeType::Int4),
     DataType::Range(RangeType::Num),
     DataType::Multirange(RangeType::TsTz),
@@ -567,6 +569,8 @@ fn keys_keep_their_bytes() {
         (Value::Char("a ".into()), "0x6100"),
         (Value::Bytea([0, 255].into()), "0x0101ff00"),
         (Value::Citext("aB".into()), "0x616200"),
+        (Value::Oid(4_294_967_295), "0xffffffff"),
+        (Value::Oid(26), "0x0000001a"),
         (
             parse_value("a=>1, b=>NULL", DataType::Hstore).expect("an hstore"),
             "0x0161316200000000020000000100000000020000000003000000000301",

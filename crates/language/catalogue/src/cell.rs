@@ -97,6 +97,10 @@ fn value(cell: &Cell, data_type: DataType) -> Result<Value, SqlError> {
             Ok(Value::Array(Arc::new(Array::new(element, items)?)))
         }
         (Cell::Boolean(value), _) => cast(Value::Boolean(*value)),
+        // A number with a sign is what its bits say.
+        (Cell::Integer(value), DataType::Oid) => {
+            cast(i32::try_from(*value).map_or(Value::BigInt(*value), Value::Integer))
+        }
         (Cell::Integer(value), _) => cast(Value::BigInt(*value)),
         (Cell::Text(text), _) => cast(Value::text(text.as_str())),
         (Cell::Instant(instant), _) => cast(Value::TimestampTz(*instant)),

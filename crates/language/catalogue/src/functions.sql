@@ -1,5 +1,5 @@
 -- Functions of PostgreSQL that know the catalogue, written in Entente's own SQL. Arguments that have the type name or
--- "char" in PostgreSQL are text here, object identifiers are integer.
+-- "char" in PostgreSQL are text here, and what names objects is their number.
 
 CREATE TYPE entente_expanded AS (x integer, n integer);
 
@@ -15,27 +15,27 @@ END $$;
 
 -- What PostgreSQL's functions print.
 
-CREATE FUNCTION entente_text(kind text, object integer, part integer DEFAULT 0) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION entente_text(kind text, object oid, part integer DEFAULT 0) RETURNS text STABLE LANGUAGE sql AS
   'SELECT d.definition FROM entente_definition d WHERE d.kind = $1 AND d.object = $2 AND d.part = $3';
 
-CREATE FUNCTION pg_get_expr(expression text, relation integer, pretty boolean DEFAULT false) RETURNS text IMMUTABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_expr(expression text, relation oid, pretty boolean DEFAULT false) RETURNS text IMMUTABLE LANGUAGE sql AS
   'SELECT $1';
 
-CREATE FUNCTION pg_get_indexdef(relation integer, part integer DEFAULT 0, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_indexdef(relation oid, part integer DEFAULT 0, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(CASE WHEN $3 THEN ''pretty index'' ELSE ''index'' END, $1, $2)';
 
-CREATE FUNCTION pg_get_constraintdef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_constraintdef(object oid, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''constraint'', $1)';
 
-CREATE FUNCTION pg_get_triggerdef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_triggerdef(object oid, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''trigger'', $1, CASE WHEN $2 THEN 1 ELSE 0 END)';
 
-CREATE FUNCTION pg_get_functiondef(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_functiondef(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''routine'', $1)';
 
 CREATE TYPE entente_identity AS (type text, schema text, name text, identity text);
 
-CREATE FUNCTION pg_identify_object(catalog integer, object integer, part integer) RETURNS entente_identity STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_identify_object(catalog oid, object oid, part integer) RETURNS entente_identity STABLE LANGUAGE sql AS
   'SELECT CASE p.prokind WHEN ''a'' THEN ''aggregate'' WHEN ''p'' THEN ''procedure'' ELSE ''function'' END, n.nspname, NULL::text,
      quote_ident(n.nspname) || ''.'' || quote_ident(p.proname) || ''('' || entente_text(''identity'', p.oid) || '')''
      FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = $2 AND $1 = 1255
@@ -46,34 +46,34 @@ CREATE FUNCTION pg_identify_object(catalog integer, object integer, part integer
    UNION ALL
    SELECT ''schema'', NULL::text, n.nspname, quote_ident(n.nspname) FROM pg_namespace n WHERE n.oid = $2 AND $1 = 2615';
 
-CREATE FUNCTION pg_get_function_arguments(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_function_arguments(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''arguments'', $1)';
 
-CREATE FUNCTION pg_get_function_identity_arguments(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_function_identity_arguments(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''identity'', $1)';
 
-CREATE FUNCTION pg_get_function_result(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_function_result(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''result'', $1)';
 
-CREATE FUNCTION pg_get_function_arg_default(object integer, part integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_function_arg_default(object oid, part integer) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''default'', $1, $2)';
 
-CREATE FUNCTION pg_get_function_sqlbody(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION pg_get_function_sqlbody(object oid) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
 
-CREATE FUNCTION pg_get_ruledef(object integer, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_ruledef(object oid, pretty boolean DEFAULT false) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''rule'', $1)';
 
-CREATE FUNCTION pg_get_partkeydef(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_partkeydef(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''partition key'', $1)';
 
-CREATE FUNCTION pg_get_partition_constraintdef(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_partition_constraintdef(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT entente_text(''partition constraint'', $1)';
 
-CREATE FUNCTION pg_get_statisticsobjdef(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION pg_get_statisticsobjdef(object oid) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
 
-CREATE FUNCTION pg_get_statisticsobjdef_columns(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION pg_get_statisticsobjdef_columns(object oid) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
 
-CREATE FUNCTION pg_get_userbyid(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_get_userbyid(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT coalesce((SELECT a.rolname FROM pg_authid a WHERE a.oid = $1), ''unknown (OID='' || $1::text || '')'')';
 
 -- Names and object identifiers.
@@ -94,13 +94,13 @@ BEGIN
 END $$;
 
 -- The schema of the session's temporary tables, which every session calls pg_temp; 0 where it has none.
-CREATE FUNCTION pg_my_temp_schema() RETURNS integer STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_my_temp_schema() RETURNS oid STABLE LANGUAGE sql AS
   'SELECT coalesce((SELECT s.oid FROM entente_search_path s WHERE s.place < 0), 0)';
 
-CREATE FUNCTION to_regclass(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE parts text[]; found integer;
+CREATE FUNCTION to_regclass(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE parts text[]; found oid;
 BEGIN
-  IF name ~ '^[0-9]+$' THEN RETURN name::integer; END IF;
+  IF name ~ '^[0-9]+$' THEN RETURN name::oid; END IF;
   parts := entente_parts(name);
   SELECT c.oid INTO found FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] OR (parts[1] = 'pg_temp' AND n.oid = pg_my_temp_schema()) END
@@ -122,8 +122,8 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION entente_regclass(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE found integer := to_regclass(name);
+CREATE FUNCTION entente_regclass(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE found oid := to_regclass(name);
 BEGIN
   IF found IS NULL AND name IS NOT NULL THEN
     IF name = '-' THEN RETURN 0; END IF;
@@ -132,7 +132,7 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION entente_regclass_name(object integer) RETURNS text STABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION entente_regclass_name(object oid) RETURNS text STABLE LANGUAGE plpgsql AS $$
 DECLARE found text;
 BEGIN
   IF object = 0 THEN RETURN '-'; END IF;
@@ -141,10 +141,10 @@ BEGIN
   RETURN coalesce(found, object::text);
 END $$;
 
-CREATE FUNCTION to_regtype(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE parts text[]; plain text; found integer; is_array boolean;
+CREATE FUNCTION to_regtype(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE parts text[]; plain text; found oid; is_array boolean;
 BEGIN
-  IF name ~ '^[0-9]+$' THEN RETURN name::integer; END IF;
+  IF name ~ '^[0-9]+$' THEN RETURN name::oid; END IF;
   is_array := name ~ '\[\d*\]\s*$';
   plain := regexp_replace(name, '\s*\[\d*\]\s*$', '');
   plain := regexp_replace(plain, '\s*\(\s*\d+\s*(,\s*-?\d+\s*)?\)', '');
@@ -165,8 +165,8 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION entente_regtype(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE found integer := to_regtype(name);
+CREATE FUNCTION entente_regtype(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE found oid := to_regtype(name);
 BEGIN
   IF found IS NULL AND name IS NOT NULL THEN
     IF name = '-' THEN RETURN 0; END IF;
@@ -175,8 +175,8 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION format_type(type integer, modifier integer) RETURNS text STABLE LANGUAGE plpgsql AS $$
-DECLARE base text; of_array text := ''; element integer := type; m integer := modifier - 4;
+CREATE FUNCTION format_type(type oid, modifier integer) RETURNS text STABLE LANGUAGE plpgsql AS $$
+DECLARE base text; of_array text := ''; element oid := type; m integer := modifier - 4;
 BEGIN
   IF type IS NULL THEN RETURN NULL; END IF;
   IF type = 0 THEN RETURN '-'; END IF;
@@ -204,13 +204,13 @@ BEGIN
   RETURN base || of_array;
 END $$;
 
-CREATE FUNCTION entente_regtype_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION entente_regtype_name(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce(entente_text(''type'', $1), $1::text) END';
 
-CREATE FUNCTION to_regproc(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE parts text[]; found integer;
+CREATE FUNCTION to_regproc(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE parts text[]; found oid;
 BEGIN
-  IF name ~ '^[0-9]+$' THEN RETURN name::integer; END IF;
+  IF name ~ '^[0-9]+$' THEN RETURN name::oid; END IF;
   parts := entente_parts(regexp_replace(name, '\(.*$', ''));
   SELECT p.oid INTO found FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
     WHERE p.proname = parts[2] AND CASE WHEN parts[1] IS NULL THEN n.oid IN (SELECT s.oid FROM entente_search_path s) ELSE n.nspname = parts[1] END
@@ -218,10 +218,10 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION to_regprocedure(name text) RETURNS integer STABLE LANGUAGE sql AS 'SELECT to_regproc($1)';
+CREATE FUNCTION to_regprocedure(name text) RETURNS oid STABLE LANGUAGE sql AS 'SELECT to_regproc($1)';
 
-CREATE FUNCTION entente_regproc(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE found integer := to_regproc(name);
+CREATE FUNCTION entente_regproc(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE found oid := to_regproc(name);
 BEGIN
   IF found IS NULL AND name IS NOT NULL THEN
     IF name = '-' THEN RETURN 0; END IF;
@@ -230,19 +230,19 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION entente_regproc_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION entente_regproc_name(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(p.proname) FROM pg_proc p WHERE p.oid = $1), $1::text) END';
 
-CREATE FUNCTION entente_regprocedure_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION entente_regprocedure_name(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(p.proname) || ''('' ||
      coalesce((SELECT string_agg(format_type(a.t, NULL), '','' ORDER BY a.n) FROM unnest(p.proargtypes) WITH ORDINALITY AS a (t, n)), '''') || '')''
      FROM pg_proc p WHERE p.oid = $1), $1::text) END';
 
-CREATE FUNCTION to_regnamespace(name text) RETURNS integer STABLE LANGUAGE sql AS
-  'SELECT CASE WHEN $1 ~ ''^[0-9]+$'' THEN $1::integer ELSE (SELECT n.oid FROM pg_namespace n WHERE n.nspname = (entente_parts($1))[2]) END';
+CREATE FUNCTION to_regnamespace(name text) RETURNS oid STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 ~ ''^[0-9]+$'' THEN $1::oid ELSE (SELECT n.oid FROM pg_namespace n WHERE n.nspname = (entente_parts($1))[2]) END';
 
-CREATE FUNCTION entente_regnamespace(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE found integer := to_regnamespace(name);
+CREATE FUNCTION entente_regnamespace(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE found oid := to_regnamespace(name);
 BEGIN
   IF found IS NULL AND name IS NOT NULL THEN
     RAISE EXCEPTION 'schema "%" does not exist', name USING ERRCODE = '3F000';
@@ -250,14 +250,14 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION entente_regnamespace_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION entente_regnamespace_name(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(n.nspname) FROM pg_namespace n WHERE n.oid = $1), $1::text) END';
 
-CREATE FUNCTION to_regrole(name text) RETURNS integer STABLE LANGUAGE sql AS
-  'SELECT CASE WHEN $1 ~ ''^[0-9]+$'' THEN $1::integer ELSE (SELECT a.oid FROM pg_authid a WHERE a.rolname = (entente_parts($1))[2]) END';
+CREATE FUNCTION to_regrole(name text) RETURNS oid STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 ~ ''^[0-9]+$'' THEN $1::oid ELSE (SELECT a.oid FROM pg_authid a WHERE a.rolname = (entente_parts($1))[2]) END';
 
-CREATE FUNCTION entente_regrole(name text) RETURNS integer STABLE LANGUAGE plpgsql AS $$
-DECLARE found integer := to_regrole(name);
+CREATE FUNCTION entente_regrole(name text) RETURNS oid STABLE LANGUAGE plpgsql AS $$
+DECLARE found oid := to_regrole(name);
 BEGIN
   IF found IS NULL AND name IS NOT NULL THEN
     RAISE EXCEPTION 'role "%" does not exist', name USING ERRCODE = '42704';
@@ -265,7 +265,7 @@ BEGIN
   RETURN found;
 END $$;
 
-CREATE FUNCTION entente_regrole_name(object integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION entente_regrole_name(object oid) RETURNS text STABLE LANGUAGE sql AS
   'SELECT CASE WHEN $1 = 0 THEN ''-'' ELSE coalesce((SELECT quote_ident(a.rolname) FROM pg_authid a WHERE a.oid = $1), $1::text) END';
 
 CREATE FUNCTION entente_viewdef(name text) RETURNS text STABLE LANGUAGE sql AS
@@ -280,54 +280,54 @@ CREATE FUNCTION pg_get_serial_sequence(relation text, attribute text) RETURNS te
 
 -- Comments.
 
-CREATE FUNCTION obj_description(object integer, catalog text DEFAULT NULL) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION obj_description(object oid, catalog text DEFAULT NULL) RETURNS text STABLE LANGUAGE sql AS
   'SELECT d.description FROM pg_description d WHERE d.objoid = $1 AND d.objsubid = 0
      AND ($2 IS NULL OR d.classoid = (SELECT c.oid FROM pg_class c WHERE c.relname = $2 AND c.relnamespace = 11)) LIMIT 1';
 
-CREATE FUNCTION col_description(relation integer, attribute integer) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION col_description(relation oid, attribute integer) RETURNS text STABLE LANGUAGE sql AS
   'SELECT d.description FROM pg_description d WHERE d.objoid = $1 AND d.classoid = 1259 AND d.objsubid = $2';
 
-CREATE FUNCTION shobj_description(object integer, catalog text) RETURNS text STABLE LANGUAGE sql AS
+CREATE FUNCTION shobj_description(object oid, catalog text) RETURNS text STABLE LANGUAGE sql AS
   'SELECT d.description FROM pg_shdescription d WHERE d.objoid = $1
      AND d.classoid = (SELECT c.oid FROM pg_class c WHERE c.relname = $2 AND c.relnamespace = 11)';
 
 -- What a name without a schema finds.
 
 -- Not what another one hides that stands earlier in the path.
-CREATE FUNCTION pg_table_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_table_is_visible(object oid) RETURNS boolean STABLE LANGUAGE sql AS
   'SELECT s.oid IS NOT NULL AND (s.place < 1 OR s.place = 1 AND pg_my_temp_schema() = 0 OR NOT EXISTS (
        SELECT FROM pg_class o JOIN entente_search_path e ON e.oid = o.relnamespace
        WHERE e.place <> 0 AND e.place < s.place AND o.relname = c.relname))
      FROM pg_class c LEFT JOIN entente_search_path s ON s.oid = c.relnamespace WHERE c.oid = $1';
-CREATE FUNCTION pg_type_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_type_is_visible(object oid) RETURNS boolean STABLE LANGUAGE sql AS
   'SELECT s.oid IS NOT NULL AND (s.place < 1 OR s.place = 1 AND pg_my_temp_schema() = 0 OR NOT EXISTS (
        SELECT FROM pg_type o JOIN entente_search_path e ON e.oid = o.typnamespace
        WHERE e.place <> 0 AND e.place < s.place AND o.typname = t.typname))
      FROM pg_type t LEFT JOIN entente_search_path s ON s.oid = t.typnamespace WHERE t.oid = $1';
-CREATE FUNCTION pg_function_is_visible(object integer) RETURNS boolean STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_function_is_visible(object oid) RETURNS boolean STABLE LANGUAGE sql AS
   'SELECT s.oid IS NOT NULL AND (s.place <= 1 OR NOT EXISTS (
        SELECT FROM pg_proc o JOIN entente_search_path e ON e.oid = o.pronamespace
        WHERE e.place > 0 AND e.place < s.place AND o.proname = p.proname AND o.proargtypes = p.proargtypes))
      FROM pg_proc p LEFT JOIN entente_search_path s ON s.oid = p.pronamespace WHERE p.oid = $1';
-CREATE FUNCTION pg_operator_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_collation_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_conversion_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_opclass_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_opfamily_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_statistics_obj_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_ts_config_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_ts_dict_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_ts_parser_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
-CREATE FUNCTION pg_ts_template_is_visible(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_operator_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_collation_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_conversion_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_opclass_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_opfamily_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_statistics_obj_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_config_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_dict_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_parser_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION pg_ts_template_is_visible(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
 
 -- Privileges. Whoever is no role of the ledger is an organisation's administrator, who may do everything.
 
-CREATE FUNCTION entente_may(role text, kind text, object integer, attribute integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION entente_may(role text, kind text, object oid, attribute integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
 DECLARE plain text; who text := role;
 BEGIN
   IF role IS NULL OR object IS NULL OR privileges IS NULL THEN RETURN NULL; END IF;
   IF role ~ '^[0-9]+$' THEN
-    SELECT a.rolname INTO who FROM pg_authid a WHERE a.oid = role::integer;
+    SELECT a.rolname INTO who FROM pg_authid a WHERE a.oid = role::oid;
   END IF;
   IF NOT EXISTS (SELECT 1 FROM pg_authid a WHERE a.rolname = who AND NOT a.rolsuper) THEN RETURN true; END IF;
   FOREACH plain IN ARRAY string_to_array(privileges, ',') LOOP
@@ -339,7 +339,7 @@ BEGIN
   END LOOP;
   RETURN false;
 END $$;
-CREATE FUNCTION entente_may_column(role text, object integer, attribute integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION entente_may_column(role text, object oid, attribute integer, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
 DECLARE plain text;
 BEGIN
   IF role IS NULL OR object IS NULL OR privileges IS NULL THEN RETURN NULL; END IF;
@@ -356,7 +356,7 @@ CREATE FUNCTION has_table_privilege(role text, relation text, privileges text) R
 CREATE FUNCTION has_any_column_privilege(role text, relation text, privileges text) RETURNS boolean STABLE LANGUAGE sql AS
   'SELECT entente_may_column($1, entente_regclass($2), NULL, $3)';
 CREATE FUNCTION has_column_privilege(role text, relation text, attribute text, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
-DECLARE object integer := entente_regclass(relation); number integer;
+DECLARE object oid := entente_regclass(relation); number integer;
 BEGIN
   IF role IS NULL OR object IS NULL OR attribute IS NULL OR privileges IS NULL THEN RETURN NULL; END IF;
   SELECT a.attnum INTO number FROM pg_attribute a WHERE a.attrelid = object AND (a.attname = attribute OR a.attnum::text = attribute)
@@ -388,7 +388,7 @@ CREATE FUNCTION has_foreign_data_wrapper_privilege(role text, object text, privi
   'SELECT false';
 
 CREATE FUNCTION pg_has_role(member text, role text, privileges text) RETURNS boolean STABLE LANGUAGE plpgsql AS $$
-DECLARE who integer := to_regrole(member); whose integer := to_regrole(role);
+DECLARE who oid := to_regrole(member); whose oid := to_regrole(role);
 BEGIN
   IF who IS NULL OR who = 10 THEN RETURN true; END IF;
   RETURN EXISTS (WITH RECURSIVE memberships (oid) AS (
@@ -396,9 +396,9 @@ BEGIN
     ) SELECT 1 FROM memberships k WHERE k.oid = whose);
 END $$;
 
-CREATE FUNCTION acldefault(kind text, owner integer) RETURNS text[] IMMUTABLE LANGUAGE sql AS 'SELECT ''{}''::text[]';
+CREATE FUNCTION acldefault(kind text, owner oid) RETURNS text[] IMMUTABLE LANGUAGE sql AS 'SELECT ''{}''::text[]';
 
-CREATE FUNCTION aclexplode(acl text[]) RETURNS TABLE (grantor integer, grantee integer, privilege_type text, is_grantable boolean)
+CREATE FUNCTION aclexplode(acl text[]) RETURNS TABLE (grantor oid, grantee oid, privilege_type text, is_grantable boolean)
   STABLE LANGUAGE plpgsql AS $$
 DECLARE item text; parts text[]; letters text;
 BEGIN
@@ -444,7 +444,7 @@ CREATE FUNCTION pg_char_to_encoding(encoding text) RETURNS integer IMMUTABLE LAN
 CREATE FUNCTION pg_client_encoding() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''UTF8''::text';
 CREATE FUNCTION getdatabaseencoding() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''UTF8''::text';
 CREATE FUNCTION pg_is_in_recovery() RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
-CREATE FUNCTION pg_is_other_temp_schema(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION pg_is_other_temp_schema(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
 CREATE FUNCTION pg_postmaster_start_time() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT now()';
 CREATE FUNCTION pg_conf_load_time() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT now()';
 CREATE FUNCTION pg_advisory_unlock_all() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''''::text';
@@ -453,37 +453,37 @@ CREATE FUNCTION inet_client_addr() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELEC
 CREATE FUNCTION inet_server_addr() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
 CREATE FUNCTION inet_client_port() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT NULL::integer';
 CREATE FUNCTION inet_server_port() RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT NULL::integer';
-CREATE FUNCTION pg_tablespace_location(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''''::text';
-CREATE FUNCTION pg_relation_filepath(object integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
-CREATE FUNCTION pg_table_size(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
-CREATE FUNCTION pg_indexes_size(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
-CREATE FUNCTION pg_relation_size(object integer, fork text DEFAULT NULL) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
-CREATE FUNCTION pg_total_relation_size(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_tablespace_location(object oid) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ''''::text';
+CREATE FUNCTION pg_relation_filepath(object oid) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT NULL::text';
+CREATE FUNCTION pg_table_size(object oid) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_indexes_size(object oid) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_relation_size(object oid, fork text DEFAULT NULL) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_total_relation_size(object oid) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
 CREATE FUNCTION pg_database_size(object text) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
 CREATE FUNCTION pg_tablespace_size(object text) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
 CREATE FUNCTION pg_size_pretty(bytes numeric) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT trunc($1)::text || '' bytes''';
-CREATE FUNCTION pg_sequence_last_value(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT NULL::bigint';
-CREATE FUNCTION pg_relation_is_publishable(object integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
-CREATE FUNCTION pg_relation_is_updatable(object integer, triggers boolean) RETURNS integer STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_sequence_last_value(object oid) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT NULL::bigint';
+CREATE FUNCTION pg_relation_is_publishable(object oid) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION pg_relation_is_updatable(object oid, triggers boolean) RETURNS integer STABLE LANGUAGE sql AS
   'SELECT CASE c.relkind WHEN ''r'' THEN 28 ELSE 0 END FROM pg_class c WHERE c.oid = $1';
-CREATE FUNCTION pg_column_is_updatable(object integer, attribute integer, triggers boolean) RETURNS boolean STABLE LANGUAGE sql AS
+CREATE FUNCTION pg_column_is_updatable(object oid, attribute integer, triggers boolean) RETURNS boolean STABLE LANGUAGE sql AS
   'SELECT c.relkind = ''r'' FROM pg_class c WHERE c.oid = $1';
 CREATE FUNCTION row_security_active(object text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
-CREATE FUNCTION pg_indexam_has_property(object integer, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+CREATE FUNCTION pg_indexam_has_property(object oid, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
   'SELECT $2 IN (''can_order'', ''can_unique'', ''can_multi_col'')';
-CREATE FUNCTION pg_index_column_has_property(object integer, part integer, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+CREATE FUNCTION pg_index_column_has_property(object oid, part integer, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
   'SELECT $3 IN (''asc'', ''nulls_last'', ''orderable'', ''returnable'', ''search_array'', ''search_nulls'')';
-CREATE FUNCTION pg_index_has_property(object integer, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
+CREATE FUNCTION pg_index_has_property(object oid, property text) RETURNS boolean IMMUTABLE LANGUAGE sql AS
   'SELECT $2 IN (''index_scan'', ''backward_scan'')';
-CREATE FUNCTION pg_partition_ancestors(object integer) RETURNS TABLE (relid integer) IMMUTABLE LANGUAGE sql AS
+CREATE FUNCTION pg_partition_ancestors(object oid) RETURNS TABLE (relid oid) IMMUTABLE LANGUAGE sql AS
   'SELECT 0 WHERE false';
-CREATE FUNCTION pg_partition_tree(object integer) RETURNS TABLE (relid integer, parentrelid integer, isleaf boolean, level integer) IMMUTABLE LANGUAGE sql AS
+CREATE FUNCTION pg_partition_tree(object oid) RETURNS TABLE (relid oid, parentrelid oid, isleaf boolean, level integer) IMMUTABLE LANGUAGE sql AS
   'SELECT 0, 0, true, 0 WHERE false';
 CREATE FUNCTION pg_options_to_table(options text[]) RETURNS TABLE (option_name text, option_value text) IMMUTABLE LANGUAGE sql AS
   'SELECT split_part(o.x, ''='', 1), split_part(o.x, ''='', 2) FROM unnest($1) AS o (x)';
 CREATE FUNCTION pg_available_extension_versions() RETURNS TABLE (name text, version text) IMMUTABLE LANGUAGE sql AS
   'SELECT ''''::text, ''''::text WHERE false';
-CREATE FUNCTION pg_stat_get_numscans(object integer) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
+CREATE FUNCTION pg_stat_get_numscans(object oid) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint';
 
 -- What proves a receipt.
 

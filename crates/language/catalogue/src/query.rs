@@ -2,7 +2,7 @@
 
 use crate::SessionFacts;
 use crate::history::History;
-use crate::normalise::{column_name, normalise, vector, vector_text};
+use crate::normalise::{normalise, vector, vector_text};
 use crate::origin::ColumnFacts;
 use crate::relations;
 use crate::view::{Contents, View};
@@ -192,8 +192,6 @@ impl Catalogue {
 /// The numbers of `int2vector` and `oidvector`, which clients read: here they are arrays.
 const SHORT_VECTOR: u32 = 22;
 const OBJECT_VECTOR: u32 = 30;
-/// The number of `oid[]`, which JDBC reads as numbers of another kind than `integer[]`.
-const OBJECTS: u32 = 1028;
 
 /// Makes output columns that are vectors the texts by which clients know those; gives the columns of which clients are told
 /// another type, with its number.
@@ -208,9 +206,7 @@ fn tell_types(statement: &mut Statement) -> Vec<(usize, u32)> {
             // Nobody knows yet how many columns it is.
             _ => break,
         };
-        if column_name(expr).is_some_and(|column| column.value == "proallargtypes") {
-            found.push((position, OBJECTS));
-        } else if let Some(column) = vector(expr) {
+        if let Some(column) = vector(expr) {
             let is_short = matches!(column.value.as_str(), "indkey" | "indoption" | "tgattr");
             found.push((position, if is_short { SHORT_VECTOR } else { OBJECT_VECTOR }));
             let alias = alias.unwrap_or_else(|| column.clone());

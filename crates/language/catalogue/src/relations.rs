@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use types::{Catalog, Column as TableColumn, DataType, Deferral, ElementType, Index, Table, TableId};
 
 /// One line per relation: name, object identifier, kind, columns of its primary key, and columns with their types, where
-/// `!` says that they are never NULL. `oid`, `name`, `"char"` and the vectors are the nearest of our types.
+/// `!` says that they are never NULL. `name` and `"char"` are texts of which clients are told so; the vectors are the nearest of our types.
 const DEFINITIONS: &str = include_str!("relations.txt");
 
 /// The history of the ledger, and relations that no client asks for: what functions answer with.
@@ -17,13 +17,13 @@ entente.proposals 16004 v number number:int8! organisation:text statement:text s
 entente.charters 16005 v number number:int8! effective_height:int8 governance:text organisations:text[] charter:text
 entente.organisations 16006 v number number:int4! name:text member:bool root_key:text node_key:text node_key_expires:int8 address:text gateway:text
 entente.databases 16007 v - kind:text address:text tables:text height:int8 lag_blocks:int8 state:text problem:text rows_written:int8 strange_rows:int8 last_strange:text scans:int8 scanned_rows:int8 scan_ms:int8
-pg_catalog.entente_definition 0 i kind,object,part kind:text! object:int4! part:int4! definition:text!
+pg_catalog.entente_definition 0 i kind,object,part kind:text! object:oid! part:int4! definition:text!
 pg_catalog.entente_keyword 0 i word word:text! catcode:text! catdesc:text! barelabel:bool! baredesc:text!
 pg_catalog.entente_setting 0 i name name:text! shown:text!
-pg_catalog.entente_search_path 0 i place place:int4! name:text! oid:int4!
+pg_catalog.entente_search_path 0 i place place:int4! name:text! oid:oid!
 pg_catalog.entente_receipt_proof 0 i id id:text! proof:text sqlstate:text message:text hint:text
 pg_catalog.entente_row_proof 0 i asked asked:text! proof:text sqlstate:text message:text hint:text
-pg_catalog.entente_privilege 0 i role,kind,object,attribute,privilege role:text! kind:text! object:int4! attribute:int4! privilege:text!
+pg_catalog.entente_privilege 0 i role,kind,object,attribute,privilege role:text! kind:text! object:oid! attribute:int4! privilege:text!
 ";
 
 /// A column of a relation.
@@ -113,9 +113,14 @@ impl Column {
         let data_type = match data_type {
             "int2" => DataType::SmallInt,
             "int4" => DataType::Integer,
+            "oid" => DataType::Oid,
             "int8" => DataType::BigInt,
             "bool" => DataType::Boolean,
             "text" => DataType::Text(None),
+            "name" => DataType::NAME,
+            "char" => DataType::LETTER,
+            "varchar" => DataType::VARCHAR,
+            "varchar(3)" => DataType::Text(Some(3)),
             "float4" => DataType::Real,
             "float8" => DataType::Double,
             "numeric" => DataType::Numeric(None),
@@ -124,6 +129,7 @@ impl Column {
             "bytea" => DataType::Bytea,
             "int2[]" => DataType::Array(ElementType::new(DataType::SmallInt)?),
             "int4[]" => DataType::Array(ElementType::new(DataType::Integer)?),
+            "oid[]" => DataType::Array(ElementType::new(DataType::Oid)?),
             "text[]" => DataType::Array(ElementType::new(DataType::Text(None))?),
             _ => return None,
         };

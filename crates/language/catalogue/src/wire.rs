@@ -9,11 +9,14 @@ pub fn type_length(data_type: DataType) -> i16 {
         DataType::Integer => 4,
         DataType::BigInt | DataType::Double | DataType::TimestampTz => 8,
         DataType::SmallInt => 2,
+        DataType::Oid => 4,
         DataType::Real | DataType::Date => 4,
         DataType::Timestamp | DataType::Time => 8,
         DataType::Interval | DataType::Uuid => 16,
         DataType::TimeTz => 12,
         DataType::MacAddr => 6,
+        DataType::NAME => 64,
+        DataType::LETTER => 1,
         DataType::Numeric(_)
         | DataType::Text(_)
         | DataType::Unknown
@@ -48,7 +51,7 @@ pub fn type_modifier(data_type: DataType) -> i32 {
             // A negative scale has eleven bits.
             ((i32::from(precision) << 16) | (i32::from(scale) & 0x7ff)) + 4
         }
-        DataType::VARCHAR => -1,
+        DataType::VARCHAR | DataType::NAME | DataType::LETTER => -1,
         // The upper half says which fields there are: all.
         DataType::Rounded(TimeType::Interval, digits) => (0x7fff << 16) | i32::from(digits),
         DataType::Rounded(_, digits) => i32::from(digits),

@@ -411,9 +411,9 @@ fn advisory_locks_are_shown_as_postgresql_shows_them() {
     let sql = "SELECT locktype, classid, objid, objsubid, mode, pid, virtualtransaction, granted, fastpath FROM pg_locks";
     assert_eq!(
         asked.answer(sql),
-        "advisory|-1|-1|1|ExclusiveLock|7|org1/0000002a|t|f\n\
+        "advisory|4294967295|4294967295|1|ExclusiveLock|7|org1/0000002a|t|f\n\
          advisory|1|0|1|ShareLock|NULL|org1/0000002a|t|f\n\
-         advisory|3|-4|2|ShareLock|NULL|org1/0000002a|t|f\n"
+         advisory|3|4294967292|2|ShareLock|NULL|org1/0000002a|t|f\n"
     );
     let of_own = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE l.pid = pg_backend_pid()";
     assert_eq!(asked.answer(of_own), "1\n");
@@ -909,7 +909,7 @@ fn columns_of_the_catalogue_are_told_by_postgresqls_numbers() {
     let asked = Asked::new();
     let query = asked.catalogue.prepare(
         &asked.ledger,
-        "SELECT c.relname, c.oid + 1 AS next, a.attname AS name FROM pg_class c, pg_attribute a",
+        "SELECT c.relname, c.relnatts + 1 AS next, a.attname AS name FROM pg_class c, pg_attribute a",
         &asked.facts,
         &[],
     );
@@ -933,6 +933,30 @@ fn json_is_made_as_in_other_queries() {
             && answer.ends_with("{\"one\":1}\n"),
         "{answer}"
     );
+}
+
+#[test]
+fn clients_are_told_postgresqls_types() {
+    let asked = Asked::new();
+    let sql = "WITH RECURSIVE named AS (SELECT oid, relname, relkind FROM pg_class \
+               UNION ALL SELECT oid, relname, relkind FROM named WHERE false) \
+               SELECT n.*, (SELECT array_agg(a.atttypid) FROM pg_attribute a WHERE a.attrelid = n.oid) AS types, \
+               relname::text AS plain, relname[0] AS letter, tableoid FROM named n, pg_am";
+    let query = asked.catalogue.prepare(&asked.ledger, sql, &asked.facts, &[]).expect("prepared");
+    let told: Vec<(&str, u32)> =
+        query.columns().iter().map(|column| (column.name.as_str(), column.data_type.oid())).collect();
+    let expected = [
+        ("oid", 26),
+        ("relname", 19),
+        ("relkind", 18),
+        ("types", 1028),
+        ("plain", 25),
+        ("letter", 25),
+        ("tableoid", 26),
+    ];
+    assert_eq!(told, expected);
+    let letters = "SELECT relname[0], relname[1] FROM pg_class WHERE relname = 'item'";
+    assert_eq!(asked.answer(letters), "i|t\n");
 }
 
 #[test]

@@ -175,7 +175,8 @@ fn category(data_type: DataType) -> Category {
         | DataType::BigInt
         | DataType::Numeric(_)
         | DataType::Real
-        | DataType::Double => Category::Number,
+        | DataType::Double
+        | DataType::Oid => Category::Number,
         DataType::Text(_) | DataType::Char(_) | DataType::Citext => Category::Text,
         DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz => Category::Time,
         DataType::Interval => Category::Interval,
@@ -188,7 +189,12 @@ fn category(data_type: DataType) -> Category {
 fn is_preferred(data_type: DataType) -> bool {
     matches!(
         data_type,
-        DataType::Boolean | DataType::Double | DataType::Text(_) | DataType::TimestampTz | DataType::Interval
+        DataType::Boolean
+            | DataType::Double
+            | DataType::Oid
+            | DataType::Text(_)
+            | DataType::TimestampTz
+            | DataType::Interval
     )
 }
 

@@ -103,6 +103,11 @@ fn array_dimensions() {
 }
 
 #[test]
+fn object_identifiers() {
+    run("object_identifiers");
+}
+
+#[test]
 fn typed_literals() {
     run("typed_literals");
 }

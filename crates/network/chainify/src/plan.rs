@@ -176,6 +176,7 @@ fn ledger_type(dialect: Dialect, written: &str) -> Option<DataType> {
             "inet" => Some(DataType::Inet),
             "cidr" => Some(DataType::Cidr),
             "macaddr" => Some(DataType::MacAddr),
+            "oid" => Some(DataType::Oid),
             "tsvector" => Some(DataType::TsVector),
             "tsquery" => Some(DataType::TsQuery),
             "bit varying" => Some(DataType::VarBit(None)),

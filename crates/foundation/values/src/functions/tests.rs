@@ -159,6 +159,7 @@ fn samples(data_type: DataType) -> Vec<Value> {
         DataType::Inet => parsed(data_type, &["10.1.2.3/8", "1.2.3.4", "::1", "2001:db8::1/64"]),
         DataType::Cidr => parsed(data_type, &["10.0.0.0/8", "1.2.3.4", "::1", "2001:db8::/64"]),
         DataType::MacAddr => parsed(data_type, &["08:00:2b:01:02:03"]),
+        DataType::Oid => parsed(data_type, &["0", "1259", "4294967295"]),
         DataType::Hstore => parsed(data_type, &["a=>1, b=>NULL", "", "aa=>\"x y\", a=>2", "t=>t, n=>-1.5"]),
         DataType::Citext => parsed(data_type, &["Hello", "", "a.b,c", "ÄÖ"]),
         DataType::TsVector => parsed(data_type, &["'hello':1A,3 'i':2", "", "'l'", "a:5 b:9C c"]),
@@ -266,6 +267,7 @@ fn any_value(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::Range(_) | DataType::Multirange(_) => prop::sample::select(samples(data_type)).boxed(),
         DataType::Inet => any_address().prop_map(Value::Inet).boxed(),
         DataType::Cidr => any_address().prop_map(|address| Value::Cidr(address.network())).boxed(),
+        DataType::Oid => any::<u32>().prop_map(Value::Oid).boxed(),
         DataType::MacAddr => any::<[u8; 6]>().prop_map(Value::MacAddr).boxed(),
         DataType::TsVector | DataType::TsQuery | DataType::Hstore | DataType::Citext => {
             prop::sample::select(samples(data_type)).boxed()

@@ -1,5 +1,5 @@
 //! What queries about the catalogue write and our SQL does not have, in words that it has: schemas before names, operators
-//! and collations with a schema, the types `name`, `"char"`, `oid`, `regclass` and their kind, vectors whose subscripts
+//! and collations with a schema, the types `name`, `"char"`, `regclass` and their kind, vectors whose subscripts
 //! begin at 0, and what a session is asked about itself.
 
 mod build;
@@ -71,7 +71,9 @@ impl VisitorMut for Normaliser<'_> {
             match item {
                 // The name that a column has without AS comes from what is written, not from what becomes of it.
                 SelectItem::UnnamedExpr(expr)
-                    if !matches!(expr, Expr::CompoundIdentifier(_) | Expr::Value(_)) && !is_column(expr) =>
+                    if is_object_column(expr)
+                        || (!matches!(expr, Expr::CompoundIdentifier(_) | Expr::Value(_))
+                            && !is_column(expr)) =>
                 {
                     let name = sql::output_name(expr);
                     if name != "?column?" {
@@ -170,13 +172,13 @@ impl Normaliser<'_> {
                         let mut known = self.known.iter().rev();
                         known
                             .find(|(name, _)| *name == relation.value)
-                            .map(|(_, oid)| number(i64::from(*oid)))
+                            .map(|(_, number)| object_number(*number))
                     }
                     _ => None,
                 }
             }
             Expr::Identifier(name) if name.value == "tableoid" => {
-                self.known.last().map(|(_, oid)| number(i64::from(*oid)))
+                self.known.last().map(|(_, number)| object_number(*number))
             }
             Expr::Identifier(name) if name.quote_style.is_none() && is_session_word(&name.value) => {
                 self.answer(&name.value, &[])?
@@ -229,6 +231,15 @@ impl Normaliser<'_> {
                     *index = plus(index.clone(), 1);
                 }
                 None
+            }
+            // A letter of a name, counted from 0.
+            Expr::CompoundFieldAccess { root, access_chain } if is_of_type_name(root) => {
+                match access_chain.as_slice() {
+                    [AccessExpr::Subscript(Subscript::Index { index })] => {
+                        Some(call("substr", vec![root.as_ref().clone(), plus(index.clone(), 1), number(1)]))
+                    }
+                    _ => None,
+                }
             }
             _ => None,
         })
@@ -404,6 +415,11 @@ fn numbered(factor: &mut TableFactor) -> Option<TableFactor> {
     Some(TableFactor::Derived { lateral: true, subquery: query, alias: alias.take(), sample: None })
 }
 
+/// The number of an object.
+fn object_number(object: i32) -> Expr {
+    cast(number(i64::from(object)), types::oid())
+}
+
 fn strip_parentheses(expr: &Expr) -> &Expr {
     match expr {
         Expr::Nested(inner) => strip_parentheses(inner),
@@ -429,6 +445,11 @@ fn is_session_word(name: &str) -> bool {
 /// Whether it can be a column, other than a word that asks about the session.
 fn is_column(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(name) if !name.value.eq_ignore_ascii_case("current_schema"))
+}
+
+/// Whether it is the column that every relation has besides its own.
+fn is_object_column(expr: &Expr) -> bool {
+    column_name(expr).is_some_and(|name| name.value == "tableoid")
 }
 
 /// The name without `pg_catalog` and `information_schema`.
@@ -494,7 +515,7 @@ fn plain_operator(op: &mut BinaryOperator) {
 }
 
 /// The column that it is.
-pub(crate) fn column_name(expr: &Expr) -> Option<&Ident> {
+fn column_name(expr: &Expr) -> Option<&Ident> {
     match strip_parentheses(expr) {
         Expr::Identifier(name) => Some(name),
         Expr::CompoundIdentifier(parts) => parts.last(),
@@ -533,10 +554,18 @@ fn is_text(expr: &Expr) -> bool {
 }
 
 fn is_name_column(name: &str) -> bool {
+    type_of_column(name).is_some_and(|known| known.family() == ::types::DataType::Text(None))
+}
+
+/// Whether it is a column of type `name`.
+fn is_of_type_name(expr: &Expr) -> bool {
+    column_name(expr).and_then(|name| type_of_column(&name.value)) == Some(::types::DataType::NAME)
+}
+
+/// The type that the first relation has that has such a column.
+fn type_of_column(name: &str) -> Option<::types::DataType> {
     let mut columns = RELATIONS.iter().flat_map(|relation| &relation.columns);
-    columns
-        .find(|column| column.name == name)
-        .is_some_and(|column| column.data_type == ::types::DataType::Text(None))
+    columns.find(|column| column.name == name).map(|column| column.data_type)
 }
 
 fn arguments(arguments: &FunctionArguments) -> Vec<Expr> {

@@ -2,7 +2,7 @@
 
 use super::build::array_type;
 use super::last;
-use sqlparser::ast::{ArrayElemTypeDef, DataType};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, Ident, ObjectName};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
@@ -40,6 +40,11 @@ pub(crate) fn finder(object_type: &str) -> &'static str {
     }
 }
 
+/// The type `oid`.
+pub(crate) fn oid() -> DataType {
+    DataType::Custom(ObjectName::from(vec![Ident::new("oid")]), Vec::new())
+}
+
 /// The type as our SQL knows it: what it does not know stays.
 pub(crate) fn plain_type(data_type: &mut DataType) {
     if let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = data_type {
@@ -56,9 +61,9 @@ pub(crate) fn plain_type(data_type: &mut DataType) {
         "name" | "cstring" | "sql_identifier" | "character_data" | "yes_or_no" | "aclitem" | "inet"
         | "pg_lsn" | "pg_node_tree" => DataType::Text,
         "char" if plain.quote_style.is_some() => DataType::Text,
-        "oid" | "xid" | "cid" | "cardinal_number" => DataType::Integer(None),
+        "xid" | "cid" | "cardinal_number" => DataType::Integer(None),
         "int2vector" => array_type(DataType::SmallInt(None)),
-        "oidvector" => array_type(DataType::Integer(None)),
+        "oidvector" => array_type(oid()),
         // `pg_catalog.int4`
         _ if name.0.len() > 1 => {
             let modifiers =

@@ -590,7 +590,7 @@ fn type_name(arguments: Vec<Expression>, named: String) -> Expression {
 
 /// The type that a function of this name casts to.
 fn type_of_cast(name: &str) -> Option<DataType> {
-    const TYPES: [DataType; 24] = [
+    const TYPES: [DataType; 25] = [
         DataType::Boolean,
         DataType::SmallInt,
         DataType::Integer,
@@ -615,6 +615,7 @@ fn type_of_cast(name: &str) -> Option<DataType> {
         DataType::TsQuery,
         DataType::Hstore,
         DataType::Citext,
+        DataType::Oid,
     ];
     TYPES.into_iter().find(|data_type| data_type.internal_name() == name)
 }

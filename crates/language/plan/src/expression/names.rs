@@ -166,7 +166,7 @@ pub(super) fn is_newer_than(rules: ExecutionVersion, data_type: DataType) -> boo
 
 /// A type of an extension in the schema where PostgreSQL makes these, unless somebody says otherwise.
 fn of_extension(name: &str) -> Option<DataType> {
-    name.strip_prefix("public.").and_then(type_named).filter(|known| known.is_of_version_16())
+    name.strip_prefix("public.").and_then(type_named).filter(|known| known.is_of_extension())
 }
 
 fn array_named(name: &str) -> Option<DataType> {
@@ -186,6 +186,7 @@ fn type_named(name: &str) -> Option<DataType> {
         DataType::TsQuery,
         DataType::Hstore,
         DataType::Citext,
+        DataType::Oid,
     ];
     let known = simple.into_iter().find(|known| known.internal_name() == name);
     known.or_else(|| RangeType::type_where(|(_, known)| known == name))

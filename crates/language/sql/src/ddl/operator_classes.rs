@@ -6,7 +6,7 @@ use types::{
 };
 
 /// Classes, and the type that each is for, without length, precision and scale.
-const CLASSES: [(&str, DataType); 32] = [
+const CLASSES: [(&str, DataType); 33] = [
     ("bit_ops", DataType::Bit(None)),
     ("bool_ops", DataType::Boolean),
     ("bpchar_ops", DataType::Char(None)),
@@ -26,6 +26,7 @@ const CLASSES: [(&str, DataType); 32] = [
     ("jsonb_ops", DataType::Jsonb),
     ("macaddr_ops", DataType::MacAddr),
     ("numeric_ops", DataType::Numeric(None)),
+    ("oid_ops", DataType::Oid),
     ("record_ops", DataType::Record),
     ("text_ops", DataType::Text(None)),
     ("text_pattern_ops", DataType::Text(None)),
@@ -62,7 +63,7 @@ fn since(class: &str) -> ExecutionVersion {
             ExecutionVersion::V10
         }
         "tsquery_ops" | "tsvector_ops" => ExecutionVersion::V15,
-        "btree_hstore_ops" | "citext_ops" => ExecutionVersion::V16,
+        "btree_hstore_ops" | "citext_ops" | "oid_ops" => ExecutionVersion::V16,
         _ => ExecutionVersion::V1,
     }
 }

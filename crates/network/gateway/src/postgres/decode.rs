@@ -25,14 +25,18 @@ const BYTEA_TEXT_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX + 2;
 /// Object identifier of `void`, which no value has.
 pub(super) const VOID: u32 = 2278;
 
+/// Object identifier of `oid` itself.
+const OID: u32 = 26;
+
 /// The type that a client means by an object identifier; `Unknown` for those that Entente does not have.
 pub(super) fn type_of_oid(oid: u32) -> DataType {
     DataType::from_oid(oid).unwrap_or(DataType::Unknown)
 }
 
-/// Whether a type came with a later version of the rules than a ledger is executed with: to the ledger it is no type at all.
+/// Whether a type came with a later version of the rules than a ledger is executed with: to the ledger it is no type at all. An `oid` is
+/// a number to older ones.
 pub(super) fn is_newer(oid: u32, version: ExecutionVersion) -> bool {
-    let data_type = type_of_oid(oid);
+    let data_type = if oid == OID { DataType::BigInt } else { type_of_oid(oid) };
     let one = data_type.element().unwrap_or(data_type);
     (version < ExecutionVersion::V10 && one.is_of_version_10())
         || (version < ExecutionVersion::V15 && one.is_of_version_15())
@@ -46,7 +50,12 @@ pub(super) fn types_of_oids(
     catalog: impl FnOnce() -> Arc<Catalog>,
     version: ExecutionVersion,
 ) -> Vec<DataType> {
-    let oids: Vec<u32> = oids.iter().map(|oid| if is_newer(*oid, version) { 0 } else { *oid }).collect();
+    let known = |oid: u32| match oid {
+        OID if version < ExecutionVersion::V16 => DataType::BigInt.oid(),
+        oid if is_newer(oid, version) => 0,
+        oid => oid,
+    };
+    let oids: Vec<u32> = oids.iter().map(|oid| known(*oid)).collect();
     let types: Vec<DataType> = oids
         .iter()
         .map(|oid| match *oid {
@@ -187,7 +196,7 @@ fn decode_binary(place: Place, bytes: &[u8], oid: u32) -> Result<Value, SqlError
         },
         21 => Value::SmallInt(i16::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         23 => Value::Integer(i32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
-        26 => Value::BigInt(i64::from(u32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?))),
+        OID => Value::Oid(u32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         20 => Value::BigInt(i64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         700 => Value::Real(f32::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
         701 => Value::Double(f64::from_be_bytes(bytes.try_into().map_err(|_| wrong())?)),
@@ -422,6 +431,7 @@ mod tests {
             ("0380001000000000000000000000000000000001", DataType::Inet, "::1"),
             ("020801040a000000", DataType::Cidr, "10.0.0.0/8"),
             ("08002b010203", DataType::MacAddr, "08:00:2b:01:02:03"),
+            ("fffffffe", DataType::Oid, "4294967294"),
             ("00000003a0", DataType::Bit(None), "101"),
             ("0000000a8040", DataType::VarBit(None), "1000000001"),
             ("0000000a0eebb000ffffe3e0", DataType::TimeTz, "12:00:00+02"),
@@ -458,6 +468,21 @@ mod tests {
             for wrong in [&bytes[..], &bytes[..bytes.len() - 2]] {
                 assert!(read(wrong).is_err(), "{text}: {wrong:?}");
             }
+        }
+    }
+
+    #[test]
+    fn older_rules_take_the_number_of_an_object_for_a_bigint() {
+        let array = DataType::Oid.array().expect("it has arrays");
+        let types =
+            |version| types_of_oids(&[26, 1028, 23], || unreachable!("none of the ledger's"), version);
+        assert_eq!(types(ExecutionVersion::V16), [DataType::Oid, array, DataType::Integer]);
+        let older = types(ExecutionVersion::V15);
+        assert_eq!(older, [DataType::BigInt, DataType::Unknown, DataType::Integer]);
+        assert!(!is_newer(26, ExecutionVersion::V15) && is_newer(1028, ExecutionVersion::V15));
+        for (format, bytes) in [(Format::Binary, &[255; 4][..]), (Format::Text, b"4294967295")] {
+            let value = decode_parameter(0, Some(bytes), format, 26, older[0]);
+            assert_eq!(value, Ok(Value::BigInt(4_294_967_295)));
         }
     }
 

@@ -162,6 +162,7 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
         (Value::Inet(address), DataType::Inet) => put_network(output, address, false),
         (Value::Cidr(address), DataType::Cidr) => put_network(output, address, true),
         (Value::MacAddr(bytes), DataType::MacAddr) => output.put_slice(bytes),
+        (Value::Oid(number), DataType::Oid) => output.put_u32(*number),
         (Value::TsVector(vector), DataType::TsVector) => put_vector(output, vector),
         (Value::TsQuery(query), DataType::TsQuery) => put_query(output, query),
         (Value::Hstore(store), DataType::Hstore) => put_hstore(output, store),
@@ -189,6 +190,8 @@ fn put_binary(output: &mut BytesMut, value: &Value, data_type: DataType) {
             output.put_u8(1);
             output.put_slice(value.to_text().as_bytes());
         }
+        // No letter is a zero.
+        (Value::Text(text), DataType::LETTER) if text.is_empty() => output.put_u8(0),
         (Value::Array(array), DataType::Array(_)) => put_array(output, array),
         (Value::Composite(row), _) => put_composite(output, row),
         (value, _) => output.put_slice(format_value(value).unwrap_or_default().as_bytes()),
