@@ -71,6 +71,8 @@ fn statement(random: &mut StdRng) -> String {
         "UPDATE h SET u = nextval('drawn') WHERE v = #",
         "SELECT nextval('drawn')",
         "SELECT setval('drawn', 10 + #, #::int > 2)",
+        "UPDATE h SET u = (SELECT last_value FROM drawn) WHERE v = #",
+        "SELECT last_value, is_called FROM drawn",
         "UPDATE h SET v = v + 1 WHERE u = #",
         "DELETE FROM h WHERE v > #",
         "SELECT id FROM c WHERE n = # ORDER BY id",

@@ -76,6 +76,15 @@ impl<'a> Execution<'a> {
         self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::UPDATE)
     }
 
+    /// Refuses to look at a sequence, if the role may not.
+    ///
+    /// # Errors
+    /// `42501`
+    pub(super) fn authorise_looking(&self, sequence: &str) -> Result<(), SqlError> {
+        let Some(authority) = &self.on.authority else { return Ok(()) };
+        self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::SELECT)
+    }
+
     /// Refuses to call a routine, if the role may not.
     ///
     /// # Errors

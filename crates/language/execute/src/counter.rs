@@ -40,6 +40,19 @@ impl Execution<'_> {
         })
     }
 
+    /// The value that was drawn or set last, or the first one, and whether it was drawn.
+    ///
+    /// # Errors
+    /// What reading raises.
+    pub(super) fn counter_standing(&mut self, counter: &Counter) -> Result<(i64, bool), SqlError> {
+        self.register_read(counter.table, &counter_key(), ColumnSet::ALL);
+        let row = self.current(counter.table, &counter_key())?;
+        Ok(match row.as_deref() {
+            Some([Value::BigInt(value), Value::Boolean(is_drawn)]) => (*value, *is_drawn),
+            _ => (counter.start, false),
+        })
+    }
+
     /// Sets the last value.
     ///
     /// # Errors

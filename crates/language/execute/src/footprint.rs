@@ -38,7 +38,7 @@ use plan::expression::{Environment, Expression, Kind, RoutineCall, is_same};
 use plan::in_execution::runs_in_execution;
 use plan::polymorphic::Actual;
 use plan::row_check::RowCheck;
-use plan::sequence::{SERIAL_SEQUENCE, is_sequence_function, stored_sequence_name};
+use plan::sequence::{SERIAL_SEQUENCE, is_sequence_function, looks_at_sequence, stored_sequence_name};
 use plan::statement::{
     Access, Arbiter, BoundCall, BoundDelete, BoundInsert, BoundSelect, BoundStatement, BoundUpdate,
     ConflictAction, InsertSource, Interval, KeyPart, OnConflict, Returning, resolve_key,
@@ -223,7 +223,7 @@ impl<'a> Analysis<'a> {
     /// What functions may touch that a statement calls, any number of times.
     fn calls_of(&mut self, calls: &[RoutineCall], frame: &KnownFrame) -> Result<(), SqlError> {
         for call in calls {
-            if is_sequence_function(&call.callee.name) {
+            if is_sequence_function(&call.callee.name) || looks_at_sequence(&call.callee.name) {
                 self.counters_of(call);
                 continue;
             }
@@ -251,7 +251,8 @@ impl<'a> Analysis<'a> {
             Some(Kind::Call(inner)) => self.sequence_asked_for(inner),
             _ => None,
         };
-        self.counters(&|sequence| named.as_ref().is_none_or(|named| *named == sequence.name));
+        let writes = !looks_at_sequence(&call.callee.name);
+        self.counters(writes, &|sequence| named.as_ref().is_none_or(|named| *named == sequence.name));
     }
 
     /// Which sessions hold an advisory lock is not known before the rows are.
@@ -273,14 +274,16 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn counters(&mut self, is_meant: &dyn Fn(&Sequence) -> bool) {
+    fn counters(&mut self, writes: bool, is_meant: &dyn Fn(&Sequence) -> bool) {
         let programs = self.programs;
         for sequence in programs.catalog().sequences.values() {
             let Some(counter) = &sequence.counter else { continue };
             if is_meant(sequence) {
                 let region = |columns| Region { table: counter.table, range: KeyRange::ALL, columns };
                 self.footprint.read(region(ColumnSet::ALL));
-                self.footprint.write(region(ColumnSet::ALL));
+                if writes {
+                    self.footprint.write(region(ColumnSet::ALL));
+                }
             }
         }
     }
@@ -601,7 +604,7 @@ impl<'a> Analysis<'a> {
             self.delete(other, frame)?;
         }
         if delete.truncation.as_ref().is_some_and(|truncation| truncation.restarts) {
-            self.counters(&|sequence| {
+            self.counters(true, &|sequence| {
                 sequence.owner.as_ref().is_some_and(|owner| owner.table == plan.table.id)
             });
         }

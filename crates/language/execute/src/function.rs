@@ -12,7 +12,7 @@ use plan::notify::NOTIFY;
 use plan::polymorphic::{Actual, Callee};
 use plan::random::RandomFunction;
 use plan::routines::CallForm;
-use plan::sequence::{SERIAL_SEQUENCE, is_sequence_function};
+use plan::sequence::{SERIAL_SEQUENCE, is_sequence_function, looks_at_sequence};
 use plan::session_facts::SessionFunction;
 use plan::statement::StatementOutput;
 use std::sync::Arc;
@@ -144,6 +144,10 @@ impl Execution<'_> {
         let name = &callee.name;
         if is_sequence_function(name) {
             let value = Value::BigInt(self.sequence_value(name, &arguments)?);
+            return Ok(CallResult { values: vec![value], rows: None });
+        }
+        if looks_at_sequence(name) {
+            let value = self.sequence_standing(name, &arguments)?;
             return Ok(CallResult { values: vec![value], rows: None });
         }
         if **name == *SERIAL_SEQUENCE {

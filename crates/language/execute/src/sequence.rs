@@ -1,7 +1,9 @@
 //! Drawing values from sequences.
 
 use crate::execution::Execution;
-use plan::sequence::{CURRENT_VALUE, SET_VALUE, does_not_count, no_sequence, stored_sequence_name};
+use plan::sequence::{
+    CURRENT_VALUE, SET_VALUE, STANDING_IS_DRAWN, does_not_count, no_sequence, stored_sequence_name,
+};
 use types::{Sequence, SqlError, SqlState, Value};
 use values::broken;
 
@@ -20,6 +22,32 @@ impl Execution<'_> {
                 .hint("Only a transaction of the ledger has a place to make a value of."));
         }
         Ok(())
+    }
+
+    /// Where a sequence stands: the value that was drawn or set last, or whether it was drawn. One that does not count has a value that is
+    /// larger than those that were drawn before.
+    ///
+    /// # Errors
+    /// `42P01` for a sequence that is not there, `42501`.
+    pub(super) fn sequence_standing(
+        &mut self,
+        function: &str,
+        arguments: &[Value],
+    ) -> Result<Value, SqlError> {
+        let [Value::Text(text)] = arguments else { return Err(broken("the standing of no sequence")) };
+        let name = stored_sequence_name(text)?;
+        let sequence = self.on.programs.catalog().sequences.get(&name).cloned();
+        let sequence = sequence.ok_or_else(|| no_sequence(&name))?;
+        self.authorise_looking(&name)?;
+        let (value, is_drawn) = match &sequence.counter {
+            Some(counter) => self.counter_standing(counter)?,
+            None => {
+                let context = self.context();
+                let value = Sequence::session_value(context.timestamp_ms, 0, 0);
+                (value.or(Sequence::value(context.height, context.index, 0)).unwrap_or(1), false)
+            }
+        };
+        Ok(if function == STANDING_IS_DRAWN { Value::Boolean(is_drawn) } else { Value::BigInt(value) })
     }
 
     /// Runs one of these functions.

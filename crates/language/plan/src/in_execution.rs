@@ -5,13 +5,14 @@ use crate::advisory::AdvisoryFunction;
 use crate::assets::AssetFunction;
 use crate::notify::{NOTIFY, notifies};
 use crate::random::RandomFunction;
-use crate::sequence::{SERIAL_SEQUENCE, asks_for_sequence, is_sequence_function};
+use crate::sequence::{SERIAL_SEQUENCE, asks_for_sequence, is_sequence_function, looks_at_sequence};
 use crate::session_facts::SessionFunction;
 use types::ExecutionVersion;
 
 /// Whether calls that stand under this name do. No role needs a right for them, and none of them is a routine of the ledger.
 pub fn runs_in_execution(name: &str) -> bool {
     is_sequence_function(name)
+        || looks_at_sequence(name)
         || matches!(name, SERIAL_SEQUENCE | NOTIFY)
         || AdvisoryFunction::named(name).is_some()
         || AssetFunction::named(name).is_some()

@@ -1,9 +1,12 @@
-//! `nextval`, `setval`, `currval` and `lastval`: functions that run in the execution of their statement.
+//! `nextval`, `setval`, `currval` and `lastval`, and what a sequence in FROM shows: functions that run in the execution of their
+//! statement.
 
 use sqlparser::tokenizer::{Span, Token};
 use syntax::names::name_of;
 use syntax::parse::tokenize;
-use types::{ExecutionVersion, Key, SqlError, SqlState, catalog_name, split_catalog_name};
+use types::{
+    ExecutionVersion, Key, SqlError, SqlState, catalog_name, quoted_catalog_name, split_catalog_name,
+};
 
 /// The name under which a call of nextval() stands; no function of the ledger has it.
 pub const NEXT_VALUE: &str = "pg_catalog.nextval";
@@ -14,6 +17,24 @@ pub const CURRENT_VALUE: &str = "pg_catalog.currval";
 pub(crate) const LAST_VALUE: &str = "pg_catalog.lastval";
 /// The same of pg_get_serial_sequence(), which draws nothing.
 pub const SERIAL_SEQUENCE: &str = "pg_catalog.pg_get_serial_sequence";
+
+/// The name under which a call of what gives the last value of a sequence stands.
+pub const STANDING_VALUE: &str = "pg_catalog.standing_value";
+/// The same of what says whether that has been drawn.
+pub const STANDING_IS_DRAWN: &str = "pg_catalog.standing_is_drawn";
+
+/// Whether a call of this name looks at where a sequence stands.
+pub fn looks_at_sequence(name: &str) -> bool {
+    matches!(name, STANDING_VALUE | STANDING_IS_DRAWN)
+}
+
+/// The query of the row that a sequence in FROM is. `name`: that in the catalog.
+pub(crate) fn row_of_sequence(name: &str) -> String {
+    let text = format!("'{}'", quoted_catalog_name(name).replace('\'', "''"));
+    format!(
+        "SELECT \"{STANDING_VALUE}\"({text}) AS last_value, 0::bigint AS log_cnt, \"{STANDING_IS_DRAWN}\"({text}) AS is_called"
+    )
+}
 
 /// Whether a call of this name is one of these functions.
 pub fn is_sequence_function(name: &str) -> bool {

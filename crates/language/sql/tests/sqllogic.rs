@@ -108,6 +108,11 @@ fn object_identifiers() {
 }
 
 #[test]
+fn standing_sequences() {
+    run("standing_sequences");
+}
+
+#[test]
 fn typed_literals() {
     run("typed_literals");
 }

@@ -3,10 +3,10 @@
 use crate::expression::bind::Binder;
 use crate::expression::{Expression, Kind, RoutineCall};
 use crate::sequence::{
-    CURRENT_VALUE, LAST_VALUE, NEXT_VALUE, SERIAL_SEQUENCE, SET_VALUE, asks_for_sequence, no_sequence,
-    sequence_name,
+    CURRENT_VALUE, LAST_VALUE, NEXT_VALUE, SERIAL_SEQUENCE, SET_VALUE, STANDING_IS_DRAWN, STANDING_VALUE,
+    asks_for_sequence, looks_at_sequence, no_sequence, sequence_name,
 };
-use types::{DataType, SqlError, Value, quoted_catalog_name};
+use types::{DataType, ExecutionVersion, SqlError, Value, quoted_catalog_name};
 
 impl Binder<'_> {
     /// A call of one of these functions; `None` where it is none.
@@ -23,6 +23,9 @@ impl Binder<'_> {
             ("currval", 1) => CURRENT_VALUE,
             ("lastval", 0) => LAST_VALUE,
             ("setval", 2 | 3) => SET_VALUE,
+            // Only queries of our own have these names.
+            (STANDING_VALUE, 1) if self.scope().version() >= ExecutionVersion::V16 => STANDING_VALUE,
+            (STANDING_IS_DRAWN, 1) if self.scope().version() >= ExecutionVersion::V16 => STANDING_IS_DRAWN,
             _ => return Ok(None),
         };
         let mut cast = Vec::with_capacity(arguments.len());
@@ -46,7 +49,8 @@ impl Binder<'_> {
             }
             cast.push(argument);
         }
-        Ok(Some(self.call_in_execution(name, true, cast, DataType::BigInt)))
+        let data_type = if name == STANDING_IS_DRAWN { DataType::Boolean } else { DataType::BigInt };
+        Ok(Some(self.call_in_execution(name, !looks_at_sequence(name), cast, data_type)))
     }
 
     /// `pg_get_serial_sequence(relation, column)`; `None` where it is not that, or before version 13.

@@ -4,6 +4,7 @@ use crate::expression::{Binder, Expression, Relations, Source};
 use crate::logical::{LogicalPlan, Scan};
 use crate::routines::CallForm;
 use crate::row_security::seen;
+use crate::sequence::row_of_sequence;
 use crate::statement::bind_row_function::{
     Call, bind_row_function, gives_rows_here, plain_arguments, takes_json,
 };
@@ -135,6 +136,11 @@ fn bind_named(
         set_catalogued(names, &called, columns);
         return Ok(if only { without_partitions(query.tables, &called, item) } else { item });
     }
+    if query.tables.version() >= ExecutionVersion::V16 && query.tables.routines().has_sequence(&called) {
+        let around = query.binder(level, Source::Nothing);
+        let (bound, arguments) = bind_nested(query, &own_query(&row_of_sequence(&called))?, Some(&around))?;
+        return derived(query, names, bound, arguments, alias, Some(object_name(&called).to_string()));
+    }
     let table = find_table(query.tables, query.variables, name)?;
     let columns = table.columns.iter().map(|column| (column.name.clone(), column.data_type)).collect();
     let first = names.width();
@@ -163,12 +169,19 @@ fn without_partitions(tables: &Tables, name: &str, rows: LogicalPlan) -> Logical
 
 /// `SELECT * FROM tables`
 fn everything_of(tables: &TableWithJoins) -> Result<Query, SqlError> {
-    let parsed = parse_plain_statements("SELECT * FROM tables", ExecutionVersion::NEWEST)?.pop();
-    let Some(Statement::Query(mut query)) = parsed else { return Err(broken("a query that was none")) };
+    let mut query = own_query("SELECT * FROM tables")?;
     if let SetExpr::Select(select) = query.body.as_mut() {
         select.from = vec![tables.clone()];
     }
-    Ok(*query)
+    Ok(query)
+}
+
+/// A query that is made here.
+fn own_query(sql: &str) -> Result<Query, SqlError> {
+    match parse_plain_statements(sql, ExecutionVersion::NEWEST)?.pop() {
+        Some(Statement::Query(query)) => Ok(*query),
+        _ => Err(broken("a query that was none")),
+    }
 }
 
 fn derived(
