@@ -2,7 +2,7 @@
 
 use crate::cell::NamedRow;
 use crate::objects::{Objects, Relation};
-use types::{Commented, catalog_name};
+use types::{Commented, PUBLIC_SCHEMA, catalog_name};
 
 /// Object identifiers of the relations of `pg_catalog` that list the objects.
 const TYPES: i32 = 1247;
@@ -23,7 +23,14 @@ pub(crate) fn comments(objects: &Objects) -> Vec<NamedRow> {
             ("description", text.clone().into()),
         ])
     };
-    objects.comments.iter().filter_map(row).collect()
+    let mut rows: Vec<NamedRow> = objects.comments.iter().filter_map(row).collect();
+    let is_public = |(known, _): &(Commented, String)| *known == Commented::Schema(PUBLIC_SCHEMA.to_string());
+    if !objects.comments.iter().any(is_public) {
+        // As in every PostgreSQL.
+        let public = (Commented::Schema(PUBLIC_SCHEMA.to_string()), "standard public schema".to_string());
+        rows.extend(row(&public));
+    }
+    rows
 }
 
 /// The list that the object stands in, its object identifier, and the number of the column or 0.

@@ -1,6 +1,7 @@
 //! Types that the ledger has made and that are no relations: enums and domains.
 
 use crate::cell::{Cell, NamedRow};
+use crate::fixed;
 use crate::objects::{ROLE_OID, schema_identifier, shown_name, without_parentheses};
 use crate::wire::{type_length, type_modifier};
 use types::{Catalog, CompositeType, Domain, object_name, schema_of};
@@ -94,7 +95,7 @@ impl DefinedType {
                 ("typlen", Cell::Integer(i64::from(domain.length))),
                 ("typtype", "d".into()),
                 ("typcategory", "U".into()),
-                ("typstorage", "p".into()),
+                ("typstorage", fixed::storage(domain.base, domain.length).into()),
                 ("typnotnull", domain.not_null.into()),
                 ("typbasetype", domain.base.into()),
                 ("typtypmod", Cell::Integer(i64::from(domain.modifier))),

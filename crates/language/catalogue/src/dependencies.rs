@@ -3,11 +3,12 @@
 use crate::cell::{Cell, NamedRow};
 use crate::defined_types::check_definitions;
 use crate::fixed;
-use crate::objects::{Objects, Relation};
+use crate::objects::{Objects, Relation, drawn_from};
 use crate::system::{columns_with_defaults, default};
+use types::catalog_name;
 
 /// The object identifiers of `pg_class`, `pg_attrdef` and `pg_rewrite`.
-const CLASS: i32 = 1259;
+pub(crate) const CLASS: i32 = 1259;
 const DEFAULT: i32 = 2604;
 const RULE: i32 = 2618;
 
@@ -38,8 +39,16 @@ pub(crate) fn dependencies(objects: &Objects) -> Vec<NamedRow> {
             rows.extend(read.map(|known| row((RULE, rule(relation)), (known.oid, 0), "n")));
         }
     }
-    for (number, (relation, column, _)) in columns_with_defaults(objects).enumerate() {
+    for (number, (relation, column, text)) in columns_with_defaults(objects).enumerate() {
         rows.push(row((DEFAULT, default(number)), (relation.oid, column), "a"));
+        let drawn = drawn_from(text).and_then(|name| {
+            let name = match name.as_slice() {
+                [schema, name] => catalog_name(schema, name),
+                parts => parts.concat(),
+            };
+            objects.relations.iter().find(|known| known.kind == "S" && known.catalog_name() == name)
+        });
+        rows.extend(drawn.map(|sequence| row((DEFAULT, default(number)), (sequence.oid, 0), "n")));
     }
     rows
 }

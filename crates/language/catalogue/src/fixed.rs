@@ -3,6 +3,8 @@
 
 use crate::cell::{Cell, NamedRow};
 use crate::objects::{DATABASE_OID, Objects, PG_CATALOG, PLPGSQL, PUBLIC, ROLE, ROLE_OID, SCHEMAS};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use types::{DATABASE, IndexMethod, RangeType};
 
 /// PostgreSQL's types as far as there are values of them, and the functions that `pg_type` names. A line per type:
@@ -52,6 +54,14 @@ pub(crate) fn type_names() -> impl Iterator<Item = (i32, &'static str)> {
     lines("type").filter_map(|words| Some((words.first()?.parse().ok()?, *words.get(18)?)))
 }
 
+/// How PostgreSQL stores values of a type, as `typstorage` and `attstorage` say it. `length`: of one of the ledger's own types.
+pub(crate) fn storage(type_oid: i32, length: i16) -> &'static str {
+    static KNOWN: LazyLock<BTreeMap<i32, &'static str>> = LazyLock::new(|| {
+        lines("type").filter_map(|words| Some((words.first()?.parse().ok()?, *words.get(16)?))).collect()
+    });
+    KNOWN.get(&type_oid).copied().unwrap_or(if length > 0 { "p" } else { "x" })
+}
+
 /// PostgreSQL's types.
 pub(crate) fn types() -> Vec<NamedRow> {
     let row = |words: Vec<&'static str>| {
@@ -99,6 +109,7 @@ pub(crate) fn functions() -> Vec<NamedRow> {
             ("proowner", ROLE_OID.into()),
             ("prolang", INTERNAL.into()),
             ("procost", 1.into()),
+            ("prosupport", "-".into()),
             ("prokind", "f".into()),
             ("proisstrict", true.into()),
             ("provolatile", "i".into()),

@@ -396,7 +396,13 @@ BEGIN
     ) SELECT 1 FROM memberships k WHERE k.oid = whose);
 END $$;
 
-CREATE FUNCTION acldefault(kind text, owner oid) RETURNS text[] IMMUTABLE LANGUAGE sql AS 'SELECT ''{}''::text[]';
+-- What an owner and everybody may do with an object of a kind for which nothing was granted.
+CREATE FUNCTION acldefault(kind text, owner oid) RETURNS text[] STABLE LANGUAGE sql AS
+  'SELECT CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL ELSE array_remove(ARRAY[
+     CASE $1 WHEN ''d'' THEN ''=Tc/'' WHEN ''f'' THEN ''=X/'' WHEN ''l'' THEN ''=U/'' WHEN ''T'' THEN ''=U/'' END || quote_ident(pg_get_userbyid($2)),
+     quote_ident(pg_get_userbyid($2)) || CASE $1 WHEN ''r'' THEN ''=arwdDxt/'' WHEN ''s'' THEN ''=rwU/'' WHEN ''d'' THEN ''=CTc/''
+       WHEN ''f'' THEN ''=X/'' WHEN ''L'' THEN ''=rw/'' WHEN ''n'' THEN ''=UC/'' WHEN ''p'' THEN ''=sA/'' WHEN ''t'' THEN ''=C/''
+       WHEN ''l'' THEN ''=U/'' WHEN ''F'' THEN ''=U/'' WHEN ''S'' THEN ''=U/'' WHEN ''T'' THEN ''=U/'' END || quote_ident(pg_get_userbyid($2))], NULL) END';
 
 CREATE FUNCTION aclexplode(acl text[]) RETURNS TABLE (grantor oid, grantee oid, privilege_type text, is_grantable boolean)
   STABLE LANGUAGE plpgsql AS $$

@@ -18,6 +18,7 @@ mod cell;
 mod comments;
 mod defined_types;
 mod dependencies;
+mod extensions;
 mod fixed;
 mod governance;
 mod history;

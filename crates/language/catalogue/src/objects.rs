@@ -82,10 +82,14 @@ pub(crate) struct Attribute {
     pub(crate) generated: bool,
 }
 
-/// A default as PostgreSQL shows it: what draws from a sequence names it as an object, in quotes only where it needs them.
-fn shown_default(default: &str) -> String {
-    let name = default.strip_prefix("nextval('").and_then(|rest| rest.strip_suffix("')"));
-    let Some(name) = name.filter(|name| !name.contains('\'')) else { return default.to_string() };
+/// The name of the sequence that a default draws from, as the ledger or PostgreSQL writes it: a schema, where there is one, and the name in
+/// it.
+pub(crate) fn drawn_from(default: &str) -> Option<Vec<String>> {
+    let rest = default.strip_prefix("nextval('")?;
+    let name = rest.strip_suffix("')").or_else(|| rest.strip_suffix("'::regclass)"))?;
+    if name.contains('\'') {
+        return None;
+    }
     let (mut parts, mut is_quoted) = (vec![String::new()], false);
     for character in name.chars() {
         match character {
@@ -94,6 +98,12 @@ fn shown_default(default: &str) -> String {
             character => parts.last_mut().into_iter().for_each(|part| part.push(character)),
         }
     }
+    Some(parts)
+}
+
+/// A default as PostgreSQL shows it: what draws from a sequence names it as an object, in quotes only where it needs them.
+fn shown_default(default: &str) -> String {
+    let Some(parts) = drawn_from(default) else { return default.to_string() };
     let parts: Vec<String> = parts.iter().map(|part| quote_ident(part)).collect();
     format!("nextval('{}'::regclass)", parts.join("."))
 }

@@ -9,16 +9,20 @@ use values::quote_ident;
 /// What was granted, as `relacl`, `attacl`, `proacl` and `nspacl` show it; NULL where nothing was.
 pub(crate) fn access_list(objects: &Objects, object: &Securable) -> Cell {
     let Some(granted) = objects.grants.grants.get(object) else { return Cell::Null };
+    let is_sequence =
+        |name: &str| objects.relations.iter().any(|known| known.kind == "S" && known.catalog_name() == name);
+    // As PostgreSQL's `acldefault` has it.
     let of_owner = match object {
-        Securable::Relation(_) => Some(Privileges::OF_TABLES),
-        Securable::Routine(_) => Some(Privileges::OF_ROUTINES),
-        Securable::Schema(_) => Some(Privileges::OF_SCHEMAS),
+        Securable::Relation(name) if is_sequence(name) => Some("rwU"),
+        Securable::Relation(_) => Some("arwdDxt"),
+        Securable::Routine(_) => Some("X"),
+        Securable::Schema(_) => Some("UC"),
         // What the owner may do with the table, it may do with its columns.
         Securable::Column(..) => None,
     };
     let item =
         |who: &str, what: Granted, by: &str| format!("{who}={}/{by}", what.privileges.letters(what.options));
-    let owner = of_owner.map(|all| item(ROLE, Granted::plain(all), ROLE));
+    let owner = of_owner.map(|all| format!("{ROLE}={all}/{ROLE}"));
     let others = granted.iter().map(|(given, what)| {
         let who = match &given.grantee {
             Grantee::Public => String::new(),

@@ -3,7 +3,8 @@
 use crate::cell::{Cell, NamedRow};
 use crate::comments;
 use crate::defined_types;
-use crate::dependencies;
+use crate::dependencies::{self, CLASS};
+use crate::extensions;
 use crate::fixed;
 use crate::inheritance;
 use crate::lists;
@@ -14,7 +15,7 @@ use crate::privileges::{self, access_list};
 use crate::relations::{RELATIONS, SystemRelation};
 use crate::row_security;
 use crate::triggers;
-use types::{Deferral, ReferentialAction, Securable, UserAggregate};
+use types::{Deferral, PUBLIC_SCHEMA, ReferentialAction, Securable, UserAggregate};
 
 /// The rows of a relation of `pg_catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
@@ -35,7 +36,9 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_policies" => row_security::list(objects),
         "pg_proc" => [fixed::functions(), procedures(objects)].concat(),
         "pg_aggregate" => aggregates(objects),
-        "pg_depend" => dependencies::dependencies(objects),
+        "pg_depend" => [dependencies::dependencies(objects), extensions::members(objects)].concat(),
+        "pg_init_privs" => first_privileges(),
+        "pg_extension" => extensions::rows(objects),
         "pg_sequence" => lists::sequences(objects),
         "pg_sequences" => lists::sequence_list(objects),
         "pg_rewrite" => dependencies::rules(objects),
@@ -67,10 +70,38 @@ fn namespaces(objects: &Objects) -> Vec<NamedRow> {
             ("oid", Cell::from(*oid)),
             ("nspname", Cell::from(name.clone())),
             ("nspowner", Cell::from(ROLE_OID)),
-            ("nspacl", access_list(objects, &Securable::Schema(name.clone()))),
+            ("nspacl", schema_access(objects, name)),
         ]
     };
     objects.schemas.iter().map(row).collect()
+}
+
+/// What was granted of a schema. Everybody may look into `public`.
+fn schema_access(objects: &Objects, name: &str) -> Cell {
+    match access_list(objects, &Securable::Schema(name.to_string())) {
+        Cell::Null if name == PUBLIC_SCHEMA => {
+            Cell::Texts(vec![format!("{ROLE}=UC/{ROLE}"), format!("=U/{ROLE}")])
+        }
+        granted => granted,
+    }
+}
+
+/// What everybody may do with PostgreSQL's own relations from the beginning.
+fn first_privileges() -> Vec<NamedRow> {
+    let row = |relation: &SystemRelation| {
+        vec![
+            ("objoid", Cell::from(relation.oid)),
+            ("classoid", CLASS.into()),
+            ("privtype", "i".into()),
+            ("initprivs", readable()),
+        ]
+    };
+    described().map(row).collect()
+}
+
+/// The privileges of a relation that everybody may read.
+fn readable() -> Cell {
+    Cell::Texts(vec![format!("=r/{ROLE}")])
 }
 
 fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
@@ -157,7 +188,7 @@ fn classes(objects: &Objects) -> Vec<NamedRow> {
             ("relnatts", (relation.columns.len() as i32).into()),
             ("relispopulated", true.into()),
             ("relreplident", "n".into()),
-            ("relacl", Cell::Texts(vec![format!("=r/{ROLE}")])),
+            ("relacl", readable()),
         ]
     }));
     rows
@@ -179,7 +210,7 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                 ("atttypmod", attribute.modifier.into()),
                 ("attbyval", (attribute.length > 0).into()),
                 ("attalign", if attribute.length == 8 { "d".into() } else { "i".into() }),
-                ("attstorage", if attribute.length > 0 { "p".into() } else { "x".into() }),
+                ("attstorage", fixed::storage(attribute.type_oid, attribute.length).into()),
                 ("attcompression", "".into()),
                 ("attnotnull", attribute.not_null.into()),
                 ("atthasdef", attribute.default.is_some().into()),
@@ -198,6 +229,7 @@ fn attributes(objects: &Objects) -> Vec<NamedRow> {
                     ("attrelid", index.oid.into()),
                     ("attname", attribute.name.clone().into()),
                     ("atttypid", attribute.type_oid.into()),
+                    ("attstattarget", Cell::Integer(-1)),
                     ("attlen", i32::from(attribute.length).into()),
                     ("attnum", (number as i32 + 1).into()),
                     ("atttypmod", attribute.modifier.into()),
@@ -401,6 +433,7 @@ fn procedures(objects: &Objects) -> Vec<NamedRow> {
             ("proowner", ROLE_OID.into()),
             ("prolang", fixed::language(routine.language).into()),
             ("procost", 100.into()),
+            ("prosupport", "-".into()),
             ("prokind", routine.kind.into()),
             ("provolatile", routine.volatility.into()),
             ("proretset", routine.returns_set.into()),

@@ -960,6 +960,23 @@ fn clients_are_told_postgresqls_types() {
 }
 
 #[test]
+fn extensions_have_what_dumps_leave_out() {
+    let asked = Asked::new();
+    let members = "SELECT e.extname, d.classid::regclass, count(*) FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid \
+                   WHERE d.deptype = 'e' GROUP BY 1, 2 ORDER BY 1, 2";
+    assert_eq!(
+        asked.answer(members),
+        "entente|pg_type|2\nentente|pg_class|7\nentente|pg_namespace|1\nplpgsql|pg_language|1\n"
+    );
+    assert_eq!(
+        asked.answer(
+            "SELECT acldefault('f', 10), acldefault('r', 10), acldefault('c', 10), acldefault('n', NULL)"
+        ),
+        "{=X/entente,entente=X/entente}|{entente=arwdDxt/entente}|{}|NULL\n"
+    );
+}
+
+#[test]
 fn vectors_are_told_to_clients_as_such() {
     let asked = Asked::new();
     let numbers = |sql: &str| {

@@ -282,7 +282,8 @@ async fn what_the_gateway_refuses_it_names() {
         ("PREPARE TRANSACTION 'x'", "PREPARE TRANSACTION"),
         ("COMMIT PREPARED 'x'", "COMMIT PREPARED"),
         ("ROLLBACK PREPARED 'x'", "ROLLBACK PREPARED"),
-        ("LOCK TABLE t", "LOCK"),
+        ("LOCK TABLE t", "LOCK in another mode than ACCESS SHARE"),
+        ("LOCK t IN EXCLUSIVE MODE", "LOCK in another mode than ACCESS SHARE"),
         ("CREATE TEMPORARY TABLE t (a) AS EXECUTE p(1)", "CREATE TABLE … AS EXECUTE"),
     ] {
         assert_eq!(run(&client, sql).await, format!("0A000 {what} is not supported"), "{sql}");

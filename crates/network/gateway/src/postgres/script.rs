@@ -273,7 +273,7 @@ pub(crate) enum Class {
     Commit,
     /// ROLLBACK, also to a savepoint.
     Rollback,
-    /// What else is said about a transaction block: SAVEPOINT, RELEASE, SET TRANSACTION.
+    /// What else is said about a transaction block: SAVEPOINT, RELEASE, SET TRANSACTION, LOCK for reading.
     Transaction,
     /// What the gateway refuses, with what it is called and what to do.
     Refused { what: &'static str, hint: &'static str },
@@ -285,6 +285,9 @@ impl Class {
         matches!(self, Class::Commit | Class::Rollback)
     }
 }
+
+/// How the names of functions begin that describe what the catalogue has.
+const DESCRIBES: &str = "pg_get_";
 
 /// Functions that ask about the session or the server and not about data.
 const SESSION_FUNCTIONS: &[&str] = &[
@@ -319,17 +322,9 @@ const SESSION_FUNCTIONS: &[&str] = &[
     "to_regnamespace",
     "to_regrole",
     "format_type",
-    "pg_get_userbyid",
     "obj_description",
     "col_description",
     "shobj_description",
-    "pg_get_viewdef",
-    "pg_get_functiondef",
-    "pg_get_constraintdef",
-    "pg_get_indexdef",
-    "pg_get_triggerdef",
-    "pg_get_ruledef",
-    "pg_get_serial_sequence",
     "pg_identify_object",
     "pg_my_temp_schema",
     "pg_is_other_temp_schema",
@@ -384,8 +379,9 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
             Class::Refused { what: "CREATE TABLE … AS EXECUTE", hint }
         }
         "declare" | "fetch" | "move" | "close" => Class::Cursor,
+        "lock" if locks_for_reading(lexemes) => Class::Transaction,
         "lock" => Class::Refused {
-            what: "LOCK",
+            what: "LOCK in another mode than ACCESS SHARE",
             hint: "Leave it out: transaction blocks are serializable without.",
         },
         "set" | "show" | "reset" | "discard" | "deallocate" | "listen" | "unlisten" => Class::Session,
@@ -411,6 +407,14 @@ pub(crate) fn classify(statement: &Statement<'_>, catalog: &Catalog) -> Class {
         }
         _ => Class::Write,
     }
+}
+
+/// Whether LOCK asks for no more than that the tables stay: `IN ACCESS SHARE MODE`.
+fn locks_for_reading(lexemes: &[Lexeme<'_>]) -> bool {
+    let is_mode = |words: &[Lexeme<'_>]| {
+        words.iter().zip(["in", "access", "share", "mode"]).all(|(lexeme, word)| lexeme.is(word))
+    };
+    lexemes.windows(4).any(is_mode)
 }
 
 /// The function that waits.
@@ -502,7 +506,8 @@ fn is_catalogue(lexemes: &[Lexeme<'_>], catalog: &Catalog) -> bool {
         if name == "pg_show_all_settings" && follows(index, "(") {
             return true;
         }
-        let function = follows(index, "(") && SESSION_FUNCTIONS.contains(&name) && !asks_for_drawn(name);
+        let is_about_session = SESSION_FUNCTIONS.contains(&name) || name.starts_with(DESCRIBES);
+        let function = follows(index, "(") && is_about_session && !asks_for_drawn(name);
         let words = [SESSION_WORDS, OBJECT_TYPES];
         let word = lexeme.kind == Kind::Word && words.iter().any(|words| words.contains(&name));
         !from && (function || word)

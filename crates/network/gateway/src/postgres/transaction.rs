@@ -189,8 +189,30 @@ impl Session {
                 }
                 "RELEASE"
             }
+            TransactionCommand::LockForReading(tables) => {
+                self.in_block("LOCK TABLE")?;
+                self.check_tables(tables)?;
+                "LOCK TABLE"
+            }
         };
         Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() })
+    }
+
+    /// Refuses names that no relation has. What a block has seen stays to it, so that nothing has to be kept from others.
+    fn check_tables(&self, names: &[String]) -> Result<(), SqlError> {
+        let (catalog, path) = (self.known_tables()?, self.search_path());
+        for name in names {
+            if let Some((schema, _)) = name.split_once('.') {
+                catalog.check_schema(schema)?;
+            }
+            let found = path.find_or_missing(name, |found| catalog.has_relation(found));
+            let is_temporary = catalog.tables.get(name).is_some_and(|table| table.id.is_temporary());
+            if !is_temporary && !catalog.has_relation(&found) {
+                let message = format!("relation \"{name}\" does not exist");
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
+            }
+        }
+        Ok(())
     }
 
     /// A block is to end. How the next one is to be, if there is to be one at once.

@@ -31,6 +31,8 @@ pub(super) enum TransactionCommand {
     RollbackTo(String),
     /// RELEASE SAVEPOINT
     Release(String),
+    /// LOCK TABLE … IN ACCESS SHARE MODE: names as SQL says them, with a schema in front or without.
+    LockForReading(Vec<String>),
 }
 
 impl Words<'_, '_> {
@@ -40,6 +42,27 @@ impl Words<'_, '_> {
         // As of every name its first bytes count.
         name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
         self.end(name)
+    }
+
+    /// `[TABLE] [ONLY] table [*], … IN ACCESS SHARE MODE [NOWAIT]` and the end.
+    fn locked_tables(&mut self) -> Result<Vec<String>, SqlError> {
+        self.take("table");
+        let mut tables = Vec::new();
+        loop {
+            self.take("only");
+            let mut name = self.name()?;
+            if self.take(".") {
+                name = format!("{name}.{}", self.name()?);
+            }
+            self.take("*");
+            tables.push(name);
+            if !self.take(",") {
+                break;
+            }
+        }
+        ["in", "access", "share", "mode"].into_iter().try_for_each(|word| self.expect(word))?;
+        self.take("nowait");
+        self.end(tables)
     }
 
     /// `[AND [NO] CHAIN]` and the end.
@@ -116,6 +139,9 @@ pub(super) fn parse(statement: &Statement<'_>) -> Result<TransactionCommand, Sql
         words.take("savepoint");
         return Ok(TransactionCommand::Release(words.savepoint()?));
     }
+    if words.take("lock") {
+        return Ok(TransactionCommand::LockForReading(words.locked_tables()?));
+    }
     let commits = words.take("commit") || words.take("end");
     if !commits && !words.take("rollback") {
         words.expect("abort")?;
@@ -145,7 +171,9 @@ mod tests {
 
     #[test]
     fn transaction_commands_are_read_in_all_their_spellings() {
-        use TransactionCommand::{Begin, Commit, Release, Rollback, RollbackTo, Savepoint, SetMode};
+        use TransactionCommand::{
+            Begin, Commit, LockForReading, Release, Rollback, RollbackTo, Savepoint, SetMode,
+        };
         let name = || "s".to_string();
         let none = Modes::default();
         let read_only = |read_only| Modes { read_only: Some(read_only), ..none };
@@ -168,6 +196,11 @@ mod tests {
             ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", SetMode(level("serializable", none))),
             ("SET TRANSACTION READ ONLY", SetMode(read_only(true))),
             ("SET TRANSACTION DEFERRABLE", SetMode(Modes { deferrable: Some(true), ..none })),
+            ("LOCK TABLE t IN ACCESS SHARE MODE", LockForReading(vec!["t".to_string()])),
+            (
+                "lock only s.t *, \"T\" in access share mode nowait",
+                LockForReading(vec!["s.t".to_string(), "T".to_string()]),
+            ),
             ("COMMIT", Commit { chain: false }),
             ("END TRANSACTION", Commit { chain: false }),
             ("COMMIT WORK AND NO CHAIN", Commit { chain: false }),
