@@ -966,7 +966,7 @@ fn extensions_have_what_dumps_leave_out() {
                    WHERE d.deptype = 'e' GROUP BY 1, 2 ORDER BY 1, 2";
     assert_eq!(
         asked.answer(members),
-        "entente|pg_type|2\nentente|pg_class|7\nentente|pg_namespace|1\nplpgsql|pg_language|1\n"
+        "entente|pg_class|7\nentente|pg_namespace|1\nentente|pg_type|2\nplpgsql|pg_language|1\n"
     );
     assert_eq!(
         asked.answer(

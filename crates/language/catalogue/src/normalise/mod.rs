@@ -232,14 +232,8 @@ impl Normaliser<'_> {
                 }
                 None
             }
-            // A letter of a name, counted from 0.
             Expr::CompoundFieldAccess { root, access_chain } if is_of_type_name(root) => {
-                match access_chain.as_slice() {
-                    [AccessExpr::Subscript(Subscript::Index { index })] => {
-                        Some(call("substr", vec![root.as_ref().clone(), plus(index.clone(), 1), number(1)]))
-                    }
-                    _ => None,
-                }
+                letter(root, access_chain)
             }
             _ => None,
         })
@@ -560,6 +554,16 @@ fn is_name_column(name: &str) -> bool {
 /// Whether it is a column of type `name`.
 fn is_of_type_name(expr: &Expr) -> bool {
     column_name(expr).and_then(|name| type_of_column(&name.value)) == Some(::types::DataType::NAME)
+}
+
+/// A letter of a name, counted from 0.
+fn letter(name: &Expr, access_chain: &[AccessExpr]) -> Option<Expr> {
+    match access_chain {
+        [AccessExpr::Subscript(Subscript::Index { index })] => {
+            Some(call("substr", vec![name.clone(), plus(index.clone(), 1), number(1)]))
+        }
+        _ => None,
+    }
 }
 
 /// The type that the first relation has that has such a column.

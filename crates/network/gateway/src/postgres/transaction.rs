@@ -158,16 +158,7 @@ impl Session {
             TransactionCommand::Savepoint(name) => {
                 self.in_block("SAVEPOINT")?;
                 self.run_in_block(SessionStep::Savepoint(name.clone())).await?;
-                if let Some(block) = &mut self.block {
-                    block.savepoints.push(AtSavepoint {
-                        name: name.clone(),
-                        read_only: block.read_only,
-                        settings: self.settings.clone(),
-                        lasting: block.lasting.clone(),
-                        cursors: self.cursors.declared(),
-                        listens: block.listens.len(),
-                    });
-                }
+                self.note_savepoint(name);
                 "SAVEPOINT"
             }
             TransactionCommand::RollbackTo(name) => {
@@ -196,6 +187,20 @@ impl Session {
             }
         };
         Ok(StatementResult { tag: tag.to_string(), ..StatementResult::default() })
+    }
+
+    /// Remembers how the session is at a savepoint.
+    fn note_savepoint(&mut self, name: &str) {
+        if let Some(block) = &mut self.block {
+            block.savepoints.push(AtSavepoint {
+                name: name.to_string(),
+                read_only: block.read_only,
+                settings: self.settings.clone(),
+                lasting: block.lasting.clone(),
+                cursors: self.cursors.declared(),
+                listens: block.listens.len(),
+            });
+        }
     }
 
     /// Refuses names that no relation has. What a block has seen stays to it, so that nothing has to be kept from others.
