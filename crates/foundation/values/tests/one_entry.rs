@@ -9,7 +9,10 @@ use values::functions::all;
 /// call is made of another. A function that is new needs none of these places.
 const FORMS: &[(&str, &[&str])] = &[
     // What shapes of queries the catalogue knows.
-    ("catalogue", &["array_to_string", "cardinality", "concat", "format", "quote_ident", "replace"]),
+    (
+        "catalogue",
+        &["array_to_string", "cardinality", "concat", "format", "quote_ident", "replace", "substr"],
+    ),
     // Operators of arrays, and of patterns.
     ("plan", &["array_append", "array_cat", "array_prepend", "SIMILAR TO"]),
     // Functions whose elements must have an equality.
@@ -67,6 +70,7 @@ const FORMS: &[(&str, &[&str])] = &[
     ("portable", &["delete"]),
     ("syntax", &["delete", "replace"]),
     // Names of extensions.
+    ("catalogue", &["hstore"]),
     ("sql", &["hstore", "unaccent"]),
     // The name of a type.
     ("catalogue", &["text"]),
