@@ -1,216 +1,18 @@
 //! The catalogue of a ledger: what it answers, compared with PostgreSQL 15 on the same schema, and the statements of psql and
 //! drivers, none of which may fail.
 
-use catalogue::{Catalogue, History, LockFacts, PreparedFacts, Reader, SessionFacts, SettingFacts};
+mod support;
+
+use catalogue::{Catalogue, Reader, SessionFacts};
 use crypto::SecretKey;
-use sql::{Context, Invocation, Library, TemporaryTables};
-use state::{PlainState, Simulate};
-use std::ops::RangeInclusive;
+use sql::{Library, TemporaryTables};
+use state::PlainState;
 use std::sync::Arc;
-use types::session_format::SessionFormat;
+use support::{Asked, Blocks, assert_answers, changed, context, id, ledger};
 use types::{
-    AdvisoryKey, AdvisoryMode, Catalog, Charter, DataType, Given, Granted, Grantee, Organisation, Payload,
-    Principal, Privileges, Row, Securable, SqlError, SqlState, StatementResult, TransactionId, Value,
-    format_value,
+    Catalog, Charter, Given, Granted, Grantee, Organisation, Payload, Principal, Privileges, Securable,
+    SqlState, Value,
 };
-
-/// A ledger of as many blocks, each with two transactions.
-struct Blocks(u64);
-
-impl Blocks {
-    fn rows(&self, heights: RangeInclusive<u64>, limit: usize, of: impl Fn(u64) -> Vec<Row>) -> Vec<Row> {
-        let heights = (*heights.start()).max(1)..=(*heights.end()).min(self.0);
-        heights.rev().flat_map(of).take(limit).collect()
-    }
-}
-
-fn block(height: u64) -> Vec<Row> {
-    let mut row = vec![Value::Null; 11];
-    row[0] = Value::BigInt(height as i64);
-    row[5] = Value::text("org1");
-    vec![Arc::from(row)]
-}
-
-fn transactions(height: u64) -> Vec<Row> {
-    let row = |index: i32| {
-        let mut row = vec![Value::Null; 10];
-        row[0] = Value::BigInt(height as i64);
-        row[1] = Value::Integer(index);
-        row[2] = Value::text(id(height, index));
-        Arc::from(row)
-    };
-    vec![row(1), row(0)]
-}
-
-fn id(height: u64, index: i32) -> String {
-    format!("{:064x}", height * 16 + index as u64)
-}
-
-impl History for Blocks {
-    fn height(&self) -> u64 {
-        self.0
-    }
-
-    fn blocks(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row> {
-        self.rows(heights, limit, block)
-    }
-
-    fn transactions(&self, heights: RangeInclusive<u64>, limit: usize) -> Vec<Row> {
-        self.rows(heights, limit, transactions)
-    }
-
-    fn transaction(&self, wanted: &str) -> Option<Row> {
-        let all = self.rows(0..=self.0, usize::MAX, transactions);
-        all.into_iter().find(|row| row[2] == Value::text(wanted))
-    }
-
-    fn receipt_proof(&self, wanted: &str) -> Result<String, SqlError> {
-        match self.transaction(wanted) {
-            Some(_) => Ok(format!("{{\"transaction\":\"{wanted}\"}}")),
-            None => {
-                Err(SqlError::new(SqlState::NO_DATA_FOUND, format!("no receipt of {wanted}")).hint("Wait."))
-            }
-        }
-    }
-
-    fn row_proof(&self, facts: &SessionFacts, table: &str, key: &[String]) -> Result<String, SqlError> {
-        match table {
-            "nothing" => Err(SqlError::new(SqlState(*b"55000"), "not yet").hint("CHECKPOINT")),
-            _ => Ok(format!("{} {table} {key:?}", facts.role)),
-        }
-    }
-
-    fn databases(&self) -> Vec<Row> {
-        Vec::new()
-    }
-
-    fn nodes(&self) -> Vec<Row> {
-        let mut row = vec![Value::Null; 6];
-        row[0] = Value::text("org1");
-        vec![Arc::from(row)]
-    }
-}
-
-/// The catalog that these statements leave.
-fn ledger(script: &str) -> Arc<Catalog> {
-    changed(Catalog::default(), script)
-}
-
-fn context() -> Context {
-    Context {
-        height: 1,
-        timestamp_ms: 0,
-        index: 0,
-        transaction: TransactionId::default(),
-        step_limit: u64::MAX,
-    }
-}
-
-fn changed(catalog: Catalog, script: &str) -> Arc<Catalog> {
-    let mut catalog = Arc::new(catalog);
-    for statement in script.split(";\n").filter(|statement| !statement.trim().is_empty()) {
-        let library = Arc::new(Library::new(catalog.clone()).expect("a library"));
-        let context = context();
-        let payload = Payload::Script { sql: statement.to_string(), parameters: Vec::new() };
-        let effects = Invocation::new(library, context, payload)
-            .simulate(&PlainState::new(catalog.clone()))
-            .expect("memory can be read");
-        effects.result.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
-        catalog = effects.catalog.expect("a schema change");
-    }
-    catalog
-}
-
-/// Two settings of a session.
-fn settings() -> Vec<SettingFacts> {
-    let application = SettingFacts {
-        name: "application_name".into(),
-        setting: "test".to_string(),
-        shown: "test".to_string(),
-        vartype: "string",
-        is_listed: true,
-        ..SettingFacts::default()
-    };
-    let work_mem = SettingFacts {
-        name: "work_mem".into(),
-        setting: "4096".to_string(),
-        shown: "4MB".to_string(),
-        unit: Some("kB"),
-        vartype: "integer",
-        least: "64".to_string(),
-        is_listed: true,
-        ..SettingFacts::default()
-    };
-    let superuser = SettingFacts {
-        name: "is_superuser".into(),
-        setting: "on".to_string(),
-        shown: "on".to_string(),
-        ..SettingFacts::default()
-    };
-    vec![application, work_mem, superuser]
-}
-
-struct Asked {
-    ledger: Arc<Catalog>,
-    catalogue: Catalogue,
-    facts: SessionFacts,
-}
-
-impl Asked {
-    fn new() -> Asked {
-        let facts = SessionFacts {
-            role: String::new(),
-            search_path: vec!["public".to_string()],
-            user: "postgres".to_string(),
-            process: 7,
-            settings: settings(),
-            format: SessionFormat::default(),
-            server_version: "15.0".to_string(),
-            listening: Vec::new(),
-            advisory_locks: Vec::new(),
-            prepared: vec![PreparedFacts {
-                name: "p".to_string(),
-                statement: "PREPARE p(int) AS SELECT $1".into(),
-                prepared_at: 86_400_000_000,
-                parameter_types: vec![23],
-                from_sql: true,
-            }],
-        };
-        Asked { ledger: ledger(include_str!("schema.sql")), catalogue: Catalogue::default(), facts }
-    }
-
-    fn ask(&self, sql: &str) -> Result<StatementResult, SqlError> {
-        let query = self.catalogue.prepare(&self.ledger, sql, &self.facts, &[])?;
-        let parameters = vec![Value::Null; query.parameters().len()];
-        self.catalogue.run(&self.ledger, &Blocks(1_000), &query, &parameters, &Reader::default())
-    }
-
-    /// Rows as psql prints them without alignment.
-    fn answer(&self, sql: &str) -> String {
-        let result = self.ask(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        let value = |value: &Value| match value {
-            Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
-            other => format_value(other).unwrap_or_else(|| "NULL".to_string()),
-        };
-        let row = |row: &Vec<Value>| row.iter().map(value).collect::<Vec<String>>().join("|") + "\n";
-        result.rows.iter().map(row).collect()
-    }
-}
-
-fn assert_answers(asked: &Asked, answers: &str) {
-    let mut different = String::new();
-    for block in answers.split("\n\n") {
-        let (sql, expected) = block.split_once("\n----\n").expect("a query and its answer");
-        let found = match asked.ask(sql) {
-            Ok(_) => asked.answer(sql),
-            Err(error) => format!("{error:?}"),
-        };
-        if found.trim_end() != expected.trim_end() {
-            different += &format!("{sql}\nexpected:\n{}\nfound:\n{found}\n", expected.trim_end());
-        }
-    }
-    assert!(different.is_empty(), "{different}");
-}
 
 #[test]
 fn it_answers_as_postgresql_does() {
@@ -397,26 +199,6 @@ fn temporary_tables_are_shown_as_postgresql_shows_them() {
     };
     assert_eq!(in_schema(asked), "pg_temp_7|t\ns|f\n");
     assert_eq!(in_schema(plain), "s|t\n");
-}
-
-#[test]
-fn advisory_locks_are_shown_as_postgresql_shows_them() {
-    let mut asked = Asked::new();
-    let lock = |key, mode, process| LockFacts { key, mode, holder: "org1/0000002a".to_string(), process };
-    asked.facts.advisory_locks = vec![
-        lock(AdvisoryKey::One(-1), AdvisoryMode::Exclusive, Some(7)),
-        lock(AdvisoryKey::One(1 << 32), AdvisoryMode::Shared, None),
-        lock(AdvisoryKey::Two(3, -4), AdvisoryMode::Shared, None),
-    ];
-    let sql = "SELECT locktype, classid, objid, objsubid, mode, pid, virtualtransaction, granted, fastpath FROM pg_locks";
-    assert_eq!(
-        asked.answer(sql),
-        "advisory|4294967295|4294967295|1|ExclusiveLock|7|org1/0000002a|t|f\n\
-         advisory|1|0|1|ShareLock|NULL|org1/0000002a|t|f\n\
-         advisory|3|4294967292|2|ShareLock|NULL|org1/0000002a|t|f\n"
-    );
-    let of_own = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE l.pid = pg_backend_pid()";
-    assert_eq!(asked.answer(of_own), "1\n");
 }
 
 #[test]
@@ -885,81 +667,6 @@ fn what_it_cannot_do_is_refused_by_name() {
 }
 
 #[test]
-fn settings_are_shown_with_their_units_or_in_them() {
-    let asked = Asked::new();
-    for (sql, rows) in [
-        (
-            "SELECT name, setting, unit, vartype, min_val FROM pg_settings",
-            "application_name|test|NULL|string|NULL\nwork_mem|4096|kB|integer|64\n",
-        ),
-        ("SELECT setting FROM pg_show_all_settings() WHERE name = 'work_mem'", "4096\n"),
-        ("SELECT current_setting('Work_Mem'), current_setting('is_superuser')", "4MB|on\n"),
-        ("SELECT current_setting(name) FROM pg_settings ORDER BY name", "test\n4MB\n"),
-        (
-            "SELECT current_setting(name || 's', true) IS NULL, current_setting(NULL) IS NULL FROM pg_settings",
-            "t|t\nt|t\n",
-        ),
-    ] {
-        assert_eq!(asked.answer(sql), rows, "{sql}");
-    }
-}
-
-#[test]
-fn columns_of_the_catalogue_are_told_by_postgresqls_numbers() {
-    let asked = Asked::new();
-    let query = asked.catalogue.prepare(
-        &asked.ledger,
-        "SELECT c.relname, c.relnatts + 1 AS next, a.attname AS name FROM pg_class c, pg_attribute a",
-        &asked.facts,
-        &[],
-    );
-    let facts = query.expect("prepared").facts_of_columns();
-    let numbers: Vec<_> = facts.iter().map(|fact| fact.map(|fact| (fact.relation, fact.attribute))).collect();
-    assert_eq!(numbers, [Some((1259, 2)), None, Some((1249, 2))]);
-}
-
-#[test]
-fn json_is_made_as_in_other_queries() {
-    let asked = Asked::new();
-    let sql = "SELECT json_build_object('name', relname, 'kinds', ARRAY[relkind], 'inside', json_build_array(1, NULL, true)) AS j, \
-               jsonb_build_object('n', relnatts) -> 'n' AS n, row_to_json(x) AS x \
-               FROM pg_class, (SELECT 1 AS one) AS x WHERE relname = 'item'";
-    let query = asked.catalogue.prepare(&asked.ledger, sql, &asked.facts, &[]).expect("prepared");
-    let types: Vec<DataType> = query.columns().iter().map(|column| column.data_type).collect();
-    assert_eq!(types, [DataType::Json, DataType::Jsonb, DataType::Json]);
-    let answer = asked.answer(sql);
-    assert!(
-        answer.starts_with(r#"{"name" : "item", "kinds" : ["r"], "inside" : [1, null, true]}|"#)
-            && answer.ends_with("{\"one\":1}\n"),
-        "{answer}"
-    );
-}
-
-#[test]
-fn clients_are_told_postgresqls_types() {
-    let asked = Asked::new();
-    let sql = "WITH RECURSIVE named AS (SELECT oid, relname, relkind FROM pg_class \
-               UNION ALL SELECT oid, relname, relkind FROM named WHERE false) \
-               SELECT n.*, (SELECT array_agg(a.atttypid) FROM pg_attribute a WHERE a.attrelid = n.oid) AS types, \
-               relname::text AS plain, relname[0] AS letter, tableoid FROM named n, pg_am";
-    let query = asked.catalogue.prepare(&asked.ledger, sql, &asked.facts, &[]).expect("prepared");
-    let told: Vec<(&str, u32)> =
-        query.columns().iter().map(|column| (column.name.as_str(), column.data_type.oid())).collect();
-    let expected = [
-        ("oid", 26),
-        ("relname", 19),
-        ("relkind", 18),
-        ("types", 1028),
-        ("plain", 25),
-        ("letter", 25),
-        ("tableoid", 26),
-    ];
-    assert_eq!(told, expected);
-    let letters = "SELECT relname[0], relname[1] FROM pg_class WHERE relname = 'item'";
-    assert_eq!(asked.answer(letters), "i|t\n");
-}
-
-#[test]
 fn extensions_have_what_dumps_leave_out() {
     let asked = Asked::new();
     let members = "SELECT e.extname, d.classid::regclass, count(*) FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid \
@@ -973,34 +680,5 @@ fn extensions_have_what_dumps_leave_out() {
             "SELECT acldefault('f', 10), acldefault('r', 10), acldefault('c', 10), acldefault('n', NULL)"
         ),
         "{=X/entente,entente=X/entente}|{entente=arwdDxt/entente}|{}|NULL\n"
-    );
-}
-
-#[test]
-fn vectors_are_told_to_clients_as_such() {
-    let asked = Asked::new();
-    let numbers = |sql: &str| {
-        let query = asked.catalogue.prepare(&asked.ledger, sql, &asked.facts, &[]).expect("prepared");
-        query.type_numbers().to_vec()
-    };
-    assert!(numbers("SELECT oid FROM pg_class").is_empty());
-    assert_eq!(numbers("SELECT indkey, i.indclass AS c FROM pg_index i"), [(0, 22), (1, 30)]);
-    assert_eq!(
-        asked.answer("SELECT indkey FROM pg_index WHERE indexrelid = 'item_price'::regclass"),
-        "3 2\n"
-    );
-}
-
-#[test]
-fn moments_are_read_and_written_as_the_session_says() {
-    let mut asked = Asked::new();
-    let moment = "SELECT '2026-07-01 00:30'::timestamptz::text";
-    let in_utc = asked.answer(moment);
-    let zone = SessionFormat::default().changed_by("TimeZone", "Asia/Tokyo");
-    asked.facts.format = zone.expect("a zone").expect("known");
-    let in_tokyo = asked.answer(moment);
-    assert_eq!(
-        (in_utc.as_str(), in_tokyo.as_str()),
-        ("2026-07-01 00:30:00+00\n", "2026-07-01 00:30:00+09\n")
     );
 }
