@@ -1,14 +1,21 @@
 //! Who may do what, as PostgreSQL's access lists, its functions and `information_schema` show it.
 
 use crate::cell::{Cell, NamedRow};
+use crate::dependencies::CLASS;
 use crate::objects::{Objects, ROLE, Relation};
+use crate::relations::{SystemRelation, described};
 use std::collections::BTreeSet;
-use types::{AccessList, DATABASE, Granted, Grantee, Privileges, Securable};
+use types::{AccessList, DATABASE, Granted, Grantee, PUBLIC_SCHEMA, Privileges, Securable};
 use values::quote_ident;
 
-/// What was granted, as `relacl`, `attacl`, `proacl` and `nspacl` show it; NULL where nothing was.
+/// What was granted, as `relacl`, `attacl`, `proacl` and `nspacl` show it; NULL where nothing was. As in PostgreSQL, that of `public` is
+/// always shown.
 pub(crate) fn access_list(objects: &Objects, object: &Securable) -> Cell {
-    let Some(granted) = objects.grants.grants.get(object) else { return Cell::Null };
+    let is_public = matches!(object, Securable::Schema(name) if name == PUBLIC_SCHEMA);
+    if !is_public && !objects.grants.grants.contains_key(object) {
+        return Cell::Null;
+    }
+    let granted = objects.grants.granted(object);
     let is_sequence =
         |name: &str| objects.relations.iter().any(|known| known.kind == "S" && known.catalog_name() == name);
     // As PostgreSQL's `acldefault` has it.
@@ -32,6 +39,24 @@ pub(crate) fn access_list(objects: &Objects, object: &Securable) -> Cell {
         item(&who, what, &by)
     });
     Cell::Texts(owner.into_iter().chain(others).collect())
+}
+
+/// What everybody may do with PostgreSQL's own relations from the beginning: the rows of `pg_init_privs`.
+pub(crate) fn first() -> Vec<NamedRow> {
+    let row = |relation: &SystemRelation| {
+        vec![
+            ("objoid", Cell::from(relation.oid)),
+            ("classoid", CLASS.into()),
+            ("privtype", "i".into()),
+            ("initprivs", readable()),
+        ]
+    };
+    described().map(row).collect()
+}
+
+/// The access list of a relation that everybody may read.
+pub(crate) fn readable() -> Cell {
+    Cell::Texts(vec![format!("=r/{ROLE}")])
 }
 
 /// What roles may do, by relation, column and routine, for the functions that ask. Attribute 0 is the whole object.

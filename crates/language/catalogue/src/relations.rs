@@ -144,6 +144,11 @@ pub(crate) const TRANSACTIONS: &str = "entente.transactions";
 pub(crate) static RELATIONS: LazyLock<Vec<SystemRelation>> =
     LazyLock::new(|| DEFINITIONS.lines().chain(OWN.lines()).filter_map(SystemRelation::parse).collect());
 
+/// PostgreSQL's own relations.
+pub(crate) fn described() -> impl Iterator<Item = &'static SystemRelation> {
+    RELATIONS.iter().filter(|relation| relation.oid != 0 && !relation.is_history())
+}
+
 /// Whether the catalogue has a relation of this name, without the schema `pg_catalog`.
 pub fn is_relation(name: &str) -> bool {
     static NAMES: LazyLock<BTreeMap<&'static str, ()>> =

@@ -3,19 +3,17 @@
 use crate::cell::{Cell, NamedRow};
 use crate::comments;
 use crate::defined_types;
-use crate::dependencies::{self, CLASS};
+use crate::dependencies;
 use crate::extensions;
 use crate::fixed;
 use crate::inheritance;
 use crate::lists;
-use crate::objects::{
-    Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE, ROLE_OID, References, Relation,
-};
-use crate::privileges::{self, access_list};
-use crate::relations::{RELATIONS, SystemRelation};
+use crate::objects::{Attribute, INFORMATION_SCHEMA, Objects, PG_CATALOG, ROLE_OID, References, Relation};
+use crate::privileges::{self, access_list, readable};
+use crate::relations::{SystemRelation, described};
 use crate::row_security;
 use crate::triggers;
-use types::{Deferral, PUBLIC_SCHEMA, ReferentialAction, Securable, UserAggregate};
+use types::{Deferral, ReferentialAction, Securable, UserAggregate};
 
 /// The rows of a relation of `pg_catalog`.
 pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
@@ -37,7 +35,7 @@ pub(crate) fn rows(name: &str, objects: &Objects) -> Vec<NamedRow> {
         "pg_proc" => [fixed::functions(), procedures(objects)].concat(),
         "pg_aggregate" => aggregates(objects),
         "pg_depend" => [dependencies::dependencies(objects), extensions::members(objects)].concat(),
-        "pg_init_privs" => first_privileges(),
+        "pg_init_privs" => privileges::first(),
         "pg_extension" => extensions::rows(objects),
         "pg_sequence" => lists::sequences(objects),
         "pg_sequences" => lists::sequence_list(objects),
@@ -70,38 +68,10 @@ fn namespaces(objects: &Objects) -> Vec<NamedRow> {
             ("oid", Cell::from(*oid)),
             ("nspname", Cell::from(name.clone())),
             ("nspowner", Cell::from(ROLE_OID)),
-            ("nspacl", schema_access(objects, name)),
+            ("nspacl", access_list(objects, &Securable::Schema(name.clone()))),
         ]
     };
     objects.schemas.iter().map(row).collect()
-}
-
-/// What was granted of a schema. Everybody may look into `public`.
-fn schema_access(objects: &Objects, name: &str) -> Cell {
-    match access_list(objects, &Securable::Schema(name.to_string())) {
-        Cell::Null if name == PUBLIC_SCHEMA => {
-            Cell::Texts(vec![format!("{ROLE}=UC/{ROLE}"), format!("=U/{ROLE}")])
-        }
-        granted => granted,
-    }
-}
-
-/// What everybody may do with PostgreSQL's own relations from the beginning.
-fn first_privileges() -> Vec<NamedRow> {
-    let row = |relation: &SystemRelation| {
-        vec![
-            ("objoid", Cell::from(relation.oid)),
-            ("classoid", CLASS.into()),
-            ("privtype", "i".into()),
-            ("initprivs", readable()),
-        ]
-    };
-    described().map(row).collect()
-}
-
-/// The privileges of a relation that everybody may read.
-fn readable() -> Cell {
-    Cell::Texts(vec![format!("=r/{ROLE}")])
 }
 
 fn relation_row(objects: &Objects, relation: &Relation) -> NamedRow {
@@ -140,11 +110,6 @@ fn options(relation: &Relation) -> Cell {
     let policy = relation.policy.as_ref().map(|policy| format!("endorsement_policy={policy}"));
     let check_option = relation.check_option.map(|option| format!("check_option={}", option.name()));
     policy.or(check_option).map_or(Cell::Null, |option| Cell::Texts(vec![option]))
-}
-
-/// PostgreSQL's own relations.
-fn described() -> impl Iterator<Item = &'static SystemRelation> {
-    RELATIONS.iter().filter(|relation| relation.oid != 0 && !relation.is_history())
 }
 
 fn schema_of(relation: &SystemRelation) -> i32 {
