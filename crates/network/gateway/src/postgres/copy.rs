@@ -90,6 +90,15 @@ impl<'a> Words<'_, 'a> {
     }
 }
 
+/// The name in the catalog of the relation that SQL calls by this name; where there is none, one that none has. What is temporary comes
+/// first.
+pub(super) fn found_relation(catalog: &Catalog, search_path: &SearchPath, name: &str) -> String {
+    match catalog.tables.get(name).is_some_and(|table| table.id.is_temporary()) {
+        true => name.to_string(),
+        false => search_path.find_or_missing(name, |found| catalog.has_relation(found)),
+    }
+}
+
 /// Reads a COPY statement and binds it to the catalog.
 pub(super) fn parse<'a>(
     statement: &'a Statement<'a>,
@@ -107,21 +116,14 @@ pub(super) fn parse<'a>(
         return Ok(CopyCommand::To(CopyTo { source: CopySource::Query(query), format }));
     }
     let table_at = words.peek().map_or(0, |lexeme| lexeme.start - statement.start);
-    let mut name = words.name()?;
-    if words.take(".") {
-        let schema = std::mem::replace(&mut name, words.name()?);
+    let (schema, name) = words.relation()?;
+    if let Some(schema) = schema {
         let at = position(statement.text, table_at);
         catalog
             .check_schema(&schema)
             .map_err(|error| error.at(at).hint("of the catalogue there is COPY (SELECT …) TO STDOUT"))?;
-        name = format!("{schema}.{name}");
     }
-    let is_temporary = catalog.tables.get(&name).is_some_and(|table| table.id.is_temporary());
-    let found = if is_temporary {
-        name.clone()
-    } else {
-        search_path.find_or_missing(&name, |found| catalog.has_relation(found))
-    };
+    let found = found_relation(catalog, search_path, &name);
     let of_partition = || catalog.partition(&found).map(|(table, _)| table);
     let table = catalog.tables.get(&found).or_else(of_partition).ok_or_else(|| {
         let error = match catalog.views.contains_key(&found) {

@@ -8,6 +8,7 @@
 //! ```
 
 use super::connection::Connection;
+use super::copy::found_relation;
 use super::session::{Failure, Session};
 use super::settings::{DEFAULT_READ_ONLY, Settings, TRANSACTION_READ_ONLY};
 use super::statement::blocking;
@@ -204,15 +205,13 @@ impl Session {
     }
 
     /// Refuses names that no relation has. What a block has seen stays to it, so that nothing has to be kept from others.
-    fn check_tables(&self, names: &[String]) -> Result<(), SqlError> {
+    fn check_tables(&self, names: &[(Option<String>, String)]) -> Result<(), SqlError> {
         let (catalog, path) = (self.known_tables()?, self.search_path());
-        for name in names {
-            if let Some((schema, _)) = name.split_once('.') {
+        for (schema, name) in names {
+            if let Some(schema) = schema {
                 catalog.check_schema(schema)?;
             }
-            let found = path.find_or_missing(name, |found| catalog.has_relation(found));
-            let is_temporary = catalog.tables.get(name).is_some_and(|table| table.id.is_temporary());
-            if !is_temporary && !catalog.has_relation(&found) {
+            if !catalog.has_relation(&found_relation(&catalog, &path, name)) {
                 let message = format!("relation \"{name}\" does not exist");
                 return Err(SqlError::new(SqlState::UNDEFINED_TABLE, message));
             }

@@ -31,8 +31,8 @@ pub(super) enum TransactionCommand {
     RollbackTo(String),
     /// RELEASE SAVEPOINT
     Release(String),
-    /// LOCK TABLE … IN ACCESS SHARE MODE: names as SQL says them, with a schema in front or without.
-    LockForReading(Vec<String>),
+    /// LOCK TABLE … IN ACCESS SHARE MODE: the schema in front of each name, where there is one, and the name by which SQL finds it.
+    LockForReading(Vec<(Option<String>, String)>),
 }
 
 impl Words<'_, '_> {
@@ -45,17 +45,13 @@ impl Words<'_, '_> {
     }
 
     /// `[TABLE] [ONLY] table [*], … IN ACCESS SHARE MODE [NOWAIT]` and the end.
-    fn locked_tables(&mut self) -> Result<Vec<String>, SqlError> {
+    fn locked_tables(&mut self) -> Result<Vec<(Option<String>, String)>, SqlError> {
         self.take("table");
         let mut tables = Vec::new();
         loop {
             self.take("only");
-            let mut name = self.name()?;
-            if self.take(".") {
-                name = format!("{name}.{}", self.name()?);
-            }
+            tables.push(self.relation()?);
             self.take("*");
-            tables.push(name);
             if !self.take(",") {
                 break;
             }
@@ -196,10 +192,10 @@ mod tests {
             ("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", SetMode(level("serializable", none))),
             ("SET TRANSACTION READ ONLY", SetMode(read_only(true))),
             ("SET TRANSACTION DEFERRABLE", SetMode(Modes { deferrable: Some(true), ..none })),
-            ("LOCK TABLE t IN ACCESS SHARE MODE", LockForReading(vec!["t".to_string()])),
+            ("LOCK TABLE t IN ACCESS SHARE MODE", LockForReading(vec![(None, "t".to_string())])),
             (
-                "lock only s.t *, \"T\" in access share mode nowait",
-                LockForReading(vec!["s.t".to_string(), "T".to_string()]),
+                "lock only s.t *, \"T.u\" in access share mode nowait",
+                LockForReading(vec![(Some("s".to_string()), "s.t".to_string()), (None, "T.u".to_string())]),
             ),
             ("COMMIT", Commit { chain: false }),
             ("END TRANSACTION", Commit { chain: false }),

@@ -44,6 +44,17 @@ impl<'s, 'a> Words<'s, 'a> {
         Ok(name)
     }
 
+    /// The name of a relation: the schema in front of it, where there is one, and the name by which SQL finds it.
+    pub(super) fn relation(&mut self) -> Result<(Option<String>, String), SqlError> {
+        let name = self.name()?;
+        if !self.take(".") {
+            return Ok((None, name));
+        }
+        let inside = self.name()?;
+        let found_by = format!("{name}.{inside}");
+        Ok((Some(name), found_by))
+    }
+
     /// What is left, where it begins with one of these words.
     pub(super) fn rest(&self, beginnings: &[&str]) -> Result<Statement<'a>, SqlError> {
         let begins = |lexeme: &&Lexeme<'_>| beginnings.iter().any(|word| lexeme.is(word));
