@@ -19,6 +19,14 @@ fn before_version_16_a_sequence_is_no_relation_of_a_query() {
 }
 
 #[test]
+fn an_operator_with_a_schema_is_none_of_the_ledgers_statements() {
+    let sql = "SELECT 1 OPERATOR(pg_catalog.=) ANY (ARRAY[1])";
+    for (version, state) in [(ExecutionVersion::V15, "42601"), (ExecutionVersion::V16, "0A000")] {
+        assert_eq!(Database::of_version(version).error(sql).state.to_string(), state);
+    }
+}
+
+#[test]
 fn a_sequence_that_does_not_count_stands_behind_what_was_drawn() {
     let mut database = Database::of_version(ExecutionVersion::V16);
     database.run("CREATE SEQUENCE placed; CREATE TABLE t (id bigint PRIMARY KEY)").expect("a sequence");
