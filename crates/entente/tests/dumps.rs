@@ -50,21 +50,11 @@ impl Target {
     }
 }
 
-/// Runs psql against the first node.
-fn psql(network: &TestNetwork, arguments: &[&str]) -> Output {
-    Target::node(network, 0).run("psql", arguments)
-}
-
 fn printed(output: &Output) -> String {
     let [out, errors] =
         [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
     assert!(output.status.success(), "{}\n{out}\n{errors}", output.status);
     out
-}
-
-/// What a query gives, without a header.
-fn query(network: &TestNetwork, sql: &str) -> String {
-    Target::node(network, 0).query(sql)
 }
 
 /// A dump that PostgreSQL's pg_dump has written.
@@ -78,8 +68,9 @@ async fn load(dump: &str) {
     }
     let mut network = TestNetwork::create(|_| {});
     network.start_all().await;
-    printed(&psql(&network, &["-X", "-q", "-c", "CREATE ROLE keeper"]));
-    Target::node(&network, 0).load(&recorded(dump));
+    let node = Target::node(&network, 0);
+    node.query("CREATE ROLE keeper");
+    node.load(&recorded(dump));
     let cases = [
         (
             "SELECT id, name, price, tags FROM item ORDER BY id",
@@ -99,9 +90,9 @@ async fn load(dump: &str) {
         ("CALL rename_item(50, 'renamed'); SELECT name FROM item WHERE id = 50", "renamed"),
     ];
     for (sql, expected) in cases {
-        assert_eq!(query(&network, sql), expected, "{sql}");
+        assert_eq!(node.query(sql), expected, "{sql}");
     }
-    let refused = psql(&network, &["-X", "-q", "-c", "INSERT INTO orders VALUES (3, 1, 999, 1)"]);
+    let refused = node.run("psql", &["-X", "-q", "-c", "INSERT INTO orders VALUES (3, 1, 999, 1)"]);
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("violates foreign key constraint \"orders_customer_fkey\""), "{refused}");
     network.assert_agreement(&[0, 1, 2, 3]).await;

@@ -67,22 +67,13 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Refuses to set the last value of a sequence, if the role may not.
+    /// Refuses to look at a sequence (`SELECT`), or to set its last value (`UPDATE`), if the role may not.
     ///
     /// # Errors
     /// `42501`
-    pub fn authorise_setting(&self, sequence: &str) -> Result<(), SqlError> {
+    pub(super) fn authorise_sequence(&self, sequence: &str, wanted: Privileges) -> Result<(), SqlError> {
         let Some(authority) = &self.on.authority else { return Ok(()) };
-        self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::UPDATE)
-    }
-
-    /// Refuses to look at a sequence, if the role may not.
-    ///
-    /// # Errors
-    /// `42501`
-    pub(super) fn authorise_looking(&self, sequence: &str) -> Result<(), SqlError> {
-        let Some(authority) = &self.on.authority else { return Ok(()) };
-        self.require(authority, &Securable::Relation(sequence.to_string()), Privileges::SELECT)
+        self.require(authority, &Securable::Relation(sequence.to_string()), wanted)
     }
 
     /// Refuses to call a routine, if the role may not.

@@ -4,7 +4,7 @@ use crate::execution::Execution;
 use plan::sequence::{
     CURRENT_VALUE, SET_VALUE, STANDING_IS_DRAWN, does_not_count, no_sequence, stored_sequence_name,
 };
-use types::{Sequence, SqlError, SqlState, Value};
+use types::{Privileges, Sequence, SqlError, SqlState, Value};
 use values::broken;
 
 impl Execution<'_> {
@@ -38,7 +38,7 @@ impl Execution<'_> {
         let name = stored_sequence_name(text)?;
         let sequence = self.on.programs.catalog().sequences.get(&name).cloned();
         let sequence = sequence.ok_or_else(|| no_sequence(&name))?;
-        self.authorise_looking(&name)?;
+        self.authorise_sequence(&name, Privileges::SELECT)?;
         let (value, is_drawn) = match &sequence.counter {
             Some(counter) => self.counter_standing(counter)?,
             None => {
@@ -87,7 +87,7 @@ impl Execution<'_> {
             ));
         }
         if function == SET_VALUE {
-            self.authorise_setting(&name)?;
+            self.authorise_sequence(&name, Privileges::UPDATE)?;
             let counter = counter.ok_or_else(|| does_not_count("setval()"))?;
             let (value, is_drawn) = match arguments {
                 [_, Value::BigInt(value)] => (*value, true),

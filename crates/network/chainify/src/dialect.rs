@@ -105,7 +105,7 @@ impl Dialect {
             DataType::Composite(_) => {
                 return refused("a composite type has no counterpart in a database outside");
             }
-            one if matches!(one.element().unwrap_or(*one), DataType::Hstore | DataType::Citext) => {
+            one if one.element().unwrap_or(*one).is_of_extension() => {
                 return refused(
                     "the type of an extension has no counterpart in a database outside; use jsonb for an hstore, and text for a citext",
                 );

@@ -572,6 +572,7 @@ fn type_name(arguments: Vec<Expression>, named: String) -> Expression {
     let text = DataType::Text(None);
     let name = arguments.first().map_or(DataType::Unknown, Expression::data_type);
     let name = match name {
+        DataType::NAME | DataType::LETTER => name.to_string(),
         DataType::Text(Some(_)) => "character varying".to_string(),
         known if matches!(known.element().unwrap_or(known), DataType::Enum(_)) => named,
         known => known.family().to_string(),

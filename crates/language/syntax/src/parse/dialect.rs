@@ -46,14 +46,19 @@ impl Grammar {
     }
 }
 
+/// The keyword that a token is.
+fn keyword_of(token: &Token) -> Keyword {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
 /// Whether a parenthesis comes next, and inside of it a query in parentheses with UNION or its kind behind.
 fn begins_set_operation(parser: &Parser<'_>) -> bool {
     // There is no white space among the tokens, and to skip it would take the longer the farther a token is away.
     let token = |at: usize| parser.peek_nth_token_no_skip(at).token;
-    let keyword = |at: usize| match token(at) {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    };
+    let keyword = |at: usize| keyword_of(&token(at));
     if token(0) != Token::LParen || token(1) != Token::LParen {
         return false;
     }
@@ -113,10 +118,7 @@ fn parse_quantified(parser: &mut Parser<'_>, left: &Expr) -> Option<Result<Expr,
     // A schema, a period and an operator.
     const PARTS_MAX: usize = 3;
     let token = |at: usize| parser.peek_nth_token_no_skip(at).token;
-    let keyword = |at: usize| match token(at) {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    };
+    let keyword = |at: usize| keyword_of(&token(at));
     if keyword(0) != Keyword::OPERATOR || token(1) != Token::LParen {
         return None;
     }
